@@ -1,0 +1,31 @@
+import type { PoolClient } from 'pg'
+import type { AnyEventType } from '../../src/domain/any-event.ts'
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+
+/**
+ * A read model: idempotent, disposable, built only from events. Its tables live in a Postgres
+ * schema of their own so that a rebuild can happen beside it and be swapped in.
+ */
+export interface Projection {
+  /** Also the name of its live Postgres schema. */
+  readonly name: string
+  /** Raise it when tables or meaning change: the engine then rebuilds at start. */
+  readonly version: number
+  /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
+  readonly tablesSql: string
+  readonly handles: ReadonlySet<AnyEventType>
+  /**
+   * Applies a batch (only handled events, in order) inside the transaction that moves the
+   * checkpoint; `search_path` is the schema being built. Throws only on impossible history.
+   */
+  readonly apply: (client: PoolClient, batch: readonly RecordedEvent[]) => Promise<void>
+  /** Hash of all rows and the balances, for comparing a rebuild with what is live. */
+  readonly digest: (client: PoolClient) => Promise<ProjectionDigest>
+}
+
+export interface ProjectionDigest {
+  readonly rows: number
+  readonly hash: string
+  /** Totals worth showing to a person, e.g. settled amount per currency. */
+  readonly totals: Readonly<Record<string, string>>
+}

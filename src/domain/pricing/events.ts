@@ -1,0 +1,32 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { CurrencySchema, PerSchema, PriceSchema } from './settlement.ts'
+
+export const PriceEntrySchema = Type.Object({
+  sku: Type.String(),
+  currency: CurrencySchema,
+  unit: Type.String(),
+  price: PriceSchema,
+  per: PerSchema,
+  /** True for figures that only demonstrate: the sandbox default loads them, production must not. */
+  demonstration: Type.Optional(Type.Boolean()),
+})
+export type PriceEntry = Static<typeof PriceEntrySchema>
+
+export const priceBookEvents = {
+  PriceBookPublished: Type.Object({
+    version: Type.String(),
+    effectiveFrom: Type.String(),
+    publishedAt: Type.String(),
+    /** SHA-256 of the canonical entries: publishing the same book again decides to no event. */
+    digest: Type.String(),
+    entries: Type.Array(PriceEntrySchema),
+  }),
+} as const
+
+export type PriceBookPublished = Static<typeof priceBookEvents.PriceBookPublished>
+export type PriceBookEvent = {
+  readonly type: 'PriceBookPublished'
+  readonly data: PriceBookPublished
+}
+
+export const priceBookStream = 'pricebook'

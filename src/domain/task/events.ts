@@ -1,0 +1,138 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
+
+/** Families of asynchronous tasks; a further family is a further literal. */
+export const TaskFamilySchema = Type.Union([Type.Literal('video-a')])
+export type TaskFamily = Static<typeof TaskFamilySchema>
+
+const Timestamp = Type.String()
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+
+/** What the provider measured, under the names of spec §2.8. Zero is kept, absent is absent. */
+export const TaskUsageSchema = Type.Object({
+  completion_tokens: Type.Optional(Count),
+  total_tokens: Type.Optional(Count),
+  tool_usage: Type.Optional(Type.Record(Type.String(), Count)),
+})
+export type TaskUsage = Static<typeof TaskUsageSchema>
+
+/** The facts of a request that rating and echoes need; never prompt text, media or URLs (P7). */
+export const TaskFactsSchema = Type.Object({
+  inputs: Type.Object({ texts: Count, images: Count, videos: Count, audios: Count }),
+  webSearch: Type.Boolean(),
+  hasCallback: Type.Boolean(),
+  assetIds: Type.Array(Type.String()),
+  /** The caller's own settings as sent, by wire name: duration, ratio, resolution, priority, … */
+  settings: Type.Record(Type.String(), Scalar),
+})
+export type TaskFacts = Static<typeof TaskFactsSchema>
+
+export const taskEvents = {
+  TaskRequested: Type.Object({
+    platformId: Type.String(),
+    family: TaskFamilySchema,
+    surface: Type.String(),
+    tenantId: Type.String(),
+    userId: Type.String(),
+    tokenId: Type.String(),
+    requestId: Type.String(),
+    /** External name of the model; aliases are normalised before. */
+    model: Type.String(),
+    region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+    channelId: Type.String(),
+    upstreamModel: Type.String(),
+    facts: TaskFactsSchema,
+    /** What we send upstream as `safety_identifier`: the caller's own or, when absent, our marker. */
+    marker: Type.String(),
+    markerIsOurs: Type.Boolean(),
+    quote: QuoteSchema,
+    /** Keyed hashes of an `Idempotency-Key` and of the body it came with. */
+    idempotency: Type.Optional(Type.Object({ keyHash: Type.String(), bodyHash: Type.String() })),
+    requestedAt: Timestamp,
+    /** After this the task is expired even if the provider never says so. */
+    expiresAt: Timestamp,
+  }),
+  TaskSubmitted: Type.Object({
+    platformId: Type.String(),
+    nativeId: Type.String(),
+    channelId: Type.String(),
+    via: Type.Union([Type.Literal('create'), Type.Literal('reconciliation')]),
+    submittedAt: Timestamp,
+  }),
+  TaskSubmissionRefused: Type.Object({
+    platformId: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    refusedAt: Timestamp,
+  }),
+  TaskSubmissionUncertain: Type.Object({
+    platformId: Type.String(),
+    reason: Type.String(),
+    uncertainAt: Timestamp,
+  }),
+  TaskStatusChanged: Type.Object({
+    platformId: Type.String(),
+    status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
+    /** The provider's word where it is not one we know: shown to support, never a failure (P5). */
+    upstreamStatus: Type.Optional(Type.String()),
+    observedAt: Timestamp,
+  }),
+  TaskSucceeded: Type.Object({
+    platformId: Type.String(),
+    nativeId: Type.String(),
+    usage: TaskUsageSchema,
+    /** Actual specs by wire name: resolution, ratio, duration, framespersecond, seed, … */
+    output: Type.Record(Type.String(), Scalar),
+    hasLastFrame: Type.Boolean(),
+    upstreamCreatedAt: Type.Optional(Timestamp),
+    upstreamUpdatedAt: Type.Optional(Timestamp),
+    succeededAt: Timestamp,
+  }),
+  TaskSettled: Type.Object({
+    platformId: Type.String(),
+    nativeId: Type.String(),
+    tenantId: Type.String(),
+    userId: Type.String(),
+    tokenId: Type.String(),
+    requestId: Type.String(),
+    surface: Type.String(),
+    model: Type.String(),
+    usage: TaskUsageSchema,
+    settlement: SettlementSchema,
+    settledAt: Timestamp,
+  }),
+  TaskFailed: Type.Object({
+    platformId: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    failedAt: Timestamp,
+  }),
+  TaskExpired: Type.Object({
+    platformId: Type.String(),
+    /** `upstream`: the provider said so. `deadline`: it never came to an end we could see. */
+    reason: Type.Union([Type.Literal('upstream'), Type.Literal('deadline')]),
+    possibleCostLeak: Type.Boolean(),
+    expiredAt: Timestamp,
+  }),
+  TaskCancelled: Type.Object({
+    platformId: Type.String(),
+    cancelledAt: Timestamp,
+  }),
+  TaskDeleted: Type.Object({
+    platformId: Type.String(),
+    tokenId: Type.String(),
+    deletedAt: Timestamp,
+  }),
+} as const
+
+export type TaskEventType = keyof typeof taskEvents
+export type TaskEventData<T extends TaskEventType> = Static<(typeof taskEvents)[T]>
+export type TaskEvent = {
+  readonly [T in TaskEventType]: { readonly type: T; readonly data: TaskEventData<T> }
+}[TaskEventType]
+
+/** Name of the stream of one task. */
+export function taskStream(platformId: string): string {
+  return `task-${platformId}`
+}

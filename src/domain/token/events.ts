@@ -1,0 +1,72 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** Which paths a token opens (spec §5, design §7). */
+export const TokenKindSchema = Type.Union([
+  Type.Literal('model'),
+  Type.Literal('profile'),
+  Type.Literal('query'),
+  Type.Literal('admin'),
+])
+export type TokenKind = Static<typeof TokenKindSchema>
+
+/** Prefix of the secret of each kind. */
+export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
+  model: 'sk-',
+  profile: 'pat-',
+  query: 'qak-',
+  admin: 'adm-',
+}
+
+/** What a query token may read. Operator-issued ones (`all_tenants`) span tenants. */
+export const QueryScopeSchema = Type.Union([
+  Type.Object({ level: Type.Literal('current_user') }),
+  Type.Object({ level: Type.Literal('specified_users'), userIds: Type.Array(Type.String()) }),
+  Type.Object({ level: Type.Literal('all_users') }),
+  Type.Object({ level: Type.Literal('all_tenants') }),
+])
+export type QueryScope = Static<typeof QueryScopeSchema>
+
+const tokenFacts = {
+  tokenId: Type.String(),
+  /** SHA-256 of the secret, hex; the secret itself is shown once and kept nowhere (P7). */
+  secretHash: Type.String(),
+  /** The last four characters, for people to tell tokens apart. */
+  lastFour: Type.String(),
+}
+
+export const tokenEvents = {
+  TokenIssued: Type.Object({
+    ...tokenFacts,
+    tenantId: Type.String(),
+    userId: Type.String(),
+    kind: TokenKindSchema,
+    name: Type.String(),
+    scope: Type.Optional(QueryScopeSchema),
+    /** External model names this token may use; absent means all. */
+    models: Type.Optional(Type.Array(Type.String())),
+    expiresAt: Type.Optional(Type.String()),
+    issuedAt: Type.String(),
+  }),
+  /** A new secret; the old one stays valid until `oldValidUntil`. */
+  TokenRotated: Type.Object({
+    ...tokenFacts,
+    oldValidUntil: Type.String(),
+    rotatedAt: Type.String(),
+  }),
+  TokenDisabled: Type.Object({
+    tokenId: Type.String(),
+    reason: Type.String(),
+    disabledAt: Type.String(),
+  }),
+} as const
+
+export type TokenEventType = keyof typeof tokenEvents
+export type TokenEventData<T extends TokenEventType> = Static<(typeof tokenEvents)[T]>
+export type TokenEvent = {
+  readonly [T in TokenEventType]: { readonly type: T; readonly data: TokenEventData<T> }
+}[TokenEventType]
+
+/** Name of the stream of one token. */
+export function tokenStream(tokenId: string): string {
+  return `token-${tokenId}`
+}

@@ -1,0 +1,51 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { monotonicFactory } from 'ulid'
+import { v5 as uuidV5 } from 'uuid'
+
+const nextUlid = monotonicFactory()
+
+/** Fixed for ever: event ids already in the log were made from it. */
+const EVENT_NAMESPACE = '6d1f5b3e-2f0e-5d53-9f0a-6a2f3c1c7a10'
+
+/** The kinds of task a platform id names (spec §2.5, §2.11, design §4). */
+export type TaskKind = 'video' | 'image' | 'speech'
+
+/** A new platform id, `video_<ULID>` and the like. */
+export function newPlatformId(kind: TaskKind, nowMs: number): string {
+  return `${kind}_${nextUlid(nowMs)}`
+}
+
+/** Whether a string has the shape of a platform id. */
+export function isPlatformId(text: string): boolean {
+  return /^(?:video|image|speech)_[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
+}
+
+/** A new id of a synchronous call, `call_<ULID>`. */
+export function newCallId(nowMs: number): string {
+  return `call_${nextUlid(nowMs)}`
+}
+
+/** A new request id, `req_<ULID>`; answered in `x-request-id`. */
+export function newRequestId(nowMs: number): string {
+  return `req_${nextUlid(nowMs)}`
+}
+
+/** A new opaque id with a prefix, for tenants, users, tokens, grants. */
+export function newId(prefix: string, nowMs: number): string {
+  return `${prefix}_${nextUlid(nowMs)}`
+}
+
+/** The id of the event a command produces at an index: a retry of the command is the same event. */
+export function eventId(stream: string, commandId: string, index: number): string {
+  return uuidV5(`${stream}\n${commandId}\n${index}`, EVENT_NAMESPACE)
+}
+
+/** 256 random bits as base64url with a prefix (`sk-`, `pat-`, `qak-`, `adm-`): 43 characters follow. */
+export function newSecret(prefix: string): string {
+  return `${prefix}${randomBytes(32).toString('base64url')}`
+}
+
+/** Lower-case hex SHA-256. */
+export function sha256Hex(text: string | Uint8Array): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,76 @@
+/**
+ * Exact money. An amount is a `bigint` count of 10⁻¹² of the currency's unit ("pico"); a price is a
+ * decimal string with at most 6 decimals. Floats never touch either.
+ */
+export type Currency = 'CNY' | 'USD'
+export const currencies: readonly Currency[] = ['CNY', 'USD']
+
+/** A canonical decimal string: no exponent, no trailing zeros, `-` only before a non-zero value. */
+export type DecimalString = string
+
+/** How many units a price is quoted for. */
+export type Per = 1 | 1_000 | 1_000_000
+
+const PICO_DIGITS = 12
+const PRICE_DIGITS = 6
+const PICO = 10n ** BigInt(PICO_DIGITS)
+
+function parseScaled(text: string, digits: number): bigint {
+  const match = /^(-?)(\d{1,26})(?:\.(\d+))?$/.exec(text)
+  if (!match) throw new RangeError(`not a decimal: ${text}`)
+  const fraction = match[3] ?? ''
+  if (fraction.length > digits) throw new RangeError(`more than ${digits} decimals: ${text}`)
+  const value = BigInt((match[2] ?? '0') + fraction.padEnd(digits, '0'))
+  return match[1] === '-' ? -value : value
+}
+
+function formatScaled(value: bigint, digits: number): DecimalString {
+  const magnitude = (value < 0n ? -value : value).toString().padStart(digits + 1, '0')
+  const whole = magnitude.slice(0, -digits)
+  const fraction = magnitude.slice(-digits).replace(/0+$/, '')
+  return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+/** Reads a decimal string of at most 12 decimals into pico. @throws RangeError on anything else. */
+export function parseAmount(text: DecimalString): bigint {
+  return parseScaled(text, PICO_DIGITS)
+}
+
+/** Writes pico as a canonical decimal string. */
+export function formatAmount(amountPico: bigint): DecimalString {
+  return formatScaled(amountPico, PICO_DIGITS)
+}
+
+/** Checks and canonicalises a price: non-negative, at most 6 decimals. @throws RangeError otherwise. */
+export function canonicalPrice(text: DecimalString): DecimalString {
+  const micro = parseScaled(text, PRICE_DIGITS)
+  if (micro < 0n) throw new RangeError(`negative price: ${text}`)
+  return formatScaled(micro, PRICE_DIGITS)
+}
+
+/**
+ * A price times a multiplier (a decimal string such as `0.5`), rounded half away from zero to 6
+ * decimals: prices are rounded once, lines never.
+ */
+export function multiplyPrice(price: DecimalString, multiplier: DecimalString): DecimalString {
+  const product = parseScaled(price, PRICE_DIGITS) * parseScaled(multiplier, PRICE_DIGITS)
+  return formatScaled(divideRounded(product, 10n ** BigInt(PRICE_DIGITS)), PRICE_DIGITS)
+}
+
+/** Integer division rounding half away from zero; the divisor is positive. */
+export function divideRounded(value: bigint, divisor: bigint): bigint {
+  const magnitude = value < 0n ? -value : value
+  const rounded = (magnitude * 2n + divisor) / (divisor * 2n)
+  return value < 0n ? -rounded : rounded
+}
+
+/**
+ * `quantity × price ÷ per` in pico: exact, because a price has at most 6 decimals and `per` divides
+ * 10⁶. @throws RangeError when the quantity is not a non-negative safe integer.
+ */
+export function lineAmount(quantity: number, price: DecimalString, per: Per): bigint {
+  if (!Number.isSafeInteger(quantity) || quantity < 0)
+    throw new RangeError(`not a safe quantity: ${quantity}`)
+  const micro = parseScaled(canonicalPrice(price), PRICE_DIGITS)
+  return (BigInt(quantity) * micro * (PICO / 10n ** BigInt(PRICE_DIGITS))) / BigInt(per)
+}
