@@ -1,0 +1,21 @@
+import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
+
+/** Who is calling: what a valid token stands for (design §7). */
+export interface Principal {
+  readonly tokenId: string
+  readonly kind: TokenKind
+  readonly tenantId: string
+  readonly userId: string
+  /** External model names this token may use; undefined means all. */
+  readonly models: ReadonlySet<string> | undefined
+  /** Of query tokens only. */
+  readonly scope: QueryScope | undefined
+}
+
+/** Looks a bearer secret up: cached, refreshed from the log, constant time, never throws. */
+export type Authenticate = (
+  secret: string,
+) => Promise<
+  | { readonly ok: true; readonly principal: Principal }
+  | { readonly ok: false; readonly reason: 'unknown' | 'expired' | 'disabled' | 'unavailable' }
+>

@@ -1,0 +1,97 @@
+import type { TaskFacts, TaskFamily, TaskUsage } from '../../domain/task/events.ts'
+import type { Principal } from '../access/principal.ts'
+
+/** What the API asks of the task use cases, and what it gets back; no HTTP here. */
+
+export interface CreateTaskInput {
+  readonly principal: Principal
+  readonly family: TaskFamily
+  /** The interface the caller used, e.g. `provA.tasks`; written into the settlement. */
+  readonly surface: string
+  readonly requestId: string
+  /** External name, aliases already normalised. */
+  readonly model: string
+  readonly facts: TaskFacts
+  /** The body for upstream without `model` and `safety_identifier`, which the use case fills in. */
+  readonly upstreamBody: Readonly<Record<string, unknown>>
+  readonly callerSafetyIdentifier: string | undefined
+  readonly executionExpiresAfterS: number | undefined
+  readonly idempotencyKey: string | undefined
+  /** Hash of the caller's own body, to tell a repeated request from a different one. */
+  readonly bodyHash: string
+}
+
+export interface CreatedTask {
+  readonly platformId: string
+  readonly nativeId: string
+  readonly replayed: boolean
+}
+
+/**
+ * Domain error codes of `createTask`: `unknown_model`, `model_not_allowed`, `price_not_configured`,
+ * `insufficient_balance`, `no_channel`, `log_unavailable`, `idempotency_key_reused`,
+ * `idempotency_in_progress`, `submission_refused` (details: kind, upstreamCode, param,
+ * retryAfterMs), `submission_uncertain`. Every one thrown after the id exists has
+ * `details.platformId`.
+ */
+export type CreateTask = (input: CreateTaskInput) => Promise<CreatedTask>
+
+export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
+
+/** A task as its tenant may see it. */
+export interface TaskView {
+  readonly platformId: string
+  /** Undefined while a submission is uncertain. */
+  readonly nativeId: string | undefined
+  readonly model: string
+  readonly status: TaskStatus
+  /** The caller's own settings by wire name, overridden by the actual specs once known. */
+  readonly settings: Readonly<Record<string, string | number | boolean | null>>
+  readonly usage: TaskUsage | undefined
+  readonly error: { readonly code: string; readonly message: string } | undefined
+  /** Fresh signed URLs by wire name (`video_url`, `last_frame_url`), if known and not expired. */
+  readonly urls: Readonly<Record<string, string>> | undefined
+  /** Unix milliseconds. */
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+}
+
+/**
+ * By platform or native id. Refreshes a task last observed over a second ago, and re-queries
+ * upstream when result URLs have expired. Code: `task_not_found` (also for another tenant's).
+ */
+export type GetTask = (input: {
+  readonly principal: Principal
+  readonly family: TaskFamily
+  readonly id: string
+  readonly requestId: string
+}) => Promise<TaskView>
+
+export interface ListTasksInput {
+  readonly principal: Principal
+  readonly family: TaskFamily
+  readonly pageNumber: number
+  readonly pageSize: number
+  readonly status: TaskStatus | undefined
+  readonly model: string | undefined
+  readonly ids: readonly string[] | undefined
+}
+
+export type ListTasks = (
+  input: ListTasksInput,
+) => Promise<{ readonly items: readonly TaskView[]; readonly total: number }>
+
+/** Codes: `task_not_found`, `task_running`, `upstream_unavailable`, `log_unavailable`. */
+export type DeleteTask = (input: {
+  readonly principal: Principal
+  readonly family: TaskFamily
+  readonly id: string
+  readonly requestId: string
+}) => Promise<{ readonly platformId: string }>
+
+export interface TaskUseCases {
+  readonly createTask: CreateTask
+  readonly getTask: GetTask
+  readonly listTasks: ListTasks
+  readonly deleteTask: DeleteTask
+}
