@@ -1,0 +1,197 @@
+import { isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+
+/**
+ * The environment, read once and checked at boot: all faults are listed together. Times are
+ * milliseconds, sizes bytes.
+ */
+export interface Config {
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** Undefined: the embedded event store and Postgres are started under `dataDir`. */
+  readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
+  readonly namespace: string
+  readonly channelsFile: string | undefined
+  readonly priceBookFile: string | undefined
+  readonly markerSecret: string | undefined
+  readonly logLevel: string
+  readonly drainTimeoutMs: number
+  readonly databasePoolSize: number
+  readonly sandboxTimeScale: number
+  readonly pollScale: number
+  readonly pollRequestsPerSecond: number
+  readonly crashAt: string | undefined
+}
+
+interface Variable {
+  readonly name: string
+  readonly fallback: string
+  readonly says: string
+  readonly secret?: boolean
+}
+
+/** Every variable the program reads, with its default; `tollgate config` and `.env.example` show it. */
+export const variables: readonly Variable[] = [
+  { name: 'PORT', fallback: '8080', says: 'port of the HTTP API; 0 picks a free one' },
+  { name: 'HOST', fallback: '127.0.0.1', says: 'address to listen on; 0.0.0.0 for all' },
+  {
+    name: 'DATA_DIR',
+    fallback: './data',
+    says: 'folder of the embedded stores, demo.json and the spool',
+  },
+  {
+    name: 'EVENTSTORE_URL',
+    fallback: '',
+    says: 'esdb:// connection string; unset with DATABASE_URL: embedded',
+    secret: true,
+  },
+  {
+    name: 'DATABASE_URL',
+    fallback: '',
+    says: 'postgres:// connection string; unset with EVENTSTORE_URL: embedded',
+    secret: true,
+  },
+  { name: 'EVENTSTORE_NAMESPACE', fallback: 'tollgate.', says: 'prefix of every stream name' },
+  {
+    name: 'CHANNELS_FILE',
+    fallback: '',
+    says: 'YAML file of upstream accounts; unset: the sandbox',
+  },
+  {
+    name: 'PRICEBOOK_FILE',
+    fallback: '',
+    says: 'YAML price book to publish at start; unset: the shipped one',
+  },
+  {
+    name: 'MARKER_SECRET',
+    fallback: '',
+    says: 'key of the hashes sent upstream to recognise our tasks; required with external stores, the same on every replica',
+    secret: true,
+  },
+  { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },
+  {
+    name: 'DRAIN_TIMEOUT_MS',
+    fallback: '20000',
+    says: 'longest wait for requests in flight on SIGTERM',
+  },
+  {
+    name: 'DATABASE_POOL_SIZE',
+    fallback: '16',
+    says: 'Postgres connections for requests and policies',
+  },
+  { name: 'SANDBOX_TIME_SCALE', fallback: '1', says: 'multiplies the sandbox’s task times' },
+  { name: 'POLL_SCALE', fallback: '1', says: 'multiplies every poll interval' },
+  {
+    name: 'POLL_REQUESTS_PER_SECOND',
+    fallback: '20',
+    says: 'most polling requests a second to one channel',
+  },
+  { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
+]
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(
+      `the configuration has ${faults.length} fault(s):\n${faults.map((f) => `  - ${f}`).join('\n')}`,
+    )
+    this.faults = faults
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Reads and checks the environment. @throws ConfigError naming every fault. */
+export function loadConfig(env: Environment = process.env): Config {
+  const faults: string[] = []
+  const text = (name: string): string =>
+    env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
+  const optional = (name: string): string | undefined => text(name) || undefined
+  const number = (name: string, min: number, max: number, integer = true): number => {
+    const value = Number(text(name))
+    const ok = Number.isFinite(value) && value >= min && value <= max
+    if (!ok || (integer && !Number.isInteger(value)))
+      faults.push(
+        `${name} must be ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
+      )
+    return value
+  }
+  const oneOf = (name: string, allowed: readonly string[]): string => {
+    if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
+    return text(name)
+  }
+  const host = text('HOST')
+  if (host !== 'localhost' && isIP(host) === 0)
+    faults.push('HOST must be an IP address or localhost')
+  const namespace = text('EVENTSTORE_NAMESPACE')
+  if (!/^[A-Za-z][\w.-]{0,63}$/.test(namespace))
+    faults.push(
+      'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, . _ - (64 at most)',
+    )
+  const config: Config = {
+    port: number('PORT', 0, 65_535),
+    host,
+    dataDir: resolve(text('DATA_DIR')),
+    external: readExternal(optional('EVENTSTORE_URL'), optional('DATABASE_URL'), faults),
+    namespace,
+    channelsFile: optional('CHANNELS_FILE'),
+    priceBookFile: optional('PRICEBOOK_FILE'),
+    markerSecret: optional('MARKER_SECRET'),
+    logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
+    databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
+    sandboxTimeScale: number('SANDBOX_TIME_SCALE', 0.001, 1_000, false),
+    pollScale: number('POLL_SCALE', 0.001, 1_000, false),
+    pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
+    crashAt: optional('TOLLGATE_CRASH_AT'),
+  }
+  if (config.external && !config.markerSecret)
+    faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
+  if (faults.length > 0) throw new ConfigError(faults)
+  return config
+}
+
+function readExternal(
+  eventStoreUrl: string | undefined,
+  databaseUrl: string | undefined,
+  faults: string[],
+): Config['external'] {
+  if (!eventStoreUrl && !databaseUrl) return undefined
+  if (!eventStoreUrl || !databaseUrl) {
+    faults.push('set both EVENTSTORE_URL and DATABASE_URL, or neither for the embedded stores')
+    return undefined
+  }
+  if (!/^esdb(\+discover)?:\/\//.test(eventStoreUrl))
+    faults.push('EVENTSTORE_URL must start with esdb:// or esdb+discover://')
+  if (!/^postgres(ql)?:\/\//.test(databaseUrl))
+    faults.push('DATABASE_URL must start with postgres:// or postgresql://')
+  return { eventStoreUrl, databaseUrl }
+}
+
+/** The effective values for people to read, secrets masked. */
+export function describeConfig(env: Environment = process.env): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    variables.map(({ name, fallback, secret }) => {
+      const value = env[name]?.trim() || fallback
+      return [name, secret && value !== '' ? '(set, hidden)' : value]
+    }),
+  )
+}
+
+/** Files under the data directory that more than one command reads. */
+export function dataFiles(dataDir: string): {
+  readonly demo: string
+  readonly runtime: string
+  readonly markerSecret: string
+  readonly spool: string
+} {
+  return {
+    demo: join(dataDir, 'demo.json'),
+    runtime: join(dataDir, 'runtime.json'),
+    markerSecret: join(dataDir, 'marker.secret'),
+    spool: join(dataDir, 'spool'),
+  }
+}

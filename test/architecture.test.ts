@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+interface SourceFile {
+  readonly path: string
+  readonly text: string
+  readonly imports: readonly string[]
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+}
+
+/** Every relative module a file names, static or dynamic, types included, as a path in the repository. */
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(root, path), 'utf8')
+  const specifiers = [
+    ...text.matchAll(/(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*['"](\.[^'"]+)['"]/g),
+    ...text.matchAll(/(?:^|\n)\s*import\s*['"](\.[^'"]+)['"]/g),
+    ...text.matchAll(/\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g),
+  ].map((match) => match[1] ?? '')
+  const imports = specifiers.map((name) =>
+    normalize(join(dirname(path), name))
+      .split(sep)
+      .join('/'),
+  )
+  return { path, text, imports }
+}
+
+const sources = ['src', 'projections', 'infra'].flatMap(listFiles).map(readSource)
+
+/** The room a file stands in; what may be imported is said per room below. */
+function roomOf(path: string): string {
+  const parts = path.split('/')
+  if (parts[0] === 'projections') return 'projections'
+  if (parts[0] === 'infra') return `infra/${parts[1]}`
+  return parts.length === 2 ? `src/${parts[1]}` : `src/${parts[1]}`
+}
+
+const below: Readonly<Record<string, readonly string[]>> = {
+  'src/kernel': [],
+  'src/domain': ['src/kernel'],
+  'src/eventlog': ['src/kernel', 'src/domain'],
+  'src/storage': ['src/kernel', 'src/domain'],
+  projections: ['src/kernel', 'src/domain', 'src/eventlog'],
+  'src/app': ['src/kernel', 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
+  'src/providers': ['src/kernel', 'src/domain', 'src/app'],
+  'src/api': ['src/kernel', 'src/domain', 'src/app', 'projections'],
+  'src/console': ['src/kernel', 'src/domain', 'src/app', 'projections'],
+  'infra/embedded': ['src/kernel'],
+  'infra/sandbox': ['src/kernel'],
+}
+/** The rooms where everything is put together. */
+const assembly = new Set(['src/config.ts', 'src/server.ts', 'src/main.ts', 'src/cli'])
+
+function offences(file: SourceFile): string[] {
+  const room = roomOf(file.path)
+  if (assembly.has(room)) return []
+  const allowed = below[room]
+  if (!allowed) return [`${file.path}: stands in no known room`]
+  return file.imports.flatMap((target) => {
+    const targetRoom = roomOf(target)
+    const say = (why: string): string[] => [`${file.path} imports ${target}: ${why}`]
+    if (targetRoom !== room && !allowed.includes(targetRoom))
+      return say('against the dependency rule')
+    if (room === 'src/providers' || room === 'src/api') {
+      const [, , mine] = file.path.split('/')
+      const [, , theirs] = target.split('/')
+      const shared = theirs === 'kit' || file.path.split('/').length === 3
+      if (targetRoom === room && mine !== theirs && !shared) return say('a sibling folder')
+    }
+    if (room === 'src/providers' && targetRoom === 'src/app' && target !== 'src/app/ports.ts')
+      return say('providers meet the application in app/ports.ts')
+    if (
+      room === 'projections' &&
+      targetRoom === 'src/domain' &&
+      !/events?\.ts$|settlement\.ts$/.test(target)
+    )
+      return say('projections know only events of the domain')
+    if (
+      (room === 'src/app' || room === 'src/api') &&
+      targetRoom === 'projections' &&
+      !/\/query\.ts$|\/engine\//.test(target)
+    )
+      return say('a projection is used through its query.ts')
+    return []
+  })
+}
+
+t.test('every import follows the dependency rule', (t) => {
+  t.ok(sources.length > 60, `read ${sources.length} files`)
+  const edges = sources.reduce((sum, file) => sum + file.imports.length, 0)
+  t.ok(edges > 150, `read ${edges} imports`)
+  t.same(sources.flatMap(offences), [])
+  t.end()
+})
+
+t.test('no import cycles, even of types', (t) => {
+  const graph = new Map(sources.map((file) => [file.path, file.imports]))
+  const state = new Map<string, 'open' | 'done'>()
+  const cycles: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      return
+    }
+    state.set(path, 'open')
+    for (const next of graph.get(path) ?? []) if (graph.has(next)) visit(next, [...trail, path])
+    state.set(path, 'done')
+  }
+  for (const path of graph.keys()) visit(path, [])
+  t.same(cycles, [])
+  t.end()
+})
+
+t.test('files stay readable and carry telling names', (t) => {
+  const long = sources
+    .map((file) => ({ path: file.path, lines: file.text.split('\n').length }))
+    .filter((file) => file.lines > 301)
+  t.same(long, [], 'no file over 300 lines')
+  const vague = sources.filter((file) =>
+    /\/(?:utils?|helpers?|common|interfaces)(?:\/|\.ts$)/.test(file.path),
+  )
+  t.same(
+    vague.map((file) => file.path),
+    [],
+  )
+  t.end()
+})
+
+t.test('the environment is read in one place', (t) => {
+  const readers = sources.filter(
+    (file) => /process\.env/.test(file.text) && !file.path.startsWith('infra/'),
+  )
+  t.same(
+    readers.map((file) => file.path),
+    ['src/config.ts'],
+  )
+  t.end()
+})
