@@ -1,0 +1,138 @@
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { lockDirectory } from './directory-lock.ts'
+import { DirectoryLockedError } from './directory-lock.ts'
+
+/** Layout version of the data directory that this program writes and understands. */
+export const DATA_DIR_VERSION = 1
+
+/** Root runs the database under another account, which must be able to pass through to its own folder. */
+const MODE_AS_ROOT = 0o711
+const MODE = 0o700
+
+/** Why a data directory cannot be used; the message is meant for the operator. */
+export class DataDirError extends Error {
+  readonly code: 'data_dir_unwritable' | 'data_dir_in_use' | 'data_dir_newer' | 'data_dir_invalid'
+
+  constructor(code: DataDirError['code'], message: string) {
+    super(message)
+    this.name = 'DataDirError'
+    this.code = code
+  }
+}
+
+/** A data directory that this process alone may use until `release` or its death. */
+export interface DataDir {
+  /** Absolute path. */
+  readonly path: string
+  release(): Promise<void>
+}
+
+const EXPLANATIONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EROFS: 'the file system is read-only',
+  ENOTDIR: 'a part of the path is a file, not a directory',
+  EEXIST: 'it is a file, not a directory',
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the disk quota is used up',
+}
+
+/** LevelDB reports operating system errors as text only, hence the look into the message. */
+function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known = EXPLANATIONS[code]
+  if (known !== undefined) return known
+  if (/permission denied/i.test(message)) return 'permission denied'
+  if (/read-only file system/i.test(message)) return 'the file system is read-only'
+  if (/no space left/i.test(message)) return 'no space is left on the device'
+  return message
+}
+
+function unwritable(path: string, error: unknown): DataDirError {
+  return new DataDirError(
+    'data_dir_unwritable',
+    `the data directory ${path} cannot be written: ${explain(error)}; set DATA_DIR to a directory that this account can write`,
+  )
+}
+
+async function writeVersion(path: string): Promise<void> {
+  const temporary = join(path, `version.${process.pid}`)
+  const file = await open(temporary, 'w', 0o644)
+  try {
+    await file.writeFile(`${DATA_DIR_VERSION}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, join(path, 'version'))
+}
+
+async function checkVersion(path: string): Promise<void> {
+  let text: string
+  try {
+    text = await readFile(join(path, 'version'), 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      return writeVersion(path)
+    throw unwritable(path, error)
+  }
+  if (!/^[0-9]{1,9}\s*$/.test(text)) {
+    throw new DataDirError(
+      'data_dir_invalid',
+      `${join(path, 'version')} does not hold a version number`,
+    )
+  }
+  const version = Number.parseInt(text, 10)
+  if (version > DATA_DIR_VERSION) {
+    throw new DataDirError(
+      'data_dir_newer',
+      `the data directory ${path} was written by a newer release (layout ${version}, this one knows up to ${DATA_DIR_VERSION}); run that release or choose another DATA_DIR`,
+    )
+  }
+  return undefined
+}
+
+/** Proves that files can be written and kept, which a directory's mode alone does not say. */
+async function probe(path: string): Promise<void> {
+  const file = join(path, `.probe.${process.pid}`)
+  const handle = await open(file, 'w', 0o600)
+  try {
+    await handle.writeFile('probe')
+  } finally {
+    await handle.close()
+    await rm(file, { force: true })
+  }
+}
+
+/**
+ * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores.
+ *
+ * @throws DataDirError with a message for the operator: unwritable, in use by another process (its pid is named),
+ * written by a newer release, or not one of ours.
+ */
+export async function prepareDataDir(directory: string): Promise<DataDir> {
+  const path = resolve(directory)
+  try {
+    await mkdir(path, { recursive: true, mode: process.getuid?.() === 0 ? MODE_AS_ROOT : MODE })
+    await probe(path)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+  const lock = await lockDirectory(path).catch((error: unknown) => {
+    if (!(error instanceof DirectoryLockedError)) throw unwritable(path, error)
+    const holder = error.holderPid === undefined ? 'another process' : `process ${error.holderPid}`
+    throw new DataDirError(
+      'data_dir_in_use',
+      `the data directory ${path} is in use by ${holder}; stop it, or give this one its own DATA_DIR`,
+    )
+  })
+  try {
+    await checkVersion(path)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+  return { path, release: () => lock.release() }
+}

@@ -1,0 +1,123 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { PostgresFailure } from './failure.ts'
+
+/** How long a probe of a program may take, in milliseconds. */
+const PROBE_TIMEOUT_MS = 10_000
+
+/** Accounts to run under when started as root, the first that exists. Postgres refuses to run as root. */
+const ACCOUNTS = ['postgres', 'nobody'] as const
+
+/** Permission to pass through folders that others may not enter, least first. */
+const PASSING_CAPABILITIES = ['dac_read_search', 'dac_override'] as const
+
+/** The unprivileged account that Postgres runs under when this process is root. */
+export interface Account {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+}
+
+/** A way to start a Postgres program: a prefix to its command line, and spawn options. */
+export interface Runner {
+  readonly account: Account | undefined
+  readonly prefix: readonly string[]
+  readonly ids: { readonly uid?: number; readonly gid?: number }
+}
+
+/** Parses the account database; a name of digits cannot occur in it. */
+function accounts(): readonly Account[] {
+  let text: string
+  try {
+    text = readFileSync('/etc/passwd', 'utf8')
+  } catch {
+    return []
+  }
+  return text.split('\n').flatMap((line) => {
+    const [name, , uid, gid] = line.split(':')
+    const ids = [Number(uid), Number(gid)] as const
+    if (name === undefined || name === '' || !ids.every((id) => Number.isSafeInteger(id))) return []
+    return [{ name, uid: ids[0], gid: ids[1] }]
+  })
+}
+
+/**
+ * Chooses the account: none unless root, the owner of what exists, otherwise the first known one.
+ * @throws PostgresFailure when existing data belongs to somebody this process cannot become.
+ */
+export function chooseAccount(clusterDir: string): Account | undefined {
+  const self = process.getuid?.()
+  const owner = statSync(clusterDir, { throwIfNoEntry: false })
+  if (self !== 0) {
+    if (owner === undefined || self === undefined || owner.uid === self) return undefined
+    throw new PostgresFailure(
+      `${clusterDir} belongs to user ${owner.uid}, this process runs as ${self}; start it as the account that created the data (or as root)`,
+    )
+  }
+  const known = accounts()
+  if (owner !== undefined && owner.uid !== 0) {
+    const name = known.find((account) => account.uid === owner.uid)?.name ?? `user ${owner.uid}`
+    return { name, uid: owner.uid, gid: owner.gid }
+  }
+  for (const name of ACCOUNTS) {
+    const found = known.find((account) => account.name === name && account.uid !== 0)
+    if (found !== undefined) return found
+  }
+  throw new PostgresFailure(
+    `Postgres refuses to run as root, and none of the accounts ${ACCOUNTS.join(', ')} exists; start the gateway as an ordinary account or create one of them`,
+  )
+}
+
+/** The outermost folder on the way to `path` that the account may not enter, if there is one. */
+export function blockedAt(path: string, account: Account): string | undefined {
+  const folders: string[] = []
+  for (let folder = realpathSync(path); ; folder = dirname(folder)) {
+    folders.unshift(folder)
+    if (folder === dirname(folder)) break
+  }
+  return folders.find((folder) => {
+    const { uid, gid, mode } = statSync(folder)
+    if (uid === account.uid) return (mode & 0o100) === 0
+    if (gid === account.gid) return (mode & 0o010) === 0
+    return (mode & 0o001) === 0
+  })
+}
+
+function setpriv(account: Account, capability: string): readonly [string, ...string[]] {
+  const { uid, gid } = account
+  return [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    `--inh-caps=+${capability}`,
+    `--ambient-caps=+${capability}`,
+    '--',
+  ]
+}
+
+/**
+ * Decides how to start Postgres so that it reaches its programs and its data.
+ *
+ * As root, the usual places (a checkout or a data directory below /root) are closed to every other account.
+ * Opening them is not ours to do; where the system's `setpriv` can, Postgres is given the one permission to pass
+ * through folders, still as an unprivileged account.
+ *
+ * @throws PostgresFailure naming the closed folder when there is no way in.
+ */
+export function chooseRunner(account: Account | undefined, postgres: string, root: string): Runner {
+  if (account === undefined) return { account, prefix: [], ids: {} }
+  const blocked = blockedAt(root, account) ?? blockedAt(dirname(postgres), account)
+  if (blocked === undefined) {
+    return { account, prefix: [], ids: { uid: account.uid, gid: account.gid } }
+  }
+  for (const capability of PASSING_CAPABILITIES) {
+    const [command, ...args] = [...setpriv(account, capability), postgres, '--version']
+    const probe = spawnSync(command, args, { timeout: PROBE_TIMEOUT_MS, stdio: 'ignore' })
+    if (probe.status === 0) return { account, prefix: setpriv(account, capability), ids: {} }
+  }
+  throw new PostgresFailure(
+    `Postgres runs as ${account.name} because it refuses to run as root, and that account may not enter ${blocked}; put the program and DATA_DIR where every account may pass (for example /var/lib/tollgate), or chmod o+x ${blocked}`,
+  )
+}

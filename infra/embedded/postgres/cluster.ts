@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Binaries } from './binaries.ts'
+import { chooseAccount, chooseRunner } from './account.ts'
+import type { Runner } from './account.ts'
+import { PostgresFailure } from './failure.ts'
+import { run } from './run.ts'
+
+/** Name of the server's superuser and of the database it serves. */
+export const DATABASE_NAME = 'tollgate'
+
+const INIT_PREFIX = 'init-'
+const PASSWORD_BYTES = 24
+const VERSION_TIMEOUT_MS = 10_000
+
+/** An initialised data directory of the server and how to run programs on it. */
+export interface Cluster {
+  /** The folder given by the caller; holds the password, the lock and the cluster. */
+  readonly root: string
+  /** The server's own data directory. */
+  readonly directory: string
+  readonly password: string
+  readonly runner: Runner
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Reads the password, or makes one and keeps it before the cluster that will demand it exists. */
+async function passwordOf(root: string): Promise<string> {
+  const file = join(root, 'password')
+  try {
+    const password = readFileSync(file, 'utf8').trim()
+    if (password !== '') return password
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  }
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+  const handle = await open(`${file}.new`, 'w', 0o600)
+  try {
+    await handle.writeFile(`${password}\n`)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${file}.new`, file)
+  await syncDirectory(root)
+  return password
+}
+
+/** The leading number of what `postgres --version` or the PG_VERSION file says. */
+function major(text: string): string {
+  return /(\d+)/.exec(text)?.[1] ?? 'unknown'
+}
+
+/** Runs a program to its end. @returns how it ended and its last lines. */
+async function complete(
+  runner: Runner,
+  file: string,
+  args: readonly string[],
+  cwd: string,
+  signal: AbortSignal,
+  timeoutMs?: number,
+): Promise<{ readonly how: string; readonly lines: readonly string[] }> {
+  const program = run(runner, file, args, cwd, () => undefined)
+  const kill = (): void => void program.process.kill('SIGKILL')
+  signal.addEventListener('abort', kill, { once: true })
+  const timer = timeoutMs === undefined ? undefined : setTimeout(kill, timeoutMs)
+  const how = await program.ended
+  clearTimeout(timer)
+  signal.removeEventListener('abort', kill)
+  signal.throwIfAborted()
+  return { how, lines: program.tail() }
+}
+
+async function checkVersion(
+  cluster: string,
+  runner: Runner,
+  binaries: Binaries,
+  signal: AbortSignal,
+): Promise<void> {
+  let data: string
+  try {
+    data = major(readFileSync(join(cluster, 'PG_VERSION'), 'utf8'))
+  } catch {
+    throw new PostgresFailure(
+      `${cluster} exists but is not a Postgres data directory; move it away`,
+    )
+  }
+  const { how, lines } = await complete(
+    runner,
+    binaries.postgres,
+    ['--version'],
+    '/',
+    signal,
+    VERSION_TIMEOUT_MS,
+  )
+  if (how !== 'exited with status 0') {
+    throw new PostgresFailure(`the Postgres program cannot run (${how}): ${lines.join('\n')}`)
+  }
+  const program = major(lines.join(' '))
+  if (data !== program) {
+    throw new PostgresFailure(
+      `${cluster} was written by Postgres ${data}, this release carries Postgres ${program}; start the release that wrote it, or move the data with pg_dump`,
+    )
+  }
+}
+
+/** Makes the cluster beside its place and moves it there when complete: a crash leaves nothing half made. */
+async function initialise(
+  root: string,
+  directory: string,
+  password: string,
+  runner: Runner,
+  binaries: Binaries,
+  signal: AbortSignal,
+): Promise<void> {
+  const workshop = await mkdtemp(join(root, INIT_PREFIX))
+  const made = join(workshop, 'cluster')
+  const passwordFile = join(workshop, 'password')
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+  if (runner.account !== undefined) {
+    await chown(passwordFile, runner.account.uid, runner.account.gid)
+    await chown(workshop, runner.account.uid, runner.account.gid)
+  }
+  const args = [
+    `--pgdata=${made}`,
+    `--username=${DATABASE_NAME}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--no-instructions',
+    // One call for the whole file system instead of one for each of a thousand files.
+    ...(process.platform === 'linux' ? ['--sync-method=syncfs'] : []),
+  ]
+  const { how, lines } = await complete(runner, binaries.initdb, args, '/', signal)
+  if (how !== 'exited with status 0') {
+    await rm(workshop, { recursive: true, force: true })
+    throw new PostgresFailure(`initdb ${how}: ${lines.join('\n')}`)
+  }
+  const access = 'host all all 127.0.0.1/32 scram-sha-256\n'
+  await writeFile(join(made, 'pg_hba.conf'), access, { flush: true })
+  await rename(made, directory)
+  await syncDirectory(root)
+  await rm(workshop, { recursive: true, force: true })
+}
+
+/**
+ * Opens the cluster below `root`, making it first where there is none.
+ * @throws PostgresFailure for another major version, an account or folder that cannot be used, a failed initdb.
+ */
+export async function openCluster(
+  root: string,
+  binaries: Binaries,
+  signal: AbortSignal,
+): Promise<Cluster> {
+  const directory = join(root, 'cluster')
+  const account = chooseAccount(directory)
+  if (account !== undefined && statSync(root).uid === 0) await chmod(root, 0o711)
+  const runner = chooseRunner(account, binaries.postgres, root)
+  for (const name of readdirSync(root)) {
+    if (name.startsWith(INIT_PREFIX)) await rm(join(root, name), { recursive: true, force: true })
+  }
+  const password = await passwordOf(root)
+  if (statSync(directory, { throwIfNoEntry: false }) === undefined) {
+    await initialise(root, directory, password, runner, binaries, signal)
+  } else {
+    await checkVersion(directory, runner, binaries, signal)
+  }
+  return { root, directory, password, runner }
+}
+
+/** Creates the folder that will hold the cluster. @throws file system errors as they are. */
+export async function createRoot(root: string): Promise<void> {
+  await mkdir(root, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+}

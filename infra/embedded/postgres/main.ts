@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
+import { startEmbeddedPostgres } from './start.ts'
+
+/** The child process that runs Postgres: `--data DIR --port N` (0 picks a free one). */
+
+const MAX_PORT = 65_535
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: { data: { type: 'string' }, port: { type: 'string', default: '0' } },
+  })
+  const port = Number(values.port)
+  if (values.data === undefined || !Number.isInteger(port) || port < 0 || port > MAX_PORT) {
+    announceFailure('usage: --data DIR [--port N]')
+    return 2
+  }
+  const stopping = new AbortController()
+  onStopRequest((why) => {
+    logLine('info', 'stopping postgres', { why })
+    stopping.abort(new Error(why))
+  })
+  try {
+    const started = await startEmbeddedPostgres({
+      root: values.data,
+      port,
+      durable: true,
+      log: logLine,
+      signal: stopping.signal,
+    })
+    if (!stopping.signal.aborted) announceReady(started.url, { port: started.port })
+    const stopped = new Promise<undefined>((resolve) => {
+      if (stopping.signal.aborted) resolve(undefined)
+      stopping.signal.addEventListener('abort', () => resolve(undefined), { once: true })
+    })
+    const died = await Promise.race([started.ended, stopped])
+    if (died === undefined) {
+      await started.stop()
+      return 0
+    }
+    announceFailure(died)
+    return 1
+  } catch (error) {
+    if (stopping.signal.aborted) return 0
+    announceFailure(error instanceof Error ? error.message : String(error))
+    return 1
+  }
+}
+
+process.exit(await main())

@@ -1,0 +1,133 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PostgresFailure } from './failure.ts'
+
+/** How long the orphaned server may take to end in order. */
+const FAST_SHUTDOWN_MS = 10_000
+/** How long it may take to end at once (it then recovers from its log at the next start). */
+const IMMEDIATE_SHUTDOWN_MS = 5_000
+/** How long the kernel may take to end what is killed. */
+const KILL_MS = 2_000
+const POLL_MS = 50
+const PS_TIMEOUT_MS = 10_000
+const PS_MAX_BYTES = 16 * 1024 * 1024
+
+interface Found {
+  readonly pid: number
+  readonly postmaster: boolean
+}
+
+/** The name under which the processes of the cluster in `directory` show themselves. */
+export function clusterNameOf(directory: string): string {
+  return `tollgate-${createHash('sha256').update(directory).digest('hex').slice(0, 12)}`
+}
+
+/** Command lines of all processes; arguments are separated by NUL on Linux and by spaces elsewhere. */
+function commandLines(): readonly (readonly [pid: number, command: string])[] {
+  if (process.platform !== 'linux') {
+    const text = execFileSync('ps', ['-Axo', 'pid=,command='], {
+      encoding: 'utf8',
+      timeout: PS_TIMEOUT_MS,
+      maxBuffer: PS_MAX_BYTES,
+    })
+    return text.split('\n').flatMap((line) => {
+      const match = /^\s*(\d+)\s+(.*)$/.exec(line)
+      return match === null ? [] : [[Number(match[1]), match[2] ?? ''] as const]
+    })
+  }
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      return [[Number(name), readFileSync(`/proc/${name}/cmdline`, 'utf8')] as const]
+    } catch {
+      return [] // It ended while we looked.
+    }
+  })
+}
+
+/** The server processes that run on this cluster, and nothing else: a pid in a file may be anybody's by now. */
+function find(directory: string): readonly Found[] {
+  const title = `postgres: ${clusterNameOf(directory)}: `
+  return commandLines().flatMap(([pid, command]): Found[] => {
+    if (pid === process.pid) return []
+    if (command.startsWith(title)) return [{ pid, postmaster: false }]
+    const gap = process.platform === 'linux' ? '\0' : ' '
+    const [program = ''] = command.split(gap)
+    const runsHere =
+      basename(program) === 'postgres' && command.includes(`${gap}-D${gap}${directory}${gap}`)
+    return runsHere ? [{ pid, postmaster: true }] : []
+  })
+}
+
+function signalAll(found: readonly Found[], signal: NodeJS.Signals): void {
+  for (const { pid } of found) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // Gone already, or not ours to end; whether it is still there is looked at below.
+    }
+  }
+}
+
+async function goneWithin(directory: string, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    if (find(directory).length === 0) return true
+    if (Date.now() >= deadline) return false
+    await sleep(POLL_MS)
+  }
+}
+
+/** Whether the pid that a stale `postmaster.pid` names is alive, as something else. */
+function namesAStranger(pidFile: string): boolean {
+  try {
+    const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
+    if (!Number.isSafeInteger(pid) || pid <= 0) return false
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/**
+ * Ends a server that a killed process left running on `directory`. The caller holds the lock of the directory, so
+ * whatever runs there is nobody's.
+ * @returns how many processes were found.
+ * @throws PostgresFailure when it cannot be ended.
+ */
+export async function endOrphans(
+  directory: string,
+  onFound: (pids: readonly number[]) => void,
+): Promise<number> {
+  const found = find(directory)
+  if (found.length > 0) {
+    onFound(found.map(({ pid }) => pid))
+    // Processes whose server is gone end by themselves as soon as they look up.
+    const servers = found.filter(({ postmaster }) => postmaster)
+    signalAll(servers, 'SIGINT')
+    if (
+      !(await goneWithin(directory, servers.length > 0 ? FAST_SHUTDOWN_MS : IMMEDIATE_SHUTDOWN_MS))
+    ) {
+      signalAll(find(directory), 'SIGQUIT')
+      if (!(await goneWithin(directory, IMMEDIATE_SHUTDOWN_MS))) {
+        signalAll(find(directory), 'SIGKILL')
+        if (!(await goneWithin(directory, KILL_MS))) {
+          const pids = find(directory).map(({ pid }) => pid)
+          throw new PostgresFailure(
+            `processes ${pids.join(', ')} use ${directory} and cannot be ended`,
+          )
+        }
+      }
+    }
+  }
+  // After a restart of the machine or the container the number may be that of any other program, at the sight of
+  // which Postgres would refuse to start. Nothing of ours runs, so the file is stale.
+  const pidFile = join(directory, 'postmaster.pid')
+  if (namesAStranger(pidFile)) await rm(pidFile, { force: true })
+  return found.length
+}

@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import type { Cluster } from './cluster.ts'
+import { DATABASE_NAME } from './cluster.ts'
+import { PostgresFailure } from './failure.ts'
+import { run } from './run.ts'
+import type { Program } from './run.ts'
+import { asArguments } from './settings.ts'
+import type { Settings } from './settings.ts'
+
+/** Longest start: a crash recovery reads up to `max_wal_size` of log. */
+export const START_TIMEOUT_MS = 120_000
+/** How long a fast shutdown (it ends with a checkpoint) may take. */
+const FAST_SHUTDOWN_MS = 12_000
+/** How long an immediate shutdown may take. */
+const IMMEDIATE_SHUTDOWN_MS = 3_000
+const CONNECT_TIMEOUT_MS = 10_000
+
+const READY = 'database system is ready to accept connections'
+const PORT_TAKEN = 'Address already in use'
+
+/** A running server. */
+export interface Server {
+  readonly port: number
+  /** Resolves when it ended, with how and its last lines. */
+  readonly ended: Promise<string>
+  /** Fast shutdown, bounded; harder means after that. Resolves when it is gone. */
+  stop(): Promise<void>
+}
+
+/** Asks the kernel for a port of the loopback that nobody uses. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => {
+        if (address === null || typeof address === 'string') reject(new Error('no port'))
+        else resolve(address.port)
+      })
+    })
+  })
+}
+
+/**
+ * A shell that ends the server in order when this process is killed: its input closes then, by the kernel. It looks
+ * into `postmaster.pid` first, so that it can never hit a stranger that inherited the number.
+ */
+function watchOver(pid: number, directory: string): () => void {
+  const script = 'read -r _; read -r p < "$2" && [ "$p" = "$1" ] && kill -INT "$1"'
+  const guard = spawn(
+    '/bin/sh',
+    ['-c', script, 'sh', String(pid), join(directory, 'postmaster.pid')],
+    {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      env: {},
+    },
+  )
+  guard.on('error', () => undefined)
+  guard.stdin.on('error', () => undefined)
+  guard.unref()
+  return () => void guard.kill('SIGKILL')
+}
+
+async function endedWithin(program: Program, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, false)
+  })
+  const ended = await Promise.race([program.ended.then(() => true), timeout])
+  clearTimeout(timer)
+  return ended
+}
+
+async function stop(program: Program): Promise<void> {
+  program.process.kill('SIGINT')
+  if (await endedWithin(program, FAST_SHUTDOWN_MS)) return
+  program.process.kill('SIGQUIT')
+  if (await endedWithin(program, IMMEDIATE_SHUTDOWN_MS)) return
+  program.process.kill('SIGKILL')
+  await program.ended
+}
+
+/**
+ * Starts the server and waits until it accepts connections.
+ * @param onLine each line of its log.
+ * @throws PostgresFailure with its last lines when it ends or takes too long; the abort reason when aborted.
+ */
+export async function startServer(
+  cluster: Cluster,
+  postgres: string,
+  port: number,
+  settings: Settings,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Server> {
+  let ready: () => void
+  const accepting = new Promise<'ready'>((resolve) => {
+    ready = () => resolve('ready')
+  })
+  const args = ['-D', cluster.directory, ...asArguments(settings)]
+  const program = run(cluster.runner, postgres, args, '/', (line) => {
+    onLine(line)
+    if (line.includes(READY)) ready()
+  })
+  const release =
+    program.process.pid === undefined
+      ? () => undefined
+      : watchOver(program.process.pid, cluster.directory)
+  const ended = program.ended.then((how) => {
+    release()
+    return [`postgres ${how}`, ...program.tail()].join('\n')
+  })
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, START_TIMEOUT_MS, 'late')
+  })
+  const aborted = new Promise<'aborted'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('aborted'), { once: true })
+  })
+  const outcome = await Promise.race([accepting, late, aborted, ended.then(() => 'ended' as const)])
+  clearTimeout(timer)
+  if (outcome === 'ready') return { port, ended, stop: () => stop(program) }
+  if (outcome !== 'ended') await stop(program)
+  signal.throwIfAborted()
+  if (outcome === 'late') {
+    throw new PostgresFailure(`postgres did not accept connections within ${START_TIMEOUT_MS} ms`)
+  }
+  const why = await ended
+  throw new PostgresFailure(
+    why.includes(PORT_TAKEN)
+      ? `port ${port} of the loopback is in use by another program\n${why}`
+      : why,
+  )
+}
+
+/** The address of a database of the server. */
+export function urlOf(cluster: Cluster, port: number, database: string = DATABASE_NAME): string {
+  return `postgres://${DATABASE_NAME}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/${database}`
+}
+
+/** Creates the database that the gateway uses, where it is missing. */
+export async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
+  const client = new Client({
+    connectionString: urlOf(cluster, port, 'postgres'),
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  })
+  // The server's end is noticed and explained by whoever watches the server.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [
+      DATABASE_NAME,
+    ])
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE_NAME}`)
+  } finally {
+    await client.end()
+  }
+}

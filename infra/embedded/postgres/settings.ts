@@ -1,0 +1,60 @@
+/** Largest number of connections to the embedded server. */
+export const MAX_CONNECTIONS = 50
+
+/** Server settings by name. */
+export type Settings = Readonly<Record<string, string>>
+
+/** Nothing acknowledged may be lost, whatever dies. */
+const DURABLE: Settings = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+}
+
+/** For databases that a test run throws away. */
+const DISPOSABLE: Settings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+}
+
+/**
+ * Settings of the embedded server on a port of the loopback.
+ * @param clusterName shows in the titles of its processes, by which a later start recognises orphans.
+ */
+export function settingsOf(
+  port: number,
+  clusterName: string,
+  options: { readonly durable: boolean; readonly maxConnections?: number },
+): Settings {
+  return {
+    port: String(port),
+    listen_addresses: '127.0.0.1',
+    // A socket file would need a folder that both accounts can write, and a path short enough.
+    unix_socket_directories: '',
+    cluster_name: clusterName,
+    update_process_title: 'on',
+    password_encryption: 'scram-sha-256',
+    max_connections: String(options.maxConnections ?? MAX_CONNECTIONS),
+    shared_buffers: '128MB',
+    max_wal_size: '1GB',
+    jit: 'off',
+    // Parallel workers share memory through /dev/shm, of which containers give very little.
+    max_parallel_workers_per_gather: '0',
+    max_parallel_maintenance_workers: '0',
+    timezone: 'UTC',
+    // Statements and details carry callers' data, which no log may hold.
+    log_min_error_statement: 'panic',
+    log_error_verbosity: 'terse',
+    log_checkpoints: 'off',
+    log_line_prefix: '',
+    log_timezone: 'UTC',
+    logging_collector: 'off',
+    ...(options.durable ? DURABLE : DISPOSABLE),
+  }
+}
+
+/** Settings as arguments of the server program. */
+export function asArguments(settings: Settings): readonly string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}

@@ -1,0 +1,271 @@
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+
+/** First wait before a restart; it doubles with every restart that follows. */
+export const RESTART_INITIAL_DELAY_MS = 100
+/** Longest wait before a restart. */
+export const RESTART_MAX_DELAY_MS = 5_000
+/** A child that served this long is healthy: the next restart starts from the first wait again. */
+export const HEALTHY_AFTER_MS = 30_000
+/** Restarts in a row, without a healthy child between them, before giving up (about two minutes). */
+export const MAX_CONSECUTIVE_RESTARTS = 30
+/** How long a child may take to end in order before it is killed. */
+export const STOP_TIMEOUT_MS = 20_000
+/** How long to wait for the last words of a child that has exited. */
+const LAST_WORDS_MS = 200
+/** Lines of a child's log kept to explain its end. */
+const TAIL_LINES = 15
+/** Longest line of a child that is looked at. */
+const MAX_LINE_CHARS = 16_384
+
+/**
+ * What children need of the environment. Everything else stays here: provider credentials are in it, and no child
+ * has any use for them.
+ */
+const INHERITED_ENVIRONMENT = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'NODE_ENV'] as const
+
+/** The one line a child prints when it serves. */
+export interface ReadyMessage {
+  readonly event: 'ready'
+  readonly url: string
+  readonly [field: string]: unknown
+}
+
+/** Why a child ended when nobody asked it to. */
+export class ChildFailedError extends Error {
+  readonly code = 'child_failed'
+
+  constructor(name: string, reason: string) {
+    super(`${name}: ${reason}`)
+    this.name = 'ChildFailedError'
+  }
+}
+
+export interface SuperviseOptions {
+  /** For messages: "event store", "postgres". */
+  readonly name: string
+  /** The module to run, as `new URL('./x/main.ts', import.meta.url)`; runs as `.js` from a build, through tsx from source. */
+  readonly modulePath: URL
+  /** Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay valid. */
+  readonly args: (last: ReadyMessage | undefined) => readonly string[]
+  /** Each line the child writes on stderr (JSON by convention). */
+  readonly onLine: (line: string) => void
+  readonly readyTimeoutMs: number
+  readonly stopTimeoutMs?: number
+  /** Extra environment of the child. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Extra arguments of node itself. */
+  readonly execArgv?: readonly string[]
+  /** Called each time the child serves: at first and after every restart. */
+  readonly onReady?: (message: ReadyMessage) => void
+  readonly onRestart?: (restart: {
+    readonly attempt: number
+    readonly delayMs: number
+    readonly reason: string
+  }) => void
+  /** Called once, when a child that had served keeps failing; nothing is restarted after that. */
+  readonly onGiveUp?: (reason: string) => void
+}
+
+export interface SupervisedChild {
+  /** The first readiness; rejects with `ChildFailedError` in the child's own words when the first start fails. */
+  readonly ready: Promise<ReadyMessage>
+  /** What the child last said when it became ready. @throws ChildFailedError before the first readiness. */
+  current(): ReadyMessage
+  /** The process id while one runs. */
+  pid(): number | undefined
+  /** Ends the child in order (SIGTERM, bounded wait, SIGKILL) and restarts it no more. */
+  stop(): Promise<void>
+}
+
+/** The wait before restart number `attempt` (from 1), in milliseconds. */
+export function restartDelayMs(attempt: number): number {
+  return Math.min(RESTART_MAX_DELAY_MS, RESTART_INITIAL_DELAY_MS * 2 ** Math.min(attempt - 1, 16))
+}
+
+interface Launch {
+  readonly file: string
+  readonly execArgv: readonly string[]
+}
+
+/** Finds what to run: `tsc` rewrites import specifiers in a build but not the text of a URL. */
+function launchOf(modulePath: URL): Launch {
+  const built = import.meta.url.endsWith('.js')
+  const file = fileURLToPath(modulePath)
+  if (built) return { file: file.replace(/\.ts$/, '.js'), execArgv: [] }
+  return { file, execArgv: file.endsWith('.ts') ? [`--import=${import.meta.resolve('tsx')}`] : [] }
+}
+
+function environmentOf(
+  extra: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const environment: Record<string, string> = {}
+  for (const name of INHERITED_ENVIRONMENT) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  return { ...environment, ...extra }
+}
+
+type Said = ReadyMessage | { readonly event: 'failed'; readonly reason: string }
+
+function parseSaid(line: string): Said | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(line.slice(0, MAX_LINE_CHARS))
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || !('event' in value)) return undefined
+  if (value.event === 'ready' && 'url' in value && typeof value.url === 'string') {
+    return { ...value, event: 'ready', url: value.url }
+  }
+  if (value.event === 'failed' && 'reason' in value && typeof value.reason === 'string') {
+    return { event: 'failed', reason: value.reason }
+  }
+  return undefined
+}
+
+function eachLine(stream: Readable | null, onLine: (line: string) => void): void {
+  if (stream === null) return
+  createInterface({ input: stream, crlfDelay: Infinity }).on('line', onLine)
+}
+
+/** One life of the child: from fork to exit. */
+interface Life {
+  readonly process: ChildProcess
+  /** Resolves with the reason once the child is gone and its last words were read. */
+  readonly ended: Promise<string>
+}
+
+function live(
+  options: SuperviseOptions,
+  last: ReadyMessage | undefined,
+  onReady: (message: ReadyMessage) => void,
+): Life {
+  const launch = launchOf(options.modulePath)
+  const child = fork(launch.file, [...options.args(last)], {
+    execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: environmentOf(options.env),
+    // A session of its own: Ctrl-C in a terminal reaches the parent only, which drains before it ends its children.
+    detached: true,
+  })
+  const tail: string[] = []
+  let explanation: string | undefined
+  let killTimer: NodeJS.Timeout | undefined
+  const readyTimer = setTimeout(() => {
+    explanation = `not ready within ${options.readyTimeoutMs} ms`
+    child.kill('SIGTERM')
+    killTimer = setTimeout(() => child.kill('SIGKILL'), options.stopTimeoutMs ?? STOP_TIMEOUT_MS)
+  }, options.readyTimeoutMs)
+  eachLine(child.stdout, (line) => {
+    const said = parseSaid(line)
+    if (said?.event === 'failed') explanation ??= said.reason
+    if (said?.event !== 'ready' || explanation !== undefined) return
+    clearTimeout(readyTimer)
+    onReady(said)
+  })
+  eachLine(child.stderr, (line) => {
+    tail.push(line.slice(0, MAX_LINE_CHARS))
+    if (tail.length > TAIL_LINES) tail.shift()
+    options.onLine(line)
+  })
+  const ended = new Promise<string>((resolve) => {
+    const finish = (how: string): void => {
+      clearTimeout(readyTimer)
+      clearTimeout(killTimer)
+      resolve(explanation ?? [how, ...tail].join('\n'))
+    }
+    child.once('error', (error) => finish(`cannot be started: ${error.message}`))
+    child.once('exit', (code, signal) => {
+      const how = signal === null ? `exited with status ${String(code)}` : `ended by ${signal}`
+      const timer = setTimeout(finish, LAST_WORDS_MS, how)
+      child.once('close', () => {
+        clearTimeout(timer)
+        finish(how)
+      })
+    })
+  })
+  return { process: child, ended }
+}
+
+/**
+ * Runs a module as a child process and keeps it running: restarts with bounded exponential backoff, forwards its
+ * log, says when it gives up. The child hears of this process's death, however it dies, over the channel between
+ * them (see `onStopRequest`).
+ */
+export function superviseChild(options: SuperviseOptions): SupervisedChild {
+  let message: ReadyMessage | undefined
+  let life: Life | undefined
+  let stopping = false
+  let attempt = 0
+  let healthyTimer: NodeJS.Timeout | undefined
+  let restartTimer: NodeJS.Timeout | undefined
+  let resolveReady: (message: ReadyMessage) => void
+  let rejectReady: (error: Error) => void
+  const ready = new Promise<ReadyMessage>((resolve, reject) => {
+    resolveReady = resolve
+    rejectReady = reject
+  })
+  // Whoever awaits it still sees the failure; this only keeps a caller that stops early from an unhandled one.
+  ready.catch(() => undefined)
+
+  const start = (): void => {
+    const current = live(options, message, (said) => {
+      message = said
+      healthyTimer = setTimeout(() => (attempt = 0), HEALTHY_AFTER_MS)
+      resolveReady(said)
+      options.onReady?.(said)
+    })
+    life = current
+    void current.ended.then((reason) => {
+      life = undefined
+      clearTimeout(healthyTimer)
+      return ended(reason)
+    })
+  }
+
+  const ended = (reason: string): void => {
+    if (stopping || message === undefined) {
+      rejectReady(
+        new ChildFailedError(options.name, stopping ? 'stopped before it was ready' : reason),
+      )
+      return
+    }
+    attempt += 1
+    if (attempt > MAX_CONSECUTIVE_RESTARTS) {
+      options.onGiveUp?.(reason)
+      return
+    }
+    const delayMs = restartDelayMs(attempt)
+    options.onRestart?.({ attempt, delayMs, reason })
+    restartTimer = setTimeout(start, delayMs)
+  }
+
+  start()
+  return {
+    ready,
+    current() {
+      if (message === undefined) throw new ChildFailedError(options.name, 'not ready yet')
+      return message
+    },
+    pid: () => life?.process.pid,
+    async stop() {
+      stopping = true
+      clearTimeout(restartTimer)
+      const current = life
+      if (current === undefined) return
+      current.process.kill('SIGTERM')
+      const timer = setTimeout(
+        () => current.process.kill('SIGKILL'),
+        options.stopTimeoutMs ?? STOP_TIMEOUT_MS,
+      )
+      await current.ended
+      clearTimeout(timer)
+    },
+  }
+}
