@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { ConfigError, describeConfig, loadConfig, variables } from '../src/config.ts'
+
+t.test('an empty environment gives the embedded default', (t) => {
+  const config = loadConfig({})
+  t.equal(config.external, undefined)
+  t.equal(config.port, 8080)
+  t.equal(config.host, '127.0.0.1')
+  t.end()
+})
+
+t.test('all faults are listed at once, naming each variable', (t) => {
+  const bad = {
+    PORT: '70000',
+    HOST: 'nowhere',
+    LOG_LEVEL: 'loud',
+    EVENTSTORE_URL: 'esdb://localhost:2113',
+    POLL_SCALE: 'fast',
+    EVENTSTORE_NAMESPACE: '9 lives',
+  }
+  t.throws(() => loadConfig(bad), ConfigError)
+  try {
+    loadConfig(bad)
+  } catch (error) {
+    const text = (error as ConfigError).faults.join('\n')
+    for (const name of [
+      'PORT',
+      'HOST',
+      'LOG_LEVEL',
+      'DATABASE_URL',
+      'POLL_SCALE',
+      'EVENTSTORE_NAMESPACE',
+    ])
+      t.match(text, name)
+  }
+  t.end()
+})
+
+t.test('external stores need their own schemes and a marker secret', (t) => {
+  const urls = { EVENTSTORE_URL: 'http://a', DATABASE_URL: 'mysql://b' }
+  t.throws(() => loadConfig(urls), /esdb:\/\/[\s\S]*postgres:\/\/[\s\S]*MARKER_SECRET/)
+  const config = loadConfig({
+    EVENTSTORE_URL: 'esdb://a:2113?tls=false',
+    DATABASE_URL: 'postgres://b/tollgate',
+    MARKER_SECRET: 'k',
+  })
+  t.same(config.external, {
+    eventStoreUrl: 'esdb://a:2113?tls=false',
+    databaseUrl: 'postgres://b/tollgate',
+  })
+  t.end()
+})
+
+t.test('what people see of the configuration hides secrets', (t) => {
+  const shown = describeConfig({
+    DATABASE_URL: 'postgres://u:hunter2@b/t',
+    MARKER_SECRET: 'hunter2',
+  })
+  t.notMatch(JSON.stringify(shown), /hunter2/)
+  t.equal(shown['MARKER_SECRET'], '(set, hidden)')
+  t.end()
+})
+
+t.test('.env.example shows every variable with its default and meaning, and no other', (t) => {
+  const path = fileURLToPath(new URL('../.env.example', import.meta.url))
+  const expected = variables.map((v) => `# ${v.says}\n${v.name}=${v.fallback}\n`).join('')
+  t.equal(readFileSync(path, 'utf8').split('\n\n').slice(1).join('\n\n'), expected)
+  t.end()
+})
