@@ -15,6 +15,10 @@ export interface Channel {
   readonly priority: number
   readonly timeoutMs: number
   readonly maxConcurrent: number
+  /** Words that must never reach a caller, beyond those derived from host and model names. */
+  readonly redactWords?: readonly string[]
+  /** Bound on queries (not creations) a second; absent means the family's default. */
+  readonly maxQueriesPerSecond?: number
 }
 
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */

@@ -1,0 +1,125 @@
+import { buildConnector, Pool, type Dispatcher } from 'undici'
+
+/** One HTTP exchange with an upstream, saying exactly how far it came. */
+
+/** A connection that takes longer is not made; nothing was sent then. */
+export const CONNECT_TIMEOUT_MS = 5_000
+/** Idle connections are closed before the usual upstream closes them under a request. */
+const KEEP_ALIVE_TIMEOUT_MS = 4_000
+/** No answer of an upstream is larger; what exceeds it is cut off and counts as malformed. */
+export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
+
+export interface ExchangeRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Path with query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+export interface ExchangeResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+}
+
+/** Why an exchange gave no complete answer. */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError'
+  readonly reason: 'timeout' | 'aborted' | 'network' | 'too_large'
+  /** Whether any byte of the request may have left us. */
+  readonly sent: boolean
+
+  constructor(reason: ExchangeError['reason'], sent: boolean, cause?: unknown) {
+    super(`upstream exchange: ${reason}${sent ? ' after sending' : ' before sending'}`, { cause })
+    this.reason = reason
+    this.sent = sent
+  }
+}
+
+/** The connections to one origin. */
+export interface Exchange {
+  /** @throws ExchangeError */
+  readonly request: (request: ExchangeRequest) => Promise<ExchangeResponse>
+  readonly close: () => Promise<void>
+}
+
+/** Opens a pool to an origin; `connections` bounds its sockets, further requests wait. */
+export function openExchange(origin: string, connections: number): Exchange {
+  const pool = new Pool(origin, {
+    connections,
+    pipelining: 1,
+    connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS }),
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    // The one deadline of an exchange is its own; these only must not be shorter.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  return {
+    request: (request) => exchange(pool, request),
+    close: () => pool.destroy(),
+  }
+}
+
+function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeResponse> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let sizeBytes = 0
+    let statusCode = 0
+    let headers: ExchangeResponse['headers'] = {}
+    let controller: Dispatcher.DispatchController | undefined
+    let settled = false
+
+    const finish = (act: () => void): void => {
+      if (settled) return
+      settled = true
+      clearTimeout(timer)
+      request.signal.removeEventListener('abort', onAbort)
+      act()
+    }
+    const fail = (reason: ExchangeError['reason'], cause?: unknown): void => {
+      finish(() => {
+        const error = new ExchangeError(reason, controller !== undefined, cause)
+        controller?.abort(error)
+        reject(error)
+      })
+    }
+    const onAbort = (): void => fail('aborted', request.signal.reason)
+    const timer = setTimeout(() => fail('timeout'), request.timeoutMs)
+    request.signal.addEventListener('abort', onAbort)
+    if (request.signal.aborted) return onAbort()
+
+    pool.dispatch(
+      {
+        method: request.method,
+        path: request.path,
+        headers: request.headers,
+        body: request.body ?? null,
+      },
+      {
+        // Called right before the first byte is written: until then nothing was sent.
+        onRequestStart: (started) => {
+          if (settled) started.abort(new ExchangeError('aborted', false))
+          else controller = started
+        },
+        onResponseStart: (_controller, code, received) => {
+          statusCode = code
+          headers = received
+        },
+        onResponseData: (_controller, chunk) => {
+          sizeBytes += chunk.length
+          if (sizeBytes > MAX_RESPONSE_BYTES) fail('too_large')
+          else chunks.push(chunk)
+        },
+        onResponseEnd: () =>
+          finish(() =>
+            resolve({ statusCode, headers, text: Buffer.concat(chunks).toString('utf8') }),
+          ),
+        onResponseError: (_controller, error) => fail('network', error),
+      },
+    )
+  })
+}
