@@ -1,0 +1,230 @@
+import type { Logger } from 'pino'
+import { request } from 'undici'
+import type { Clock } from '../../src/kernel/clock.ts'
+import type { SandboxOptions } from './options.ts'
+import type { TaskStore, StoredTask } from './tasks/store.ts'
+import type { CallbackPlan } from './tasks/record.ts'
+import { isTerminal, timeline, type Segment } from './tasks/timeline.ts'
+
+/** What a query would answer for a task in a given stretch of its life. */
+export type RenderCallback = (task: StoredTask, segment: Segment) => object
+
+/** Deliveries of one task so far. */
+export interface CallbackCounts {
+  readonly attempts: number
+  readonly acknowledged: number
+}
+
+interface Watch {
+  readonly id: string
+  readonly segments: readonly Segment[]
+  next: number
+  timer: NodeJS.Timeout | null
+  held: Segment | null
+}
+
+interface Delivery {
+  readonly task: StoredTask
+  readonly plan: CallbackPlan
+  readonly segment: Segment
+}
+
+const MAX_CONCURRENT = 64
+const MAX_QUEUED = 20_000
+const MAX_RETRIES = 3
+const MAX_TIMER_MS = 2_000_000_000
+/** An end that was not acknowledged before a restart is delivered again within this time. */
+const RESUME_WITHIN_MS = 3_600_000
+
+/** Posts each change of a task to the URL its creator gave. */
+export class Callbacks {
+  readonly #watches = new Map<string, Watch>()
+  readonly #counts = new Map<string, { attempts: number; acknowledged: number }>()
+  readonly #renderers = new Map<string, RenderCallback>()
+  readonly #queue: Delivery[] = []
+  readonly #abort = new AbortController()
+  #active = 0
+  readonly #store: TaskStore
+  readonly #clock: Clock
+  readonly #options: SandboxOptions
+  readonly #log: Logger
+
+  constructor(store: TaskStore, clock: Clock, options: SandboxOptions, log: Logger) {
+    this.#store = store
+    this.#clock = clock
+    this.#options = options
+    this.#log = log
+  }
+
+  /** Says how a family's tasks look. */
+  renderWith(family: string, render: RenderCallback): void {
+    this.#renderers.set(family, render)
+  }
+
+  /** Begins to watch a task that was just accepted. */
+  watch(task: StoredTask): void {
+    const { record } = task
+    if (record.plan.callback === null) return
+    const segments = timeline(record).filter((segment) => segment.strange === null)
+    const distinct = segments.filter((s, i) => i === 0 || s.phase !== segments[i - 1]?.phase)
+    this.#start({ id: record.id, segments: distinct, next: 0, timer: null, held: null })
+  }
+
+  /** Takes up again what a restart interrupted. */
+  resume(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const task of this.#store.all()) {
+      const { record, marks } = task
+      if (record.plan.callback === null || marks.endAcknowledged) continue
+      if (marks.cancelledAtMs !== null || marks.deletedAtMs !== null) continue
+      const segments = timeline(record).filter((segment) => {
+        const recent = isTerminal(segment.phase) && segment.atMs > nowMs - RESUME_WITHIN_MS
+        return segment.strange === null && (segment.atMs > nowMs || recent)
+      })
+      this.#start({ id: record.id, segments, next: 0, timer: null, held: null })
+    }
+  }
+
+  /** Looks again at what is due after the clock was moved. */
+  clockMoved(): void {
+    for (const watch of this.#watches.values()) this.#arm(watch)
+  }
+
+  countsOf(id: string): CallbackCounts {
+    return this.#counts.get(id) ?? { attempts: 0, acknowledged: 0 }
+  }
+
+  /** Stops watching everything; deliveries under way go on. */
+  reset(): void {
+    for (const watch of this.#watches.values()) clearTimeout(watch.timer ?? undefined)
+    this.#watches.clear()
+    this.#counts.clear()
+    this.#queue.length = 0
+  }
+
+  /** Stops for good. */
+  close(): void {
+    this.reset()
+    this.#abort.abort()
+  }
+
+  #start(watch: Watch): void {
+    if (watch.segments.length === 0) return
+    this.#watches.set(watch.id, watch)
+    this.#arm(watch)
+  }
+
+  #arm(watch: Watch): void {
+    clearTimeout(watch.timer ?? undefined)
+    const segment = watch.segments[watch.next]
+    if (segment === undefined) {
+      this.#watches.delete(watch.id)
+      return
+    }
+    const waitMs = Math.min(Math.max(0, segment.atMs - this.#clock.nowMs()), MAX_TIMER_MS)
+    watch.timer = setTimeout(() => this.#due(watch), waitMs)
+  }
+
+  #due(watch: Watch): void {
+    const task = this.#store.get(watch.id)
+    const segment = watch.segments[watch.next]
+    const plan = task?.record.plan.callback ?? null
+    const over = task?.marks.cancelledAtMs != null || task?.marks.deletedAtMs != null
+    if (task === null || plan === null || segment === undefined || over) {
+      this.#watches.delete(watch.id)
+      return
+    }
+    // A timer may fire a little early; the clock decides.
+    if (segment.atMs > this.#clock.nowMs()) return this.#arm(watch)
+    watch.next += 1
+    if (plan.reorder && segment.phase === 'running') watch.held = segment
+    else this.#enqueue({ task, plan, segment })
+    if (isTerminal(segment.phase) && watch.held !== null) {
+      this.#enqueue({ task, plan, segment: watch.held })
+    }
+    this.#arm(watch)
+  }
+
+  #enqueue(delivery: Delivery): void {
+    for (let copy = 0; copy < delivery.plan.copies; copy += 1) {
+      if (this.#queue.length >= MAX_QUEUED) {
+        this.#log.warn({ id: delivery.task.record.id }, 'callback queue is full, dropped')
+        return
+      }
+      this.#queue.push(delivery)
+    }
+    this.#pump()
+  }
+
+  #pump(): void {
+    while (this.#active < MAX_CONCURRENT) {
+      const delivery = this.#queue.shift()
+      if (delivery === undefined) return
+      this.#active += 1
+      void this.#deliver(delivery).finally(() => {
+        this.#active -= 1
+        this.#pump()
+      })
+    }
+  }
+
+  async #deliver(delivery: Delivery): Promise<void> {
+    const { record } = delivery.task
+    const render = this.#renderers.get(record.family)
+    if (render === undefined) return
+    const { phase } = delivery.segment
+    const body = JSON.stringify(
+      render(this.#store.get(record.id) ?? delivery.task, delivery.segment),
+    )
+    const retries = phase === 'succeeded' || phase === 'failed' ? MAX_RETRIES : 0
+    for (let attempt = 0; attempt <= retries; attempt += 1) {
+      if (this.#abort.signal.aborted) return
+      if (attempt > 0) await this.#pauseBefore(attempt)
+      if (await this.#post(record.id, delivery.plan.url, body)) {
+        if (isTerminal(phase)) await this.#store.mark(record.id, { endAcknowledged: true })
+        return
+      }
+    }
+  }
+
+  async #pauseBefore(attempt: number): Promise<void> {
+    const waitMs = 1000 * this.#options.timeScale * 2 ** (attempt - 1)
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs)
+      this.#abort.signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
+        once: true,
+      })
+    })
+  }
+
+  /** Whether the receiver acknowledged with a 2xx in time. */
+  async #post(id: string, url: string, body: string): Promise<boolean> {
+    const counts = this.#counts.get(id) ?? { attempts: 0, acknowledged: 0 }
+    this.#counts.set(id, counts)
+    counts.attempts += 1
+    try {
+      const target = this.#target(url)
+      const timeout = AbortSignal.timeout(this.#options.callbackTimeoutMs)
+      const response = await request(target.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', host: target.host },
+        body,
+        signal: AbortSignal.any([timeout, this.#abort.signal]),
+      })
+      await response.body.dump({ limit: 1_048_576 })
+      const acknowledged = response.statusCode >= 200 && response.statusCode < 300
+      if (acknowledged) counts.acknowledged += 1
+      return acknowledged
+    } catch (error) {
+      this.#log.debug({ id, reason: error instanceof Error ? error.name : 'unknown' }, 'callback')
+      return false
+    }
+  }
+
+  #target(text: string): { readonly url: string; readonly host: string } {
+    const url = new URL(text)
+    const mapped = this.#options.callbackMap.get(url.hostname.toLowerCase())
+    if (mapped === undefined) return { url: text, host: url.host }
+    return { url: `${mapped}${url.pathname}${url.search}`, host: url.host }
+  }
+}

@@ -1,0 +1,197 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FamilyKit } from './family.ts'
+import type { FaultRule } from './faults/board.ts'
+import { UnknownSwitch } from './faults/vocabulary.ts'
+import { acceptedView, type AcceptedTask } from './tasks/view.ts'
+
+const MAX_PAGE = 10_000
+
+/** One page of what was accepted. */
+export interface AcceptedPage {
+  readonly items: readonly AcceptedTask[]
+  /** Pass it as `after`; null on the last page. */
+  readonly next_after: number | null
+  readonly total: number
+}
+
+/** What narrows a page of accepted tasks. */
+export interface AcceptedFilter {
+  readonly family?: string | null
+  readonly client_marker?: string | null
+  readonly safety_identifier?: string | null
+}
+
+/** Accepted tasks after a sequence number, oldest first. */
+export function acceptedPage(
+  kit: FamilyKit,
+  after: number,
+  limit: number,
+  filter: AcceptedFilter = {},
+): AcceptedPage {
+  const fits = (wanted: string | null | undefined, value: string | null): boolean =>
+    wanted === undefined || wanted === null || wanted === value
+  const matching = kit.store
+    .all()
+    .filter(
+      ({ record }) =>
+        fits(filter.family, record.family) &&
+        fits(filter.client_marker, record.clientMarker) &&
+        fits(filter.safety_identifier, record.safetyIdentifier),
+    )
+  const rest = matching.filter(({ record }) => record.seq > after)
+  const nowMs = kit.clock.nowMs()
+  const items = rest
+    .slice(0, limit)
+    .map((task) => acceptedView(kit.store, task, nowMs, kit.callbacks.countsOf(task.record.id)))
+  const last = items.at(-1)
+  const more = last !== undefined && rest.length > items.length
+  return { items, next_after: more ? last.seq : null, total: matching.length }
+}
+
+/** Forgets tasks, callbacks, fault rules, counters and the request log. */
+export async function resetAll(kit: FamilyKit): Promise<void> {
+  kit.board.clear()
+  kit.callbacks.reset()
+  kit.counters.reset()
+  kit.requests.reset()
+  await kit.store.reset()
+}
+
+/** Moves the sandbox's clock forward. @throws RangeError */
+export function advanceClock(kit: FamilyKit, byMs: number): void {
+  kit.clock.advance(byMs)
+  kit.callbacks.clockMoved()
+}
+
+function bodyOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
+  const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''
+  const value: unknown = text === '' ? {} : JSON.parse(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new RangeError('the body must be a JSON object')
+  }
+  return value as Readonly<Record<string, unknown>>
+}
+
+/** @throws RangeError when a member has the wrong type. */
+function ruleOf(body: Readonly<Record<string, unknown>>): FaultRule {
+  const { faults, rate, match, once, seed } = body
+  const known = new Set(['faults', 'rate', 'match', 'once', 'seed'])
+  const stray = Object.keys(body).find((name) => !known.has(name))
+  if (stray !== undefined) throw new RangeError(`unknown member ${stray}`)
+  if (!Array.isArray(faults) || !faults.every((word) => typeof word === 'string')) {
+    throw new RangeError('faults must be an array of strings')
+  }
+  if (rate !== undefined && typeof rate !== 'number') throw new RangeError('rate must be a number')
+  if (seed !== undefined && typeof seed !== 'number') throw new RangeError('seed must be a number')
+  if (once !== undefined && typeof once !== 'number' && typeof once !== 'boolean') {
+    throw new RangeError('once must be true or a number')
+  }
+  return { faults, rate, once, seed, match: matchOf(match) }
+}
+
+const MATCH_MEMBERS = ['family', 'op', 'model', 'id', 'client_marker', 'safety_identifier']
+
+function matchOf(match: unknown): FaultRule['match'] {
+  if (match === undefined || match === null) return undefined
+  if (typeof match !== 'object') throw new RangeError('match must be an object')
+  for (const [name, value] of Object.entries(match)) {
+    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string')
+    if (!MATCH_MEMBERS.includes(name)) throw new RangeError(`unknown match member ${name}`)
+    if (typeof value !== 'string' && !(name === 'op' && isList)) {
+      throw new RangeError(`match.${name} must be a string`)
+    }
+  }
+  return match
+}
+
+function numberIn(query: URLSearchParams, name: string, absent: number, max: number): number {
+  const text = query.get(name)
+  if (text === null) return absent
+  if (!/^\d{1,15}$/.test(text)) throw new RangeError(`${name} must be a whole number`)
+  return Math.min(Number(text), max)
+}
+
+type Control = (request: FastifyRequest, query: URLSearchParams) => object | Promise<object>
+
+/** Runs a control; a fault in what was asked is a 400 that says so. */
+function guarded(control: Control) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const query = new URL(request.url, 'http://sandbox').searchParams
+    try {
+      return await reply.send(await control(request, query))
+    } catch (error) {
+      const ours = error instanceof RangeError || error instanceof SyntaxError
+      if (!ours && !(error instanceof UnknownSwitch)) throw error
+      return reply.code(400).send({ error: error.message })
+    }
+  }
+}
+
+function addFaultRoutes(app: FastifyInstance, kit: FamilyKit): void {
+  app.get(
+    '/__sandbox/faults',
+    guarded(() => ({ items: kit.board.list() })),
+  )
+  app.post(
+    '/__sandbox/faults',
+    guarded((request) => kit.board.add(ruleOf(bodyOf(request)))),
+  )
+  app.delete(
+    '/__sandbox/faults',
+    guarded(() => ({ cleared: kit.board.clear() })),
+  )
+  app.delete(
+    '/__sandbox/faults/:id',
+    guarded((request) => ({
+      cleared: kit.board.clear((request.params as { readonly id: string }).id),
+    })),
+  )
+}
+
+/** The routes under `/__sandbox`, which no fault touches and no counter counts. */
+export function addControlRoutes(app: FastifyInstance, kit: FamilyKit): void {
+  addFaultRoutes(app, kit)
+  app.get(
+    '/__sandbox/health',
+    guarded(() => ({ status: 'ok', tasks: kit.store.size, clock_ms: kit.clock.nowMs() })),
+  )
+  app.get(
+    '/__sandbox/accepted',
+    guarded((_request, query) =>
+      acceptedPage(
+        kit,
+        numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER),
+        Math.max(1, numberIn(query, 'limit', 1000, MAX_PAGE)),
+        {
+          family: query.get('family'),
+          client_marker: query.get('client_marker'),
+          safety_identifier: query.get('safety_identifier'),
+        },
+      ),
+    ),
+  )
+  app.get(
+    '/__sandbox/requests',
+    guarded(() => kit.counters.view()),
+  )
+  app.get(
+    '/__sandbox/log',
+    guarded((_request, query) => ({
+      items: kit.requests.list(numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER)),
+    })),
+  )
+  app.post(
+    '/__sandbox/reset',
+    guarded(async () => {
+      await resetAll(kit)
+      return { status: 'ok' }
+    }),
+  )
+  app.post(
+    '/__sandbox/clock',
+    guarded((request) => {
+      advanceClock(kit, Number(bodyOf(request)['advance_ms']))
+      return { clock_ms: kit.clock.nowMs(), offset_ms: kit.clock.offsetMs() }
+    }),
+  )
+}

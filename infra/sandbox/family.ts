@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify'
+import type { Callbacks } from './callbacks.ts'
+import type { ExchangeKit } from './http/exchange.ts'
+import type { MovableClock } from './kit/clock.ts'
+import type { Random } from './kit/random.ts'
+import type { SandboxOptions } from './options.ts'
+import type { TaskStore } from './tasks/store.ts'
+
+/** What the frame lends every family. */
+export interface FamilyKit extends ExchangeKit {
+  readonly options: SandboxOptions
+  readonly clock: MovableClock
+  readonly random: Random
+  readonly store: TaskStore
+  readonly callbacks: Callbacks
+  /** Where result URLs point, without a trailing slash. */
+  readonly baseUrl: () => string
+}
+
+/** A simulated upstream: a folder here and a line in `registry.ts`. */
+export interface SandboxFamily {
+  readonly name: string
+  /** Adds its routes and says how its tasks are rendered. */
+  readonly register: (app: FastifyInstance, kit: FamilyKit) => void
+}

@@ -1,0 +1,108 @@
+/**
+ * Every switch the sandbox knows, with the kind of value it takes. One vocabulary serves the marker
+ * in a prompt and the process-wide rules; each family reads the switches it can act on.
+ */
+const SWITCHES = {
+  // What becomes of an accepted task.
+  fail: 'word',
+  stall: 'flag',
+  'stall-queued': 'flag',
+  expire: 'flag',
+  gone: 'flag',
+  'gone-ms': 'count',
+  'queued-ms': 'count',
+  'running-ms': 'count',
+  status: 'word',
+  tokens: 'count',
+  'usage-missing': 'flag',
+  'usage-changes': 'flag',
+  'tool-searches': 'count',
+  'reference-seconds': 'count',
+  'task-type': 'word',
+  // What its callbacks do.
+  'callback-duplicate': 'flag',
+  'callback-reorder': 'flag',
+  'callback-storm': 'count',
+  // What becomes of one exchange, before the request is acted on.
+  refuse: 'word',
+  http: 'count',
+  down: 'flag',
+  'drop-before-accept': 'flag',
+  'refuse-connections': 'flag',
+  hang: 'flag',
+  // … and after it was acted on.
+  'first-byte-ms': 'count',
+  'drop-after-accept': 'flag',
+  'hang-after-accept': 'flag',
+  'http-after-accept': 'count',
+  malformed: 'flag',
+  truncated: 'flag',
+  garbage: 'flag',
+  'bad-http': 'flag',
+} as const satisfies Record<string, 'flag' | 'word' | 'count'>
+
+type Kinds = typeof SWITCHES
+/** The name of a switch. */
+export type SwitchName = keyof Kinds
+type NamesOf<K> = { [N in SwitchName]: Kinds[N] extends K ? N : never }[SwitchName]
+
+/** The switches that are on, by name, with their text value ('' for a flag). */
+export type Faults = ReadonlyMap<SwitchName, string>
+
+export const NO_FAULTS: Faults = new Map()
+
+/** A switch that does not exist or a value that does not fit: said, so that no test runs without its fault. */
+export class UnknownSwitch extends Error {
+  readonly code = 'unknown_switch'
+}
+
+const MAX_COUNT = 1_000_000_000_000
+
+function isSwitchName(name: string): name is SwitchName {
+  return Object.hasOwn(SWITCHES, name)
+}
+
+/** Reads words such as `fail=CODE` and `stall`. @throws UnknownSwitch */
+export function parseSwitches(words: readonly string[]): Faults {
+  const faults = new Map<SwitchName, string>()
+  for (const word of words) {
+    const equals = word.indexOf('=')
+    const name = equals < 0 ? word : word.slice(0, equals)
+    const value = equals < 0 ? '' : word.slice(equals + 1)
+    if (!isSwitchName(name)) throw new UnknownSwitch(`no sandbox switch is called ${name}`)
+    const kind = SWITCHES[name]
+    if (kind === 'flag' ? value !== '' : value === '') {
+      throw new UnknownSwitch(
+        `sandbox switch ${name} ${kind === 'flag' ? 'takes no' : 'needs a'} value`,
+      )
+    }
+    if (kind === 'count' && (!/^\d{1,13}$/.test(value) || Number(value) > MAX_COUNT)) {
+      throw new UnknownSwitch(`sandbox switch ${name} needs a whole number`)
+    }
+    faults.set(name, value)
+  }
+  return faults
+}
+
+/** Both sets; where both name a switch, the second one's value. */
+export function mergeFaults(base: Faults, over: Faults): Faults {
+  if (base.size === 0) return over
+  if (over.size === 0) return base
+  return new Map([...base, ...over])
+}
+
+/** Whether a flag is on. */
+export function isOn(faults: Faults, name: NamesOf<'flag'>): boolean {
+  return faults.has(name)
+}
+
+/** The number of a switch, or null when it is off. */
+export function countOf(faults: Faults, name: NamesOf<'count'>): number | null {
+  const value = faults.get(name)
+  return value === undefined ? null : Number(value)
+}
+
+/** The word of a switch, or null when it is off. */
+export function wordOf(faults: Faults, name: NamesOf<'word'>): string | null {
+  return faults.get(name) ?? null
+}

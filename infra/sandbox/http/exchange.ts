@@ -1,0 +1,148 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { FaultBoard, FaultSubject } from '../faults/board.ts'
+import { countOf, isOn, mergeFaults, NO_FAULTS, wordOf, type Faults } from '../faults/vocabulary.ts'
+import type { RequestCounters } from './counters.ts'
+import type { RequestLog } from './request-log.ts'
+import { destroy, hang, pause, sendBadHttp, sendTruncated } from './wreck.ts'
+
+/** What a family answers. An object is sent as JSON. */
+export interface Answer {
+  readonly status: number
+  readonly body: object | string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request to a family, as the frame needs to see it. */
+export interface Exchange {
+  readonly family: string
+  readonly op: string
+  readonly subject: Omit<FaultSubject, 'family' | 'op'>
+  /** Switches from the prompt. */
+  readonly promptFaults: Faults
+  /** Does what was asked, under the switches in force. */
+  readonly perform: (faults: Faults) => Promise<Answer>
+  /** The family's answer for a refusal code. */
+  readonly refusal: (code: string) => Answer
+  /** The family's answer for a bare status. */
+  readonly failure: (status: number) => Answer
+}
+
+/** What every exchange shares. */
+export interface ExchangeKit {
+  readonly board: FaultBoard
+  readonly counters: RequestCounters
+  readonly requests: RequestLog
+  readonly log: Logger
+  readonly nowMs: () => number
+}
+
+const MAX_FIRST_BYTE_MS = 600_000
+
+/** Runs one exchange with its faults; answers, or leaves the caller without an answer. */
+export async function runExchange(
+  kit: ExchangeKit,
+  exchange: Exchange,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { family, op } = exchange
+  const route = `${family}.${op}`
+  const leave = kit.counters.enter(route)
+  const logged = kit.requests.add({
+    route,
+    method: request.method,
+    url: request.url,
+    headers: request.headers,
+    body: Buffer.isBuffer(request.body) ? request.body : null,
+    atMs: kit.nowMs(),
+  })
+  let status: number | null = null
+  try {
+    const struck = kit.board.strike({ family, op, ...exchange.subject })
+    const faults = mergeFaults(struck, exchange.promptFaults)
+    status = await answer(kit, exchange, faults, request, reply)
+  } finally {
+    logged.status = status
+    leave(status)
+    kit.log.debug({ route, status }, 'exchange')
+  }
+}
+
+/** Returns the status the caller saw, or null when it saw none. */
+async function answer(
+  kit: ExchangeKit,
+  exchange: Exchange,
+  faults: Faults,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<number | null> {
+  if (isOn(faults, 'drop-before-accept') || isOn(faults, 'refuse-connections')) {
+    return destroy(reply)
+  }
+  if (isOn(faults, 'hang')) return hang(request, reply)
+  const early = earlyAnswer(exchange, faults)
+  if (early !== null) return send(reply, early)
+
+  const result = await perform(kit, exchange, faults)
+  const waitMs = countOf(faults, 'first-byte-ms')
+  if (waitMs !== null) await pause(Math.min(waitMs, MAX_FIRST_BYTE_MS), request)
+  if (isOn(faults, 'drop-after-accept')) return destroy(reply)
+  if (isOn(faults, 'hang-after-accept')) return hang(request, reply)
+  const lateStatus = countOf(faults, 'http-after-accept')
+  if (lateStatus !== null) return send(reply, exchange.failure(lateStatus))
+  if (isOn(faults, 'bad-http')) return sendBadHttp(reply)
+  if (isOn(faults, 'garbage')) return send(reply, GARBAGE)
+  if (isOn(faults, 'malformed')) return send(reply, malformed(result))
+  if (isOn(faults, 'truncated')) return sendTruncated(reply, result.status, bytesOf(result.body))
+  return send(reply, result)
+}
+
+/** The answers that are given without acting on the request. */
+function earlyAnswer(exchange: Exchange, faults: Faults): Answer | null {
+  if (isOn(faults, 'down')) return exchange.failure(503)
+  const status = countOf(faults, 'http')
+  if (status !== null) return exchange.failure(status)
+  const code = wordOf(faults, 'refuse')
+  return code === null ? null : exchange.refusal(code)
+}
+
+async function perform(kit: ExchangeKit, exchange: Exchange, faults: Faults): Promise<Answer> {
+  try {
+    return await exchange.perform(faults)
+  } catch (err) {
+    kit.log.error({ err, family: exchange.family, op: exchange.op }, 'exchange failed')
+    return exchange.failure(500)
+  }
+}
+
+const GARBAGE: Answer = {
+  status: 200,
+  body: Buffer.from([0x00, 0xff, 0xfe, 0x1f, 0x8b, 0x7b, 0x22, 0xc3, 0x28, 0xa0, 0xa1, 0x0d]),
+  headers: { 'content-type': 'application/octet-stream' },
+}
+
+/** A whole answer that is not JSON: its end is missing although the length says it is complete. */
+function malformed(result: Answer): Answer {
+  const bytes = bytesOf(result.body)
+  const cut = bytes.subarray(0, Math.max(1, bytes.length - 2))
+  return { status: result.status, body: cut, headers: { 'content-type': 'application/json' } }
+}
+
+function bytesOf(body: Answer['body']): Buffer {
+  if (Buffer.isBuffer(body)) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+async function send(reply: FastifyReply, result: Answer): Promise<number> {
+  void reply.code(result.status)
+  if (typeof result.body === 'object' && !Buffer.isBuffer(result.body)) {
+    void reply.type('application/json; charset=utf-8')
+  }
+  if (result.headers !== undefined) void reply.headers(result.headers)
+  await reply.send(bytesOf(result.body))
+  return result.status
+}
+
+/** No switches: for routes without faults of their own. */
+export const NO_PROMPT_FAULTS: Faults = NO_FAULTS

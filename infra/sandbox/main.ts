@@ -1,0 +1,43 @@
+import pino from 'pino'
+import { OptionError, parseOptions, type SandboxOptions } from './options.ts'
+import { startSandbox } from './server.ts'
+
+/**
+ * The sandbox as a child process. One JSON line `{"event":"ready","port":N}` on stdout once it
+ * listens, logs as JSON lines on stderr. It stops on SIGTERM, on SIGINT and when its parent is gone.
+ * Exit codes: 0 stopped in order, 1 could not start, 2 bad command line.
+ */
+async function run(): Promise<void> {
+  const stopped = new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'))
+    process.once('SIGINT', () => resolve('SIGINT'))
+    // An IPC channel closes when the parent dies, however it dies.
+    if (process.channel !== undefined) process.once('disconnect', () => resolve('disconnect'))
+  })
+  const options = readOptions()
+  const log = pino({ level: options.logLevel, name: 'sandbox' }, pino.destination(2))
+  const sandbox = await startSandbox(options, log)
+  process.stdout.write(`${JSON.stringify({ event: 'ready', port: sandbox.port })}\n`)
+  const reason = await stopped
+  log.info({ reason }, 'stopping')
+  await sandbox.close()
+}
+
+function complain(error: unknown, exitCode: number): never {
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`${JSON.stringify({ level: 60, name: 'sandbox', msg: message })}\n`)
+  process.exit(exitCode)
+}
+
+function readOptions(): SandboxOptions {
+  try {
+    return parseOptions(process.argv.slice(2))
+  } catch (error) {
+    return complain(error, error instanceof OptionError ? 2 : 1)
+  }
+}
+
+run().then(
+  () => process.exit(0),
+  (error: unknown) => complain(error, 1),
+)

@@ -1,0 +1,103 @@
+import { Refusal } from './errors.ts'
+
+/** What matters of a request's content; prompts and media are not kept. */
+export interface Content {
+  readonly prompt: string
+  readonly referenceVideos: number
+  readonly hasFirstFrame: boolean
+  readonly textOnly: boolean
+}
+
+type Kind = 'text' | 'image_url' | 'video_url' | 'audio_url' | 'draft_task'
+
+interface Item {
+  readonly kind: Kind
+  readonly role: string | null
+  readonly text: string
+}
+
+const ROLES: Readonly<Record<string, readonly string[]>> = {
+  text: [],
+  image_url: ['first_frame', 'last_frame', 'reference_image'],
+  video_url: ['reference_video'],
+  audio_url: ['reference_audio'],
+  draft_task: [],
+}
+
+const MAX_ITEMS = 200
+
+const invalid = (where: string, why: string): Refusal =>
+  new Refusal(
+    'InvalidParameter.content',
+    `The parameter \`${where}\` specified in the request is not valid: ${why}.`,
+    where,
+  )
+
+const missing = (where: string): Refusal =>
+  new Refusal('MissingParameter.content', `The request is missing \`${where}\`.`, where)
+
+function memberOf(item: object, name: string): unknown {
+  return Object.hasOwn(item, name) ? (item as Readonly<Record<string, unknown>>)[name] : undefined
+}
+
+/** Web address, asset, or inline data where the kind takes it: reference video does not. */
+function checkUrl(kind: Kind, url: string, where: string): void {
+  const inline = /^data:(?:image|audio)\//i.test(url)
+  if (inline && kind === 'video_url') throw invalid(where, 'video cannot be passed as data')
+  if (!inline && !/^(?:https?:\/\/|asset:\/\/)./i.test(url)) throw invalid(where, 'not a URL')
+}
+
+function parseItem(value: unknown, index: number): Item {
+  const where = `content[${index}]`
+  if (typeof value !== 'object' || value === null) throw invalid(where, 'it must be an object')
+  const type = memberOf(value, 'type')
+  if (typeof type !== 'string' || !Object.hasOwn(ROLES, type)) {
+    throw invalid(`${where}.type`, 'the type is unknown')
+  }
+  const kind = type as Kind
+  const role = memberOf(value, 'role') ?? null
+  if (role !== null && (typeof role !== 'string' || !(ROLES[kind] ?? []).includes(role))) {
+    throw invalid(`${where}.role`, `the role does not fit ${kind}`)
+  }
+  if (kind === 'text') {
+    const text = memberOf(value, 'text')
+    if (typeof text !== 'string') throw missing(`${where}.text`)
+    return { kind, role: null, text }
+  }
+  const holder = memberOf(value, kind)
+  const name = kind === 'draft_task' ? 'id' : 'url'
+  const inner = typeof holder === 'object' && holder !== null ? memberOf(holder, name) : undefined
+  if (typeof inner !== 'string' || inner === '') throw missing(`${where}.${kind}.${name}`)
+  if (kind !== 'draft_task') checkUrl(kind, inner, `${where}.${kind}.url`)
+  return { kind, role, text: '' }
+}
+
+function checkFrames(items: readonly Item[]): void {
+  const count = (role: string): number => items.filter((item) => item.role === role).length
+  const first = count('first_frame')
+  const last = count('last_frame')
+  if (first > 1 || last > 1) throw invalid('content', 'only one first and one last frame')
+  if (last > first) throw invalid('content', 'last_frame needs first_frame')
+  if (first > 0 && items.some((item) => item.role?.startsWith('reference_') === true)) {
+    throw invalid('content', 'first and last frames cannot be mixed with references')
+  }
+}
+
+/** Reads `content`. @throws Refusal */
+export function parseContent(value: unknown): Content {
+  if (value === undefined) throw missing('content')
+  if (!Array.isArray(value)) throw invalid('content', 'it must be an array')
+  if (value.length === 0) throw missing('content')
+  if (value.length > MAX_ITEMS) throw invalid('content', `at most ${MAX_ITEMS} items`)
+  const items = value.map(parseItem)
+  checkFrames(items)
+  const prompt = items.map((item) => item.text).join('\n')
+  const textOnly = items.every((item) => item.kind === 'text')
+  if (textOnly && prompt.trim() === '') throw missing('content.text')
+  return {
+    prompt,
+    textOnly,
+    referenceVideos: items.filter((item) => item.kind === 'video_url').length,
+    hasFirstFrame: items.some((item) => item.role === 'first_frame'),
+  }
+}
