@@ -1,0 +1,163 @@
+/**
+ * `Streams.BatchAppend`: many appends over one call, matched to their answers by correlation id.
+ */
+
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import type shared from '@eventstore/db-client/generated/shared_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
+import { failureResponse, outcomeResponse } from './batch-responses.ts'
+import { invalidArgument, stopping, toWireError, tooMany } from './errors.ts'
+import type { Faults } from './faults.ts'
+import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
+import type { EventLog } from './log.ts'
+import { checkStreamName, Proposal } from './proposals.ts'
+import type { ExpectedRevision } from './types.ts'
+import { readNumber, readStreamName, readUuid } from './wire.ts'
+
+type Call = ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
+
+/** What an append of the batch aims at. */
+export interface BatchTarget {
+  readonly correlationId: shared.UUID
+  readonly stream: string
+  readonly expected: ExpectedRevision
+  readonly deadlineMs: number
+}
+
+interface Partial {
+  readonly target: BatchTarget
+  readonly proposal: Proposal
+  /** Set once the append has been answered with an error; what still arrives for it is dropped. */
+  refused: boolean
+}
+
+/** Serves one batch stream until the client ends it. */
+export class BatchAppendCall {
+  readonly #log: EventLog
+  readonly #faults: Faults
+  readonly #call: Call
+  readonly #partial = new Map<string, Partial>()
+  #inFlight = 0
+  #ended = false
+  #blocked = false
+
+  constructor(log: EventLog, faults: Faults, call: Call) {
+    this.#log = log
+    this.#faults = faults
+    this.#call = call
+    call.on('data', (request: streams.BatchAppendReq) => this.#receive(request))
+    call.on('end', () => {
+      this.#ended = true
+      this.#endIfDone()
+    })
+    call.on('error', () => undefined)
+    call.on('drain', () => {
+      this.#blocked = false
+      this.#throttle()
+    })
+  }
+
+  /** Ends the stream so that the client reconnects elsewhere or later. */
+  stop(): void {
+    this.#call.emit('error', stopping())
+  }
+
+  #receive(request: streams.BatchAppendReq): void {
+    const correlationId = request.getCorrelationId()
+    const key = readUuid(correlationId)
+    if (correlationId === undefined || key === undefined) {
+      this.#call.emit('error', invalidArgument('a batch append carries no correlation id'))
+      return
+    }
+    try {
+      this.#collect(key, correlationId, request)
+    } catch (error) {
+      const partial = this.#partial.get(key)
+      if (partial !== undefined) partial.refused = true
+      this.#send(failureResponse(correlationId, partial?.target, toWireError(error)))
+      if (request.getIsFinal()) this.#partial.delete(key)
+    }
+  }
+
+  #collect(key: string, correlationId: shared.UUID, request: streams.BatchAppendReq): void {
+    let partial = this.#partial.get(key)
+    if (partial === undefined) {
+      partial = {
+        target: readTarget(correlationId, request),
+        proposal: new Proposal(),
+        refused: false,
+      }
+      if (!request.getIsFinal() && this.#partial.size >= MAX_BATCH_PARTIAL) {
+        throw tooMany('too many unfinished appends on one batch stream')
+      }
+      this.#partial.set(key, partial)
+    }
+    if (!partial.refused) {
+      for (const message of request.getProposedMessagesList()) partial.proposal.add(message)
+    }
+    if (!request.getIsFinal()) return
+    this.#partial.delete(key)
+    if (!partial.refused) void this.#submit(partial.target, partial.proposal)
+  }
+
+  async #submit(target: BatchTarget, proposal: Proposal): Promise<void> {
+    this.#inFlight += 1
+    this.#throttle()
+    try {
+      await this.#faults.beforeAppend()
+      const outcome = await this.#log.submit({
+        kind: 'append',
+        stream: target.stream,
+        expected: target.expected,
+        events: proposal.events,
+        sizeBytes: proposal.sizeBytes,
+        isAbandoned: () => this.#call.cancelled || Date.now() > target.deadlineMs,
+      })
+      if (!this.#faults.loseAcknowledgement()) this.#send(outcomeResponse(target, outcome))
+    } catch (error) {
+      this.#send(failureResponse(target.correlationId, target, toWireError(error)))
+    } finally {
+      this.#inFlight -= 1
+      this.#throttle()
+      this.#endIfDone()
+    }
+  }
+
+  #send(response: streams.BatchAppendResp): void {
+    if (this.#call.cancelled || this.#call.writableEnded) return
+    if (!this.#call.write(response)) this.#blocked = true
+  }
+
+  /** Reads no further while the log or the client is behind. */
+  #throttle(): void {
+    const full = this.#blocked || this.#inFlight >= MAX_BATCH_IN_FLIGHT
+    if (full && !this.#call.isPaused()) this.#call.pause()
+    else if (!full && this.#call.isPaused()) this.#call.resume()
+  }
+
+  #endIfDone(): void {
+    if (this.#ended && this.#inFlight === 0) this.#call.end()
+  }
+}
+
+function readTarget(correlationId: shared.UUID, request: streams.BatchAppendReq): BatchTarget {
+  const options = request.getOptions()
+  if (options === undefined) throw invalidArgument('a batch append starts with its options')
+  const stream = checkStreamName(readStreamName(options.getStreamIdentifier()))
+  const deadline = options.getDeadline()
+  const deadlineMs =
+    deadline === undefined
+      ? Date.now() + DEFAULT_APPEND_DEADLINE_MS
+      : deadline.getSeconds() * 1000 + deadline.getNanos() / 1_000_000
+  return { correlationId, stream, expected: readExpected(options), deadlineMs }
+}
+
+function readExpected(options: streams.BatchAppendReq.Options): ExpectedRevision {
+  if (options.hasStreamPosition()) {
+    return { kind: 'revision', revision: readNumber(options.getStreamPosition()) }
+  }
+  if (options.hasNoStream()) return { kind: 'no_stream' }
+  if (options.hasStreamExists()) return { kind: 'stream_exists' }
+  if (options.hasAny()) return { kind: 'any' }
+  throw invalidArgument('the append names no expected revision')
+}

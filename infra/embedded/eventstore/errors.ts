@@ -1,0 +1,113 @@
+/**
+ * Errors as EventStoreDB puts them on the wire: a gRPC status plus trailers that clients turn
+ * into their own error types.
+ */
+
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { MAX_APPEND_BYTES } from './limits.ts'
+import { LogError } from './types.ts'
+
+/** A gRPC error with its trailers. */
+export class WireError extends Error implements ServiceError {
+  override readonly name = 'WireError'
+  readonly code: status
+  readonly details: string
+  readonly metadata: Metadata
+
+  constructor(code: status, details: string, trailers: Readonly<Record<string, string>> = {}) {
+    super(details)
+    this.code = code
+    this.details = details
+    this.metadata = new Metadata()
+    for (const [key, value] of Object.entries(trailers)) this.metadata.set(key, printable(value))
+  }
+}
+
+export function invalidArgument(details: string): WireError {
+  return new WireError(status.INVALID_ARGUMENT, details)
+}
+
+export function unimplemented(what: string): WireError {
+  return new WireError(status.UNIMPLEMENTED, `${what} is not implemented by this event store`)
+}
+
+export function tooMany(what: string): WireError {
+  return new WireError(status.RESOURCE_EXHAUSTED, what)
+}
+
+export function stopping(): WireError {
+  return new WireError(status.UNAVAILABLE, 'the event store is stopping')
+}
+
+export function streamDeleted(stream: string): WireError {
+  return new WireError(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
+    exception: 'stream-deleted',
+    'stream-name': stream,
+  })
+}
+
+/** `expected` and `current` are numbers as the real server sends them: any -2, no stream -1. */
+export function wrongExpectedVersion(
+  stream: string,
+  expected: number | string,
+  current: number,
+): WireError {
+  return new WireError(
+    status.FAILED_PRECONDITION,
+    `Append failed due to WrongExpectedVersion. Stream: ${stream}, Expected version: ${expected}, Actual version: ${current}`,
+    {
+      exception: 'wrong-expected-version',
+      'stream-name': stream,
+      'expected-version': String(expected),
+      'actual-version': String(current),
+    },
+  )
+}
+
+export function maximumAppendSizeExceeded(): WireError {
+  return new WireError(
+    status.INVALID_ARGUMENT,
+    `Maximum Append Size of ${MAX_APPEND_BYTES} Exceeded.`,
+    {
+      exception: 'maximum-append-size-exceeded',
+      'maximum-append-size': String(MAX_APPEND_BYTES),
+    },
+  )
+}
+
+export function metadataPropertyMissing(property: string): WireError {
+  return new WireError(
+    status.INVALID_ARGUMENT,
+    `Required Metadata Property '${property}' is missing`,
+    {
+      exception: 'missing-required-metadata-property',
+      'required-metadata-properties': property,
+    },
+  )
+}
+
+/** Any error as one for the wire. Nothing unexpected leaves with its inner message. */
+export function toWireError(error: unknown): WireError {
+  if (error instanceof WireError) return error
+  if (!(error instanceof LogError)) {
+    return new WireError(status.UNAVAILABLE, 'the event store could not carry out the call')
+  }
+  switch (error.code) {
+    case 'queue_full':
+      return tooMany(error.message)
+    case 'not_writable':
+    case 'closing':
+      return new WireError(status.UNAVAILABLE, error.message)
+    // The real server answers a write whose outcome it does not know with ABORTED.
+    case 'write_failed':
+    case 'abandoned':
+      return new WireError(status.ABORTED, error.message)
+    case 'unsupported':
+      return unimplemented(error.message)
+  }
+}
+
+/** Trailers carry printable ASCII only. */
+function printable(value: string): string {
+  return value.replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char))
+}

@@ -1,0 +1,76 @@
+/**
+ * Every bound of the embedded event store, in one place. Sizes are bytes, times milliseconds.
+ */
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** Largest append, as EventStoreDB's default `MaxAppendSize`; counts data, metadata and type. */
+export const MAX_APPEND_BYTES = MIB
+
+/** Largest gRPC message accepted; the real server's, so an oversized event is named as such. */
+export const MAX_MESSAGE_BYTES = 17 * MIB
+
+/** Longest stream name and event type; record headers hold 16-bit offsets to both. */
+export const MAX_NAME_BYTES = 8 * KIB
+
+/** Most events in one append. */
+export const MAX_APPEND_EVENTS = 50_000
+
+/** Appends waiting for the writer, by count and bytes; beyond them RESOURCE_EXHAUSTED. */
+export const MAX_QUEUED_APPENDS = 10_000
+export const MAX_QUEUED_BYTES = 64 * MIB
+
+/** One group commit takes at most this much from the queue (the first append always fits). */
+export const MAX_GROUP_APPENDS = 1_024
+export const MAX_GROUP_BYTES = 4 * MIB
+
+/** Recent event ids for idempotency with `any` and `stream_exists`. */
+export const MAX_RECENT_IDS = 50_000
+
+/** Events re-read at start: fills the recent ids and verifies the end of the log. */
+export const STARTUP_CHECK_EVENTS = 5_000
+
+/** Stream heads kept in memory. */
+export const MAX_CACHED_HEADS = 50_000
+
+/** One page of a read or subscription. */
+export const PAGE_EVENTS = 512
+export const PAGE_BYTES = 512 * KIB
+
+/** Frames are joined into one HTTP/2 write up to this size. */
+export const WRITE_BYTES = 64 * KIB
+
+/** Concurrent reads and subscriptions; beyond them RESOURCE_EXHAUSTED. */
+export const MAX_OPEN_READS = 4_096
+
+/** Concurrent calls on one connection. */
+export const MAX_STREAMS_PER_CONNECTION = 4_096
+
+/** Appends one batch stream may have in flight before it is no longer read from. */
+export const MAX_BATCH_IN_FLIGHT = 1_024
+
+/** Unfinished multi-message appends of one batch stream. */
+export const MAX_BATCH_PARTIAL = 256
+
+/** A batch append without a deadline is given this one, like the real server's write timeout. */
+export const DEFAULT_APPEND_DEADLINE_MS = 10_000
+
+/** Longest filter expression and most prefixes. */
+export const MAX_FILTER_REGEX_CHARS = 1_024
+export const MAX_FILTER_PREFIXES = 1_024
+
+/** Events considered between checkpoints when the subscriber names no window. */
+export const DEFAULT_CHECKPOINT_WINDOW = 32
+
+/** After a write error: how often to look for space, and how much there must be. */
+export const RECOVERY_INTERVAL_MS = 250
+export const RECOVERY_PROBE_BYTES = 32 * MIB
+
+/** LevelDB memory: two write buffers at most, one block cache. */
+export const DB_WRITE_BUFFER_BYTES = 8 * MIB
+export const DB_CACHE_BYTES = 16 * MIB
+export const DB_BLOCK_BYTES = 16 * KIB
+
+/** Shutdown: how long open calls may take to end by themselves. */
+export const SHUTDOWN_GRACE_MS = 2_000

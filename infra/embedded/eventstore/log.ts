@@ -1,0 +1,260 @@
+/**
+ * The durable log: many readers, one writer that commits in groups.
+ *
+ * A command is decided, written with everything queued beside it in one synced batch, and only
+ * then answered and shown to readers. After a failed write nothing more is written until the
+ * database has been reopened on a disk with space; reads go on meanwhile.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Database } from './database.ts'
+import type { SeenEvent } from './decide.ts'
+import { Group } from './group.ts'
+import { BoundedMap, EMPTY_HEAD, type StreamHead } from './heads.ts'
+import {
+  MAX_CACHED_HEADS,
+  MAX_GROUP_APPENDS,
+  MAX_GROUP_BYTES,
+  MAX_QUEUED_APPENDS,
+  MAX_QUEUED_BYTES,
+  MAX_RECENT_IDS,
+  RECOVERY_INTERVAL_MS,
+} from './limits.ts'
+import { checkMetadata } from './metadata.ts'
+import { readAllPage, readHeads, readStreamPage, type Range } from './reads.ts'
+import { recordPosition } from './record.ts'
+import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
+import { verifyEnd } from './verify.ts'
+
+/** Told of what an operator should know. */
+export type LogEvents = (
+  event: 'write_failed' | 'recovered' | 'recovery_failed',
+  detail: string,
+) => void
+
+interface Queued {
+  readonly command: StreamCommand
+  readonly resolve: (outcome: CommandOutcome) => void
+  readonly reject: (error: Error) => void
+}
+
+type State = 'writable' | 'failed' | 'closing'
+
+export class EventLog {
+  readonly #database: Database
+  readonly #report: LogEvents
+  readonly #heads = new BoundedMap<StreamHead>(MAX_CACHED_HEADS)
+  readonly #recent = new BoundedMap<SeenEvent>(MAX_RECENT_IDS)
+  readonly #listeners = new Set<() => void>()
+  #queue: Queued[] = []
+  #queuedBytes = 0
+  #lastPosition = 0
+  #state: State = 'writable'
+  #writer: Promise<void> | undefined
+  #recovery: Promise<void> | undefined
+
+  private constructor(database: Database, report: LogEvents) {
+    this.#database = database
+    this.#report = report
+  }
+
+  /** Opens the log under `dir` and verifies its end. @throws {OpenError} */
+  static async open(dir: string, report: LogEvents = () => undefined): Promise<EventLog> {
+    const database = await Database.open(dir)
+    const log = new EventLog(database, report)
+    try {
+      await log.#load()
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+    return log
+  }
+
+  /** Position of the last durable event; 0 while there is none. */
+  get lastPosition(): number {
+    return this.#lastPosition
+  }
+
+  /** Whether commands are accepted at the moment. */
+  get isWritable(): boolean {
+    return this.#state === 'writable'
+  }
+
+  /** Carries out a command; resolves once it is durable. @throws {LogError} */
+  async submit(command: StreamCommand): Promise<CommandOutcome> {
+    if (this.#state === 'closing') throw new LogError('closing', 'the event store is stopping')
+    if (this.#state === 'failed') {
+      throw new LogError('not_writable', 'the log does not take writes: the disk refused the last')
+    }
+    const sizeBytes = sizeOf(command)
+    if (
+      this.#queue.length >= MAX_QUEUED_APPENDS ||
+      (this.#queue.length > 0 && this.#queuedBytes + sizeBytes > MAX_QUEUED_BYTES)
+    ) {
+      throw new LogError('queue_full', 'too many appends are waiting to be written')
+    }
+    if (command.kind === 'append') checkMetadata(command.stream, command.events)
+    return await new Promise<CommandOutcome>((resolve, reject) => {
+      this.#queue.push({ command, resolve, reject })
+      this.#queuedBytes += sizeBytes
+      this.#writer ??= this.#write()
+    })
+  }
+
+  /** The head of a stream. */
+  async head(stream: string): Promise<StreamHead> {
+    const cached = this.#heads.get(stream)
+    if (cached !== undefined) return cached
+    return (await readHeads(this.#database, [stream])).get(stream) ?? EMPTY_HEAD
+  }
+
+  /** One page of `$all`, within what is durable; empty when none is left. */
+  async readAll(range: Range, limit: number, backwards: boolean): Promise<Buffer[]> {
+    const end = this.#lastPosition
+    const within = backwards
+      ? { from: Math.min(range.from, end), to: range.to }
+      : { from: range.from, to: Math.min(range.to, end) }
+    return await readAllPage(this.#database, within, limit, backwards)
+  }
+
+  /** One page of a stream, within what is durable; empty when none is left. */
+  async readStream(
+    stream: string,
+    range: Range,
+    limit: number,
+    backwards: boolean,
+  ): Promise<Buffer[]> {
+    const page = await readStreamPage(this.#database, stream, range, limit, backwards)
+    return page.filter((record) => recordPosition(record) <= this.#lastPosition)
+  }
+
+  /** Calls the listener after every commit until the returned function is called. */
+  onCommit(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Refuses new commands, writes what is queued, closes the database. */
+  async close(): Promise<void> {
+    const failed = this.#state === 'failed'
+    this.#state = 'closing'
+    if (failed) this.#rejectQueued('not_writable', 'the event store is stopping')
+    await this.#writer
+    await this.#recovery
+    await this.#database.close()
+  }
+
+  async #load(): Promise<void> {
+    const end = await verifyEnd(this.#database)
+    this.#lastPosition = end.lastPosition
+    this.#heads.clear()
+    for (const [id, seen] of end.recent) this.#recent.set(id, seen)
+  }
+
+  /** Writes groups until the queue is empty. Never rejects. */
+  async #write(): Promise<void> {
+    // Yield once, so that everything that arrived in this turn shares the first commit.
+    await new Promise(setImmediate)
+    while (this.#queue.length > 0) {
+      const members = this.#take()
+      try {
+        await this.#commit(members)
+      } catch (cause) {
+        this.#fail(members, cause)
+        break
+      }
+    }
+    this.#writer = undefined
+  }
+
+  #take(): Queued[] {
+    const members: Queued[] = []
+    let bytes = 0
+    for (const queued of this.#queue) {
+      const sizeBytes = sizeOf(queued.command)
+      if (members.length > 0 && bytes + sizeBytes > MAX_GROUP_BYTES) break
+      bytes += sizeBytes
+      members.push(queued)
+      if (members.length >= MAX_GROUP_APPENDS) break
+    }
+    this.#queue = this.#queue.slice(members.length)
+    this.#queuedBytes -= bytes
+    return members
+  }
+
+  async #commit(members: readonly Queued[]): Promise<void> {
+    const group = new Group({
+      database: this.#database,
+      lastPosition: this.#lastPosition,
+      nowMs: Date.now(),
+      cachedHead: (stream) => this.#heads.get(stream),
+      recent: (id) => this.#recent.get(id),
+    })
+    await group.prepare(members.map(({ command }) => command.stream))
+    const answers: (() => void)[] = []
+    for (const { command, resolve, reject } of members) {
+      if (command.isAbandoned()) {
+        answers.push(() => reject(new LogError('abandoned', 'the caller gave up waiting')))
+        continue
+      }
+      const outcome = await group.add(command)
+      answers.push(() => resolve(outcome))
+    }
+    if (group.batch.length > 0) {
+      group.seal()
+      await this.#database.write(group.batch)
+      this.#lastPosition = group.lastPosition
+      for (const [stream, head] of group.heads) this.#heads.set(stream, head)
+      for (const [id, seen] of group.seen) this.#recent.set(id, seen)
+    }
+    // Answered together: an outcome may rest on what an earlier command of the group wrote.
+    for (const answer of answers) answer()
+    if (group.batch.length > 0) for (const listener of this.#listeners) listener()
+  }
+
+  #fail(members: readonly Queued[], cause: unknown): void {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    this.#report('write_failed', message)
+    const error = new LogError('write_failed', 'the log could not be written', { cause })
+    for (const { reject } of members) reject(error)
+    this.#rejectQueued('not_writable', 'the log does not take writes: the disk refused the last')
+    if (this.#state === 'closing') return
+    this.#state = 'failed'
+    this.#recovery = this.#recover()
+  }
+
+  #rejectQueued(code: 'not_writable', message: string): void {
+    const queue = this.#queue
+    this.#queue = []
+    this.#queuedBytes = 0
+    for (const { reject } of queue) reject(new LogError(code, message))
+  }
+
+  /**
+   * Waits for space, then reopens. A failed write may have left part of itself in LevelDB's log,
+   * and what is written behind it could be lost: the handle takes no write ever again.
+   */
+  async #recover(): Promise<void> {
+    while (this.#state === 'failed') {
+      await sleep(RECOVERY_INTERVAL_MS)
+      if (!(await this.#database.hasSpace())) continue
+      try {
+        await this.#database.reopen()
+        await this.#load()
+      } catch (error) {
+        this.#report('recovery_failed', error instanceof Error ? error.message : String(error))
+        continue
+      }
+      if (this.#state !== 'failed') return
+      this.#state = 'writable'
+      this.#report('recovered', `at position ${this.#lastPosition}`)
+      // What was being written when the disk refused may have survived.
+      for (const listener of this.#listeners) listener()
+    }
+  }
+}
+
+function sizeOf(command: StreamCommand): number {
+  return command.kind === 'append' ? command.sizeBytes : 0
+}

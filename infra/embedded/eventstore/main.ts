@@ -1,0 +1,124 @@
+/**
+ * Entry point of the embedded event store, run as a child process.
+ *
+ * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--stop-on-stdin-end] [--fault SPEC]`
+ *
+ * Prints one JSON line `{"event":"ready","port":N}` on stdout once it serves; logs JSON lines on
+ * stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0 on SIGTERM,
+ * SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
+ * the data directory or the port cannot be used.
+ *
+ * With `--fault` (see faults.ts; the empty string enables it with none) or the environment
+ * variable `TOLLGATE_ESDB_FAULT`, an IPC message `{"fault": SPEC}` changes the faults later.
+ */
+
+import { parseArgs } from 'node:util'
+import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
+import { EventLog } from './log.ts'
+import { type EventStoreServer, startServer } from './server.ts'
+import { OpenError } from './types.ts'
+
+function report(
+  level: 'info' | 'error',
+  event: string,
+  fields: Record<string, unknown> = {},
+): void {
+  const line = { level, time: new Date().toISOString(), component: 'eventstore', event, ...fields }
+  process.stderr.write(`${JSON.stringify(line)}\n`)
+}
+
+function readArguments(): {
+  data: string
+  host: string
+  port: number
+  stopOnStdinEnd: boolean
+  fault: string | undefined
+} {
+  const { values } = parseArgs({
+    options: {
+      data: { type: 'string' },
+      host: { type: 'string', default: '127.0.0.1' },
+      port: { type: 'string', default: '0' },
+      'stop-on-stdin-end': { type: 'boolean', default: false },
+      fault: { type: 'string' },
+    },
+  })
+  const port = Number(values.port)
+  if (values.data === undefined) throw new TypeError('--data DIR is required')
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new TypeError('--port must be a port number')
+  }
+  return {
+    data: values.data,
+    host: values.host,
+    port,
+    stopOnStdinEnd: values['stop-on-stdin-end'],
+    fault: values.fault ?? process.env['TOLLGATE_ESDB_FAULT'],
+  }
+}
+
+function readFaults(spec: string | undefined): Faults {
+  if (spec === undefined) return NO_FAULTS
+  const faults = new SwitchableFaults()
+  faults.set(spec)
+  process.on('message', (message: unknown) => {
+    if (typeof message !== 'object' || message === null || !('fault' in message)) return
+    try {
+      faults.set(String(message.fault))
+    } catch (error) {
+      report('error', 'bad_fault', { reason: reasonOf(error) })
+    }
+  })
+  return faults
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+async function main(): Promise<void> {
+  const args = readArguments()
+  const faults = readFaults(args.fault)
+  const log = await EventLog.open(args.data, (event, detail) => {
+    report(event === 'recovered' ? 'info' : 'error', event, { detail })
+  })
+  let server: EventStoreServer
+  try {
+    server = await startServer({ log, faults, host: args.host, port: args.port })
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+
+  let stopped: Promise<void> | undefined
+  const stop = (why: string): void => {
+    stopped ??= (async () => {
+      report('info', 'stopping', { why })
+      await server.stop()
+      await log.close()
+      report('info', 'stopped')
+      process.exit(0)
+    })().catch((error: unknown) => {
+      report('error', 'stop_failed', { reason: reasonOf(error) })
+      process.exit(1)
+    })
+  }
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+  if (process.channel !== undefined) process.on('disconnect', () => stop('parent is gone'))
+  if (args.stopOnStdinEnd) {
+    process.stdin.on('end', () => stop('stdin ended')).on('error', () => stop('stdin failed'))
+    process.stdin.resume()
+  }
+  process.on('uncaughtException', (error) => {
+    report('error', 'unexpected', { reason: error.stack ?? error.message })
+  })
+  process.stdout.write(`${JSON.stringify({ event: 'ready', port: server.port })}\n`)
+  report('info', 'ready', { port: server.port, lastPosition: log.lastPosition })
+}
+
+main().catch((error: unknown) => {
+  const code = error instanceof OpenError ? error.code : 'start_failed'
+  report('error', code, { reason: reasonOf(error) })
+  process.exit(1)
+})

@@ -1,0 +1,81 @@
+/**
+ * What the protocol side asks of the log and what it answers.
+ */
+
+/** The revision a writer believes a stream to be at. */
+export type ExpectedRevision =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'no_stream' }
+  | { readonly kind: 'stream_exists' }
+  | { readonly kind: 'revision'; readonly revision: number }
+
+/** An event before it has a place in the log. `id` is a lower-case UUID. */
+export interface ProposedEvent {
+  readonly id: string
+  readonly type: string
+  readonly isJson: boolean
+  readonly data: Uint8Array
+  readonly metadata: Uint8Array
+}
+
+interface Command {
+  readonly stream: string
+  readonly expected: ExpectedRevision
+  /** True once nobody waits for the answer: a command still queued is then not carried out. */
+  readonly isAbandoned: () => boolean
+}
+
+/** A change to one stream. */
+export type StreamCommand =
+  | (Command & {
+      readonly kind: 'append'
+      readonly events: readonly ProposedEvent[]
+      readonly sizeBytes: number
+    })
+  | (Command & { readonly kind: 'delete' })
+  | (Command & { readonly kind: 'tombstone' })
+
+/** What became of a command. Revisions are -1 for a stream without events. */
+export type CommandOutcome =
+  | {
+      readonly kind: 'done'
+      readonly revision: number
+      /** Position of the last event; absent when nothing was written and none is known. */
+      readonly position: number | undefined
+    }
+  | { readonly kind: 'wrong_expected_revision'; readonly current: number }
+  | { readonly kind: 'stream_deleted' }
+
+/**
+ * Why a command has no outcome.
+ * - `queue_full`, `not_writable`, `closing`, `abandoned`: nothing was written.
+ * - `write_failed`: unknown; the identical command may be sent again.
+ * - `unsupported`: the request needs something this store does not have.
+ */
+export type LogErrorCode =
+  'queue_full' | 'not_writable' | 'closing' | 'abandoned' | 'write_failed' | 'unsupported'
+
+/** A command or read that the log could not carry out. */
+export class LogError extends Error {
+  override readonly name = 'LogError'
+  readonly code: LogErrorCode
+
+  constructor(code: LogErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Why a data directory could not be opened. */
+export type OpenErrorCode = 'locked' | 'newer_format' | 'corrupt' | 'unusable'
+
+/** The data directory cannot be used; the message says what to do. */
+export class OpenError extends Error {
+  override readonly name = 'OpenError'
+  readonly code: OpenErrorCode
+
+  constructor(code: OpenErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * Starts the embedded event store as its own process, as the product does.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const ENTRY = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
+const START_TIMEOUT_MS = 30_000
+const STOP_TIMEOUT_MS = 10_000
+
+/** How to start it; everything has a default. */
+export interface StartOptions {
+  /** Kept when given; otherwise a fresh directory that `stop` removes. */
+  readonly dataDir?: string
+  readonly port?: number
+  /** Initial faults, see infra/embedded/eventstore/faults.ts; also enables `setFault`. */
+  readonly fault?: string
+  /** Command the server is run under, e.g. `['prlimit', '--fsize=1000']`. */
+  readonly under?: readonly string[]
+}
+
+/** A running server. */
+export interface EmbeddedServer {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  readonly dataDir: string
+  readonly process: ChildProcess
+  /** Log lines written so far. */
+  readonly logs: readonly Record<string, unknown>[]
+  /** Replaces the faults of a server started with `fault`. */
+  readonly setFault: (spec: string) => void
+  /** SIGKILL; resolves once the process is gone. Keeps the data. */
+  readonly kill: () => Promise<void>
+  /** SIGTERM; resolves with the exit code. Removes the data if it was temporary. */
+  readonly stop: () => Promise<number | null>
+}
+
+/** The process ended instead of becoming ready. */
+export class StartFailure extends Error {
+  override readonly name = 'StartFailure'
+  readonly exitCode: number | null
+  readonly logs: readonly Record<string, unknown>[]
+
+  constructor(exitCode: number | null, logs: readonly Record<string, unknown>[]) {
+    super(`the event store exited with ${exitCode}: ${JSON.stringify(logs)}`)
+    this.exitCode = exitCode
+    this.logs = logs
+  }
+}
+
+/** Starts a server and waits until it serves. @throws {StartFailure} */
+export async function startEmbeddedServer(options: StartOptions = {}): Promise<EmbeddedServer> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-eventstore-')))
+  const [command = process.execPath, ...rest] = [
+    ...(options.under ?? []),
+    process.execPath,
+    '--import=tsx',
+    ENTRY,
+    '--data',
+    dataDir,
+    '--port',
+    String(options.port ?? 0),
+    ...(options.fault === undefined ? [] : ['--fault', options.fault]),
+  ]
+  const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  const logs = collectLogs(child)
+  const gone = new Promise<number | null>((resolve) => child.on('exit', resolve))
+  let port: number
+  try {
+    port = await readyPort(child, gone, logs)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+  const removeData = async (): Promise<void> => {
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
+  }
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    port,
+    pid: child.pid ?? -1,
+    dataDir,
+    process: child,
+    logs,
+    setFault: (spec) => void child.send({ fault: spec }),
+    kill: async () => {
+      child.kill('SIGKILL')
+      await gone
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      const code = await gone
+      clearTimeout(timer)
+      await removeData()
+      return code
+    },
+  }
+}
+
+function collectLogs(child: ChildProcess): Record<string, unknown>[] {
+  const logs: Record<string, unknown>[] = []
+  if (child.stderr === null) return logs
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    try {
+      logs.push(JSON.parse(line) as Record<string, unknown>)
+    } catch {
+      logs.push({ text: line })
+    }
+  })
+  return logs
+}
+
+async function readyPort(
+  child: ChildProcess,
+  gone: Promise<number | null>,
+  logs: readonly Record<string, unknown>[],
+): Promise<number> {
+  const { stdout } = child
+  if (stdout === null) throw new Error('the event store has no stdout')
+  const ready = new Promise<number>((resolve, reject) => {
+    createInterface({ input: stdout }).once('line', (line) => {
+      const message = JSON.parse(line) as { event?: string; port?: number }
+      if (message.event === 'ready' && message.port !== undefined) resolve(message.port)
+      else reject(new Error(`unexpected first line: ${line}`))
+    })
+  })
+  const failed = gone.then(async (code): Promise<never> => {
+    // The last log lines may arrive after the exit.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    throw new StartFailure(code, logs)
+  })
+  failed.catch(() => undefined)
+  const timer = AbortSignal.timeout(START_TIMEOUT_MS)
+  const late = new Promise<never>((_resolve, reject) => {
+    timer.addEventListener('abort', () => reject(new Error('the event store did not start')))
+  })
+  return await Promise.race([ready, failed, late])
+}
