@@ -1,0 +1,192 @@
+import { unreachable } from '../../kernel/assert.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import type { Decider } from '../decider.ts'
+import type { AccountEvent } from './events.ts'
+
+/** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
+export interface AccountState {
+  /** Undefined until the tenant is opened. */
+  readonly name: string | undefined
+  /** Names by user id. */
+  readonly users: ReadonlyMap<string, string>
+  /** Grants and adjustments by id, so that a repeated one is recognised. */
+  readonly postings: ReadonlyMap<string, string>
+  readonly limits: ReadonlyMap<Currency, string>
+}
+
+/** `at` is RFC 3339, amounts are decimal strings of at most 12 decimals. */
+export type AccountCommand =
+  | {
+      readonly kind: 'open'
+      readonly tenantId: string
+      readonly name: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'add-user'
+      readonly tenantId: string
+      readonly userId: string
+      readonly name: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'grant'
+      readonly tenantId: string
+      readonly grantId: string
+      readonly currency: Currency
+      readonly amount: string
+      readonly reason: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'set-limit'
+      readonly tenantId: string
+      readonly currency: Currency
+      readonly limit: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'post-adjustment'
+      readonly tenantId: string
+      readonly adjustmentId: string
+      readonly currency: Currency
+      /** Signed: positive gives to the tenant. */
+      readonly amount: string
+      readonly reason: string
+      readonly at: string
+    }
+
+/**
+ * Repeating a command with the same ids and figures decides to no event, so that setting up again
+ * is harmless.
+ *
+ * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
+ *   `amount_invalid`
+ */
+export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
+  initial: { name: undefined, users: new Map(), postings: new Map(), limits: new Map() },
+
+  decide(command, state) {
+    const { tenantId } = command
+    if (command.kind === 'open') {
+      if (state.name === command.name) return []
+      if (state.name !== undefined)
+        throw new DomainError('tenant_exists', 'the tenant exists', { tenantId })
+      return [
+        { type: 'TenantOpened', data: { tenantId, name: command.name, openedAt: command.at } },
+      ]
+    }
+    if (state.name === undefined)
+      throw new DomainError('tenant_not_found', 'the tenant does not exist', { tenantId })
+    switch (command.kind) {
+      case 'add-user': {
+        const { userId, name, at } = command
+        if (state.users.get(userId) === name) return []
+        if (state.users.has(userId))
+          throw new DomainError('user_exists', 'the tenant has this user', { tenantId, userId })
+        return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]
+      }
+      case 'grant':
+        return grant(command, state)
+      case 'set-limit':
+        return setLimit(command, state)
+      case 'post-adjustment':
+        return adjust(command, state)
+      default:
+        return unreachable(command)
+    }
+  },
+
+  evolve(state, event) {
+    switch (event.type) {
+      case 'TenantOpened':
+        return { ...state, name: event.data.name }
+      case 'UserAdded':
+        return { ...state, users: new Map(state.users).set(event.data.userId, event.data.name) }
+      case 'CreditGranted': {
+        const { grantId, currency, amount } = event.data
+        return withPosting(state, grantId, fingerprint('grant', currency, amount))
+      }
+      case 'CreditLimitSet': {
+        const { currency, limit } = event.data
+        return { ...state, limits: new Map(state.limits).set(currency, limit) }
+      }
+      case 'AdjustmentPosted': {
+        const { adjustmentId, currency, amount } = event.data
+        return withPosting(state, adjustmentId, fingerprint('adjustment', currency, amount))
+      }
+      default:
+        return unreachable(event)
+    }
+  },
+}
+
+type Command<Kind extends AccountCommand['kind']> = Extract<AccountCommand, { readonly kind: Kind }>
+
+function grant(command: Command<'grant'>, state: AccountState): readonly AccountEvent[] {
+  const { tenantId, grantId, currency, reason, at } = command
+  const amount = canonical(command.amount)
+  if (parseAmount(amount) <= 0n)
+    throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
+      amount,
+    })
+  if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
+  return [
+    {
+      type: 'CreditGranted',
+      data: { tenantId, grantId, currency, amount, reason, grantedAt: at },
+    },
+  ]
+}
+
+function setLimit(command: Command<'set-limit'>, state: AccountState): readonly AccountEvent[] {
+  const { tenantId, currency, at } = command
+  const limit = canonical(command.limit)
+  if (parseAmount(limit) < 0n)
+    throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
+  if (state.limits.get(currency) === limit) return []
+  return [{ type: 'CreditLimitSet', data: { tenantId, currency, limit, setAt: at } }]
+}
+
+function adjust(command: Command<'post-adjustment'>, state: AccountState): readonly AccountEvent[] {
+  const { tenantId, adjustmentId, currency, reason, at } = command
+  const amount = canonical(command.amount)
+  if (parseAmount(amount) === 0n)
+    throw new DomainError('amount_invalid', 'an adjustment must not be zero', { amount })
+  if (isRepeated(state, adjustmentId, fingerprint('adjustment', currency, amount))) return []
+  return [
+    {
+      type: 'AdjustmentPosted',
+      data: { tenantId, adjustmentId, currency, amount, reason, postedAt: at },
+    },
+  ]
+}
+
+/** One id, one posting: the same again is a repetition, anything else is refused. */
+function isRepeated(state: AccountState, id: string, print: string): boolean {
+  const earlier = state.postings.get(id)
+  if (earlier === undefined) return false
+  if (earlier === print) return true
+  throw new DomainError('posting_id_taken', 'this id already names another posting', { id })
+}
+
+function withPosting(state: AccountState, id: string, print: string): AccountState {
+  return { ...state, postings: new Map(state.postings).set(id, print) }
+}
+
+function fingerprint(kind: 'grant' | 'adjustment', currency: Currency, amount: string): string {
+  return `${kind} ${currency} ${amount}`
+}
+
+function canonical(amount: string): string {
+  try {
+    return formatAmount(parseAmount(amount))
+  } catch {
+    throw new DomainError(
+      'amount_invalid',
+      'an amount must be a decimal of at most 26 digits and 12 decimals',
+      { amount },
+    )
+  }
+}

@@ -1,0 +1,34 @@
+import { formatAmount, lineAmount, parseAmount } from '../../kernel/money.ts'
+import type { Measurement, Quote, RatedSku, Settlement, SettlementLine } from './settlement.ts'
+
+/**
+ * One ledger line: quantity × price ÷ per, exact. A zero quantity writes no line (the usage keeps
+ * it).
+ *
+ * @throws RangeError when the quantity is not a non-negative safe integer
+ */
+export function settlementLine(
+  rated: RatedSku,
+  quantity: number,
+  measurement: Measurement,
+): SettlementLine | undefined {
+  const amount = formatAmount(lineAmount(quantity, rated.price, rated.per))
+  if (quantity === 0) return undefined
+  const { sku, rule, unit, price, per } = rated
+  return { sku, rule, quantity, unit, price, per, amount, measurement }
+}
+
+/** The money of one result under a frozen quote: its amount is the exact sum of its lines. */
+export function settlement(
+  frozen: Pick<Quote, 'priceBookVersion' | 'currency'>,
+  lines: readonly (SettlementLine | undefined)[],
+): Settlement {
+  const written = lines.filter((line) => line !== undefined)
+  const amountPico = written.reduce((sum, line) => sum + parseAmount(line.amount), 0n)
+  return {
+    priceBookVersion: frozen.priceBookVersion,
+    currency: frozen.currency,
+    amount: formatAmount(amountPico),
+    lines: written,
+  }
+}

@@ -1,0 +1,129 @@
+import { DomainError } from '../../kernel/errors.ts'
+import { sha256Hex } from '../../kernel/ids.ts'
+import { canonicalPrice, currencies, type Currency, type Per } from '../../kernel/money.ts'
+import type { PriceEntry } from './events.ts'
+
+/** A price book as a person writes it (`infra/pricebook.yaml`), checked and made canonical. */
+export interface PriceBookDocument {
+  readonly version: string
+  /** RFC 3339. */
+  readonly effectiveFrom: string
+  /** Canonical prices, ordered by SKU and currency. */
+  readonly entries: readonly PriceEntry[]
+}
+
+/** Keeps a published book well under the log's 1 MiB an append. */
+export const maxPriceEntries = 5_000
+const PERS: readonly Per[] = [1, 1_000, 1_000_000]
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/
+const UNIT = /^[a-z][a-z0-9-]{0,31}$/
+const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+const DOCUMENT_MEMBERS = ['version', 'effective_from', 'prices']
+const PRICE_MEMBERS = ['sku', 'currency', 'unit', 'per', 'price', 'demonstration']
+
+function fail(at: string, message: string): never {
+  throw new DomainError('price_book_invalid', `${at} ${message}`, { at })
+}
+
+function members(value: unknown, at: string, known: readonly string[]): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return fail(at, 'must be a mapping')
+  const unknown = Object.keys(value).find((name) => !known.includes(name))
+  if (unknown !== undefined) return fail(at, `has an unknown member: ${unknown}`)
+  return { ...value }
+}
+
+/**
+ * Reads an already parsed YAML value: `version`, `effective_from` and `prices`, each with `sku`,
+ * `currency`, `unit`, `per`, `price` (a quoted decimal, so that no float comes near it) and
+ * optionally `demonstration`.
+ *
+ * @throws DomainError `price_book_invalid`, its message and `details.at` naming the place
+ */
+export function priceBookFromDocument(value: unknown): PriceBookDocument {
+  const document = members(value, 'the price book', DOCUMENT_MEMBERS)
+  const version = document['version']
+  if (typeof version !== 'string' || !NAME.test(version))
+    return fail('version', 'must be a quoted name of letters, digits, dots, dashes')
+  const effectiveFrom = document['effective_from']
+  if (typeof effectiveFrom !== 'string' || !isTime(effectiveFrom))
+    return fail('effective_from', 'must be a quoted RFC 3339 time, e.g. "2026-01-01T00:00:00Z"')
+  const prices: unknown = document['prices']
+  if (!Array.isArray(prices) || prices.length === 0 || prices.length > maxPriceEntries)
+    return fail('prices', `must be a list of 1 to ${maxPriceEntries} prices`)
+  const entries = prices.map((price: unknown, index) => readEntry(price, `prices[${index}]`))
+  const seen = new Set<string>()
+  for (const [index, entry] of entries.entries()) {
+    if (seen.has(sortKey(entry)))
+      fail(`prices[${index}]`, `repeats the ${entry.currency} price of ${entry.sku}`)
+    seen.add(sortKey(entry))
+  }
+  return { version, effectiveFrom, entries: entries.sort(byKey) }
+}
+
+/**
+ * The book without its demonstration prices, under a version of its own: what anything but the
+ * sandbox default must publish.
+ */
+export function withoutDemonstrations(book: PriceBookDocument): PriceBookDocument {
+  const entries = book.entries.filter((entry) => entry.demonstration !== true)
+  if (entries.length === book.entries.length) return book
+  return { ...book, version: `${book.version}-list`, entries }
+}
+
+/** SHA-256 of the canonical entries, hex: the same prices in any order have the same digest. */
+export function priceBookDigest(entries: readonly PriceEntry[]): string {
+  const canonical = entries
+    .toSorted(byKey)
+    .map((entry) => [
+      entry.sku,
+      entry.currency,
+      entry.unit,
+      canonicalPrice(entry.price),
+      entry.per,
+      entry.demonstration === true,
+    ])
+  return sha256Hex(JSON.stringify(canonical))
+}
+
+function readEntry(value: unknown, at: string): PriceEntry {
+  const entry = members(value, at, PRICE_MEMBERS)
+  const { sku, unit, price, demonstration } = entry
+  if (typeof sku !== 'string' || !NAME.test(sku)) return fail(`${at}.sku`, 'must be a SKU name')
+  const currency = currencies.find((known): known is Currency => known === entry['currency'])
+  if (!currency) return fail(`${at}.currency`, `must be ${currencies.join(' or ')}`)
+  if (typeof unit !== 'string' || !UNIT.test(unit))
+    return fail(`${at}.unit`, 'must be a unit name, e.g. token')
+  const per = PERS.find((known) => known === entry['per'])
+  if (!per) return fail(`${at}.per`, `must be one of ${PERS.join(', ')}`)
+  if (demonstration !== undefined && typeof demonstration !== 'boolean')
+    return fail(`${at}.demonstration`, 'must be true or false')
+  return {
+    sku,
+    currency,
+    unit,
+    price: readPrice(price, `${at}.price`),
+    per,
+    ...(demonstration === true ? { demonstration } : {}),
+  }
+}
+
+function readPrice(price: unknown, at: string): string {
+  const rule = 'must be a quoted non-negative decimal with at most 20 digits and 6 decimals'
+  if (typeof price !== 'string' || !/^\d{1,20}(?:\.\d{1,6})?$/.test(price)) return fail(at, rule)
+  return canonicalPrice(price)
+}
+
+function isTime(text: string): boolean {
+  return RFC_3339.test(text) && !Number.isNaN(Date.parse(text))
+}
+
+function sortKey(entry: PriceEntry): string {
+  return `${entry.sku} ${entry.currency}`
+}
+
+/** By code unit, not locale: the order is part of the digest. */
+function byKey(left: PriceEntry, right: PriceEntry): number {
+  const [a, b] = [sortKey(left), sortKey(right)]
+  return a < b ? -1 : a > b ? 1 : 0
+}

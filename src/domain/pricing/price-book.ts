@@ -1,0 +1,59 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { Currency } from '../../kernel/money.ts'
+import type { PriceBookEvent, PriceBookPublished, PriceEntry } from './events.ts'
+import type { RatedSku } from './settlement.ts'
+
+/** One published version of the prices, ready for looking up. */
+export interface PriceBook {
+  readonly version: string
+  readonly lookup: (sku: string, currency: Currency) => PriceEntry | undefined
+}
+
+/** Makes a published version lookable. */
+export function priceBookFromPublished(
+  published: Pick<PriceBookPublished, 'version' | 'entries'>,
+): PriceBook {
+  const entries = new Map(
+    published.entries.map((entry) => [`${entry.currency} ${entry.sku}`, entry]),
+  )
+  return {
+    version: published.version,
+    lookup: (sku, currency) => entries.get(`${currency} ${sku}`),
+  }
+}
+
+/**
+ * The version in effect at a time: of those already effective the one with the latest
+ * `effectiveFrom`, and of equals the one published last. Undefined when none is effective yet.
+ *
+ * @param events the `pricebook` stream in order
+ * @param atMs unix milliseconds
+ */
+export function priceBookFromEvents(
+  events: readonly PriceBookEvent[],
+  atMs: number,
+): PriceBook | undefined {
+  let current: { readonly fromMs: number; readonly data: PriceBookPublished } | undefined
+  for (const { data } of events) {
+    const fromMs = fromTimestamp(data.effectiveFrom)
+    if (fromMs <= atMs && (!current || fromMs >= current.fromMs)) current = { fromMs, data }
+  }
+  return current && priceBookFromPublished(current.data)
+}
+
+/**
+ * A SKU with the price it would be settled at and the rule that chose it.
+ *
+ * @throws DomainError `price_not_configured` with `details.sku` and `details.currency`
+ */
+export function rate(book: PriceBook, sku: string, currency: Currency, rule: string): RatedSku {
+  const entry = book.lookup(sku, currency)
+  if (!entry)
+    throw new DomainError(
+      'price_not_configured',
+      `the price book ${book.version} has no ${currency} price for ${sku}`,
+      { sku, currency, priceBookVersion: book.version },
+    )
+  return { sku, rule, unit: entry.unit, price: entry.price, per: entry.per }
+}

@@ -1,0 +1,159 @@
+import { unreachable } from '../../kernel/assert.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { Decider } from '../decider.ts'
+import { toStorable } from '../text.ts'
+import type { TaskCommand } from './commands.ts'
+import type { TaskEvent } from './events.ts'
+import { maxMessageLength, observeTask } from './observe.ts'
+import { evolveTask, initialTaskState, type TaskState } from './state.ts'
+
+export type { ObservedTask, TaskCommand } from './commands.ts'
+
+type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
+
+/**
+ * The life of an asynchronous task (design §4, §4.1).
+ *
+ * Repeated and illegal observations decide to no event. Commands that can only come from a defect
+ * or a lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
+ * throws `task_running` before the end and `task_not_found` where no caller may see the task.
+ */
+export const taskDecider: Decider<TaskState, TaskCommand, TaskEvent> = {
+  initial: initialTaskState,
+  evolve: evolveTask,
+
+  decide(command, state) {
+    switch (command.kind) {
+      case 'request':
+        return request(command, state)
+      case 'submitted':
+        return submitted(command, state)
+      case 'refuse':
+        return refuse(command, state)
+      case 'uncertain':
+        return uncertain(command, state)
+      case 'observe':
+        // Without a submission there is nothing of ours to observe; after the end it is too late.
+        return state.phase === 'active' ? observeTask(state, command.observation, command.at) : []
+      case 'expire':
+        return expire(command, state)
+      case 'confirm-cancelled':
+        return state.phase === 'active'
+          ? [
+              {
+                type: 'TaskCancelled',
+                data: { platformId: state.request.platformId, cancelledAt: command.at },
+              },
+            ]
+          : []
+      case 'delete':
+        return remove(command, state)
+      default:
+        return unreachable(command)
+    }
+  },
+}
+
+function request({ data }: Command<'request'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase === 'none') return [{ type: 'TaskRequested', data }]
+  // The same request again is a retry of the same append.
+  if (state.request.requestId === data.requestId) return []
+  return conflict(state, 'request')
+}
+
+function submitted(command: Command<'submitted'>, state: TaskState): readonly TaskEvent[] {
+  const { nativeId, channelId, via, at, status } = command
+  if (state.phase === 'active' || state.phase === 'ended') {
+    if (state.nativeId === nativeId) return []
+    return conflict(state, 'submitted')
+  }
+  if (state.phase === 'none' || state.phase === 'refused') return conflict(state, 'submitted')
+  const { platformId } = state.request
+  const event: TaskEvent = {
+    type: 'TaskSubmitted',
+    data: { platformId, nativeId, channelId, via, submittedAt: at },
+  }
+  if (status !== 'running') return [event]
+  return [
+    event,
+    { type: 'TaskStatusChanged', data: { platformId, status: 'running', observedAt: at } },
+  ]
+}
+
+/** Also from `uncertain`: a slow answer that rules acceptance out ends the doubt. */
+function refuse(command: Command<'refuse'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase === 'refused') return []
+  if (state.phase !== 'requested' && state.phase !== 'uncertain') return conflict(state, 'refuse')
+  return [
+    {
+      type: 'TaskSubmissionRefused',
+      data: {
+        platformId: state.request.platformId,
+        code: toStorable(command.code, 128),
+        message: toStorable(command.message, maxMessageLength),
+        refusedAt: command.at,
+      },
+    },
+  ]
+}
+
+/** Doubt comes too late once the outcome is known. */
+function uncertain(command: Command<'uncertain'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase === 'none') return conflict(state, 'uncertain')
+  if (state.phase !== 'requested') return []
+  return [
+    {
+      type: 'TaskSubmissionUncertain',
+      data: {
+        platformId: state.request.platformId,
+        reason: toStorable(command.reason, maxMessageLength),
+        uncertainAt: command.at,
+      },
+    },
+  ]
+}
+
+/** Whatever had no visible end by its deadline may have been rendered and billed to us. */
+function expire({ at }: Command<'expire'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
+  if (fromTimestamp(at) < fromTimestamp(state.request.expiresAt)) return []
+  const { platformId } = state.request
+  return [
+    {
+      type: 'TaskExpired',
+      data: { platformId, reason: 'deadline', possibleCostLeak: true, expiredAt: at },
+    },
+  ]
+}
+
+function remove({ tokenId, at }: Command<'delete'>, state: TaskState): readonly TaskEvent[] {
+  switch (state.phase) {
+    case 'none':
+    case 'refused':
+      throw new DomainError('task_not_found', 'the task does not exist', {})
+    case 'requested':
+    case 'uncertain':
+    case 'active':
+      throw new DomainError('task_running', 'a task that has not ended cannot be deleted', {
+        platformId: state.request.platformId,
+        phase: state.phase,
+      })
+    case 'ended': {
+      if (state.deleted) return []
+      const { platformId } = state.request
+      return [{ type: 'TaskDeleted', data: { platformId, tokenId, deletedAt: at } }]
+    }
+    default:
+      return unreachable(state)
+  }
+}
+
+function conflict(state: TaskState, command: TaskCommand['kind']): never {
+  const platformId = state.phase === 'none' ? undefined : state.request.platformId
+  throw new DomainError('task_state_conflict', `a task that is ${state.phase} cannot ${command}`, {
+    platformId,
+    phase: state.phase,
+    command,
+  })
+}

@@ -1,0 +1,179 @@
+import { invariant, unreachable } from '../../kernel/assert.ts'
+import { resolveVideoAModel } from '../catalog/video-a.ts'
+import type { Settlement } from '../pricing/settlement.ts'
+import { isSettleableVideoA, settleVideoA } from '../pricing/video-a.ts'
+import { toStorable } from '../text.ts'
+import type { ObservedTask } from './commands.ts'
+import type { TaskEvent, TaskEventData, TaskUsage } from './events.ts'
+import type { TaskRequest, TaskState } from './state.ts'
+
+/** What an observation of an upstream task means for ours. */
+
+type ActiveTask = Extract<TaskState, { readonly phase: 'active' }>
+type Output = TaskEventData<'TaskSucceeded'>['output']
+
+const MAX_WORD_LENGTH = 64
+export const maxMessageLength = 1_000
+const MAX_OUTPUT_FIELDS = 32
+const MAX_OUTPUT_TEXT_LENGTH = 256
+const MAX_TOOLS = 16
+/** An upstream that makes words up cannot grow a stream without end. */
+export const maxUnknownStatuses = 8
+
+/**
+ * Events of an observation of an active task. Going back (running → queued) and repetition decide
+ * to none. A success without a usable usage is not an end yet: it is noted once for support, the
+ * poll asks again, and if the usage never comes the task expires as a possible cost leak; it is
+ * never settled at a guess.
+ */
+export function observeTask(
+  state: ActiveTask,
+  observation: ObservedTask,
+  at: string,
+): readonly TaskEvent[] {
+  if (observation.nativeId !== undefined && observation.nativeId !== state.nativeId) return []
+  const { platformId } = state.request
+  switch (observation.status) {
+    case 'queued':
+      return []
+    case 'running':
+      if (state.status === 'running') return []
+      return [
+        { type: 'TaskStatusChanged', data: { platformId, status: 'running', observedAt: at } },
+      ]
+    case 'unknown':
+      return noteUnknown(state, observation.upstreamStatus, at)
+    case 'succeeded':
+      return succeed(state, observation, at)
+    case 'failed':
+      return [{ type: 'TaskFailed', data: { platformId, ...failure(observation), failedAt: at } }]
+    case 'expired':
+      return [
+        {
+          type: 'TaskExpired',
+          data: { platformId, reason: 'upstream', possibleCostLeak: false, expiredAt: at },
+        },
+      ]
+    case 'cancelled':
+      return [{ type: 'TaskCancelled', data: { platformId, cancelledAt: at } }]
+    default:
+      return unreachable(observation.status)
+  }
+}
+
+function succeed(state: ActiveTask, observation: ObservedTask, at: string): readonly TaskEvent[] {
+  const usage = safeUsage(observation.usage)
+  if (!isSettleableVideoA(usage)) return noteUnknown(state, observation.upstreamStatus, at)
+  const { request, nativeId } = state
+  const { platformId } = request
+  const output = safeOutput(observation.output)
+  const { upstreamCreatedAt, upstreamUpdatedAt, hasLastFrame } = observation
+  return [
+    {
+      type: 'TaskSucceeded',
+      data: {
+        platformId,
+        nativeId,
+        usage,
+        output,
+        hasLastFrame,
+        ...(upstreamCreatedAt === undefined ? {} : { upstreamCreatedAt }),
+        ...(upstreamUpdatedAt === undefined ? {} : { upstreamUpdatedAt }),
+        succeededAt: at,
+      },
+    },
+    {
+      type: 'TaskSettled',
+      data: {
+        platformId,
+        nativeId,
+        tenantId: request.tenantId,
+        userId: request.userId,
+        tokenId: request.tokenId,
+        requestId: request.requestId,
+        surface: request.surface,
+        model: request.model,
+        usage,
+        settlement: settle(request, usage, output),
+        settledAt: at,
+      },
+    },
+  ]
+}
+
+/** One case per family: pricing is part of the decision, so that state and money move together. */
+function settle(request: TaskRequest, usage: TaskUsage, output: Output): Settlement {
+  switch (request.family) {
+    case 'video-a': {
+      const model = resolveVideoAModel(request.model)
+      invariant(model, `the catalog keeps every model it ever had: ${request.model}`)
+      return settleVideoA({ model, facts: request.facts, quote: request.quote, usage, output })
+    }
+    default:
+      return unreachable(request.family)
+  }
+}
+
+function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
+  const upstreamStatus = toStorable(word, MAX_WORD_LENGTH)
+  if (state.unknownStatuses.includes(upstreamStatus)) return []
+  if (state.unknownStatuses.length >= maxUnknownStatuses) return []
+  const { platformId } = state.request
+  return [
+    {
+      type: 'TaskStatusChanged',
+      data: { platformId, status: state.status, upstreamStatus, observedAt: at },
+    },
+  ]
+}
+
+function failure({ error }: ObservedTask): { readonly code: string; readonly message: string } {
+  return {
+    code: toStorable(error?.code ?? 'task_failed', 128),
+    message: toStorable(
+      error?.message ?? 'The model service reported a failure without a reason.',
+      maxMessageLength,
+    ),
+  }
+}
+
+/** Only counts survive: a negative, fractional or unsafe figure is as good as absent. */
+function safeUsage(usage: TaskUsage | undefined): TaskUsage | undefined {
+  if (!usage) return undefined
+  const { completion_tokens, total_tokens, tool_usage } = usage
+  const tools = Object.entries(tool_usage ?? {})
+    .filter(([, count]) => isCount(count))
+    .slice(0, MAX_TOOLS)
+    .map(([name, count]) => [toStorable(name, MAX_WORD_LENGTH), count] as const)
+  return {
+    ...(isCount(completion_tokens) ? { completion_tokens } : {}),
+    ...(isCount(total_tokens) ? { total_tokens } : {}),
+    ...(tool_usage === undefined ? {} : { tool_usage: Object.fromEntries(tools) }),
+  }
+}
+
+/** Scalars only, bounded, and nothing that looks like a URL: those are signed and expire (P7). */
+function safeOutput(output: ObservedTask['output']): Output {
+  return Object.fromEntries(
+    Object.entries(output)
+      .filter(([, value]) => isScalar(value) && !(typeof value === 'string' && isUrl(value)))
+      .slice(0, MAX_OUTPUT_FIELDS)
+      .map(([name, value]) => [
+        toStorable(name, MAX_WORD_LENGTH),
+        typeof value === 'string' ? toStorable(value, MAX_OUTPUT_TEXT_LENGTH) : value,
+      ]),
+  )
+}
+
+function isUrl(text: string): boolean {
+  return text.includes('://') || /^data:/i.test(text)
+}
+
+function isScalar(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return value === null || typeof value === 'string' || typeof value === 'boolean'
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}

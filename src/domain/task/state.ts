@@ -1,0 +1,85 @@
+import { unreachable } from '../../kernel/assert.ts'
+import type { Settlement } from '../pricing/settlement.ts'
+import type { TaskEvent, TaskEventData } from './events.ts'
+
+export type TaskRequest = TaskEventData<'TaskRequested'>
+
+/** How a task that upstream accepted, or may have accepted, can end. */
+export type TaskEnd = 'succeeded' | 'failed' | 'expired' | 'cancelled'
+
+/** One asynchronous task, folded from its stream. */
+export type TaskState =
+  | { readonly phase: 'none' }
+  /** Durable intent; whether upstream has it is not known yet. */
+  | { readonly phase: 'requested'; readonly request: TaskRequest }
+  | { readonly phase: 'uncertain'; readonly request: TaskRequest }
+  /** Upstream ruled acceptance out. Such a task is shown to no caller. */
+  | { readonly phase: 'refused'; readonly request: TaskRequest }
+  | {
+      readonly phase: 'active'
+      readonly request: TaskRequest
+      readonly nativeId: string
+      readonly status: 'queued' | 'running'
+      /** Words of upstream that were recorded because we do not know them. */
+      readonly unknownStatuses: readonly string[]
+    }
+  | {
+      readonly phase: 'ended'
+      readonly request: TaskRequest
+      /** Undefined when the deadline passed while the submission was still uncertain. */
+      readonly nativeId: string | undefined
+      readonly status: TaskEnd
+      readonly settlement: Settlement | undefined
+      readonly deleted: boolean
+    }
+
+export const initialTaskState: TaskState = { phase: 'none' }
+
+/** Folds one event; an event out of place (impossible history) leaves the state as it is. */
+export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
+  if (event.type === 'TaskRequested') return { phase: 'requested', request: event.data }
+  if (state.phase === 'none') return state
+  const { request } = state
+  switch (event.type) {
+    case 'TaskSubmitted':
+      return {
+        phase: 'active',
+        request,
+        nativeId: event.data.nativeId,
+        status: 'queued',
+        unknownStatuses: [],
+      }
+    case 'TaskSubmissionRefused':
+      return { phase: 'refused', request }
+    case 'TaskSubmissionUncertain':
+      return { phase: 'uncertain', request }
+    case 'TaskStatusChanged':
+      return evolveStatus(state, event.data)
+    case 'TaskSucceeded':
+      return end(state, request, 'succeeded')
+    case 'TaskSettled':
+      return state.phase === 'ended' ? { ...state, settlement: event.data.settlement } : state
+    case 'TaskFailed':
+      return end(state, request, 'failed')
+    case 'TaskExpired':
+      return end(state, request, 'expired')
+    case 'TaskCancelled':
+      return end(state, request, 'cancelled')
+    case 'TaskDeleted':
+      return state.phase === 'ended' ? { ...state, deleted: true } : state
+    default:
+      return unreachable(event)
+  }
+}
+
+function evolveStatus(state: TaskState, data: TaskEventData<'TaskStatusChanged'>): TaskState {
+  if (state.phase !== 'active') return state
+  const { status, upstreamStatus } = data
+  if (upstreamStatus === undefined) return { ...state, status }
+  return { ...state, status, unknownStatuses: [...state.unknownStatuses, upstreamStatus] }
+}
+
+function end(state: TaskState, request: TaskRequest, status: TaskEnd): TaskState {
+  const nativeId = state.phase === 'active' ? state.nativeId : undefined
+  return { phase: 'ended', request, nativeId, status, settlement: undefined, deleted: false }
+}

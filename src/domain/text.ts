@@ -1,0 +1,19 @@
+/**
+ * Text that every store we have can hold: no NUL (Postgres refuses it) and no lone surrogate (it
+ * has no UTF-8 form). One such character in an event would poison every projection.
+ */
+const LONE_SURROGATE = /\p{Surrogate}/u
+const NUL = '\u0000'
+
+/** Whether a string can be stored as it is. */
+export function isStorable(text: string): boolean {
+  return !text.includes(NUL) && !LONE_SURROGATE.test(text)
+}
+
+/** Cuts to a length in UTF-16 units and replaces what cannot be stored by U+FFFD. */
+export function toStorable(text: string, maxLength: number): string {
+  return text
+    .slice(0, maxLength)
+    .replaceAll(NUL, '\uFFFD')
+    .replaceAll(/\p{Surrogate}/gu, '\uFFFD')
+}
