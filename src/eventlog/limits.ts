@@ -1,0 +1,49 @@
+/** Every bound of the event log client (P10). Units are in the names. */
+export interface EventLogLimits {
+  /** Whole append, all tries and the wait for a free place included. */
+  readonly appendDeadlineMs: number
+  /** One try of an append; its outcome is unknown afterwards. */
+  readonly appendTryMs: number
+  /** One page of a read, or the answer to a single question. */
+  readonly readTryMs: number
+  /** Whole read of a page, all tries included. */
+  readonly readDeadlineMs: number
+  /** First pause between tries; it doubles up to `backoffMaxMs`. */
+  readonly backoffMinMs: number
+  readonly backoffMaxMs: number
+  /** Appends under way at once; more wait. */
+  readonly maxConcurrentAppends: number
+  /** Appends waiting for a place; more are refused as `log_unavailable`. */
+  readonly maxQueuedAppends: number
+  /** Serialised events of one append; the server takes 1 MiB including its own framing. */
+  readonly maxAppendBytes: number
+  readonly maxAppendEvents: number
+  /** Events asked for in one page of a stream. */
+  readonly readPageEvents: number
+  /** A stream longer than this is a defect of its aggregate and is refused. */
+  readonly maxStreamEvents: number
+  /** Silence after which a subscription asks whether it missed something. */
+  readonly idleCheckMs: number
+  /** Failed tries in a row after which the log counts as unhealthy. */
+  readonly unhealthyAfterFailures: number
+  /** Pause between probes while unhealthy, and least time unhealthy after a failed append. */
+  readonly probeIntervalMs: number
+}
+
+export const defaultLimits: EventLogLimits = {
+  appendDeadlineMs: 8_000,
+  appendTryMs: 3_000,
+  readTryMs: 5_000,
+  readDeadlineMs: 8_000,
+  backoffMinMs: 25,
+  backoffMaxMs: 1_000,
+  maxConcurrentAppends: 128,
+  maxQueuedAppends: 8_192,
+  maxAppendBytes: 1_000_000,
+  maxAppendEvents: 2_000,
+  readPageEvents: 500,
+  maxStreamEvents: 200_000,
+  idleCheckMs: 15_000,
+  unhealthyAfterFailures: 2,
+  probeIntervalMs: 500,
+}

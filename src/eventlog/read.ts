@@ -1,0 +1,188 @@
+import { createBackoff, pause } from './backoff.ts'
+import { decodeEvent } from './codec.ts'
+import type { Connection } from './connection.ts'
+import { eventInvalid, logUnavailable } from './errors.ts'
+import { failureOf } from './failure.ts'
+import type { Health } from './health.ts'
+import type { EventLogLimits } from './limits.ts'
+import type { EventLogObserver } from './observer.ts'
+import type { ReadOptions, RecordedEvent } from './types.ts'
+import {
+  eventOf,
+  readAllRequest,
+  readLastRequest,
+  readStreamRequest,
+  type ReadRequest,
+} from './wire.ts'
+
+export interface ReadDeps {
+  readonly connection: Connection
+  readonly namespace: string
+  readonly limits: EventLogLimits
+  readonly health: Health
+  readonly observer: EventLogObserver
+}
+
+/** One page, one try; an unknown stream is an empty page. Errors are those of gRPC. */
+async function readPage(
+  deps: ReadDeps,
+  request: ReadRequest,
+  tryMs: number,
+  signal?: AbortSignal,
+): Promise<readonly RecordedEvent[]> {
+  const expiry = AbortSignal.timeout(Math.ceil(tryMs))
+  const events: RecordedEvent[] = []
+  const answers = deps.connection.pull(request, {
+    signal: signal === undefined ? expiry : AbortSignal.any([signal, expiry]),
+    requiresLeader: true,
+    idleMs: tryMs,
+    onIdle: () => true,
+  })
+  for await (const batch of answers)
+    for (const answer of batch) {
+      if (answer.hasStreamNotFound()) return []
+      const wire = eventOf(answer, deps.namespace)
+      if (wire !== undefined) events.push(decodeEvent(wire))
+    }
+  return events
+}
+
+/** Tries again until the read deadline. @throws `log_unavailable`, `event_invalid` */
+async function readRetrying(
+  deps: ReadDeps,
+  request: ReadRequest,
+  signal?: AbortSignal,
+): Promise<readonly RecordedEvent[]> {
+  const { limits, health, observer } = deps
+  const startedMs = performance.now()
+  const untilMs = startedMs + limits.readDeadlineMs
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  const observe = (outcome: 'ok' | 'failed', events: number) =>
+    observer.read?.({ outcome, events, durationMs: performance.now() - startedMs })
+  for (;;) {
+    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - performance.now()))
+    try {
+      const page = await readPage(deps, request, tryMs, signal)
+      health.succeeded('read')
+      observe('ok', page.length)
+      return page
+    } catch (error) {
+      signal?.throwIfAborted()
+      const pauseMs = retryPause(deps, error, backoff.nextMs())
+      if (performance.now() + pauseMs < untilMs) await pause(pauseMs, signal)
+      else {
+        observe('failed', 0)
+        throw logUnavailable(error instanceof Error ? error.message : String(error))
+      }
+    }
+  }
+}
+
+/** The pause before another try. @throws what no try can mend */
+function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
+  if (isFinal(error)) throw error
+  const failure = failureOf(error)
+  if (failure.kind === 'rejected') throw eventInvalid({ type: '', reason: failure.reason })
+  deps.health.failed('read')
+  return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
+}
+
+/** Whether an error is about what was read, not about reading it. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'DomainError'
+}
+
+/** A stream's events from a revision on, in pages. */
+export async function readStream(
+  deps: ReadDeps,
+  stream: string,
+  options: ReadOptions = {},
+): Promise<readonly RecordedEvent[]> {
+  const { limits } = deps
+  const wanted = options.limit ?? Infinity
+  const events: RecordedEvent[] = []
+  let next = options.from ?? 0n
+  while (events.length < wanted) {
+    const count = Math.min(limits.readPageEvents, wanted - events.length)
+    const request = readStreamRequest(`${deps.namespace}${stream}`, next, count)
+    const page = await readRetrying(deps, request, options.signal)
+    events.push(...page)
+    const last = page.at(-1)
+    if (last === undefined || page.length < count) break
+    next = last.revision + 1n
+    if (events.length > limits.maxStreamEvents)
+      throw eventInvalid({ type: last.type, reason: 'its stream is too long', stream })
+  }
+  return events
+}
+
+/**
+ * `$all` of the namespace, exclusive of `from`, to the end of the log as it is met. Broken reads
+ * go on where they stopped. @throws `log_unavailable` when nothing came for the read deadline
+ */
+export async function* readAll(
+  deps: ReadDeps,
+  options: ReadOptions = {},
+): AsyncGenerator<RecordedEvent, void, undefined> {
+  const { limits, health } = deps
+  const { signal } = options
+  const wanted = options.limit ?? Number.MAX_SAFE_INTEGER - 1
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  let position = options.from
+  let given = 0
+  let untilMs = performance.now() + limits.readDeadlineMs
+  while (given < wanted) {
+    signal?.throwIfAborted()
+    // One more, because the event at `from` comes again.
+    const request = readAllRequest(deps.namespace, position, wanted - given + 1)
+    try {
+      for await (const batch of deps.connection.pull(request, {
+        ...(signal === undefined ? {} : { signal }),
+        idleMs: limits.readTryMs,
+        onIdle: () => true,
+      }))
+        for (const answer of batch) {
+          const wire = eventOf(answer, deps.namespace)
+          if (wire === undefined || (position !== undefined && wire.position <= position)) continue
+          const event = decodeEvent(wire)
+          yield event
+          position = event.position
+          given += 1
+          if (given >= wanted) return
+          untilMs = 0
+        }
+      health.succeeded('read')
+      return
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (untilMs === 0) {
+        backoff.reset()
+        untilMs = performance.now() + limits.readDeadlineMs
+      }
+      const pauseMs = retryPause(deps, error, backoff.nextMs())
+      if (performance.now() + pauseMs >= untilMs)
+        throw logUnavailable(error instanceof Error ? error.message : String(error))
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+/** Position of the namespace's last event, with retries. @throws `log_unavailable` */
+export async function endPosition(deps: ReadDeps): Promise<bigint | undefined> {
+  const page = await readRetrying(deps, readLastRequest(deps.namespace))
+  return page[0]?.position
+}
+
+/** The same in a single try that tells the health nothing: for probes and idle checks. */
+export async function probeEnd(deps: Omit<ReadDeps, 'health'>): Promise<bigint | undefined> {
+  const answers = deps.connection.pull(readLastRequest(deps.namespace), {
+    signal: AbortSignal.timeout(deps.limits.readTryMs),
+    requiresLeader: true,
+    idleMs: deps.limits.readTryMs,
+    onIdle: () => true,
+  })
+  let position: bigint | undefined
+  for await (const batch of answers)
+    for (const answer of batch) position = eventOf(answer, deps.namespace)?.position ?? position
+  return position
+}

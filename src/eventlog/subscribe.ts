@@ -1,0 +1,98 @@
+import { createBackoff, pause } from './backoff.ts'
+import { decodeEvent } from './codec.ts'
+import { isFinal, probeEnd, type ReadDeps } from './read.ts'
+import type { Log } from '../kernel/log.ts'
+import type { SubscriptionMessage } from './types.ts'
+import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
+
+export interface SubscribeDeps extends ReadDeps {
+  readonly logger: Log
+}
+
+/** An event on its way is given this long before a silent subscription counts as dead. */
+const STALL_GRACE_MS = 1_000
+
+/** Where a subscription stands: everything up to `position` was handed over. */
+interface Cursor {
+  position: bigint | undefined
+}
+
+/**
+ * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
+ * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
+ * which the server sent them, so a checkpoint never overtakes an event (ledger.md §3.11).
+ * @throws `event_invalid` when an event cannot be understood: never skipped
+ */
+export async function* subscribe(
+  deps: SubscribeDeps,
+  options: { readonly from?: bigint; readonly signal: AbortSignal },
+): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  const { limits, observer, logger } = deps
+  const { signal } = options
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  const cursor: Cursor = { position: options.from }
+  while (!signal.aborted) {
+    let reason = 'the server ended it'
+    observer.subscription?.({ kind: 'opened' })
+    try {
+      for await (const batch of deps.connection.pull(
+        subscribeRequest(deps.namespace, cursor.position),
+        { signal, idleMs: limits.idleCheckMs, onIdle: () => isStalled(deps, cursor) },
+      )) {
+        backoff.reset()
+        for (const answer of batch) {
+          const message = messageOf(deps, answer, cursor)
+          if (message === undefined) continue
+          yield message
+          if (signal.aborted) return
+        }
+      }
+    } catch (error) {
+      if (isFinal(error)) throw error
+      reason = error instanceof Error ? error.message : String(error)
+    }
+    if (signal.aborted) return
+    deps.health.failed('read')
+    observer.subscription?.({ kind: 'dropped', reason })
+    logger.warn({ reason, position: String(cursor.position) }, 'log subscription dropped')
+    await pause(backoff.nextMs(), signal)
+  }
+}
+
+function messageOf(
+  deps: SubscribeDeps,
+  answer: ReadResponse,
+  cursor: Cursor,
+): SubscriptionMessage | undefined {
+  const wire = eventOf(answer, deps.namespace)
+  if (wire !== undefined) {
+    if (cursor.position !== undefined && wire.position <= cursor.position) return undefined
+    const event = decodeEvent(wire)
+    cursor.position = event.position
+    return { kind: 'event', event }
+  }
+  const checkpoint = answer.getCheckpoint()
+  if (checkpoint !== undefined) {
+    const position = BigInt(checkpoint.getCommitPosition())
+    if (cursor.position !== undefined && position <= cursor.position) return undefined
+    cursor.position = position
+    return { kind: 'checkpoint', position }
+  }
+  if (answer.hasConfirmation()) deps.health.succeeded('read')
+  if (!answer.hasCaughtUp()) return undefined
+  deps.observer.subscription?.({ kind: 'caught_up' })
+  return { kind: 'caughtUp' }
+}
+
+/** After a silence: whether the log went on without us, or does not answer at all. */
+async function isStalled(deps: SubscribeDeps, cursor: Cursor): Promise<boolean> {
+  const before = cursor.position
+  const end = await probeEnd(deps).catch(() => 'no answer' as const)
+  if (end === 'no answer') return true
+  const behind = () => end !== undefined && (cursor.position ?? -1n) < end
+  if (!behind()) return false
+  await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))
+  const stalled = behind() && cursor.position === before
+  if (stalled) deps.observer.subscription?.({ kind: 'stalled' })
+  return stalled
+}

@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createEventLog, type EventLogOptions } from '../../src/eventlog/client.ts'
+import type { EventLog } from '../../src/eventlog/types.ts'
+
+const MAIN = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
+const START_MS = 30_000
+
+/** An embedded event store of our own: its port stays the same over restarts. */
+export interface TestEventStore {
+  readonly url: string
+  readonly directory: string
+  /** Ends the process at once, as a power cut would; resolves when it is gone. */
+  readonly kill9: () => Promise<void>
+  /** Starts it again (after ending it in order, if it runs) on the same data and port. */
+  readonly restart: () => Promise<void>
+  /** Holds the process without closing its connections; `thaw` lets it go on. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+  /** Replaces its faults (see infra/embedded/eventstore/faults.ts); only with `fault` given. */
+  readonly setFault: (spec: string) => void
+  /** Ends it in order and removes its data. */
+  readonly stop: () => Promise<void>
+}
+
+interface Running {
+  readonly child: ChildProcess
+  readonly port: number
+}
+
+async function launch(
+  directory: string,
+  port: number,
+  fault: string | undefined,
+): Promise<Running> {
+  const args = ['--import=tsx', MAIN, '--data', directory, '--port', String(port)]
+  if (fault !== undefined) args.push('--fault', fault)
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  let complaints = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaints = `${complaints}${text}`.slice(-4_000)
+  })
+  const lines = createInterface({ input: child.stdout ?? process.stdin })
+  const ready = once(lines, 'line').then(([line]) => JSON.parse(String(line)) as { port: number })
+  const gone = once(child, 'exit').then(([code]): never => {
+    throw new Error(`the event store ended with ${String(code)}: ${complaints}`)
+  })
+  gone.catch(() => undefined)
+  const late = sleep(START_MS, undefined, { ref: false }).then((): never => {
+    throw new Error(`the event store did not start in ${START_MS} ms: ${complaints}`)
+  })
+  late.catch(() => undefined)
+  try {
+    return { child, port: (await Promise.race([ready, gone, late])).port }
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+}
+
+async function end(running: Running, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  const { child } = running
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  await exited
+}
+
+/** Starts an embedded event store with its data in a directory of its own. */
+export async function startEventStore(
+  options: { readonly fault?: string } = {},
+): Promise<TestEventStore> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
+  let running = await launch(directory, 0, options.fault)
+  const { port } = running
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    directory,
+    kill9: () => end(running, 'SIGKILL'),
+    restart: async () => {
+      await end(running, 'SIGTERM')
+      running = await launch(directory, port, options.fault)
+    },
+    freeze: () => void running.child.kill('SIGSTOP'),
+    thaw: () => void running.child.kill('SIGCONT'),
+    setFault: (spec) => void running.child.send({ fault: spec }),
+    stop: async () => {
+      running.child.kill('SIGCONT')
+      await end(running, 'SIGTERM')
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+let namespaces = 0
+
+/** A namespace nobody else uses, also on a shared server. */
+export function newNamespace(): string {
+  namespaces += 1
+  return `t${Date.now().toString(36)}${process.pid.toString(36)}n${namespaces}-`
+}
+
+/** A log in a namespace of its own, and the URL of the server behind it. */
+export interface TestEventLog {
+  readonly log: EventLog
+  readonly url: string
+  readonly namespace: string
+  /** Closes the log and ends the server if it was started for it. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * A real log: on the server `EVENTSTORE_URL` names, or on an embedded one started for it, or on
+ * the one given.
+ */
+export async function testEventLog(
+  options: Partial<EventLogOptions> & { readonly server?: TestEventStore } = {},
+): Promise<TestEventLog> {
+  const { server: given, ...logOptions } = options
+  const shared = options.url ?? given?.url ?? process.env['EVENTSTORE_URL']
+  const own = shared === undefined ? await startEventStore() : undefined
+  const url = shared ?? own?.url ?? ''
+  const namespace = options.namespace ?? newNamespace()
+  const log = createEventLog({ ...logOptions, url, namespace })
+  return {
+    log,
+    url,
+    namespace,
+    close: async () => {
+      await log.close()
+      await own?.stop()
+    },
+  }
+}
