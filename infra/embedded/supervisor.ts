@@ -55,6 +55,8 @@ export interface SuperviseOptions {
   readonly onLine: (line: string) => void
   readonly readyTimeoutMs: number
   readonly stopTimeoutMs?: number
+  /** Restarts in a row before giving up; `MAX_CONSECUTIVE_RESTARTS` unless given. */
+  readonly maxRestarts?: number
   /** Extra environment of the child. */
   readonly env?: Readonly<Record<string, string>>
   /** Extra arguments of node itself. */
@@ -237,13 +239,14 @@ export function superviseChild(options: SuperviseOptions): SupervisedChild {
       return
     }
     attempt += 1
-    if (attempt > MAX_CONSECUTIVE_RESTARTS) {
+    if (attempt > (options.maxRestarts ?? MAX_CONSECUTIVE_RESTARTS)) {
       options.onGiveUp?.(reason)
       return
     }
     const delayMs = restartDelayMs(attempt)
-    options.onRestart?.({ attempt, delayMs, reason })
+    // Before the callback, which may decide to stop.
     restartTimer = setTimeout(start, delayMs)
+    options.onRestart?.({ attempt, delayMs, reason })
   }
 
   start()

@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+import { DATA_DIR_VERSION, prepareDataDir } from '../../../infra/embedded/data-dir.ts'
+
+const HOLDER = fileURLToPath(new URL('data-dir-holder.ts', import.meta.url))
+
+function folder(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'data-dir-'))
+  chmodSync(path, 0o755)
+  t.teardown(() => {
+    chmodSync(path, 0o755)
+    rmSync(path, { recursive: true, force: true })
+  })
+  return path
+}
+
+async function hold(
+  t: Test,
+  path: string,
+  ...more: string[]
+): Promise<{ process: ChildProcess; said: string }> {
+  const holder = spawn(process.execPath, ['--import=tsx', HOLDER, path, ...more], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => holder.kill('SIGKILL'))
+  const [said] = (await once(createInterface({ input: holder.stdout }), 'line')) as [string]
+  return { process: holder, said }
+}
+
+t.test('a missing directory is made, closed to others, with its version', async (t) => {
+  const path = join(folder(t), 'deep', 'data')
+  const dir = await prepareDataDir(path)
+  t.equal(dir.path, path)
+  t.equal(statSync(path).mode & 0o666, 0o600)
+  t.equal(readFileSync(join(path, 'version'), 'utf8'), `${DATA_DIR_VERSION}\n`)
+  await dir.release()
+  await dir.release()
+  const again = await prepareDataDir(path)
+  await again.release()
+})
+
+t.test('a second use in the same process is refused', async (t) => {
+  const path = folder(t)
+  const dir = await prepareDataDir(path)
+  await t.rejects(prepareDataDir(path), {
+    code: 'data_dir_in_use',
+    message: new RegExp(`${path} is in use by process ${process.pid};`),
+  })
+  await dir.release()
+})
+
+t.test(
+  'a second process is refused and told the first one; a killed one blocks nobody',
+  async (t) => {
+    const path = folder(t)
+    const { process: holder, said } = await hold(t, path)
+    t.equal(said, 'held')
+    await t.rejects(prepareDataDir(path), {
+      code: 'data_dir_in_use',
+      message: new RegExp(`in use by process ${holder.pid};`),
+    })
+    const ended = once(holder, 'exit')
+    holder.kill('SIGKILL')
+    await ended
+    const dir = await prepareDataDir(path)
+    await dir.release()
+  },
+)
+
+t.test('a file in its place, or on the way to it, is said', async (t) => {
+  const path = join(folder(t), 'file')
+  writeFileSync(path, '')
+  await t.rejects(prepareDataDir(path), {
+    code: 'data_dir_unwritable',
+    message: /file cannot be written: it is a file, not a directory; set DATA_DIR/,
+  })
+  await t.rejects(prepareDataDir(join(path, 'data')), {
+    code: 'data_dir_unwritable',
+    message: /a part of the path is a file/,
+  })
+})
+
+t.test('a directory that this account cannot write is said', async (t) => {
+  const closed = join(folder(t), 'closed')
+  mkdirSync(closed, { mode: 0o555 })
+  for (const path of [closed, join(closed, 'inside')]) {
+    const { said } = await hold(t, path, 'unprivileged')
+    t.match(said, `the data directory ${path} cannot be written: permission denied; set DATA_DIR`)
+  }
+})
+
+t.test('a directory of a newer release is left alone', async (t) => {
+  const path = folder(t)
+  writeFileSync(join(path, 'version'), `${DATA_DIR_VERSION + 1}\n`)
+  await t.rejects(prepareDataDir(path), {
+    code: 'data_dir_newer',
+    message: /written by a newer release \(layout 2, this one knows up to 1\)/,
+  })
+  t.equal(readFileSync(join(path, 'version'), 'utf8'), `${DATA_DIR_VERSION + 1}\n`)
+  writeFileSync(join(path, 'version'), 'banana')
+  await t.rejects(prepareDataDir(path), { code: 'data_dir_invalid' })
+  writeFileSync(join(path, 'version'), `${DATA_DIR_VERSION}\n`)
+  const dir = await prepareDataDir(path)
+  await dir.release()
+})
+
+t.test('an unreadable lock of a power cut is made anew', async (t) => {
+  const path = folder(t)
+  await (await prepareDataDir(path)).release()
+  writeFileSync(join(path, 'lock', 'CURRENT'), 'torn')
+  const dir = await prepareDataDir(path)
+  await t.rejects(prepareDataDir(path), { code: 'data_dir_in_use' })
+  await dir.release()
+})

@@ -1,0 +1,46 @@
+import { createServer } from 'node:net'
+import { writeFileSync } from 'node:fs'
+import {
+  announceFailure,
+  announceReady,
+  logLine,
+  onStopRequest,
+} from '../../../infra/embedded/child.ts'
+
+/** A small child for the supervisor's tests: `supervisor-child.ts MODE PORT [FILE]`. */
+
+const [mode = '', port = '0', file = ''] = process.argv.slice(2)
+
+function serve(): void {
+  const server = createServer((socket) => socket.end('served'))
+  server.listen(Number(port), '127.0.0.1', () => {
+    const address = server.address()
+    const actual = typeof address === 'object' && address !== null ? address.port : 0
+    announceReady(`tcp://127.0.0.1:${actual}`, {
+      port: actual,
+      pid: process.pid,
+      secret: process.env['TOLLGATE_TEST_SECRET'] ?? 'none',
+      extra: process.env['EXTRA'] ?? 'none',
+    })
+  })
+}
+
+logLine('info', 'child starts', { mode })
+if (mode === 'refuse') {
+  announceFailure('the disk is made of cheese')
+  process.exit(1)
+}
+if (mode === 'crash') throw new Error('a bug nobody foresaw')
+if (mode === 'deaf') process.on('SIGTERM', () => logLine('warn', 'not listening'))
+else {
+  onStopRequest((why) => {
+    if (file !== '') writeFileSync(file, why)
+    process.exit(0)
+  })
+}
+if (mode === 'silent') setInterval(() => undefined, 1_000)
+else serve()
+if (mode === 'once' && port !== '0') {
+  announceFailure('only the first start works')
+  process.exit(1)
+}
