@@ -1,0 +1,139 @@
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+} from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Authenticate } from '../app/access/principal.ts'
+import type { TaskUseCases } from '../app/tasks/types.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { newRequestId } from '../kernel/ids.ts'
+import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
+import { useObservation } from './kit/observe.ts'
+import type { ResolveHost } from './kit/public-url.ts'
+import { refuseUnreadable } from './kit/unreadable.ts'
+import { strictValidator } from './kit/validator.ts'
+import { useDocumentation } from './operating/documentation.ts'
+import { operatingEnvelope } from './operating/envelope.ts'
+import type { Health } from './operating/health.ts'
+import { operatingPlugin } from './operating/plugin.ts'
+import { provAEnvelope } from './prov-a/envelope.ts'
+import { provAPlugin } from './prov-a/plugin.ts'
+import { queryEnvelope } from './query/envelope.ts'
+import { queryPlugin } from './query/plugin.ts'
+import type { QueryReads } from './query/reads.ts'
+
+/** Everything the HTTP interface needs, put together by `main.ts`. */
+export interface ApiDeps {
+  /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
+  readonly logger: FastifyBaseLogger
+  readonly clock: Clock
+  /** Where our own HTTP metrics are added and what `/metrics` shows. */
+  readonly metrics: Registry
+  readonly authenticate: Authenticate
+  readonly tasks: TaskUseCases
+  readonly reads: QueryReads
+  readonly health: Health
+  /** How callback hosts are resolved; `resolveByDns` in production. */
+  readonly resolveHost: ResolveHost
+  /** Version shown in the OpenAPI description. */
+  readonly version: string
+  readonly limits?: Partial<ApiLimits>
+}
+
+/** The named bounds of the HTTP interface (P10). */
+export interface ApiLimits {
+  /** Of one `/provA` body: inline images make it large. */
+  readonly provABodyBytes: number
+  /** Request line and headers together. */
+  readonly headerBytes: number
+  /** For a whole request to arrive. */
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+}
+
+export const defaultLimits: ApiLimits = {
+  provABodyBytes: 64 * 1024 * 1024,
+  headerBytes: 16 * 1024,
+  requestTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 72_000,
+}
+
+/** Prefixes with an error shape of their own, the longest first; anything else is `operating`. */
+const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
+  { prefix: '/provA', envelope: provAEnvelope },
+  { prefix: '/api', envelope: queryEnvelope },
+]
+
+/** The error shape of a URL, also of one that no route or plugin has seen. */
+export function envelopeOf(url: string): Envelope {
+  const found = envelopes.find(
+    ({ prefix }) => url.startsWith(prefix) && /^[/?#]|^$/.test(url.slice(prefix.length)),
+  )
+  return found?.envelope ?? operatingEnvelope
+}
+
+function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: deps.logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    // Never the caller's: ids in our logs and log are ours.
+    requestIdHeader: false,
+    genReqId: () => newRequestId(deps.clock.nowMs()),
+    bodyLimit: 1024 * 1024,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    http: { maxHeaderSize: limits.headerBytes },
+    forceCloseConnections: 'idle',
+    // While draining, what still comes on open connections is answered and the connection closed.
+    return503OnClosing: false,
+    // The header limit bounds it: an id of any length is "not found", never "not a URL".
+    routerOptions: { maxParamLength: limits.headerBytes },
+    // Proto keys are refused by our own parser where bodies are read, and never by dropping them.
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    frameworkErrors: (error, request, reply) => {
+      // Types of unrouted requests differ; what is used of them does not.
+      const failed = reply as unknown as FastifyReply
+      void failed.header('x-request-id', request.id)
+      void sendFailure(envelopeOf(request.raw.url ?? ''), error, request, failed)
+    },
+    clientErrorHandler: (error, socket) => {
+      refuseUnreadable(error, socket, envelopeOf, newRequestId(deps.clock.nowMs()))
+    },
+  })
+  app.setValidatorCompiler(strictValidator)
+  // Response schemas document; they neither drop nor convert what handlers answer.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  return app
+}
+
+/** Puts the HTTP interface together; the caller listens and closes. */
+export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
+  const app = createServer(deps, { ...defaultLimits, ...deps.limits })
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+  })
+  useObservation(app, deps.metrics)
+  useEnvelope(app, operatingEnvelope)
+  await useDocumentation(app, deps.version)
+  await app.register(operatingPlugin(deps))
+  await app.register(
+    provAPlugin({
+      authenticate: deps.authenticate,
+      tasks: deps.tasks,
+      resolveHost: deps.resolveHost,
+      bodyLimitBytes: deps.limits?.provABodyBytes ?? defaultLimits.provABodyBytes,
+    }),
+    { prefix: '/provA' },
+  )
+  await app.register(
+    async (api) => {
+      useEnvelope(api, queryEnvelope)
+      await api.register(queryPlugin(deps), { prefix: '/query/v1' })
+    },
+    { prefix: '/api' },
+  )
+  return app
+}

@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream'
+import { stringify } from 'csv-stringify/sync'
+
+export type CsvRow = readonly (string | number | null)[]
+
+const plainNumber = /^-?\d+(?:\.\d+)?$/
+
+/**
+ * A spreadsheet runs a cell that begins with one of these as a formula; a quote in front makes it
+ * text. Numbers keep their sign.
+ */
+function disarm(cell: string | number | null): string {
+  const text = cell === null ? '' : String(cell)
+  return /^[=+\-@\t\r\n|%]/.test(text) && !plainNumber.test(text) ? `'${text}` : text
+}
+
+/** Rows as RFC 4180 text: CRLF after each, quoted where needed, formulas disarmed. */
+export function toCsv(rows: readonly CsvRow[]): string {
+  return stringify(
+    rows.map((row) => row.map(disarm)),
+    { record_delimiter: 'windows' },
+  )
+}
+
+/**
+ * A header and pages of rows as a stream that reads the next page only when the last one was taken.
+ * A failure midway destroys the stream, so that a cut file is never taken for a whole one.
+ */
+export function csvStream(
+  header: readonly string[],
+  pages: AsyncIterable<readonly CsvRow[]>,
+): Readable {
+  async function* chunks(): AsyncGenerator<string> {
+    let first = true
+    for await (const rows of pages) {
+      const text = toCsv(first ? [header, ...rows] : rows)
+      first = false
+      if (text !== '') yield text
+    }
+    if (first) yield toCsv([header])
+  }
+  return Readable.from(chunks(), { objectMode: true, highWaterMark: 1 })
+}

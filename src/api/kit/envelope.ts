@@ -1,0 +1,39 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { RequestError } from './request-error.ts'
+
+/** How a failure looks on the wire of one surface. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** The one place where a surface turns a thrown value into its own error shape; never throws. */
+export type Envelope = (error: unknown) => Answer
+
+/** Answers a failure in the surface's shape; what is our own fault is logged with its cause. */
+export function sendFailure(
+  envelope: Envelope,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const answer = envelope(error)
+  if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
+  return reply.code(answer.status).headers(answer.headers).send(answer.body)
+}
+
+/** Gives everything below this plugin's prefix one envelope: errors, unknown routes, bad input. */
+export function useEnvelope(app: FastifyInstance, envelope: Envelope): void {
+  app.setErrorHandler((error: FastifyError, request, reply) =>
+    sendFailure(envelope, error, request, reply),
+  )
+  app.setNotFoundHandler((request, reply) =>
+    sendFailure(
+      envelope,
+      new RequestError('route_not_found', 'There is no such route'),
+      request,
+      reply,
+    ),
+  )
+}

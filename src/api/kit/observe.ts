@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { callerOf } from './authenticate.ts'
+
+/**
+ * For the logger's `redact`: should a request, a response or headers ever be logged whole, these
+ * stay out (P7). Our own lines never hold them.
+ */
+export const logRedaction = {
+  paths: [
+    'authorization',
+    'cookie',
+    'body',
+    '*.authorization',
+    '*.cookie',
+    '*.body',
+    '*.headers.authorization',
+    '*.headers.cookie',
+    '*.headers["x-native-api-key"]',
+    '*.headers["x-goog-api-key"]',
+    '*.headers["set-cookie"]',
+    'headers.authorization',
+    'headers.cookie',
+    'headers["x-native-api-key"]',
+    'headers["x-goog-api-key"]',
+    'headers["set-cookie"]',
+    '["x-native-api-key"]',
+    '["x-goog-api-key"]',
+  ],
+  censor: '[redacted]',
+}
+
+/** The route's pattern, never the path as sent: bounded for metrics and free of ids in logs. */
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'none'
+}
+
+/** Counts and times every answer, and writes one log line for each. */
+export function useObservation(app: FastifyInstance, registry: Registry): void {
+  const labelNames = ['method', 'route', 'status'] as const
+  const total = new Counter({
+    name: 'tollgate_http_requests_total',
+    help: 'Requests answered.',
+    labelNames,
+    registers: [registry],
+  })
+  const seconds = new Histogram({
+    name: 'tollgate_http_request_seconds',
+    help: 'Time from a request to its whole answer.',
+    labelNames,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers: [registry],
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const labels = {
+      method: request.method,
+      route: routeOf(request),
+      status: String(reply.statusCode),
+    }
+    total.inc(labels)
+    seconds.observe(labels, reply.elapsedTime / 1_000)
+    const caller = callerOf(request)
+    request.log.info(
+      {
+        ...labels,
+        status: reply.statusCode,
+        durationMs: Math.round(reply.elapsedTime * 10) / 10,
+        platformId: reply.getHeader('x-platform-id'),
+        tenantId: caller?.tenantId,
+        tokenId: caller?.tokenId,
+      },
+      'request',
+    )
+  })
+}

@@ -1,0 +1,102 @@
+import { Resolver } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { isPublicAddress } from './public-address.ts'
+
+/** Every address a host has; rejects when it has none or that cannot be found out. */
+export type ResolveHost = (hostname: string) => Promise<readonly string[]>
+
+export type PublicUrlVerdict =
+  { readonly ok: true; readonly url: string } | { readonly ok: false; readonly reason: string }
+
+/** Longest URL that is considered. */
+export const MAX_URL_CHARACTERS = 2048
+/** How long resolving a host may take before it counts as not resolvable. */
+export const RESOLVE_TIMEOUT_MS = 3_000
+/** More addresses than this is not a host we want to judge. */
+const MAX_ADDRESSES = 64
+
+const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
+
+/**
+ * Asks DNS for all A and AAAA records. It does not use `dns.lookup`, which would let slow names
+ * occupy the thread pool that files and hashing share, and which would read this machine's hosts
+ * file.
+ */
+export const resolveByDns: ResolveHost = async (hostname) => {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  const orNone = (error: unknown): readonly string[] => {
+    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+    if (typeof code === 'string' && noRecord.has(code)) return []
+    throw error
+  }
+  const found = await Promise.all([
+    resolver.resolve4(hostname).catch(orNone),
+    resolver.resolve6(hostname).catch(orNone),
+  ])
+  return found.flat()
+}
+
+async function addressesOf(
+  hostname: string,
+  resolve: ResolveHost,
+  timeoutMs: number,
+): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error('resolving took too long'))
+    }, timeoutMs)
+  })
+  try {
+    return await Promise.race([resolve(hostname), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function parse(text: string): { url: URL; canonical: string } | string {
+  if (text === '') return 'must not be empty'
+  if (text.length > MAX_URL_CHARACTERS) return `must not exceed ${MAX_URL_CHARACTERS} characters`
+  // Readers of URLs disagree about these characters; the reader upstream may not be ours.
+  if (/[\s\\]|\p{Cc}/u.test(text)) return 'must not contain white space or backslashes'
+  const authority = /^https:\/\/([^/?#]+)/i.exec(text)?.[1]
+  if (authority === undefined) return 'must use https'
+  if (authority.includes('@')) return 'must not carry credentials'
+  try {
+    const url = new URL(text)
+    // What is sent on names the very host that was checked, also where it was written as 0x7f.1.
+    const sameHost = url.host === authority.toLowerCase().replace(/:443$/, '')
+    return { url, canonical: sameHost ? text : url.href }
+  } catch {
+    return 'must be a valid URL'
+  }
+}
+
+/**
+ * Checks that a URL is one we may hand out to be called (spec §6.2): `https`, no credentials, and
+ * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
+ * in time is refused. The answered URL is trimmed.
+ */
+export async function checkPublicUrl(
+  value: unknown,
+  resolve: ResolveHost,
+  timeoutMs: number = RESOLVE_TIMEOUT_MS,
+): Promise<PublicUrlVerdict> {
+  if (typeof value !== 'string') return { ok: false, reason: 'must be a string' }
+  const parsed = parse(value.trim())
+  if (typeof parsed === 'string') return { ok: false, reason: parsed }
+  const refused = { ok: false, reason: 'must have a publicly routable host' } as const
+  const hostname = parsed.url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (hostname === '' || /(?:^|\.)localhost\.?$/.test(hostname)) return refused
+  if (isIP(hostname) !== 0)
+    return isPublicAddress(hostname) ? { ok: true, url: parsed.canonical } : refused
+  let addresses: readonly string[]
+  try {
+    addresses = await addressesOf(hostname, resolve, timeoutMs)
+  } catch {
+    return { ok: false, reason: 'has a host that cannot be resolved' }
+  }
+  if (addresses.length === 0) return { ok: false, reason: 'has a host that cannot be resolved' }
+  if (addresses.length > MAX_ADDRESSES || !addresses.every(isPublicAddress)) return refused
+  return { ok: true, url: parsed.canonical }
+}

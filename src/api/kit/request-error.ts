@@ -1,0 +1,88 @@
+import { isOutage } from './outage.ts'
+
+/** What can be wrong with a request before any use case sees it; every envelope maps all of them. */
+export type RequestFault =
+  | 'route_not_found'
+  | 'url_invalid'
+  | 'headers_too_large'
+  | 'unauthenticated'
+  | 'wrong_token_kind'
+  | 'body_empty'
+  | 'body_invalid'
+  | 'body_too_large'
+  | 'media_type_unsupported'
+  | 'parameter_invalid'
+  | 'outage'
+  | 'internal'
+
+/** A request we refuse on its form; `param` names the offending field where there is one. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
+  readonly fault: RequestFault
+  readonly param: string | undefined
+
+  constructor(fault: RequestFault, message: string, param?: string, cause?: unknown) {
+    super(message, { cause })
+    this.fault = fault
+    this.param = param
+  }
+}
+
+interface ValidationIssue {
+  readonly instancePath?: unknown
+  readonly message?: unknown
+}
+
+function readString(value: object, key: string): string | undefined {
+  const found: unknown = Reflect.get(value, key)
+  return typeof found === 'string' ? found : undefined
+}
+
+function fromValidation(error: object): RequestError | undefined {
+  const issues: unknown = Reflect.get(error, 'validation')
+  if (!Array.isArray(issues)) return undefined
+  const issue = issues[0] as ValidationIssue | undefined
+  const path = typeof issue?.instancePath === 'string' ? issue.instancePath : ''
+  const param = path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
+  const rule = typeof issue?.message === 'string' ? issue.message : 'is not valid'
+  return new RequestError('parameter_invalid', `${param} ${rule}`.trim(), param)
+}
+
+function fromFramework(code: string, statusCode: number | undefined): RequestError | undefined {
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new RequestError('body_too_large', 'The request body is too large')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new RequestError(
+        'media_type_unsupported',
+        'The request body must be sent as application/json',
+      )
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new RequestError('body_invalid', 'The body is not as long as Content-Length says')
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new RequestError('url_invalid', 'The URL is not valid')
+    default:
+      return statusCode !== undefined && statusCode >= 400 && statusCode < 500
+        ? new RequestError('body_invalid', 'The request could not be read')
+        : undefined
+  }
+}
+
+/** Reads any thrown value that is not a domain error as a request error; a surprise is `internal`. */
+export function toRequestError(error: unknown): RequestError {
+  if (error instanceof RequestError) return error
+  if (typeof error === 'object' && error !== null) {
+    const statusCode: unknown = Reflect.get(error, 'statusCode')
+    const known =
+      fromValidation(error) ??
+      fromFramework(
+        readString(error, 'code') ?? '',
+        typeof statusCode === 'number' ? statusCode : undefined,
+      )
+    if (known) return known
+    if (isOutage(error))
+      return new RequestError('outage', 'A part the gateway needs is unavailable', undefined, error)
+  }
+  return new RequestError('internal', 'Internal error', undefined, error)
+}

@@ -1,0 +1,55 @@
+import fastifySwagger from '@fastify/swagger'
+import fastifySwaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+
+const about = `A gateway in front of AI model providers that treats every call as money.
+
+Send a token as \`Authorization: Bearer <TOKEN>\`. Every answer carries \`x-request-id\`; every answer
+to a creation, also a failed one, carries \`x-platform-id\` once the task exists. An answer with
+\`x-should-retry: false\` must not be repeated automatically: that could create a second task.`
+
+/** Nothing from elsewhere; no upgrade to https, so that the page also works on a plain address. */
+const contentPolicy = {
+  'default-src': ["'self'"],
+  'base-uri': ["'self'"],
+  'frame-ancestors': ["'self'"],
+  'img-src': ["'self'", 'data:'],
+  'object-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'", "'unsafe-inline'"],
+}
+
+/**
+ * The OpenAPI description at `/openapi.json` and a page to read it at `/docs`, which loads nothing
+ * from elsewhere. To be set up before the routes it describes.
+ */
+export async function useDocumentation(app: FastifyInstance, version: string): Promise<void> {
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Tollgate', description: about, version },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          modelToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'Model token `sk-…`: calling models.',
+          },
+          queryToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'Query authorization token `qak-…`: read-only queries.',
+          },
+        },
+      },
+    },
+  })
+  await app.register(fastifySwaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: contentPolicy,
+    uiConfig: { docExpansion: 'list', deepLinking: true, validatorUrl: null },
+    theme: { title: 'Tollgate API' },
+  })
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
+}

@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import { RequestError } from '../kit/request-error.ts'
+import type { LedgerFilter } from './reads.ts'
+import { narrow, visibleTo } from './scope.ts'
+import type { SummaryQuerySchema } from './schemas.ts'
+
+type Filters = Omit<Static<typeof SummaryQuerySchema>, 'group_by'>
+
+const rfc3339 =
+  /^\d{4}-\d{2}-\d{2}(?:[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2}))?$/
+
+function timeOf(text: string | undefined, param: string): number | undefined {
+  if (text === undefined) return undefined
+  // In a query string a bare `+` of an offset arrives as a space.
+  const repaired = text.replace(' ', '+')
+  const unixMs = rfc3339.test(repaired) ? Date.parse(repaired) : Number.NaN
+  if (Number.isNaN(unixMs))
+    throw new RequestError(
+      'parameter_invalid',
+      `${param} must be a date or an RFC 3339 time such as 2026-01-02T03:04:05Z`,
+      param,
+    )
+  return unixMs
+}
+
+/** The filter of a ledger query inside the token's scope. @throws RequestError, DomainError */
+export function readLedgerFilter(principal: Principal, query: Filters): LedgerFilter {
+  const fromMs = timeOf(query.from, 'from')
+  const toMs = timeOf(query.to, 'to')
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
+    throw new RequestError('parameter_invalid', 'from must not be later than to', 'from')
+  const asked = { tenantId: query.tenant_id, userId: query.user_id }
+  return {
+    ...narrow(visibleTo(principal), asked),
+    sku: query.sku,
+    model: query.model,
+    currency: query.currency,
+    sourceId: query.source_id,
+    fromMs,
+    toMs,
+  }
+}
+
+function weight(accept: string, type: string): number {
+  for (const range of accept.split(',')) {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    if (name !== type) continue
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    return q === undefined ? 1 : Number(q.slice(2)) || 0
+  }
+  return -1
+}
+
+/** Whether the caller wants CSV: by `format`, else by what `Accept` prefers. */
+export function wantsCsv(request: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
+  if (format !== undefined) return format === 'csv'
+  const accept = request.headers.accept ?? ''
+  const csv = weight(accept, 'text/csv')
+  return csv > 0 && csv > weight(accept, 'application/json')
+}

@@ -1,0 +1,137 @@
+import { Type } from 'typebox'
+
+/** Shapes of the finance and support queries (design §5). */
+
+/** Printable, bounded text: nothing else can be a stored id or name. */
+const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
+const Time = Type.String({
+  maxLength: 40,
+  description: 'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z.',
+})
+const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
+const Format = Type.Optional(
+  Type.Enum(['json', 'csv'], { description: 'Wins over the Accept header.' }),
+)
+
+/** Most lines of one JSON page, and of one read behind a CSV export. */
+export const MAX_PAGE_LINES = 1_000
+export const DEFAULT_PAGE_LINES = 100
+
+const filters = {
+  tenant_id: Type.Optional(Name),
+  user_id: Type.Optional(Name),
+  sku: Type.Optional(Name),
+  model: Type.Optional(Name),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  source_id: Type.Optional(Name),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+}
+
+export const LinesQuerySchema = Type.Object({
+  ...filters,
+  cursor: Type.Optional(
+    Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_LINES,
+      description: `JSON: lines of the page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
+    }),
+  ),
+  format: Format,
+})
+
+export const SummaryQuerySchema = Type.Object({
+  ...filters,
+  group_by: Type.Optional(Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku' })),
+  format: Format,
+})
+
+export const LedgerLineSchema = Type.Object({
+  line_id: Type.String(),
+  settled_at: Type.String(),
+  tenant_id: Type.String(),
+  user_id: Type.String(),
+  token_id: Type.String(),
+  source_id: Type.String({ description: 'Platform id of the task, or id of the call.' }),
+  native_id: Type.Union([Type.String(), Type.Null()]),
+  surface: Type.String(),
+  model: Type.String(),
+  sku: Type.String(),
+  rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
+  quantity: Type.Integer(),
+  unit: Type.String(),
+  price: Decimal,
+  per: Type.Integer({ description: 'Units the price is quoted for.' }),
+  currency: Type.String(),
+  amount: Decimal,
+  price_book_version: Type.String(),
+  measurement: Type.String({ description: '`reported` or `estimated`.' }),
+  request_id: Type.String(),
+  position: Type.String({ description: 'Position of the settlement in the log.' }),
+})
+
+function success<T extends ReturnType<typeof Type.Object>>(data: T) {
+  return Type.Object({ success: Type.Literal(true), message: Type.String(), data })
+}
+
+export const LinesAnswerSchema = success(
+  Type.Object({
+    items: Type.Array(LedgerLineSchema),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  }),
+)
+
+export const SummaryAnswerSchema = success(
+  Type.Object({
+    group_by: Type.String(),
+    items: Type.Array(
+      Type.Object({
+        key: Type.String({ description: 'The SKU, day (UTC), model or tenant.' }),
+        currency: Type.String({ description: 'Currencies are never added up.' }),
+        unit: Type.Union([Type.String(), Type.Null()]),
+        quantity: Type.Union([Type.String(), Type.Null()]),
+        amount: Decimal,
+        lines: Type.Integer(),
+      }),
+    ),
+  }),
+)
+
+export const HistoryParamsSchema = Type.Object({
+  id: Type.String({ description: 'Platform or native id of the task.' }),
+})
+
+export const HistoryAnswerSchema = success(
+  Type.Object({
+    items: Type.Array(
+      Type.Object({
+        position: Type.String(),
+        type: Type.String(),
+        at: Type.String(),
+        data: Type.Object({}, { additionalProperties: true }),
+        metadata: Type.Object({}, { additionalProperties: true }),
+      }),
+      { description: 'Every event of the task, oldest first.' },
+    ),
+  }),
+)
+
+export const QueryErrorSchema = Type.Object(
+  {
+    success: Type.Literal(false),
+    message: Type.String(),
+    error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
+  },
+  {
+    examples: [
+      {
+        success: false,
+        message: 'from must be a time',
+        error: { code: 'invalid_request', param: 'from' },
+      },
+    ],
+  },
+)

@@ -1,0 +1,58 @@
+import type { Principal } from '../../app/access/principal.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { unreachable } from '../../kernel/assert.ts'
+
+/** Whose records a query token may read; absent means any. */
+export interface Visible {
+  readonly tenantId: string | undefined
+  readonly userIds: readonly string[] | undefined
+}
+
+/** What the token's scope level opens (spec §5.1, design §7); without one, its own user. */
+export function visibleTo(principal: Principal): Visible {
+  const { tenantId, userId } = principal
+  const scope = principal.scope ?? { level: 'current_user' }
+  switch (scope.level) {
+    case 'current_user':
+      return { tenantId, userIds: [userId] }
+    case 'specified_users':
+      return { tenantId, userIds: scope.userIds }
+    case 'all_users':
+      return { tenantId, userIds: undefined }
+    case 'all_tenants':
+      return { tenantId: undefined, userIds: undefined }
+    default:
+      return unreachable(scope)
+  }
+}
+
+function denied(param: string): DomainError {
+  return new DomainError('scope_denied', `This token may not read that ${param}`, { param })
+}
+
+/** Narrows the scope to what was asked for. @throws DomainError `scope_denied` when outside of it */
+export function narrow(
+  visible: Visible,
+  asked: { readonly tenantId: string | undefined; readonly userId: string | undefined },
+): Visible {
+  const { tenantId, userId } = asked
+  if (tenantId !== undefined && visible.tenantId !== undefined && tenantId !== visible.tenantId)
+    throw denied('tenant_id')
+  if (userId !== undefined && visible.userIds !== undefined && !visible.userIds.includes(userId))
+    throw denied('user_id')
+  return {
+    tenantId: visible.tenantId ?? tenantId,
+    userIds: userId === undefined ? visible.userIds : [userId],
+  }
+}
+
+/** Whether a record of this tenant and user lies inside the scope. */
+export function sees(
+  visible: Visible,
+  owner: { readonly tenantId: string; readonly userId: string },
+): boolean {
+  return (
+    (visible.tenantId === undefined || visible.tenantId === owner.tenantId) &&
+    (visible.userIds === undefined || visible.userIds.includes(owner.userId))
+  )
+}

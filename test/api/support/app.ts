@@ -1,0 +1,105 @@
+import type { FastifyInstance } from 'fastify'
+import pino, { type Logger } from 'pino'
+import { Registry } from 'prom-client'
+import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
+import { logRedaction } from '../../../src/api/kit/observe.ts'
+import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
+import { MemoryLedger } from './memory-ledger.ts'
+import { MemoryTasks } from './memory-tasks.ts'
+
+export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
+
+function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principal {
+  return {
+    tokenId: 'tok_1',
+    tenantId: 'tenant_1',
+    userId: 'user_1',
+    models: undefined,
+    scope: undefined,
+    ...part,
+  }
+}
+
+/** What each secret stands for. */
+export const principals: Readonly<Record<string, Principal>> = {
+  'sk-one': principal({ kind: 'model' }),
+  'sk-two': principal({ kind: 'model', tokenId: 'tok_2', tenantId: 'tenant_2', userId: 'user_9' }),
+  'pat-one': principal({ kind: 'profile' }),
+  'adm-one': principal({ kind: 'admin' }),
+  'qak-user': principal({ kind: 'query', scope: { level: 'current_user' } }),
+  'qak-some': principal({
+    kind: 'query',
+    scope: { level: 'specified_users', userIds: ['user_1', 'user_2'] },
+  }),
+  'qak-all': principal({ kind: 'query', scope: { level: 'all_users' } }),
+  'qak-operator': principal({ kind: 'query', scope: { level: 'all_tenants' } }),
+}
+
+const refusedSecrets: Readonly<Record<string, 'expired' | 'disabled' | 'unavailable'>> = {
+  'sk-expired': 'expired',
+  'sk-disabled': 'disabled',
+  'sk-away': 'unavailable',
+  'qak-away': 'unavailable',
+}
+
+const authenticate: Authenticate = async (secret) => {
+  await Promise.resolve()
+  const found = principals[secret]
+  if (found) return { ok: true, principal: found }
+  return { ok: false, reason: refusedSecrets[secret] ?? 'unknown' }
+}
+
+export interface Harness {
+  readonly app: FastifyInstance
+  readonly tasks: MemoryTasks
+  readonly ledger: MemoryLedger
+  /** Every log line so far. */
+  readonly logged: () => string
+  /** Addresses the resolver knows; anything else cannot be resolved. */
+  readonly hosts: Map<string, readonly string[]>
+}
+
+/** The whole HTTP interface over hand-written in-memory parts. */
+export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
+  const lines: string[] = []
+  const logger: Logger = pino(
+    { level: 'debug', redact: logRedaction },
+    { write: (line: string) => void lines.push(line) },
+  )
+  const tasks = new MemoryTasks(nowMs)
+  const ledger = new MemoryLedger()
+  const hosts = new Map<string, readonly string[]>([['hooks.example.com', ['93.184.216.34']]])
+  const app = await buildApp({
+    logger,
+    clock: { nowMs: () => nowMs },
+    metrics: new Registry(),
+    authenticate,
+    tasks,
+    reads: ledger,
+    health: {
+      dependencies: [],
+      projections: async () => Promise.resolve([]),
+      maxLagMs: 10_000,
+      accepting: () => true,
+    },
+    resolveHost: async (host) => {
+      const found = hosts.get(host)
+      if (!found) throw new Error('no such host')
+      return Promise.resolve(found)
+    },
+    version: '0.0.0',
+    ...part,
+  })
+  await app.ready()
+  return { app, tasks, ledger, hosts, logged: () => lines.join('') }
+}
+
+export const tasksPath = '/provA/api/v3/contents/generations/tasks'
+export const asModel = { authorization: 'Bearer sk-one' }
+
+/** A body every rule accepts. */
+export const goodBody = {
+  model: 'overseas-video-2-0-mini',
+  content: [{ type: 'text', text: 'a paper boat' }],
+  duration: 5,
+}

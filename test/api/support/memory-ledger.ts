@@ -1,0 +1,114 @@
+import type {
+  LedgerFilter,
+  LedgerGroup,
+  LedgerGrouping,
+  LedgerLine,
+  QueryReads,
+  TaskHistory,
+} from '../../../src/api/query/reads.ts'
+import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+
+/** Ledger lines and histories in memory, newest line first. */
+export class MemoryLedger implements QueryReads {
+  lines: LedgerLine[] = []
+  readonly histories = new Map<string, TaskHistory>()
+  readonly filters: LedgerFilter[] = []
+  /** How many pages were read. */
+  pagesRead = 0
+  failure: unknown
+
+  add(part: Partial<LedgerLine> = {}): LedgerLine {
+    const n = this.lines.length + 1
+    const line: LedgerLine = {
+      lineId: `line_${String(n).padStart(6, '0')}`,
+      settledAtMs: Date.parse('2026-03-04T05:06:07Z') + n,
+      tenantId: 'tenant_1',
+      userId: 'user_1',
+      tokenId: 'tok_1',
+      sourceId: `video_${n}`,
+      nativeId: `cgt-${n}`,
+      surface: 'provA.tasks',
+      model: 'overseas-video-2-0-mini',
+      sku: 'overseas-video-2-0-mini-novideo',
+      rule: 'video-a/2.0',
+      quantity: 108_900,
+      unit: 'token',
+      price: '3.5',
+      per: 1_000_000,
+      currency: 'USD',
+      amount: '0.38115',
+      priceBookVersion: '2026-01',
+      measurement: 'reported',
+      requestId: 'req_1',
+      position: String(n),
+      ...part,
+    }
+    this.lines.unshift(line)
+    return line
+  }
+
+  #matching(filter: LedgerFilter): readonly LedgerLine[] {
+    this.filters.push(filter)
+    if (this.failure !== undefined) throw this.failure
+    return this.lines.filter(
+      (line) =>
+        (filter.tenantId ?? line.tenantId) === line.tenantId &&
+        (filter.userIds?.includes(line.userId) ?? true) &&
+        (filter.sku ?? line.sku) === line.sku &&
+        (filter.model ?? line.model) === line.model &&
+        (filter.currency ?? line.currency) === line.currency &&
+        (filter.sourceId ?? line.sourceId) === line.sourceId &&
+        line.settledAtMs >= (filter.fromMs ?? 0) &&
+        line.settledAtMs < (filter.toMs ?? Number.POSITIVE_INFINITY),
+    )
+  }
+
+  listLines: QueryReads['listLines'] = async (filter, { after, limit }) => {
+    await Promise.resolve()
+    this.pagesRead += 1
+    const found = this.#matching(filter)
+    const start = after === undefined ? 0 : found.findIndex((line) => line.lineId === after) + 1
+    const items = found.slice(start, start + limit)
+    return { items, next: start + limit < found.length ? items.at(-1)?.lineId : undefined }
+  }
+
+  summarise: QueryReads['summarise'] = async (filter, groupBy) => {
+    await Promise.resolve()
+    const groups = new Map<string, LedgerGroup>()
+    for (const line of this.#matching(filter)) {
+      const key = keyOf(line, groupBy)
+      const id = `${key} ${line.currency}`
+      const sum = parseAmount(groups.get(id)?.amount ?? '0') + parseAmount(line.amount)
+      groups.set(id, {
+        key,
+        currency: line.currency,
+        unit: line.unit,
+        quantity: String(BigInt(groups.get(id)?.quantity ?? '0') + BigInt(line.quantity)),
+        amount: formatAmount(sum),
+        lines: (groups.get(id)?.lines ?? 0) + 1,
+      })
+    }
+    return [...groups.values()]
+  }
+
+  taskHistory: QueryReads['taskHistory'] = async (id) => {
+    await Promise.resolve()
+    if (this.failure !== undefined) throw this.failure
+    return this.histories.get(id)
+  }
+}
+
+function keyOf(line: LedgerLine, groupBy: LedgerGrouping): string {
+  switch (groupBy) {
+    case 'sku':
+      return line.sku
+    case 'day':
+      return new Date(line.settledAtMs).toISOString().slice(0, 10)
+    case 'model':
+      return line.model
+    case 'tenant':
+      return line.tenantId
+    default:
+      return groupBy satisfies never
+  }
+}

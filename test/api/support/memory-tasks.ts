@@ -1,0 +1,106 @@
+import type {
+  CreatedTask,
+  CreateTaskInput,
+  ListTasksInput,
+  TaskUseCases,
+  TaskView,
+} from '../../../src/app/tasks/types.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
+
+interface Owned {
+  readonly tenantId: string
+  readonly view: TaskView
+}
+
+/** Tasks in memory: enough of the use cases to see what the routes ask and how they answer. */
+export class MemoryTasks implements TaskUseCases {
+  readonly created: CreateTaskInput[] = []
+  readonly listed: ListTasksInput[] = []
+  readonly asked: string[] = []
+  readonly owned: Owned[] = []
+  /** Thrown by the next call, once. */
+  failure: unknown
+  replay = false
+  #now: number
+  #next = 0
+
+  constructor(nowMs: number) {
+    this.#now = nowMs
+  }
+
+  add(tenantId: string, part: Partial<TaskView> = {}): TaskView {
+    this.#next += 1
+    const view: TaskView = {
+      platformId: `video_01JABCDEFGHJKMNPQRSTVWXY${String(this.#next).padStart(2, '0')}`,
+      nativeId: `cgt-20260304050607-${String(this.#next).padStart(5, 'a')}`,
+      model: 'overseas-video-2-0-mini',
+      status: 'queued',
+      settings: { duration: 5 },
+      usage: undefined,
+      error: undefined,
+      urls: undefined,
+      createdAtMs: this.#now,
+      updatedAtMs: this.#now + 1_500,
+      ...part,
+    }
+    this.owned.unshift({ tenantId, view })
+    return view
+  }
+
+  async #begin(): Promise<void> {
+    await Promise.resolve()
+    const { failure } = this
+    this.failure = undefined
+    if (failure !== undefined) throw failure
+  }
+
+  #find(tenantId: string, id: string): TaskView {
+    this.asked.push(id)
+    const found = this.owned.find(
+      (each) =>
+        each.tenantId === tenantId && (each.view.platformId === id || each.view.nativeId === id),
+    )
+    if (!found) throw new DomainError('task_not_found', `no task ${id}`, {})
+    return found.view
+  }
+
+  createTask = async (input: CreateTaskInput): Promise<CreatedTask> => {
+    await this.#begin()
+    this.created.push(input)
+    const view = this.add(input.principal.tenantId, { model: input.model })
+    return {
+      platformId: view.platformId,
+      nativeId: view.nativeId ?? '',
+      replayed: this.replay,
+    }
+  }
+
+  getTask: TaskUseCases['getTask'] = async ({ principal, id }) => {
+    await this.#begin()
+    return this.#find(principal.tenantId, id)
+  }
+
+  listTasks: TaskUseCases['listTasks'] = async (input) => {
+    await this.#begin()
+    this.listed.push(input)
+    const ids = input.ids
+    const found = this.owned
+      .filter((each) => each.tenantId === input.principal.tenantId)
+      .map((each) => each.view)
+      .filter((view) => input.status === undefined || view.status === input.status)
+      .filter((view) => input.model === undefined || view.model === input.model)
+      .filter(
+        (view) =>
+          ids === undefined || ids.includes(view.platformId) || ids.includes(view.nativeId ?? ''),
+      )
+    const start = (input.pageNumber - 1) * input.pageSize
+    return { items: found.slice(start, start + input.pageSize), total: found.length }
+  }
+
+  deleteTask: TaskUseCases['deleteTask'] = async ({ principal, id }) => {
+    await this.#begin()
+    const view = this.#find(principal.tenantId, id)
+    if (view.status === 'running') throw new DomainError('task_running', 'running', {})
+    return { platformId: view.platformId }
+  }
+}
