@@ -1,0 +1,197 @@
+import type { Pool, PoolClient } from 'pg'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { balances } from '../../../projections/ledger/query.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { sleep } from '../policies/pace.ts'
+
+/**
+ * Lets a request spend only what is there, also with several replicas at once: what the ledger
+ * projection knows, less what was admitted and is not projected yet, decided under a lock per
+ * tenant and currency.
+ */
+
+/** First key of the advisory locks, so that they meet no other use. */
+const LOCK_SPACE = 7_207_002
+const LOCK_TIMEOUT_MS = 5_000
+const LOCK_RETRY_MS = 5
+/** Admissions decided in one transaction; what arrives meanwhile goes into the next. */
+const MAX_BATCH = 256
+/** Admissions waiting for a tenant; more are refused as overload. */
+const MAX_WAITING = 2_000
+
+export interface AdmissionRequest {
+  readonly platformId: string
+  readonly tenantId: string
+  readonly currency: Currency
+  /** Decimal string. */
+  readonly hold: string
+}
+
+export interface Admissions {
+  /**
+   * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
+   * available), `log_unavailable` when the balance cannot be told or too many are waiting.
+   */
+  readonly admit: (request: AdmissionRequest) => Promise<void>
+  /** The hold is in the log at this position: the reservation ends when it is projected. */
+  readonly recorded: (platformId: string, position: bigint) => Promise<void>
+  /** Nothing was written to the log: the reservation ends now. */
+  readonly withdraw: (platformId: string) => Promise<void>
+}
+
+interface Waiting {
+  readonly request: AdmissionRequest
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Admissions of one process; those of one tenant and currency share transactions. */
+export function createAdmissions(pool: Pool): Admissions {
+  const queues = new Map<string, Waiting[]>()
+
+  const drain = async (key: string, queue: Waiting[]): Promise<void> => {
+    while (queue.length > 0) {
+      const batch = queue.splice(0, MAX_BATCH)
+      try {
+        const refused = await decideBatch(
+          pool,
+          key,
+          batch.map((waiting) => waiting.request),
+        )
+        for (const { request, resolve, reject } of batch) {
+          const refusal = refused.get(request.platformId)
+          if (refusal === undefined) resolve()
+          else reject(refusal)
+        }
+      } catch (error) {
+        const failure = isDomainError(error) ? error : unavailable(error)
+        for (const { reject } of batch) reject(failure)
+      }
+    }
+    queues.delete(key)
+  }
+
+  return {
+    admit: (request) =>
+      new Promise((resolve, reject) => {
+        const key = `${request.tenantId}\n${request.currency}`
+        const queue = queues.get(key)
+        if (queue !== undefined) {
+          if (queue.length >= MAX_WAITING) reject(unavailable(undefined))
+          else queue.push({ request, resolve, reject })
+          return
+        }
+        const opened = [{ request, resolve, reject }]
+        queues.set(key, opened)
+        void drain(key, opened)
+      }),
+    recorded: async (platformId, position) => {
+      await pool.query('update ops.admissions set position = $2 where platform_id = $1', [
+        platformId,
+        position,
+      ])
+    },
+    withdraw: async (platformId) => {
+      await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
+    },
+  }
+}
+
+function unavailable(cause: unknown): DomainError {
+  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+    reason: cause instanceof Error ? cause.message : 'overload',
+  })
+}
+
+/** One transaction for requests of one tenant and currency. Returns the refusals by platform id. */
+async function decideBatch(
+  pool: Pool,
+  key: string,
+  batch: readonly AdmissionRequest[],
+): Promise<ReadonlyMap<string, DomainError>> {
+  const client = await pool.connect()
+  try {
+    // A session lock, because a repeatable-read snapshot must be taken after the lock is held.
+    await acquire(client, key)
+    await client.query('begin isolation level repeatable read')
+    const [first] = batch
+    if (first === undefined) throw new Error('an admission batch is never empty')
+    let availablePico = await availableNow(client, first.tenantId, first.currency)
+    const admitted: AdmissionRequest[] = []
+    const refused = new Map<string, DomainError>()
+    for (const request of batch) {
+      const holdPico = parseAmount(request.hold)
+      if (holdPico <= availablePico) {
+        availablePico -= holdPico
+        admitted.push(request)
+      } else refused.set(request.platformId, insufficient(request, availablePico))
+    }
+    if (admitted.length > 0) await insertAll(client, admitted)
+    await client.query('commit')
+    await client.query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_SPACE, key])
+    client.release()
+    return refused
+  } catch (error) {
+    // Ends the session and with it the lock and the transaction.
+    client.release(true)
+    throw error
+  }
+}
+
+async function acquire(client: PoolClient, key: string): Promise<void> {
+  const untilMs = performance.now() + LOCK_TIMEOUT_MS
+  const never = new AbortController().signal
+  for (;;) {
+    const { rows } = await client.query<{ locked: boolean }>({
+      name: 'admission-lock',
+      text: 'select pg_try_advisory_lock($1, hashtext($2)) as locked',
+      values: [LOCK_SPACE, key],
+    })
+    if (rows[0]?.locked === true) return
+    if (performance.now() > untilMs) throw unavailable(new Error('lock timeout'))
+    await sleep(LOCK_RETRY_MS * (0.5 + Math.random()), never)
+  }
+}
+
+/** In pico, of one snapshot: balance with projected holds, less reservations not yet projected. */
+async function availableNow(
+  client: PoolClient,
+  tenantId: string,
+  currency: Currency,
+): Promise<bigint> {
+  const known = await balances(client, tenantId)
+  const checkpoint = await readCheckpoint(client, 'ledger')
+  const { rows } = await client.query<{ reserved: string }>({
+    name: 'admission-reserved',
+    text: `select coalesce(sum(hold), 0)::text as reserved from ops.admissions
+           where tenant_id = $1 and currency = $2 and (position is null or position > $3)`,
+    values: [tenantId, currency, checkpoint?.position ?? -1n],
+  })
+  const balance = known.find((row) => row.currency === currency)
+  return parseAmount(balance?.available ?? '0') - parseAmount(rows[0]?.reserved ?? '0')
+}
+
+async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
+  await client.query({
+    name: 'admission-insert',
+    text: `insert into ops.admissions (platform_id, tenant_id, currency, hold)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::numeric[])
+           -- The same Idempotency-Key twice at once: one of them will be turned away by the log.
+           on conflict (platform_id) do nothing`,
+    values: [
+      admitted.map((request) => request.platformId),
+      admitted.map((request) => request.tenantId),
+      admitted.map((request) => request.currency),
+      admitted.map((request) => request.hold),
+    ],
+  })
+}
+
+function insufficient(request: AdmissionRequest, availablePico: bigint): DomainError {
+  return new DomainError('insufficient_balance', 'the balance does not cover this request', {
+    currency: request.currency,
+    hold: request.hold,
+    available: formatAmount(availablePico),
+  })
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../../kernel/clock.ts'
+import type { Channel } from '../ports.ts'
+import {
+  type BreakerSettings,
+  type BreakerState,
+  closedBreaker,
+  defaultBreakerSettings,
+  mayTry,
+  onFailure,
+  onSuccess,
+  onTry,
+} from './breaker.ts'
+
+/** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
+const WAITING_PER_CONNECTION = 4
+
+export interface ChannelWish {
+  readonly family: string
+  readonly region: Channel['region']
+  /** External name. */
+  readonly model: string
+}
+
+export type ChannelOutcome = 'success' | 'failure' | 'neutral'
+
+/** A channel a call may use now; `release` must be called once, with how it went. */
+export interface ChannelLease {
+  readonly channel: Channel
+  readonly release: (outcome: ChannelOutcome) => void
+}
+
+/** The upstream accounts there are, and which of them to use (design §8). */
+export interface ChannelDirectory {
+  /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
+  readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
+  readonly byId: (id: string) => Channel | undefined
+  /** Every channel that may have been used for a model, whatever its health. */
+  readonly serving: (wish: ChannelWish) => readonly Channel[]
+  readonly all: readonly Channel[]
+  /** For metrics and readiness. */
+  readonly health: () => readonly { readonly id: string; readonly breaker: BreakerState['kind'] }[]
+}
+
+interface Slot {
+  readonly channel: Channel
+  breaker: BreakerState
+  inFlight: number
+}
+
+/** Builds the directory. `random` is uniform in 0 ≤ x < 1. */
+export function createChannelDirectory(
+  channels: readonly Channel[],
+  deps: {
+    readonly clock: Clock
+    readonly random?: () => number
+    readonly breaker?: BreakerSettings
+  },
+): ChannelDirectory {
+  const settings = deps.breaker ?? defaultBreakerSettings
+  const random = deps.random ?? Math.random
+  const slots: readonly Slot[] = channels.map((channel) => ({
+    channel,
+    breaker: closedBreaker(deps.clock.nowMs()),
+    inFlight: 0,
+  }))
+  const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))
+
+  const take = (slot: Slot): ChannelLease => {
+    slot.breaker = onTry(slot.breaker, deps.clock.nowMs(), settings)
+    slot.inFlight += 1
+    let released = false
+    return {
+      channel: slot.channel,
+      release: (outcome) => {
+        if (released) return
+        released = true
+        slot.inFlight -= 1
+        const nowMs = deps.clock.nowMs()
+        // A refusal that is the caller's fault still proves that the channel answers.
+        if (outcome === 'failure') slot.breaker = onFailure(slot.breaker, nowMs, settings)
+        else if (outcome === 'success') slot.breaker = onSuccess(slot.breaker, nowMs, settings)
+        else if (slot.breaker.kind === 'half_open')
+          slot.breaker = { ...slot.breaker, probes: Math.max(0, slot.breaker.probes - 1) }
+      },
+    }
+  }
+
+  return {
+    all: channels,
+    byId: (id) => slotOf.get(id)?.channel,
+    serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),
+    health: () => slots.map((slot) => ({ id: slot.channel.id, breaker: slot.breaker.kind })),
+    lease: (wish, excluded) => {
+      const nowMs = deps.clock.nowMs()
+      const usable = slots.filter(
+        (slot) =>
+          serves(slot.channel, wish) &&
+          excluded?.has(slot.channel.id) !== true &&
+          slot.inFlight < slot.channel.maxConcurrent * WAITING_PER_CONNECTION &&
+          mayTry(slot.breaker, nowMs, settings),
+      )
+      const slot = pickWeighted(usable, random)
+      return slot === undefined ? undefined : take(slot)
+    },
+  }
+}
+
+function serves(channel: Channel, wish: ChannelWish): boolean {
+  return (
+    channel.family === wish.family &&
+    channel.region === wish.region &&
+    Object.hasOwn(channel.models, wish.model)
+  )
+}
+
+/** The lowest priority number that is left wins; within it chance follows the weights. */
+function pickWeighted(slots: readonly Slot[], random: () => number): Slot | undefined {
+  const first = Math.min(...slots.map((slot) => slot.channel.priority))
+  const rivals = slots.filter((slot) => slot.channel.priority === first)
+  const total = rivals.reduce((sum, slot) => sum + slot.channel.weight, 0)
+  let point = random() * total
+  for (const slot of rivals) {
+    point -= slot.channel.weight
+    if (point < 0) return slot
+  }
+  return rivals.at(-1)
+}

@@ -1,0 +1,147 @@
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { parse } from 'yaml'
+import { resolveVideoAModel } from '../../domain/catalog/video-a.ts'
+import type { Channel } from '../ports.ts'
+
+/** The channel file: upstream accounts as an operator writes them down (design §8). */
+
+const MAX_CHANNELS = 200
+/** A creation may wait this long for its answer unless the channel says otherwise. */
+export const DEFAULT_TIMEOUT_MS = 60_000
+export const DEFAULT_MAX_CONCURRENT = 64
+const FAMILIES = ['video-a'] as const
+
+const SecretSchema = Type.Union([
+  Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
+  Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
+])
+/** Where a credential is kept: the name of an environment variable, or a file. */
+export type SecretSource = Static<typeof SecretSchema>
+
+const ChannelSchema = Type.Object(
+  {
+    id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
+    family: Type.Union(FAMILIES.map((family) => Type.Literal(family))),
+    region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+    base_url: Type.String({ minLength: 1 }),
+    credential: SecretSchema,
+    models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
+    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
+    timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
+    max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
+  },
+  { additionalProperties: false },
+)
+type ChannelEntry = Static<typeof ChannelSchema>
+
+/** Fetches a secret, or undefined when it is not there. */
+export type SecretResolver = (source: SecretSource) => string | undefined
+
+/** Every fault of a channel file at once; never a credential. */
+export class ChannelFileError extends Error {
+  override readonly name = 'ChannelFileError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(
+      `the channel file has ${faults.length} fault(s):\n${faults.map((f) => `  - ${f}`).join('\n')}`,
+    )
+    this.faults = faults
+  }
+}
+
+/** Reads a channel file. @throws ChannelFileError naming every fault. */
+export function parseChannels(yamlText: string, secretOf: SecretResolver): readonly Channel[] {
+  const faults: string[] = []
+  const entries = readEntries(yamlText, faults)
+  const channels = entries.flatMap((entry, index) => {
+    const where = `channels[${index}]`
+    if (!Value.Check(ChannelSchema, entry)) {
+      for (const error of Value.Errors(ChannelSchema, entry))
+        faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${error.message}`)
+      return []
+    }
+    const before = faults.length
+    checkEntry(entry, where, faults)
+    const credential = secretOf(entry.credential)?.trim()
+    if (credential === undefined || credential === '')
+      faults.push(`${where}.credential (${placeOf(entry.credential)}) is not set or empty`)
+    return faults.length > before || credential === undefined ? [] : [channelOf(entry, credential)]
+  })
+  const seen = new Set<string>()
+  for (const entry of entries) {
+    const id = Value.Check(ChannelSchema, entry) ? entry.id : undefined
+    if (id === undefined) continue
+    if (seen.has(id)) faults.push(`channel id ${id} is used twice`)
+    seen.add(id)
+  }
+  if (faults.length > 0) throw new ChannelFileError(faults)
+  return channels
+}
+
+function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
+  let document: unknown
+  try {
+    document = parse(yamlText, { maxAliasCount: 100 })
+  } catch (error) {
+    faults.push(`not YAML: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`)
+    return []
+  }
+  const list =
+    typeof document === 'object' && document !== null && 'channels' in document
+      ? document.channels
+      : undefined
+  if (!Array.isArray(list) || list.length === 0) {
+    faults.push('it must have a list `channels` with at least one entry')
+    return []
+  }
+  if (list.length > MAX_CHANNELS) faults.push(`at most ${MAX_CHANNELS} channels`)
+  return list.slice(0, MAX_CHANNELS)
+}
+
+function placeOf(source: SecretSource): string {
+  return 'env' in source ? `environment variable ${source.env}` : `file ${source.file}`
+}
+
+function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void {
+  if (!URL.canParse(entry.base_url)) faults.push(`${where}.base_url is not a URL`)
+  else {
+    const url = new URL(entry.base_url)
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      faults.push(`${where}.base_url must be http or https`)
+    if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+      faults.push(`${where}.base_url must not carry credentials, a query or a fragment`)
+  }
+  const names = Object.keys(entry.models)
+  if (names.length === 0) faults.push(`${where}.models names no model`)
+  for (const name of names) {
+    const model = resolveVideoAModel(name)
+    if (model === undefined || model.name !== name)
+      faults.push(`${where}.models.${name} is not an external model name`)
+    else if (model.region !== entry.region)
+      faults.push(`${where}.models.${name} is of the other region`)
+  }
+}
+
+function channelOf(entry: ChannelEntry, credential: string): Channel {
+  return {
+    id: entry.id,
+    family: entry.family,
+    region: entry.region,
+    baseUrl: entry.base_url,
+    credential,
+    models: entry.models,
+    weight: entry.weight ?? 1,
+    priority: entry.priority ?? 0,
+    timeoutMs: entry.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    maxConcurrent: entry.max_concurrent ?? DEFAULT_MAX_CONCURRENT,
+    ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
+    ...(entry.max_queries_per_second === undefined
+      ? {}
+      : { maxQueriesPerSecond: entry.max_queries_per_second }),
+  }
+}

@@ -1,0 +1,46 @@
+import type { Pool } from 'pg'
+
+/**
+ * Operational tables: caches and reservations in flight, never the truth. Losing them loses no
+ * money and no task (P6).
+ */
+const ddl = `
+create schema if not exists ops;
+
+create table if not exists ops.admissions (
+  platform_id text primary key,
+  tenant_id text not null,
+  currency text not null,
+  hold numeric(38, 12) not null,
+  -- Log position of the TaskRequested that carries the hold, once it is known.
+  position bigint,
+  admitted_at timestamptz not null default now()
+);
+create index if not exists admissions_tenant on ops.admissions (tenant_id, currency);
+create index if not exists admissions_age on ops.admissions (admitted_at) where position is null;
+
+create table if not exists ops.task_urls (
+  platform_id text primary key,
+  urls jsonb not null,
+  expires_at timestamptz not null
+);
+create index if not exists task_urls_expiry on ops.task_urls (expires_at);
+`
+
+/** Any number, the same on every replica: they must not create the schema at the same time. */
+const MIGRATION_LOCK = 7_207_001
+
+/** Creates what is missing; safe to run on every start of every replica. */
+export async function migrateOps(pool: Pool): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+    await client.query(ddl)
+    await client.query('commit')
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}

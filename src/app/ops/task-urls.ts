@@ -1,0 +1,89 @@
+import type { Pool } from 'pg'
+
+/** The short-lived cache of result URLs (design §4.1): signed, so never in the log (P7). */
+
+/** Shown no longer than this before its signature ends, so that a caller can still download. */
+const SAFETY_MARGIN_MS = 60_000
+/** What a URL lives when it does not say (wire.md §1.4). */
+const DEFAULT_LIFE_MS = 24 * 3_600_000
+/** Found expired or absent upstream: not asked again before this. */
+const ABSENT_LIFE_MS = 60_000
+const PURGE_LIMIT = 5_000
+
+export interface CachedUrls {
+  /** Empty: upstream has none to give at the moment. */
+  readonly urls: Readonly<Record<string, string>>
+  readonly expiresAtMs: number
+}
+
+/** Unix milliseconds at which a signed URL ends, read from the URL itself where it says so. */
+export function signedUntilMs(url: string): number | undefined {
+  if (!URL.canParse(url)) return undefined
+  let date: string | undefined
+  let lifeS: number | undefined
+  for (const [name, value] of new URL(url).searchParams) {
+    if (/(?:^|-)date$/i.test(name)) date = value
+    if (/(?:^|-)expires$/i.test(name) && /^\d{1,10}$/.test(value)) lifeS = Number(value)
+  }
+  if (lifeS === undefined) return undefined
+  // Beyond any life in seconds it is itself a time.
+  if (lifeS > 1_000_000_000) return lifeS * 1_000
+  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date ?? '')
+  if (parts === null) return undefined
+  const [, year, month, day, hour, minute, second] = parts
+  const signedMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+  return Number.isNaN(signedMs) ? undefined : signedMs + lifeS * 1_000
+}
+
+/** What to cache of a finished task's URLs; those already over are left out. */
+export function cacheableUrls(
+  urls: Readonly<Record<string, string>> | undefined,
+  times: { readonly nowMs: number; readonly renderedAtMs: number | undefined },
+): CachedUrls {
+  const { nowMs } = times
+  const assumedMs = (times.renderedAtMs ?? nowMs) + DEFAULT_LIFE_MS
+  const fresh = Object.entries(urls ?? {})
+    .map(([name, url]) => ({ name, url, untilMs: signedUntilMs(url) ?? assumedMs }))
+    .filter(({ untilMs }) => untilMs - SAFETY_MARGIN_MS > nowMs)
+  if (fresh.length === 0) return { urls: {}, expiresAtMs: nowMs + ABSENT_LIFE_MS }
+  return {
+    urls: Object.fromEntries(fresh.map(({ name, url }) => [name, url])),
+    expiresAtMs: Math.min(...fresh.map(({ untilMs }) => untilMs)) - SAFETY_MARGIN_MS,
+  }
+}
+
+/** Remembers URLs until their expiry. */
+export async function putTaskUrls(db: Pool, platformId: string, cached: CachedUrls): Promise<void> {
+  await db.query(
+    `insert into ops.task_urls (platform_id, urls, expires_at)
+     values ($1, $2, to_timestamp($3::double precision / 1000))
+     on conflict (platform_id) do update set urls = excluded.urls, expires_at = excluded.expires_at`,
+    [platformId, JSON.stringify(cached.urls), cached.expiresAtMs],
+  )
+}
+
+/** Unexpired URLs by platform id; an id without an entry has to be asked for upstream. */
+export async function findTaskUrls(
+  db: Pool,
+  platformIds: readonly string[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  if (platformIds.length === 0) return new Map()
+  const { rows } = await db.query<{ platform_id: string; urls: Record<string, string> }>(
+    `select platform_id, urls from ops.task_urls
+     where platform_id = any($1) and expires_at > to_timestamp($2::double precision / 1000)`,
+    [platformIds, nowMs],
+  )
+  return new Map(rows.map((row) => [row.platform_id, row.urls]))
+}
+
+/** Drops expired entries, a bounded number at a time. Returns how many went. */
+export async function purgeTaskUrls(db: Pool, nowMs: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from ops.task_urls where platform_id in (
+       select platform_id from ops.task_urls
+       where expires_at < to_timestamp($1::double precision / 1000) limit $2)`,
+    [nowMs, PURGE_LIMIT],
+  )
+  return rowCount ?? 0
+}

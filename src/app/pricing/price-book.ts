@@ -1,0 +1,48 @@
+import type { Pool } from 'pg'
+import { currentPriceBook } from '../../../projections/prices/query.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+
+/** The prices in effect, from the read model, kept for a moment. */
+
+/** A newly published book is used at the latest after this. */
+const FRESH_FOR_MS = 2_000
+/** With Postgres away the last known book serves this long: prices rarely change. */
+const STALE_FOR_MS = 60_000
+
+export interface PriceBookSource {
+  /** @throws DomainError `price_not_configured` before any book, `log_unavailable` when unreadable. */
+  readonly current: () => Promise<PriceBook>
+}
+
+export function createPriceBookSource(pool: Pool, clock: Clock): PriceBookSource {
+  let cached: { readonly book: PriceBook; readonly readAtMs: number } | undefined
+  let reading: Promise<PriceBook> | undefined
+
+  const read = async (): Promise<PriceBook> => {
+    const nowMs = clock.nowMs()
+    try {
+      const book = await currentPriceBook(pool, nowMs)
+      if (book === undefined)
+        throw new DomainError('price_not_configured', 'no price book is published yet', {})
+      cached = { book, readAtMs: nowMs }
+      return book
+    } catch (error) {
+      if (error instanceof DomainError) throw error
+      if (cached !== undefined && nowMs - cached.readAtMs < STALE_FOR_MS) return cached.book
+      throw new DomainError('log_unavailable', 'the prices cannot be read at the moment', {
+        reason: error instanceof Error ? error.message : 'unknown',
+      })
+    }
+  }
+
+  return {
+    current: () => {
+      if (cached !== undefined && clock.nowMs() - cached.readAtMs < FRESH_FOR_MS)
+        return Promise.resolve(cached.book)
+      reading ??= read().finally(() => (reading = undefined))
+      return reading
+    },
+  }
+}

@@ -1,0 +1,27 @@
+/** How far this process wrote for each tenant, so that it reads its own writes (design §5). */
+
+const MAX_TENANTS = 10_000
+
+export interface RecentWrites {
+  readonly note: (tenantId: string, position: bigint | undefined) => void
+  /** Position the projection must have passed before this tenant's reads are its own writes. */
+  readonly of: (tenantId: string) => bigint | undefined
+}
+
+export function createRecentWrites(): RecentWrites {
+  const positions = new Map<string, bigint>()
+  return {
+    of: (tenantId) => positions.get(tenantId),
+    note: (tenantId, position) => {
+      if (position === undefined) return
+      const known = positions.get(tenantId)
+      if (known !== undefined && known >= position) return
+      // Deleting first moves the tenant to the young end: the oldest entry is dropped when full.
+      positions.delete(tenantId)
+      positions.set(tenantId, position)
+      if (positions.size <= MAX_TENANTS) return
+      const [oldest] = positions.keys()
+      if (oldest !== undefined) positions.delete(oldest)
+    },
+  }
+}
