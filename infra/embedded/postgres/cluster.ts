@@ -6,6 +6,7 @@ import type { Binaries } from './binaries.ts'
 import { chooseAccount, chooseRunner } from './account.ts'
 import type { Runner } from './account.ts'
 import { PostgresFailure } from './failure.ts'
+import { endInitialisers } from './orphans.ts'
 import { run } from './run.ts'
 
 /** Name of the server's superuser and of the database it serves. */
@@ -13,6 +14,9 @@ export const DATABASE_NAME = 'tollgate'
 
 const INIT_PREFIX = 'init-'
 const PASSWORD_BYTES = 24
+/** Removing retries on busy folders, each a little later than the one before (about ten seconds in all). */
+const REMOVE_RETRIES = 20
+const REMOVE_RETRY_MS = 50
 const VERSION_TIMEOUT_MS = 10_000
 
 /** An initialised data directory of the server and how to run programs on it. */
@@ -154,6 +158,22 @@ async function initialise(
   await rm(workshop, { recursive: true, force: true })
 }
 
+/** Removes what interrupted first starts left, after ending those that still go on without their parent. */
+async function clearWorkshops(root: string): Promise<void> {
+  const workshops = readdirSync(root).filter((name) => name.startsWith(INIT_PREFIX))
+  if (workshops.length === 0) return
+  endInitialisers(join(root, INIT_PREFIX))
+  for (const name of workshops) {
+    // What is just being ended may still write a file or two behind our back.
+    await rm(join(root, name), {
+      recursive: true,
+      force: true,
+      maxRetries: REMOVE_RETRIES,
+      retryDelay: REMOVE_RETRY_MS,
+    })
+  }
+}
+
 /**
  * Opens the cluster below `root`, making it first where there is none.
  * @throws PostgresFailure for another major version, an account or folder that cannot be used, a failed initdb.
@@ -167,9 +187,7 @@ export async function openCluster(
   const account = chooseAccount(directory)
   if (account !== undefined && statSync(root).uid === 0) await chmod(root, 0o711)
   const runner = chooseRunner(account, binaries.postgres, root)
-  for (const name of readdirSync(root)) {
-    if (name.startsWith(INIT_PREFIX)) await rm(join(root, name), { recursive: true, force: true })
-  }
+  await clearWorkshops(root)
   const password = await passwordOf(root)
   if (statSync(directory, { throwIfNoEntry: false }) === undefined) {
     await initialise(root, directory, password, runner, binaries, signal)

@@ -82,6 +82,22 @@ async function goneWithin(directory: string, timeoutMs: number): Promise<boolean
   }
 }
 
+/**
+ * Ends every `initdb` that a killed process left at work in a folder whose path begins with `prefix`. The helpers
+ * it started end with it: their input closes.
+ * @returns how many were found.
+ */
+export function endInitialisers(prefix: string): number {
+  const found = commandLines().filter(
+    ([, command]) => command.includes('initdb') && command.includes(`--pgdata=${prefix}`),
+  )
+  signalAll(
+    found.map(([pid]) => ({ pid, postmaster: false })),
+    'SIGKILL',
+  )
+  return found.length
+}
+
 /** Whether the pid that a stale `postmaster.pid` names is alive, as something else. */
 function namesAStranger(pidFile: string): boolean {
   try {

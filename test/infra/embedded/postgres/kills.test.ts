@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+import {
+  folder,
+  guardPid,
+  isAlive,
+  MAIN,
+  postmasterPid,
+  query,
+  supervise,
+  until,
+} from './harness.ts'
+
+const PARENT = fileURLToPath(new URL('../supervisor-parent.ts', import.meta.url))
+
+interface Gateway {
+  readonly url: string
+  readonly wrapper: number
+  kill(): Promise<void>
+}
+
+/** A process that stands for the gateway, to be killed. */
+async function gateway(t: Test, root: string): Promise<Gateway> {
+  const parent = spawn(
+    process.execPath,
+    ['--import=tsx', PARENT, MAIN.href, '--data', root, '--port', '0'],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  t.teardown(() => parent.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
+  const { url, childPid } = JSON.parse(line) as { url: string; childPid: number }
+  return {
+    url,
+    wrapper: childPid,
+    async kill() {
+      const ended = once(parent, 'exit')
+      parent.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+t.test('a killed gateway leaves no server, and the next start has the data', async (t) => {
+  const root = folder(t)
+  const first = await gateway(t, root)
+  await query(first.url, 'create table kept as select 3 as n')
+  const server = postmasterPid(root)
+  await first.kill()
+  // At once, while the old wrapper still ends its server.
+  const { url } = await supervise(t, root).ready
+  t.strictSame(await query(url, 'select n from kept'), [{ n: 3 }])
+  t.notOk(isAlive(first.wrapper))
+  t.notOk(isAlive(server))
+})
+
+t.test('gateway and wrapper killed together leave no server for ever', async (t) => {
+  const root = folder(t)
+  const first = await gateway(t, root)
+  const server = postmasterPid(root)
+  process.kill(first.wrapper, 'SIGKILL')
+  await first.kill()
+  await until('the end of the server', () => !isAlive(server))
+  t.throws(() => postmasterPid(root), 'in order: its pid file is gone')
+})
+
+t.test(
+  'everything killed but the server: the next start ends the orphan and goes on',
+  async (t) => {
+    const root = folder(t)
+    const first = await gateway(t, root)
+    await query(first.url, 'create table kept as select 4 as n')
+    const server = postmasterPid(root)
+    const guard = guardPid(first.wrapper)
+    t.type(guard, 'number')
+    process.kill(guard ?? 0, 'SIGKILL')
+    process.kill(first.wrapper, 'SIGKILL')
+    await first.kill()
+    t.ok(isAlive(server), 'the orphan runs')
+    const lines: string[] = []
+    const { url } = await supervise(t, root, { onLine: (line) => lines.push(line) }).ready
+    t.notOk(isAlive(server))
+    t.strictSame(await query(url, 'select n from kept'), [{ n: 4 }])
+    t.match(lines.join('\n'), /ending the server a killed process left/)
+  },
+)

@@ -1,0 +1,63 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { folder, isAlive, postmasterPid, query, supervise, until } from './harness.ts'
+
+t.test('a first start makes the database, a second one finds its data', async (t) => {
+  const root = join(folder(t), 'postgres')
+  const first = supervise(t, root)
+  const { url } = await first.ready
+  t.match(url, /^postgres:\/\/tollgate:[\w-]{32}@127\.0\.0\.1:\d+\/tollgate$/)
+  t.strictSame(
+    await query(
+      url,
+      `select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes') order by name`,
+    ),
+    [
+      { name: 'fsync', setting: 'on' },
+      { name: 'full_page_writes', setting: 'on' },
+      { name: 'synchronous_commit', setting: 'on' },
+    ],
+  )
+  await query(url, `create table kept as select 42 as n`)
+  const server = postmasterPid(root)
+  await first.stop()
+  t.notOk(isAlive(server), 'the server ended with its wrapper')
+  t.equal(statSync(join(root, 'password')).mode & 0o777, 0o600)
+  t.equal(statSync(join(root, 'cluster')).mode & 0o777, 0o700)
+
+  const second = supervise(t, root)
+  t.strictSame(await query((await second.ready).url, 'select n from kept'), [{ n: 42 }])
+})
+
+t.test('a wrong password is refused, also on the loopback', async (t) => {
+  const root = folder(t)
+  const url = new URL((await supervise(t, root).ready).url)
+  url.password = 'guess'
+  await t.rejects(query(url.href, 'select 1'), { code: '28P01' })
+  url.password = ''
+  await t.rejects(query(url.href, 'select 1'))
+})
+
+t.test('what a crash during the first start left is cleared away', async (t) => {
+  const root = folder(t)
+  const interrupted = supervise(t, root, { maxRestarts: 0 })
+  await until('initdb at work', () => readdirSync(root).some((name) => name.startsWith('init-')))
+  process.kill(interrupted.pid() ?? 0, 'SIGKILL')
+  await t.rejects(interrupted.ready, { message: /ended by SIGKILL/ })
+  t.notOk(existsSync(join(root, 'cluster')))
+  const { url } = await supervise(t, root).ready
+  t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+  t.strictSame(
+    readdirSync(root).filter((name) => name.startsWith('init-')),
+    [],
+  )
+})
+
+t.test('a stop during the start leaves no server behind', async (t) => {
+  const root = folder(t)
+  const child = supervise(t, root)
+  await until('a server', () => existsSync(join(root, 'cluster', 'postmaster.pid')))
+  await child.stop()
+  t.notOk(existsSync(join(root, 'cluster', 'postmaster.pid')))
+})

@@ -1,0 +1,47 @@
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { folder, query, supervise } from './harness.ts'
+
+t.test('data of another major version is named and left alone', async (t) => {
+  const root = folder(t)
+  mkdirSync(join(root, 'cluster'))
+  writeFileSync(join(root, 'cluster', 'PG_VERSION'), '13\n')
+  // As root the owner of the data decides the account; root itself cannot be it.
+  await t.rejects(supervise(t, root).ready, {
+    message: /was written by Postgres 13, this release carries Postgres 18/,
+  })
+  t.strictSame(readdirSync(join(root, 'cluster')), ['PG_VERSION'])
+})
+
+t.test('something else in the place of the data is named', async (t) => {
+  const root = folder(t)
+  mkdirSync(join(root, 'cluster'))
+  writeFileSync(join(root, 'cluster', 'holiday.jpg'), '')
+  await t.rejects(supervise(t, root).ready, { message: /is not a Postgres data directory/ })
+  const file = join(root, 'file')
+  writeFileSync(file, '')
+  await t.rejects(supervise(t, join(file, 'below')).ready, { message: /ENOTDIR/ })
+})
+
+t.test('a port in use is named', async (t) => {
+  const root = folder(t)
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => taken.close())
+  const address = taken.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  await t.rejects(supervise(t, root, { port }).ready, {
+    message: new RegExp(`port ${port} of the loopback is in use by another program`),
+  })
+})
+
+t.test('data below a folder closed to every other account works', async (t) => {
+  const closed = join(folder(t), 'closed')
+  mkdirSync(closed, { mode: 0o700 })
+  chmodSync(closed, 0o700)
+  const { url } = await supervise(t, join(closed, 'postgres')).ready
+  t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+  t.equal(statSync(closed).mode & 0o777, 0o700, 'and stays closed')
+})

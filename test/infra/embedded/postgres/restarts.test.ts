@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { ReadyMessage } from '../../../../infra/embedded/supervisor.ts'
+import { folder, isAlive, postmasterPid, query, served, supervise, until } from './harness.ts'
+
+t.test('a killed server comes back on its port with what it acknowledged', async (t) => {
+  const root = folder(t)
+  const restarts: { reason: string }[] = []
+  const seen: ReadyMessage[] = []
+  const child = supervise(t, root, {
+    onRestart: (restart) => restarts.push(restart),
+    onReady: (message) => seen.push(message),
+  })
+  const { url } = await child.ready
+  await query(url, 'create table kept as select 1 as n')
+  const server = postmasterPid(root)
+  process.kill(server, 'SIGKILL')
+  await until('the next server', () => seen.length === 2)
+  t.strictSame(await query(url, 'select n from kept'), [{ n: 1 }])
+  t.equal(child.current().url, url)
+  t.not(postmasterPid(root), server)
+  t.match(restarts, [{ reason: /postgres ended by SIGKILL/ }])
+})
+
+t.test('a killed wrapper is followed by one that serves the same data alone', async (t) => {
+  const root = folder(t)
+  const seen: ReadyMessage[] = []
+  const child = supervise(t, root, { onReady: (message) => seen.push(message) })
+  const { url } = await child.ready
+  await query(url, 'create table kept as select 2 as n')
+  const server = postmasterPid(root)
+  process.kill(child.pid() ?? 0, 'SIGKILL')
+  await until('the next wrapper', () => seen.length === 2)
+  t.strictSame(await query(url, 'select n from kept'), [{ n: 2 }])
+  t.notOk(isAlive(server))
+})
+
+t.test(
+  'a pid file that names a stranger does not block the start, nor hurt the stranger',
+  async (t) => {
+    const root = folder(t)
+    const child = supervise(t, root)
+    await child.ready
+    const pidFile = join(root, 'cluster', 'postmaster.pid')
+    const text = readFileSync(pidFile, 'utf8')
+    await child.stop()
+    const stranger = spawn('/bin/sleep', ['60'])
+    t.teardown(() => stranger.kill('SIGKILL'))
+    writeFileSync(pidFile, text.replace(/^\d+/, String(stranger.pid)))
+    const { url } = await supervise(t, root).ready
+    t.strictSame(await served(url, 'select 1 as n'), [{ n: 1 }])
+    t.ok(isAlive(stranger.pid ?? 0))
+  },
+)
