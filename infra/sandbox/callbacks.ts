@@ -161,10 +161,12 @@ export class Callbacks {
       const delivery = this.#queue.shift()
       if (delivery === undefined) return
       this.#active += 1
-      void this.#deliver(delivery).finally(() => {
-        this.#active -= 1
-        this.#pump()
-      })
+      void this.#deliver(delivery)
+        .catch((err: unknown) => this.#log.error({ err }, 'callback failed'))
+        .finally(() => {
+          this.#active -= 1
+          this.#pump()
+        })
     }
   }
 

@@ -2,6 +2,9 @@ import pino from 'pino'
 import { OptionError, parseOptions, type SandboxOptions } from './options.ts'
 import { startSandbox } from './server.ts'
 
+/** Log lines beyond this that nobody reads are dropped. */
+const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024
+
 /**
  * The sandbox as a child process. One JSON line `{"event":"ready","port":N}` on stdout once it
  * listens, logs as JSON lines on stderr. It stops on SIGTERM, on SIGINT and when its parent is gone.
@@ -15,12 +18,17 @@ async function run(): Promise<void> {
     if (process.channel !== undefined) process.once('disconnect', () => resolve('disconnect'))
   })
   const options = readOptions()
-  const log = pino({ level: options.logLevel, name: 'sandbox' }, pino.destination(2))
+  // A parent that stopped reading, or is gone, must neither block the sandbox nor end it.
+  const output = pino.destination({ fd: 2, sync: false, maxLength: MAX_LOG_BACKLOG_BYTES })
+  output.on('error', () => undefined)
+  process.stdout.on('error', () => undefined)
+  const log = pino({ level: options.logLevel, name: 'sandbox' }, output)
   const sandbox = await startSandbox(options, log)
   process.stdout.write(`${JSON.stringify({ event: 'ready', port: sandbox.port })}\n`)
   const reason = await stopped
   log.info({ reason }, 'stopping')
   await sandbox.close()
+  output.flushSync()
 }
 
 function complain(error: unknown, exitCode: number): never {

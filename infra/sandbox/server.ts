@@ -42,12 +42,15 @@ export interface Sandbox {
 }
 
 const MAX_BODY_BYTES = 96 * 1024 * 1024
+/** Room for a list query that names 500 ids. */
+const MAX_HEADER_BYTES = 64 * 1024
 const CLOSE_GRACE_MS = 300
 
 function buildApp(): FastifyInstance {
   const app = fastify({
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
   })

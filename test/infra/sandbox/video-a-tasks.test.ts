@@ -102,6 +102,10 @@ void t.test('ids are unique, also when many are made in one second', async (t) =
   const made = await Promise.all(Array.from({ length: 300 }, () => create(sandbox.url, 'x')))
   t.equal(new Set(made).size, 300)
   t.equal(sandbox.accepted().length, 300)
+  const search = [...made, ...made.slice(0, 200)].map((id) => `filter.task_ids=${id}`).join('&')
+  const page = await call(sandbox.url, 'GET', `${TASKS}?page_size=500&${search}`)
+  t.equal(page.status, 200, 'five hundred ids fit a query')
+  t.equal(page.json.items.length, 300)
 })
 
 void t.test('list: newest first, paged, filtered, safety_identifier shown', async (t) => {
