@@ -29,6 +29,11 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
       openapi: '3.1.0',
       info: { title: 'Tollgate', description: about, version },
       servers: [{ url: '/' }],
+      tags: [
+        { name: 'Video tasks', description: 'Create, query, list and delete `/provA` tasks.' },
+        { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
+        { name: 'Operating' },
+      ],
       components: {
         securitySchemes: {
           modelToken: {
@@ -49,7 +54,10 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
     routePrefix: '/docs',
     staticCSP: contentPolicy,
     uiConfig: { docExpansion: 'list', deepLinking: true, validatorUrl: null },
-    theme: { title: 'Tollgate API' },
+    theme: {
+      title: 'Tollgate API',
+      css: [{ filename: 'tollgate.css', content: '.swagger-ui .topbar { display: none }' }],
+    },
   })
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
 }

@@ -228,11 +228,19 @@ function refusalRule(error: DomainError): Rule {
 }
 
 /**
- * What is said of an error once a task has its id: a retry by itself could make a second task,
- * unless the model service is known to have refused the first.
+ * What is said of a failure of ours once a task has its id: it may have been submitted, so a retry
+ * by itself could make a second one.
  */
 function afterAcceptance(rule: Rule): Rule {
-  return rule.status >= 500 ? { ...rule, retry: 'never' } : rule
+  if (rule.status < 500) return rule
+  if (rule.code !== 'service_unavailable' || rule.retry === 'never')
+    return { ...rule, retry: 'never' }
+  return {
+    ...rule,
+    message:
+      'The service failed midway; query the task by the x-platform-id of this answer before creating another',
+    retry: 'never',
+  }
 }
 
 function isTaskCode(code: string): code is TaskErrorCode {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
@@ -7,6 +7,7 @@ import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import type { ResolveHost } from '../kit/public-url.ts'
 import { createTaskHandler } from './create-task.ts'
+import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
 import { readListQuery } from './list-tasks.ts'
 import {
@@ -14,7 +15,6 @@ import {
   CreateTaskBodySchema,
   DeletedTaskSchema,
   ListTasksQuerySchema,
-  ProvAErrorSchema,
   TaskListSchema,
   TaskParamsSchema,
   TaskSchema,
@@ -31,19 +31,6 @@ export interface ProvADeps {
 
 const family = 'video-a'
 
-function documented(summary: string, statuses: readonly number[]): FastifySchema {
-  return {
-    tags: ['Video tasks (/provA)'],
-    summary,
-    security: [{ modelToken: [] }],
-    response: Object.fromEntries(statuses.map((status) => [status, ProvAErrorSchema])),
-  }
-}
-
-function withAnswer(schema: FastifySchema, ok: object): FastifySchema {
-  return { ...schema, response: { 200: ok, ...(schema.response as object) } }
-}
-
 /** The `/provA` task interface (spec §2.8, §3.1, §4.3), to be registered under `/provA`. */
 export function provAPlugin(deps: ProvADeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
@@ -56,13 +43,12 @@ export function provAPlugin(deps: ProvADeps) {
 
     app.post(path, {
       schema: {
-        ...withAnswer(
-          documented(
-            'Create a video task',
-            [400, 401, 402, 403, 404, 409, 413, 415, 429, 502, 503],
-          ),
-          CreatedTaskSchema,
-        ),
+        ...describe({
+          summary: 'Create a video task',
+          ok: CreatedTaskSchema,
+          failures: [400, 401, 402, 403, 404, 409, 413, 415, 429, 502, 503],
+          preferred: ['asset_not_found', 'idempotency_key_reused'],
+        }),
         body: CreateTaskBodySchema,
       },
       // The catalog owns the rules of the body and names the field; the schema only documents.
@@ -72,7 +58,11 @@ export function provAPlugin(deps: ProvADeps) {
 
     app.get(path, {
       schema: {
-        ...withAnswer(documented('List video tasks', [400, 401, 403, 503]), TaskListSchema),
+        ...describe({
+          summary: 'List video tasks',
+          ok: TaskListSchema,
+          failures: [400, 401, 403, 503],
+        }),
         querystring: ListTasksQuerySchema,
       },
       handler: async (request) => {
@@ -87,7 +77,11 @@ export function provAPlugin(deps: ProvADeps) {
 
     app.get(`${path}/:id`, {
       schema: {
-        ...withAnswer(documented('Query a video task', [401, 403, 404, 503]), TaskSchema),
+        ...describe({
+          summary: 'Query a video task',
+          ok: TaskSchema,
+          failures: [401, 403, 404, 503],
+        }),
         params: TaskParamsSchema,
       },
       handler: async (request, reply) => {
@@ -104,10 +98,11 @@ export function provAPlugin(deps: ProvADeps) {
 
     app.delete(`${path}/:id`, {
       schema: {
-        ...withAnswer(
-          documented('Cancel a queued task or hide a finished one', [401, 403, 404, 409, 502, 503]),
-          DeletedTaskSchema,
-        ),
+        ...describe({
+          summary: 'Cancel a queued task or hide a finished one',
+          ok: DeletedTaskSchema,
+          failures: [401, 403, 404, 409, 502, 503],
+        }),
         params: TaskParamsSchema,
       },
       handler: async (request, reply) => {

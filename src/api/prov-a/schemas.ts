@@ -87,10 +87,16 @@ export const CreateTaskBodySchema = Type.Object(
   },
 )
 
-export const CreatedTaskSchema = Type.Object({
-  id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
-  model: Type.Optional(Type.String({ description: 'Of the 2.5 models.' })),
-})
+export const CreatedTaskSchema = Type.Object(
+  {
+    id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
+    model: Type.Optional(Type.String({ description: 'Of the 2.5 models.' })),
+  },
+  {
+    description: 'The task exists; x-platform-id names it for support.',
+    examples: [{ id: 'cgt-20260102030405-x7k2p' }],
+  },
+)
 
 export const TaskSchema = Type.Object({
   id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
@@ -155,27 +161,4 @@ export const ListTasksQuerySchema = Type.Object({
   ),
 })
 
-export const DeletedTaskSchema = Type.Object({})
-
-export const ProvAErrorSchema = Type.Object(
-  {
-    error: Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      param: Type.String({ description: 'The offending field, or empty.' }),
-      type: Type.String(),
-    }),
-  },
-  {
-    examples: [
-      {
-        error: {
-          code: 'invalid_request',
-          message: '`duration` is required',
-          param: 'duration',
-          type: 'BadRequest',
-        },
-      },
-    ],
-  },
-)
+export const DeletedTaskSchema = Type.Object({}, { description: 'Done.' })

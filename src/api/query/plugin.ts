@@ -16,7 +16,7 @@ import {
   HistoryParamsSchema,
   LinesAnswerSchema,
   LinesQuerySchema,
-  QueryErrorSchema,
+  failureSchema,
   SummaryAnswerSchema,
   SummaryQuerySchema,
 } from './schemas.ts'
@@ -32,9 +32,9 @@ const BODY_LIMIT_BYTES = 64 * 1024
 const summaryColumns = ['key', 'currency', 'unit', 'quantity', 'amount', 'lines'] as const
 
 function documented(summary: string, ok: object, statuses: readonly number[]): FastifySchema {
-  const failures = statuses.map((status) => [status, QueryErrorSchema] as const)
+  const failures = statuses.map((status) => [status, failureSchema(status)] as const)
   return {
-    tags: ['Finance and support (/api/query/v1)'],
+    tags: ['Finance and support'],
     summary,
     security: [{ queryToken: [] }],
     response: { 200: ok, ...Object.fromEntries(failures) },
