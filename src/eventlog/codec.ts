@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { eventSchemas } from '../domain/any-event.ts'
 import { eventInvalid } from './errors.ts'
 import type { EventMetadata, NewEvent, RecordedEvent } from './types.ts'
-import { currentSchemaVersion, upcast } from './upcast.ts'
+import { upcast } from './upcast.ts'
 
 /** Persisted with every event; the shape of `EventMetadata`. */
 export const MetadataSchema = Type.Object({
@@ -57,6 +57,19 @@ function firstFault(check: TypeCheck<TSchema>, value: unknown): string {
     : `${fault.path || '/'}: ${fault.message}`
 }
 
+function upcastOr(
+  type: string,
+  schemaVersion: number,
+  data: unknown,
+  invalid: (reason: string) => Error,
+): unknown {
+  try {
+    return upcast(type, schemaVersion, data)
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : 'it cannot be upcast')
+  }
+}
+
 /** Validates and serialises. @throws `event_invalid` */
 export function encodeEvent(event: NewEvent): EncodedEvent {
   const known = encodings.get(event)
@@ -65,12 +78,13 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
   const check = dataChecks.get(type)
   if (check === undefined) throw eventInvalid({ type, reason: 'unknown event type' })
   if (!UUID.test(event.id)) throw eventInvalid({ type, reason: 'its id is not a lower-case UUID' })
-  if (!check.Check(event.data))
-    throw eventInvalid({ type, reason: `data ${firstFault(check, event.data)}` })
   if (!metadataCheck.Check(event.metadata))
     throw eventInvalid({ type, reason: `metadata ${firstFault(metadataCheck, event.metadata)}` })
-  if (event.metadata.schemaVersion !== currentSchemaVersion(type))
-    throw eventInvalid({ type, reason: 'it is not written in the current schema version' })
+  // An older version is taken too: a spool may have outlived the program that wrote it.
+  const today = upcastOr(type, event.metadata.schemaVersion, event.data, (reason) =>
+    eventInvalid({ type, reason }),
+  )
+  if (!check.Check(today)) throw eventInvalid({ type, reason: `data ${firstFault(check, today)}` })
   const data = Buffer.from(JSON.stringify(event.data))
   const metadata = Buffer.from(JSON.stringify(event.metadata))
   const sizeBytes = data.length + metadata.length + FRAMING_BYTES
@@ -106,11 +120,7 @@ export function decodeEvent(wire: WireEvent): RecordedEvent {
   }
   if (!metadataCheck.Check(metadata))
     throw invalid(`metadata ${firstFault(metadataCheck, metadata)}`)
-  try {
-    data = upcast(type, metadata.schemaVersion, data)
-  } catch (error) {
-    throw invalid(error instanceof Error ? error.message : 'it cannot be upcast')
-  }
+  data = upcastOr(type, metadata.schemaVersion, data, invalid)
   if (!check.Check(data)) throw invalid(`data ${firstFault(check, data)}`)
   return {
     type,
