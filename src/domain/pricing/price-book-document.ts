@@ -109,8 +109,9 @@ function readEntry(value: unknown, at: string): PriceEntry {
 }
 
 function readPrice(price: unknown, at: string): string {
-  const rule = 'must be a quoted non-negative decimal with at most 20 digits and 6 decimals'
-  if (typeof price !== 'string' || !/^\d{1,20}(?:\.\d{1,6})?$/.test(price)) return fail(at, rule)
+  // Nine digits times any safe integer still fits the ledger's numeric(38,12).
+  if (typeof price !== 'string' || !/^\d{1,9}(?:\.\d{1,6})?$/.test(price))
+    return fail(at, 'must be a quoted decimal of at most 9 digits and 6 decimals, e.g. "4.3"')
   return canonicalPrice(price)
 }
 

@@ -11,9 +11,10 @@ export interface PriceBook {
 }
 
 /** Makes a published version lookable. */
-export function priceBookFromPublished(
-  published: Pick<PriceBookPublished, 'version' | 'entries'>,
-): PriceBook {
+export function priceBookFromPublished(published: {
+  readonly version: string
+  readonly entries: readonly PriceEntry[]
+}): PriceBook {
   const entries = new Map(
     published.entries.map((entry) => [`${entry.currency} ${entry.sku}`, entry]),
   )

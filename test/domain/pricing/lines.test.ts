@@ -1,0 +1,69 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
+import type { RatedSku } from '../../../src/domain/pricing/settlement.ts'
+import { canonicalPrice, lineAmount, parseAmount, type Per } from '../../../src/kernel/money.ts'
+
+const rated: RatedSku = { sku: 's', rule: 'r', unit: 'token', price: '4.3', per: 1_000_000 }
+const frozen = { priceBookVersion: 'v1', currency: 'USD' as const }
+
+t.test('a line carries everything that recomputes it', async (t) => {
+  t.strictSame(settlementLine(rated, 4_823, 'reported'), {
+    sku: 's',
+    rule: 'r',
+    quantity: 4_823,
+    unit: 'token',
+    price: '4.3',
+    per: 1_000_000,
+    amount: '0.0207389',
+    measurement: 'reported',
+  })
+})
+
+t.test('a zero quantity writes no line, an unsafe one throws', async (t) => {
+  t.equal(settlementLine(rated, 0, 'reported'), undefined)
+  for (const quantity of [-1, 1.5, 2 ** 53, Number.NaN])
+    t.throws(() => settlementLine(rated, quantity, 'reported'), RangeError)
+})
+
+t.test('a settlement without lines is worth zero', async (t) => {
+  t.strictSame(settlement(frozen, [undefined]), { ...frozen, amount: '0', lines: [] })
+})
+
+t.test(
+  'a settlement is the exact sum of its lines; a thousand small tasks lose nothing',
+  async (t) => {
+    const line = settlementLine(rated, 4_823, 'reported')
+    const thousand = settlement(
+      frozen,
+      Array.from({ length: 1_000 }, () => line),
+    )
+    t.equal(thousand.amount, '20.7389')
+  },
+)
+
+t.test('any lines add up to the amount, each recomputable from its own figures', async (t) => {
+  const line = fc
+    .tuple(
+      fc.maxSafeNat(),
+      fc.nat(999_999_999),
+      fc.nat(999_999),
+      fc.constantFrom<Per>(1, 1_000, 1_000_000),
+    )
+    .map(([quantity, whole, micro, per]) => {
+      const price = canonicalPrice(`${whole}.${String(micro).padStart(6, '0')}`)
+      return settlementLine({ ...rated, price, per }, quantity, 'estimated')
+    })
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 6 }), (lines) => {
+      const { amount, lines: written } = settlement(frozen, lines)
+      const recomputed = written.map((line) => lineAmount(line.quantity, line.price, line.per))
+      return (
+        written.every((line, index) => parseAmount(line.amount) === recomputed[index]) &&
+        parseAmount(amount) === recomputed.reduce((sum, pico) => sum + pico, 0n)
+      )
+    }),
+    { numRuns: 1_000 },
+  )
+  t.pass('1000 settlements')
+})
