@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { call, create, query, sandboxFor, TASKS, until } from './client.ts'
+import { call, create, query, sandboxFor, TASKS, until, video } from './client.ts'
 
 const MAIN = fileURLToPath(new URL('../../../infra/sandbox/main.ts', import.meta.url))
 
@@ -147,6 +147,44 @@ void t.test('a line torn by the kill is cut off; damage before the end is refuse
   appendFileSync(file, '{"t":\n{"t":"seq","next":9}\n')
   await t.rejects(sandboxFor(t, { dataDirectory: data }), /damaged before its end/)
 })
+
+void t.test(
+  '500 while the log cannot be written, and nothing acknowledged is lost by it',
+  async (t) => {
+    const data = temporary(t)
+    // A limit on file size stands for a full disk: the write fails half way.
+    const survive = `--import=data:text/javascript,process.on('SIGXFSZ',()=>{})`
+    const command = 'ulimit -f 8; exec "$0" "$@"'
+    const child = spawn(
+      'bash',
+      ['-c', command, process.execPath, survive, '--import=tsx', MAIN, '--data', data],
+      {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        env: { ...process.env, TSX_DISABLE_CACHE: '1' },
+      },
+    )
+    t.teardown(() => child.kill('SIGKILL'))
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+    const url = `http://127.0.0.1:${JSON.parse(line).port}`
+    const acknowledged: string[] = []
+    const refusals: string[] = []
+    for (let i = 0; i < 40; i += 1) {
+      const reply = await call(url, 'POST', TASKS, video('x'))
+      if (reply.status === 200) acknowledged.push(reply.json.id)
+      else refusals.push(`${reply.status} ${reply.json.error.code}`)
+    }
+    t.ok(acknowledged.length > 0)
+    t.ok(refusals.length > 0)
+    t.strictSame(new Set(refusals), new Set(['500 InternalServiceError']))
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const again = await sandboxFor(t, { dataDirectory: data })
+    t.strictSame(
+      again.accepted().map((task) => task.id),
+      acknowledged,
+    )
+  },
+)
 
 void t.test(
   'bounded: the oldest beyond the limit and beyond retention are forgotten',
