@@ -7,9 +7,9 @@ import {
   type TaskObservation,
   type TaskProvider,
 } from '../../app/ports.ts'
-import { type Exchange, ExchangeError, type ExchangeResponse, openExchange } from '../exchange.ts'
-import { parseLossless } from '../lossless-json.ts'
-import { createScrubber, type Scrubber, vendorWords } from '../scrub.ts'
+import { type Exchange, ExchangeError, type ExchangeResponse, openExchange } from '../kit/exchange.ts'
+import { parseLossless } from '../kit/lossless-json.ts'
+import { createScrubber, type Scrubber, vendorWords } from '../kit/scrub.ts'
 import { observationOf } from './convert.ts'
 import { fromExchange, fromResponse, isAccountCode, malformed, readError } from './errors.ts'
 import { CreateAnswerSchema, ListAnswerSchema } from './wire.ts'

@@ -1,9 +1,9 @@
 import { Value } from 'typebox/value'
 import { ProviderError, type Acceptance } from '../../app/ports.ts'
-import type { ExchangeError, ExchangeResponse } from '../exchange.ts'
+import type { ExchangeError, ExchangeResponse } from '../kit/exchange.ts'
 import { unreachable } from '../../kernel/assert.ts'
-import { parseLossless } from '../lossless-json.ts'
-import type { Scrubber } from '../scrub.ts'
+import { parseLossless } from '../kit/lossless-json.ts'
+import type { Scrubber } from '../kit/scrub.ts'
 import { codeOf } from './convert.ts'
 import { ErrorAnswerSchema } from './wire.ts'
 
