@@ -1,7 +1,7 @@
+import { existsSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { lockDirectory } from './directory-lock.ts'
-import { DirectoryLockedError } from './directory-lock.ts'
+import { dirname, join, resolve } from 'node:path'
+import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
 
 /** Layout version of the data directory that this program writes and understands. */
 export const DATA_DIR_VERSION = 1
@@ -38,6 +38,8 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
 }
 
+const FULL = /no space|quota/
+
 /** LevelDB reports operating system errors as text only, hence the look into the message. */
 function explain(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
@@ -51,9 +53,11 @@ function explain(error: unknown): string {
 }
 
 function unwritable(path: string, error: unknown): DataDirError {
+  const why = explain(error)
+  const remedy = FULL.test(why) ? 'free some space' : 'let this account write it'
   return new DataDirError(
     'data_dir_unwritable',
-    `the data directory ${path} cannot be written: ${explain(error)}; set DATA_DIR to a directory that this account can write`,
+    `the data directory ${path} cannot be written: ${why}; ${remedy}, or set DATA_DIR to another directory`,
   )
 }
 
@@ -106,6 +110,21 @@ async function probe(path: string): Promise<void> {
   }
 }
 
+/** Makes the directory and the folders above it. */
+async function create(path: string): Promise<void> {
+  const mode = process.getuid?.() === 0 ? MODE_AS_ROOT : MODE
+  try {
+    await mkdir(path, { recursive: true, mode })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    // On a read-only file system a recursive mkdir says ENOENT; a plain one of the first missing folder says why.
+    let missing = path
+    while (!existsSync(dirname(missing))) missing = dirname(missing)
+    await mkdir(missing, { mode })
+    await mkdir(path, { recursive: true, mode })
+  }
+}
+
 /**
  * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores.
  *
@@ -115,7 +134,7 @@ async function probe(path: string): Promise<void> {
 export async function prepareDataDir(directory: string): Promise<DataDir> {
   const path = resolve(directory)
   try {
-    await mkdir(path, { recursive: true, mode: process.getuid?.() === 0 ? MODE_AS_ROOT : MODE })
+    await create(path)
     await probe(path)
   } catch (error) {
     throw unwritable(path, error)

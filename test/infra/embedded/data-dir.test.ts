@@ -88,7 +88,7 @@ t.test('a file in its place, or on the way to it, is said', async (t) => {
   writeFileSync(path, '')
   await t.rejects(prepareDataDir(path), {
     code: 'data_dir_unwritable',
-    message: /file cannot be written: it is a file, not a directory; set DATA_DIR/,
+    message: /file cannot be written: it is a file, not a directory; .* set DATA_DIR/,
   })
   await t.rejects(prepareDataDir(join(path, 'data')), {
     code: 'data_dir_unwritable',
@@ -101,7 +101,10 @@ t.test('a directory that this account cannot write is said', async (t) => {
   mkdirSync(closed, { mode: 0o555 })
   for (const path of [closed, join(closed, 'inside')]) {
     const { said } = await hold(t, path, 'unprivileged')
-    t.match(said, `the data directory ${path} cannot be written: permission denied; set DATA_DIR`)
+    t.match(
+      said,
+      `the data directory ${path} cannot be written: permission denied; let this account write it, or set DATA_DIR`,
+    )
   }
 })
 

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Test } from 'tap'
-import { superviseChild } from '../../../../infra/embedded/supervisor.ts'
-import type { SuperviseOptions, SupervisedChild } from '../../../../infra/embedded/supervisor.ts'
+import { supervisePostgres } from '../../../../infra/embedded/postgres/supervised.ts'
+import type { PostgresOptions } from '../../../../infra/embedded/postgres/supervised.ts'
+import type { SupervisedChild } from '../../../../infra/embedded/supervisor.ts'
 
 /** Means to start, look at and kill the real Postgres child. */
 
@@ -25,20 +26,13 @@ export function folder(t: Test): string {
 export function supervise(
   t: Test,
   root: string,
-  more: Partial<SuperviseOptions> & { readonly port?: number } = {},
+  more: Partial<PostgresOptions> = {},
 ): SupervisedChild {
-  const child = superviseChild({
-    name: 'postgres',
-    modulePath: MAIN,
-    args: (last) => [
-      '--data',
-      root,
-      '--port',
-      last === undefined ? String(more.port ?? 0) : new URL(last.url).port,
-    ],
+  const child = supervisePostgres({
     onLine: () => undefined,
     readyTimeoutMs: BOUND_MS,
     ...more,
+    root,
   })
   t.teardown(() => child.stop())
   return child

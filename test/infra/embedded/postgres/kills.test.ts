@@ -44,21 +44,22 @@ async function gateway(t: Test, root: string): Promise<Gateway> {
   }
 }
 
+/** One cluster for all: making it is the slow part. */
+const root = folder(t)
+
 t.test('a killed gateway leaves no server, and the next start has the data', async (t) => {
-  const root = folder(t)
   const first = await gateway(t, root)
-  await query(first.url, 'create table kept as select 3 as n')
+  await query(first.url, 'create table kept1 as select 3 as n')
   const server = postmasterPid(root)
   await first.kill()
   // At once, while the old wrapper still ends its server.
   const { url } = await supervise(t, root).ready
-  t.strictSame(await query(url, 'select n from kept'), [{ n: 3 }])
+  t.strictSame(await query(url, 'select n from kept1'), [{ n: 3 }])
   t.notOk(isAlive(first.wrapper))
   t.notOk(isAlive(server))
 })
 
 t.test('gateway and wrapper killed together leave no server for ever', async (t) => {
-  const root = folder(t)
   const first = await gateway(t, root)
   const server = postmasterPid(root)
   process.kill(first.wrapper, 'SIGKILL')
@@ -70,9 +71,8 @@ t.test('gateway and wrapper killed together leave no server for ever', async (t)
 t.test(
   'everything killed but the server: the next start ends the orphan and goes on',
   async (t) => {
-    const root = folder(t)
     const first = await gateway(t, root)
-    await query(first.url, 'create table kept as select 4 as n')
+    await query(first.url, 'create table kept3 as select 4 as n')
     const server = postmasterPid(root)
     const guard = guardPid(first.wrapper)
     t.type(guard, 'number')
@@ -83,7 +83,7 @@ t.test(
     const lines: string[] = []
     const { url } = await supervise(t, root, { onLine: (line) => lines.push(line) }).ready
     t.notOk(isAlive(server))
-    t.strictSame(await query(url, 'select n from kept'), [{ n: 4 }])
+    t.strictSame(await query(url, 'select n from kept3'), [{ n: 4 }])
     t.match(lines.join('\n'), /ending the server a killed process left/)
   },
 )

@@ -19,6 +19,9 @@ t.test('a first start makes the database, a second one finds its data', async (t
       { name: 'synchronous_commit', setting: 'on' },
     ],
   )
+  const guess = new URL(url)
+  guess.password = 'guess'
+  await t.rejects(query(guess.href, 'select 1'), { code: '28P01' }, 'the password counts')
   await query(url, `create table kept as select 42 as n`)
   const server = postmasterPid(root)
   await first.stop()
@@ -28,15 +31,6 @@ t.test('a first start makes the database, a second one finds its data', async (t
 
   const second = supervise(t, root)
   t.strictSame(await query((await second.ready).url, 'select n from kept'), [{ n: 42 }])
-})
-
-t.test('a wrong password is refused, also on the loopback', async (t) => {
-  const root = folder(t)
-  const url = new URL((await supervise(t, root).ready).url)
-  url.password = 'guess'
-  await t.rejects(query(url.href, 'select 1'), { code: '28P01' })
-  url.password = ''
-  await t.rejects(query(url.href, 'select 1'))
 })
 
 t.test('what a crash during the first start left is cleared away', async (t) => {

@@ -5,8 +5,10 @@ import t from 'tap'
 import type { ReadyMessage } from '../../../../infra/embedded/supervisor.ts'
 import { folder, isAlive, postmasterPid, query, served, supervise, until } from './harness.ts'
 
+/** One cluster for all: making it is the slow part. */
+const root = folder(t)
+
 t.test('a killed server comes back on its port with what it acknowledged', async (t) => {
-  const root = folder(t)
   const restarts: { reason: string }[] = []
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, {
@@ -14,33 +16,31 @@ t.test('a killed server comes back on its port with what it acknowledged', async
     onReady: (message) => seen.push(message),
   })
   const { url } = await child.ready
-  await query(url, 'create table kept as select 1 as n')
+  await query(url, 'create table kept1 as select 1 as n')
   const server = postmasterPid(root)
   process.kill(server, 'SIGKILL')
   await until('the next server', () => seen.length === 2)
-  t.strictSame(await query(url, 'select n from kept'), [{ n: 1 }])
+  t.strictSame(await query(url, 'select n from kept1'), [{ n: 1 }])
   t.equal(child.current().url, url)
   t.not(postmasterPid(root), server)
   t.match(restarts, [{ reason: /postgres ended by SIGKILL/ }])
 })
 
 t.test('a killed wrapper is followed by one that serves the same data alone', async (t) => {
-  const root = folder(t)
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, { onReady: (message) => seen.push(message) })
   const { url } = await child.ready
-  await query(url, 'create table kept as select 2 as n')
+  await query(url, 'create table kept2 as select 2 as n')
   const server = postmasterPid(root)
   process.kill(child.pid() ?? 0, 'SIGKILL')
   await until('the next wrapper', () => seen.length === 2)
-  t.strictSame(await query(url, 'select n from kept'), [{ n: 2 }])
+  t.strictSame(await query(url, 'select n from kept2'), [{ n: 2 }])
   t.notOk(isAlive(server))
 })
 
 t.test(
   'a pid file that names a stranger does not block the start, nor hurt the stranger',
   async (t) => {
-    const root = folder(t)
     const child = supervise(t, root)
     await child.ready
     const pidFile = join(root, 'cluster', 'postmaster.pid')

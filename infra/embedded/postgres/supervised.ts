@@ -1,0 +1,32 @@
+import { superviseChild } from '../supervisor.ts'
+import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
+import { START_TIMEOUT_MS } from './server.ts'
+
+/** Room above the server's own bound for making the cluster and ending what a killed predecessor left. */
+const MARGIN_MS = 30_000
+
+/** What the caller decides; the rest follows from `root`. */
+export type PostgresOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
+  Pick<SuperviseOptions, 'onLine'> & {
+    /** Folder for everything of the server, below the data directory. */
+    readonly root: string
+    /** 0 (the default) picks a free one; a restart keeps it, so that the address stays valid. */
+    readonly port?: number
+  }
+
+/** Runs the embedded Postgres. `ready` brings the address of its database; it holds the password: never log it. */
+export function supervisePostgres(options: PostgresOptions): SupervisedChild {
+  const { root, port = 0, ...rest } = options
+  return superviseChild({
+    readyTimeoutMs: START_TIMEOUT_MS + MARGIN_MS,
+    ...rest,
+    name: 'postgres',
+    modulePath: new URL('./main.ts', import.meta.url),
+    args: (last) => [
+      '--data',
+      root,
+      '--port',
+      last === undefined ? String(port) : new URL(last.url).port,
+    ],
+  })
+}
