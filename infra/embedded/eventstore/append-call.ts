@@ -124,6 +124,6 @@ function wrongVersion(
     case 'stream_exists':
       return wrong.setExpectedStreamExists(new shared.Empty())
     case 'revision':
-      return wrong.setExpectedRevision(String(expected.revision))
+      return wrong.setExpectedRevision(expected.text)
   }
 }

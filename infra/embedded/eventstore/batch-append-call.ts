@@ -4,25 +4,17 @@
 
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
-import streams from '@eventstore/db-client/generated/streams_pb.js'
-import { failureResponse, outcomeResponse } from './batch-responses.ts'
+import type streams from '@eventstore/db-client/generated/streams_pb.js'
+import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
 import { invalidArgument, stopping, toWireError, tooMany } from './errors.ts'
 import type { Faults } from './faults.ts'
 import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
 import type { EventLog } from './log.ts'
 import { checkStreamName, Proposal } from './proposals.ts'
 import type { ExpectedRevision } from './types.ts'
-import { readNumber, readStreamName, readUuid } from './wire.ts'
+import { exactRevision, readStreamName, readUuid } from './wire.ts'
 
 type Call = ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
-
-/** What an append of the batch aims at. */
-export interface BatchTarget {
-  readonly correlationId: shared.UUID
-  readonly stream: string
-  readonly expected: ExpectedRevision
-  readonly deadlineMs: number
-}
 
 interface Partial {
   readonly target: BatchTarget
@@ -154,7 +146,7 @@ function readTarget(correlationId: shared.UUID, request: streams.BatchAppendReq)
 
 function readExpected(options: streams.BatchAppendReq.Options): ExpectedRevision {
   if (options.hasStreamPosition()) {
-    return { kind: 'revision', revision: readNumber(options.getStreamPosition()) }
+    return exactRevision(options.getStreamPosition())
   }
   if (options.hasNoStream()) return { kind: 'no_stream' }
   if (options.hasStreamExists()) return { kind: 'stream_exists' }

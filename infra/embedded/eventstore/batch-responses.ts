@@ -3,17 +3,25 @@
  * the client fails on a status without details, so every one has them.
  */
 
+import type codePb from '@eventstore/db-client/generated/code_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import statusPb from '@eventstore/db-client/generated/status_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status } from '@grpc/grpc-js'
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js'
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js'
-import type { BatchTarget } from './batch-append-call.ts'
 import type { WireError } from './errors.ts'
 import { MAX_APPEND_BYTES } from './limits.ts'
 import type { CommandOutcome, ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
+
+/** What an append of the batch aims at. */
+export interface BatchTarget {
+  readonly correlationId: shared.UUID
+  readonly stream: string
+  readonly expected: ExpectedRevision
+  readonly deadlineMs: number
+}
 
 /** The answer to an append that was decided. */
 export function outcomeResponse(
@@ -86,7 +94,10 @@ function errorStatus(
 ): statusPb.Status {
   const packed = new anyPb.Any()
   packed.pack(details, `event_store.client.${type}`)
-  return new statusPb.Status().setCode(Number(code)).setMessage(message).setDetails(packed)
+  return new statusPb.Status()
+    .setCode(code as number as codePb.Code)
+    .setMessage(message)
+    .setDetails(packed)
 }
 
 function responseTo(
@@ -104,7 +115,7 @@ function responseTo(
     case 'stream_exists':
       return response.setStreamExists(new emptyPb.Empty())
     case 'revision':
-      return response.setStreamPosition(String(target.expected.revision))
+      return response.setStreamPosition(target.expected.text)
     case undefined:
       return response
   }
@@ -133,6 +144,6 @@ function wrongVersion(expected: ExpectedRevision, current: number): shared.Wrong
     case 'stream_exists':
       return wrong.setExpectedStreamExists(new emptyPb.Empty())
     case 'revision':
-      return wrong.setExpectedStreamPosition(String(expected.revision))
+      return wrong.setExpectedStreamPosition(expected.text)
   }
 }

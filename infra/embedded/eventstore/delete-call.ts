@@ -54,7 +54,7 @@ async function change(
 }
 
 /** Revisions in trailers are the real server's numbers. */
-function expectedNumber(expected: ExpectedRevision): number {
+function expectedNumber(expected: ExpectedRevision): number | string {
   switch (expected.kind) {
     case 'no_stream':
       return -1
@@ -63,6 +63,6 @@ function expectedNumber(expected: ExpectedRevision): number {
     case 'stream_exists':
       return -4
     case 'revision':
-      return expected.revision
+      return expected.text
   }
 }

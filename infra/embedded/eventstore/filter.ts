@@ -2,7 +2,7 @@
  * Filters of `$all` reads and subscriptions.
  */
 
-import streams from '@eventstore/db-client/generated/streams_pb.js'
+import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument } from './errors.ts'
 import { DEFAULT_CHECKPOINT_WINDOW, MAX_FILTER_PREFIXES, MAX_FILTER_REGEX_CHARS } from './limits.ts'
 import { recordStream, recordType } from './record.ts'

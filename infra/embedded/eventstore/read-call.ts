@@ -59,7 +59,7 @@ async function readAll(
   const bounds = { first: 0, last: log.lastPosition }
   let range = startRange(request, bounds, bounds.last + 1)
   // Backwards a position is exclusive, forwards it is inclusive, as in EventStoreDB.
-  if (request.backwards && request.start.kind === 'at') range = { ...range, from: range.from - 1 }
+  if (request.backwards && request.start.kind !== 'end') range = { ...range, from: range.from - 1 }
   const { filter } = request
   let left = count
   while (left > 0 && !sender.isClosed) {
@@ -84,7 +84,8 @@ function startRange(
   const to = backwards ? bounds.first : bounds.last
   switch (start.kind) {
     case 'start':
-      return { from: backwards ? bounds.first - 1 : bounds.first, to }
+      // A stream read backwards from its start shows its first event; `$all` shows nothing.
+      return { from: backwards ? 0 : bounds.first, to }
     case 'end':
       return { from: backwards ? bounds.last : beyond, to }
     case 'at':

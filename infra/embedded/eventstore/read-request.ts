@@ -2,7 +2,7 @@
  * `ReadReq` parsed once into what a reader does.
  */
 
-import type streams from '@eventstore/db-client/generated/streams_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument } from './errors.ts'
 import { type Filter, readFilter } from './filter.ts'
 import { checkStreamName } from './proposals.ts'
@@ -32,7 +32,7 @@ export function parseReadRequest(request: streams.ReadReq): ReadRequest {
   const options = request.getOptions()
   if (options === undefined) throw invalidArgument('the read has no options')
   const common = {
-    backwards: options.getReadDirection() === 1,
+    backwards: options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS,
     count: options.hasSubscription() ? undefined : readCount(options),
     structuredIds: options.getUuidOption()?.hasStructured() ?? false,
   }

@@ -65,10 +65,9 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
     },
     {
       read: (call: ReadCall) => {
-        if (isStopping) return void call.emit('error', stopping())
-        if (senders.size >= MAX_OPEN_READS)
-          return void call.emit('error', tooMany('too many reads'))
-        void handleRead(log, call, senders, () => isStopping)
+        if (isStopping) call.emit('error', stopping())
+        else if (senders.size >= MAX_OPEN_READS) call.emit('error', tooMany('too many reads'))
+        else void handleRead(log, call, senders, () => isStopping)
       },
       append: (
         call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,

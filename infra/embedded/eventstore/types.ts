@@ -7,7 +7,12 @@ export type ExpectedRevision =
   | { readonly kind: 'any' }
   | { readonly kind: 'no_stream' }
   | { readonly kind: 'stream_exists' }
-  | { readonly kind: 'revision'; readonly revision: number }
+  | {
+      readonly kind: 'revision'
+      readonly revision: number
+      /** As the caller wrote it, to be named in a refusal: numbers end at 2^53, revisions at 2^64. */
+      readonly text: string
+    }
 
 /** An event before it has a place in the log. `id` is a lower-case UUID. */
 export interface ProposedEvent {

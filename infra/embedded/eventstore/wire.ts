@@ -55,12 +55,16 @@ interface RevisionOptions {
 
 /** The expected revision of a request, or undefined if it names none. */
 export function readExpected(options: RevisionOptions): ExpectedRevision | undefined {
-  if (options.hasRevision())
-    return { kind: 'revision', revision: readNumber(options.getRevision()) }
+  if (options.hasRevision()) return exactRevision(options.getRevision())
   if (options.hasNoStream()) return { kind: 'no_stream' }
   if (options.hasStreamExists()) return { kind: 'stream_exists' }
   if (options.hasAny()) return { kind: 'any' }
   return undefined
+}
+
+/** An expected revision that names a number. */
+export function exactRevision(text: string): ExpectedRevision {
+  return { kind: 'revision', revision: readNumber(text), text }
 }
 
 /** A 64-bit number; beyond 2^53 it is only known to be larger than anything stored. */
