@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** Special blocks inside otherwise global space that `ipaddr.js` does not name. */
@@ -33,7 +34,16 @@ function isPublicIpv6(address: ipaddr.IPv6): boolean {
  */
 export function isPublicAddress(text: string): boolean {
   // A zone (`fe80::1%eth0`) only exists on a local link.
-  if (text.includes('%') || !ipaddr.isValid(text)) return false
-  const address = ipaddr.parse(text)
-  return address instanceof ipaddr.IPv4 ? isPublicIpv4(address) : isPublicIpv6(address)
+  if (text.includes('%')) return false
+  switch (isIP(text)) {
+    case 4:
+      return isPublicIpv4(ipaddr.IPv4.parse(text))
+    case 6: {
+      // Groups only: `ipaddr.js` takes the dotted `::8.8.8.8` for the mapped `::ffff:8.8.8.8`.
+      const groups = new URL(`http://[${text}]/`).hostname.slice(1, -1)
+      return isPublicIpv6(ipaddr.IPv6.parse(groups))
+    }
+    default:
+      return false
+  }
 }

@@ -1,0 +1,193 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { RequestError } from '../../../src/api/kit/request-error.ts'
+import {
+  MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
+  parseStrictJson,
+} from '../../../src/api/kit/strict-json.ts'
+
+function refusal(text: string | Buffer): {
+  fault: string
+  param: string | undefined
+  message: string
+} {
+  try {
+    parseStrictJson(typeof text === 'string' ? Buffer.from(text) : text)
+  } catch (error) {
+    if (error instanceof RequestError)
+      return { fault: error.fault, param: error.param, message: error.message }
+    throw error
+  }
+  throw new Error(`accepted ${String(text)}`)
+}
+
+void t.test('ordinary JSON is read as JSON.parse reads it', async (t) => {
+  const texts = [
+    '{"a":[1,-2.5,1e3,"x","\\"\\\\","\\u00e9\\ud83d\\ude00",null,true,{"b":{}}],"":{"":1}}',
+    ' [ ] ',
+    '"text"',
+    '0.1',
+    '-0',
+    '9007199254740991',
+    '{"constructor":{"name":1},"prototype":2,"toString":3}',
+    '{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":2}]}',
+  ]
+  for (const text of texts) t.same(parseStrictJson(Buffer.from(text)), JSON.parse(text), text)
+})
+
+void t.test('an empty body is said to be empty', async (t) => {
+  t.match(refusal(''), { fault: 'body_empty' })
+})
+
+void t.test('what is not JSON is refused', async (t) => {
+  for (const text of [
+    '{',
+    '{"a":}',
+    '[1,]',
+    "{'a':1}",
+    'NaN',
+    '{"a":1}}',
+    '"\\x"',
+    '"a',
+    '01',
+    ' ',
+    '}{',
+    '{"a\\q":1}',
+    '-',
+    '\ufeff{}x',
+  ])
+    t.match(refusal(text), { fault: 'body_invalid', param: undefined }, text)
+})
+
+void t.test('invalid UTF-8 is refused', async (t) => {
+  for (const bytes of [
+    [0x22, 0xff, 0x22],
+    [0x22, 0xc0, 0x80, 0x22],
+    [0x22, 0xed, 0xa0, 0x80, 0x22],
+  ])
+    t.match(refusal(Buffer.from(bytes)), { message: 'The request body is not valid UTF-8' })
+})
+
+void t.test('a key that appears twice is refused, naming its path', async (t) => {
+  t.match(refusal('{"model":"a","model":"b"}'), { param: 'model' })
+  t.match(refusal('{"a":{"b":[0,{"c":1,"c":1}]}}'), { param: 'a.b[1].c' })
+  t.match(refusal('{"mod\\u0065l":"a","model":"b"}'), { param: 'model' }, 'also when escaped')
+  t.match(refusal('{"":1,"":2}'), { message: 'A key appears twice in one object' })
+})
+
+void t.test('prototype keys are refused, also when escaped', async (t) => {
+  t.match(refusal('{"__proto__":{}}'), { param: '__proto__' })
+  t.match(refusal('{"a":[{"__pro\\u0074o__":1}]}'), { param: 'a[0].__proto__' })
+  t.match(refusal('{"constructor":{"prototype":{}}}'), { param: 'constructor.prototype' })
+})
+
+void t.test('lone surrogates and NUL are refused in values and keys', async (t) => {
+  t.match(refusal('{"a":"\\ud800"}'), {
+    param: 'a',
+    message: 'A string is not well-formed Unicode',
+  })
+  t.match(refusal('{"a":["x","\\udc00\\ud800"]}'), { param: 'a[1]' })
+  t.match(refusal('{"\\udfff":1}'), { message: 'A string is not well-formed Unicode' })
+  t.match(refusal('{"a":"x\\u0000"}'), { param: 'a', message: 'A string holds a NUL character' })
+  t.same(parseStrictJson(Buffer.from('"\\\\ud800"')), '\\ud800', 'an escaped backslash is text')
+})
+
+void t.test('numbers that a double does not hold exactly are refused', async (t) => {
+  for (const number of [
+    '9007199254740992',
+    '-9007199254740993',
+    '1e999',
+    '-1e400',
+    '1e16',
+    '9007199254740993.0',
+  ])
+    t.match(refusal(`{"a":[${number}]}`), { param: 'a[0]' }, number)
+  t.same(parseStrictJson(Buffer.from('[0.1,1.5e-300]')), [0.1, 1.5e-300])
+})
+
+void t.test('nesting is bounded', async (t) => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  t.ok(parseStrictJson(Buffer.from(nested(MAX_JSON_DEPTH))))
+  t.match(refusal(nested(MAX_JSON_DEPTH + 1)), { message: /deeper than 64/ })
+  t.match(refusal('['.repeat(5_000_000)), { message: /deeper than 64/ })
+  t.match(refusal('{"a":'.repeat(1_000_000)), { message: /deeper than 64/ })
+})
+
+void t.test('the number of values is bounded', async (t) => {
+  t.match(refusal(`[${'0,'.repeat(MAX_JSON_VALUES + 1)}0]`), { message: /more than 100000 values/ })
+  t.ok(parseStrictJson(Buffer.from(`[${'0,'.repeat(MAX_JSON_VALUES - 2)}0]`)))
+})
+
+void t.test('a large string is read quickly', async (t) => {
+  const media = 'A'.repeat(32 * 1024 * 1024)
+  const started = performance.now()
+  t.same((parseStrictJson(Buffer.from(`{"a":"${media}"}`)) as { a: string }).a.length, media.length)
+  t.ok(performance.now() - started < 5_000)
+})
+
+void t.test('whatever JSON.stringify writes of safe values is read back', async (t) => {
+  let read = 0
+  const value = fc.jsonValue({ maxDepth: 6 }).filter((each) => {
+    try {
+      parseStrictJson(Buffer.from(JSON.stringify(each)))
+      return true
+    } catch (error) {
+      // Only for a stated reason.
+      if (!(error instanceof RequestError)) throw error
+      return !/NUL|prototype|__proto__|Unicode|range/.test(error.message)
+    }
+  })
+  fc.assert(
+    fc.property(value, (each) => {
+      const text = JSON.stringify(each)
+      if (JSON.stringify(parseStrictJson(Buffer.from(text))) !== text) throw new Error(text)
+      read += 1
+    }),
+    { numRuns: 2_000, seed: 11 },
+  )
+  t.equal(read, 2_000)
+})
+
+void t.test(
+  'any text is either read like JSON.parse does or refused, and never hangs',
+  async (t) => {
+    let read = 0
+    const token = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"b"',
+      '1',
+      '-1.5',
+      'true',
+      '"\\u0041"',
+      ' ',
+    )
+    const text = fc.oneof(
+      fc.array(token, { maxLength: 12 }).map((tokens) => tokens.join('')),
+      fc.string({ unit: 'binary', maxLength: 40 }),
+    )
+    fc.assert(
+      fc.property(text, (each) => {
+        const bytes = Buffer.from(each)
+        let value: unknown
+        try {
+          value = parseStrictJson(bytes)
+        } catch (error) {
+          if (error instanceof RequestError) return
+          throw error
+        }
+        read += 1
+        if (JSON.stringify(value) !== JSON.stringify(JSON.parse(bytes.toString())))
+          throw new Error(each)
+      }),
+      { numRuns: 5_000, seed: 13 },
+    )
+    t.ok(read > 50, `${read} read`)
+  },
+)
