@@ -6,8 +6,9 @@ import { startSandbox } from './server.ts'
 const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024
 
 /**
- * The sandbox as a child process. One JSON line `{"event":"ready","port":N}` on stdout once it
- * listens, logs as JSON lines on stderr. It stops on SIGTERM, on SIGINT and when its parent is gone.
+ * The sandbox as a child process. One JSON line
+ * `{"event":"ready","url":"http://127.0.0.1:N","port":N}` on stdout once it listens, logs as JSON
+ * lines on stderr. It stops on SIGTERM, on SIGINT and when its parent is gone.
  * Exit codes: 0 stopped in order, 1 could not start, 2 bad command line.
  */
 async function run(): Promise<void> {
@@ -24,7 +25,8 @@ async function run(): Promise<void> {
   process.stdout.on('error', () => undefined)
   const log = pino({ level: options.logLevel, name: 'sandbox' }, output)
   const sandbox = await startSandbox(options, log)
-  process.stdout.write(`${JSON.stringify({ event: 'ready', port: sandbox.port })}\n`)
+  const { url, port } = sandbox
+  process.stdout.write(`${JSON.stringify({ event: 'ready', url, port })}\n`)
   const reason = await stopped
   log.info({ reason }, 'stopping')
   await sandbox.close()

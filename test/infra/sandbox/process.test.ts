@@ -58,7 +58,13 @@ void t.test(
   'exactly one line on stdout; SIGTERM and a closed channel stop it in order',
   async (t) => {
     const one = await start(t)
-    t.match(JSON.parse(one.lines[0]!), { event: 'ready', port: Number })
+    const { port } = JSON.parse(one.lines[0]!)
+    t.match(port, Number)
+    t.strictSame(JSON.parse(one.lines[0]!), {
+      event: 'ready',
+      url: `http://127.0.0.1:${port}`,
+      port,
+    })
     await create(one.url, 'x')
     one.child.kill('SIGTERM')
     await once(one.child, 'exit')
