@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import t from 'tap'
 import { checkPublicUrl, resolveByDns, type ResolveHost } from '../../../src/api/kit/public-url.ts'
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import t from 'tap'
 import { RequestError } from '../../../src/api/kit/request-error.ts'
 import {
