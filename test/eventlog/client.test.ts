@@ -18,7 +18,7 @@ async function collect(events: AsyncIterable<RecordedEvent>): Promise<RecordedEv
 const many = (stream: string, count: number) =>
   range(count).map((index) => cancelled(stream, 'bulk', index))
 
-t.test('an append is read back with revisions and increasing positions', async (t) => {
+void t.test('an append is read back with revisions and increasing positions', async (t) => {
   const events = many('task-a', 3)
   const appended = await log.append('task-a', events, 'no_stream')
   t.equal(appended.revision, 2n)
@@ -36,7 +36,7 @@ t.test('an append is read back with revisions and increasing positions', async (
   t.ok(Math.abs(read[0]!.recordedAt.getTime() - Date.now()) < 60_000)
 })
 
-t.test('the identical append twice is one', async (t) => {
+void t.test('the identical append twice is one', async (t) => {
   const event = cancelled('task-b', 'c1')
   const first = await log.append('task-b', [event], 'no_stream')
   await log.append('task-b', [cancelled('task-b', 'c2')], 0n)
@@ -45,7 +45,7 @@ t.test('the identical append twice is one', async (t) => {
   t.equal((await log.readStream('task-b')).length, 2)
 })
 
-t.test('wrong_expected_revision tells both revisions', async (t) => {
+void t.test('wrong_expected_revision tells both revisions', async (t) => {
   await log.append('task-c', many('task-c', 2), 'no_stream')
   await t.rejects(log.append('task-c', [cancelled('task-c', 'x')], 'no_stream'), {
     code: 'wrong_expected_revision',
@@ -62,11 +62,11 @@ t.test('wrong_expected_revision tells both revisions', async (t) => {
   await t.resolves(log.append('task-c', [cancelled('task-c', 'any')], 'any'))
 })
 
-t.test('an unknown stream is an empty list', async (t) => {
+void t.test('an unknown stream is an empty list', async (t) => {
   t.same(await log.readStream('task-unknown'), [])
 })
 
-t.test('a long stream is read in pages, from any revision, up to a limit', async (t) => {
+void t.test('a long stream is read in pages, from any revision, up to a limit', async (t) => {
   const count = 1_234
   await log.append('task-long', many('task-long', count), 'no_stream')
   const paged = createEventLog({ url, namespace, limits: { readPageEvents: 100 } })
@@ -79,7 +79,7 @@ t.test('a long stream is read in pages, from any revision, up to a limit', async
   t.same(await revisions({ from: 5_000n }), [])
 })
 
-t.test('readAll gives our namespace in order, exclusive of from, up to a limit', async (t) => {
+void t.test('readAll gives our namespace in order, exclusive of from, up to a limit', async (t) => {
   const mine = await testEventLog({ server })
   t.teardown(mine.close)
   t.equal(await mine.log.endPosition(), undefined)
@@ -107,14 +107,14 @@ t.test('readAll gives our namespace in order, exclusive of from, up to a limit',
   t.same(await after({ from: positions[0]!, limit: 1 }), ['task-1'])
 })
 
-t.test('readAll stops when its signal aborts', async (t) => {
+void t.test('readAll stops when its signal aborts', async (t) => {
   const abort = new AbortController()
   await t.rejects(async () => {
     for await (const _ of log.readAll({ signal: abort.signal })) abort.abort()
   })
 })
 
-t.test('append_too_large: nothing is appended', async (t) => {
+void t.test('append_too_large: nothing is appended', async (t) => {
   await t.rejects(log.append('task-big', [sized('task-big', 'c', 1_100_000)], 'no_stream'), {
     code: 'append_too_large',
   })
@@ -128,7 +128,7 @@ t.test('append_too_large: nothing is appended', async (t) => {
   t.equal((await log.readStream('task-big')).length, 1)
 })
 
-t.test('event_invalid: nothing is appended', async (t) => {
+void t.test('event_invalid: nothing is appended', async (t) => {
   const good = cancelled('task-bad', 'c')
   await t.rejects(
     log.append('task-bad', [good, { ...good, id: 'x', data: {} } as never], 'no_stream'),
@@ -139,7 +139,7 @@ t.test('event_invalid: nothing is appended', async (t) => {
   t.same(await log.readStream('task-bad'), [])
 })
 
-t.test('a closed log refuses', async (t) => {
+void t.test('a closed log refuses', async (t) => {
   const closing = createEventLog({ url, namespace })
   await closing.readStream('task-a')
   await closing.close()
@@ -149,7 +149,7 @@ t.test('a closed log refuses', async (t) => {
   })
 })
 
-t.test('nothing listening: log_unavailable within the deadline, and unhealthy', async (t) => {
+void t.test('nothing listening: log_unavailable within the deadline, and unhealthy', async (t) => {
   const nobody = createEventLog({ url: 'esdb://127.0.0.1:9?tls=false', namespace })
   t.teardown(() => nobody.close())
   t.equal(nobody.healthy(), true)
@@ -160,7 +160,7 @@ t.test('nothing listening: log_unavailable within the deadline, and unhealthy', 
   t.equal(nobody.healthy(), false)
 })
 
-t.test('lost answers', async (t) => {
+void t.test('lost answers', async (t) => {
   const observed: AppendObservation[] = []
   const impatient = createEventLog({
     url,

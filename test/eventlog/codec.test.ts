@@ -22,7 +22,7 @@ function wireOf(event: NewEvent, changes: Partial<WireEvent> = {}): WireEvent {
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 const event = cancelled('task-1', 'c1')
 
-t.test('an event decodes to what was encoded', async (t) => {
+void t.test('an event decodes to what was encoded', async (t) => {
   t.same(decodeEvent(wireOf(event)), {
     ...event,
     stream: 'task-1',
@@ -32,7 +32,7 @@ t.test('an event decodes to what was encoded', async (t) => {
   })
 })
 
-t.test('event_invalid on append', async (t) => {
+void t.test('event_invalid on append', async (t) => {
   const broken: Readonly<Record<string, unknown>> = {
     'unknown type': { ...event, type: 'TaskExploded' },
     'missing field': { ...event, data: { platformId: 'video_1' } },
@@ -45,7 +45,7 @@ t.test('event_invalid on append', async (t) => {
     t.throws(() => encodeEvent(value as NewEvent), { code: 'event_invalid' }, title)
 })
 
-t.test('a refusal names the field, never the value', async (t) => {
+void t.test('a refusal names the field, never the value', async (t) => {
   const secret = { ...event, data: { platformId: ['sk-secret'], cancelledAt: 'x' } }
   t.throws(() => encodeEvent(secret as unknown as NewEvent), {
     message: /data \/platformId: Expected string/,
@@ -57,7 +57,7 @@ t.test('a refusal names the field, never the value', async (t) => {
   }
 })
 
-t.test('an unknown event type in the log names stream, position and type', async (t) => {
+void t.test('an unknown event type in the log names stream, position and type', async (t) => {
   t.throws(() => decodeEvent(wireOf(event, { type: 'TaskExploded' })), {
     code: 'event_invalid',
     message: /TaskExploded in task-1 at 77 .*unknown event type/,
@@ -65,7 +65,7 @@ t.test('an unknown event type in the log names stream, position and type', async
   })
 })
 
-t.test('event_invalid on read of data or metadata that do not match', async (t) => {
+void t.test('event_invalid on read of data or metadata that do not match', async (t) => {
   const changes: Readonly<Record<string, Partial<WireEvent>>> = {
     'not JSON': { data: Buffer.from('{') },
     'data of another shape': { data: json({ platformId: 'video_1' }) },
@@ -77,13 +77,13 @@ t.test('event_invalid on read of data or metadata that do not match', async (t) 
     t.throws(() => decodeEvent(wireOf(event, change)), { code: 'event_invalid' }, title)
 })
 
-t.test('the current version is left as it is, unknown versions are refused', async (t) => {
+void t.test('the current version is left as it is, unknown versions are refused', async (t) => {
   const data = { a: 1 }
   t.equal(upcast('TaskCancelled', 1, data), data)
   for (const version of [0, 2, 1.5]) t.throws(() => upcast('TaskCancelled', version, data))
 })
 
-t.test('every recorded event of the past decodes', async (t) => {
+void t.test('every recorded event of the past decodes', async (t) => {
   const directory = new URL('../fixtures/events/', import.meta.url)
   const names = await readdir(directory).catch(() => [])
   for (const name of names.filter((name) => name.endsWith('.json'))) {

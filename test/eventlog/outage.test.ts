@@ -15,7 +15,7 @@ async function until(condition: () => boolean, timeoutMs = 10_000): Promise<void
 const server = await startEventStore()
 t.teardown(() => server.stop())
 
-t.test('kill -9 in the middle of appends: every stream holds each event once', async (t) => {
+void t.test('kill -9 in the middle of appends: every stream holds each event once', async (t) => {
   const log = createEventLog({ url: server.url, namespace: newNamespace() })
   t.teardown(() => log.close())
   const writers = 8
@@ -49,7 +49,7 @@ t.test('kill -9 in the middle of appends: every stream holds each event once', a
   t.ok(written.every((count) => count > 10))
 })
 
-t.test('health falls with the server and comes back with it', async (t) => {
+void t.test('health falls with the server and comes back with it', async (t) => {
   const changes: boolean[] = []
   const log = createEventLog({
     url: server.url,
@@ -68,7 +68,7 @@ t.test('health falls with the server and comes back with it', async (t) => {
   t.same(changes, [false, true])
 })
 
-t.test('a server that holds still: unknown outcome, then it works again', async (t) => {
+void t.test('a server that holds still: unknown outcome, then it works again', async (t) => {
   const log = createEventLog({
     url: server.url,
     namespace: newNamespace(),
