@@ -90,7 +90,7 @@ t.test('the digest is of the prices, whatever their order or spelling', async (t
   t.ok(first)
   if (!first) return
   t.equal(priceBookDigest([{ ...first, price: `0${first.price}` }, ...rest]), digest)
-  for (const change of [{ price: '99' }, { per: 1 as const }, { unit: 'x' }, { sku: 'x' }])
+  for (const change of [{ price: '99' }, { per: 1_000 as const }, { unit: 'x' }, { sku: 'x' }])
     t.not(priceBookDigest([{ ...first, ...change }, ...rest]), digest, JSON.stringify(change))
   t.not(priceBookDigest(rest), digest)
 })

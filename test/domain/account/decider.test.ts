@@ -1,0 +1,120 @@
+import t from 'tap'
+import { accountDecider, type AccountCommand } from '../../../src/domain/account/decider.ts'
+import type { AccountEvent } from '../../../src/domain/account/events.ts'
+
+const tenantId = 'tenant_1'
+const at = '2026-01-02T03:04:05.000Z'
+const open: AccountCommand = { kind: 'open', tenantId, name: 'Demo', at }
+const addUser: AccountCommand = { kind: 'add-user', tenantId, userId: 'user_1', name: 'Ada', at }
+const grant: Extract<AccountCommand, { readonly kind: 'grant' }> = {
+  kind: 'grant',
+  tenantId,
+  grantId: 'grant_1',
+  currency: 'CNY',
+  amount: '10000.00',
+  reason: 'demo',
+  at,
+}
+const setLimit: Extract<AccountCommand, { readonly kind: 'set-limit' }> = {
+  kind: 'set-limit',
+  tenantId,
+  currency: 'USD',
+  limit: '50.0',
+  at,
+}
+const adjust: Extract<AccountCommand, { readonly kind: 'post-adjustment' }> = {
+  kind: 'post-adjustment',
+  tenantId,
+  adjustmentId: 'adj_1',
+  currency: 'USD',
+  amount: '-1.50',
+  reason: 'goodwill withdrawn',
+  at,
+}
+
+function after(...commands: readonly AccountCommand[]): {
+  readonly when: (command: AccountCommand) => readonly AccountEvent[]
+} {
+  const state = commands.reduce(
+    (state, command) => accountDecider.decide(command, state).reduce(accountDecider.evolve, state),
+    accountDecider.initial,
+  )
+  return { when: (command) => accountDecider.decide(command, state) }
+}
+
+t.test('a tenant is opened once', async (t) => {
+  t.strictSame(after().when(open), [
+    { type: 'TenantOpened', data: { tenantId, name: 'Demo', openedAt: at } },
+  ])
+  t.strictSame(after(open).when(open), [], 'the same again is a repetition')
+  t.throws(() => after(open).when({ ...open, name: 'Other' }), { code: 'tenant_exists' })
+})
+
+t.test('tenant_not_found for anything before opening', async (t) => {
+  for (const command of [addUser, grant, setLimit, adjust])
+    t.throws(() => after().when(command), { code: 'tenant_not_found', details: { tenantId } })
+})
+
+t.test('a user is added once', async (t) => {
+  t.strictSame(after(open).when(addUser), [
+    { type: 'UserAdded', data: { tenantId, userId: 'user_1', name: 'Ada', addedAt: at } },
+  ])
+  t.strictSame(after(open, addUser).when(addUser), [])
+  t.throws(() => after(open, addUser).when({ ...addUser, name: 'Bea' }), { code: 'user_exists' })
+  t.equal(after(open, addUser).when({ ...addUser, userId: 'user_2' }).length, 1)
+})
+
+t.test('credit is granted once per id, in canonical figures', async (t) => {
+  t.strictSame(after(open).when(grant), [
+    {
+      type: 'CreditGranted',
+      data: {
+        tenantId,
+        grantId: 'grant_1',
+        currency: 'CNY',
+        amount: '10000',
+        reason: 'demo',
+        grantedAt: at,
+      },
+    },
+  ])
+  t.strictSame(after(open, grant).when({ ...grant, amount: '10000' }), [])
+  t.equal(after(open, grant).when({ ...grant, grantId: 'grant_2' }).length, 1)
+})
+
+t.test(
+  'posting_id_taken when an id names another amount, currency or kind of posting',
+  async (t) => {
+    const others: readonly AccountCommand[] = [
+      { ...grant, amount: '1' },
+      { ...grant, currency: 'USD' },
+      { ...adjust, adjustmentId: 'grant_1', currency: 'CNY', amount: '10000' },
+    ]
+    for (const other of others)
+      t.throws(() => after(open, grant).when(other), { code: 'posting_id_taken' })
+  },
+)
+
+t.test('a credit limit is per currency and recorded when it changes', async (t) => {
+  t.strictSame(after(open).when(setLimit), [
+    { type: 'CreditLimitSet', data: { tenantId, currency: 'USD', limit: '50', setAt: at } },
+  ])
+  t.strictSame(after(open, setLimit).when({ ...setLimit, limit: '50' }), [])
+  t.equal(after(open, setLimit).when({ ...setLimit, limit: '0' }).length, 1)
+  t.equal(after(open, setLimit).when({ ...setLimit, currency: 'CNY' }).length, 1)
+})
+
+t.test('an adjustment is signed and posted once per id', async (t) => {
+  t.match(after(open).when(adjust), [{ type: 'AdjustmentPosted', data: { amount: '-1.5' } }])
+  t.strictSame(after(open, adjust).when(adjust), [])
+  t.match(after(open).when({ ...adjust, amount: '0.000000000001' }), [{}])
+})
+
+t.test('amount_invalid for amounts out of shape, and for signs that make no sense', async (t) => {
+  for (const amount of ['', 'x', '1e3', '0.0000000000001', '0', '-1', '-0'])
+    t.throws(() => after(open).when({ ...grant, amount }), { code: 'amount_invalid' }, amount)
+  for (const limit of ['-1', 'x'])
+    t.throws(() => after(open).when({ ...setLimit, limit }), { code: 'amount_invalid' }, limit)
+  for (const amount of ['0', '0.000', 'NaN'])
+    t.throws(() => after(open).when({ ...adjust, amount }), { code: 'amount_invalid' }, amount)
+})

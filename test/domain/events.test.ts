@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import { eventSchemas, type AnyEvent } from '../../src/domain/any-event.ts'
+import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
+import { decodeEvent } from '../../src/eventlog/codec.ts'
+import { currentSchemaVersion } from '../../src/eventlog/upcast.ts'
+import { lineAmount, parseAmount } from '../../src/kernel/money.ts'
+
+/** One file per event type and schema version that was ever written: they decode for ever. */
+
+interface Fixture {
+  readonly file: string
+  readonly type: string
+  readonly schemaVersion: number
+  readonly data: unknown
+}
+
+const folder = new URL('../fixtures/events/', import.meta.url)
+const fixtures: readonly Fixture[] = readdirSync(folder)
+  .sort()
+  .map((file) => ({ file, ...JSON.parse(readFileSync(new URL(file, folder), 'utf8')) }))
+
+function decode({ type, schemaVersion, data }: Fixture): AnyEvent {
+  const metadata = { schemaVersion, correlationId: 'req_1', commandId: 'req_1' }
+  const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
+  return decodeEvent({
+    id: '00000000-0000-5000-8000-000000000000',
+    type,
+    data: bytes(data),
+    metadata: bytes(metadata),
+    stream: 'fixture',
+    revision: 0n,
+    position: 0n,
+    recordedAt: new Date(0),
+  })
+}
+
+/** Paths of an object schema's members, optional ones included. */
+function memberPaths(schema: TSchema, at = ''): readonly string[] {
+  if (schema['type'] !== 'object' || schema['properties'] === undefined) return []
+  const { properties } = schema as TObject
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const path = `${at}/${name}`
+    return [path, ...memberPaths(member, path)]
+  })
+}
+
+function at(data: unknown, path: string): unknown {
+  return path
+    .slice(1)
+    .split('/')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], data)
+}
+
+t.test('every event type has a fixture of its current schema version', async (t) => {
+  const names = new Set(fixtures.map(({ file }) => file))
+  for (const type of Object.keys(eventSchemas))
+    t.ok(names.has(`${type}.v${currentSchemaVersion(type)}.json`), type)
+  t.ok(fixtures.length >= 22)
+})
+
+t.test('a fixture’s file is named by its type and version', async (t) => {
+  for (const { file, type, schemaVersion } of fixtures)
+    t.equal(file, `${type}.v${schemaVersion}.json`)
+})
+
+t.test('every fixture decodes, whatever its version', async (t) => {
+  for (const fixture of fixtures) {
+    const event = decode(fixture)
+    t.equal(event.type, fixture.type, fixture.file)
+    t.ok(Value.Check(eventSchemas[event.type], event.data))
+  }
+})
+
+t.test('a current fixture shows every member of its schema and no other', async (t) => {
+  for (const fixture of fixtures) {
+    const schema: TSchema = eventSchemas[decode(fixture).type]
+    if (fixture.schemaVersion !== currentSchemaVersion(fixture.type)) continue
+    for (const path of memberPaths(schema))
+      t.not(at(fixture.data, path), undefined, `${fixture.file} ${path}`)
+    t.strictSame(Value.Clean(schema, structuredClone(fixture.data)), fixture.data, fixture.file)
+  }
+})
+
+t.test('a changed fixture does not decode', async (t) => {
+  for (const fixture of fixtures) {
+    const data = { ...(fixture.data as object) }
+    const [first] = Object.keys(data)
+    t.throws(() => decode({ ...fixture, data: { ...data, [first ?? '']: 5.5 } }), fixture.file)
+    t.throws(() => decode({ ...fixture, schemaVersion: 99 }), `${fixture.file} of version 99`)
+  }
+})
+
+t.test('settlements in fixtures recompute for ever', async (t) => {
+  const settlements = fixtures
+    .map(decode)
+    .flatMap((event) =>
+      event.type === 'TaskSettled' || event.type === 'CallSettled' ? [event.data.settlement] : [],
+    )
+  t.ok(settlements.length >= 2)
+  for (const { amount, lines } of settlements) {
+    for (const line of lines)
+      t.equal(lineAmount(line.quantity, line.price, line.per), parseAmount(line.amount), line.sku)
+    const sum = lines.reduce((sum, line) => sum + parseAmount(line.amount), 0n)
+    t.equal(sum, parseAmount(amount))
+  }
+})
+
+t.test('the digest of a published price book recomputes for ever', async (t) => {
+  for (const event of fixtures.map(decode))
+    if (event.type === 'PriceBookPublished')
+      t.equal(priceBookDigest(event.data.entries), event.data.digest)
+})

@@ -1,0 +1,308 @@
+import { Value } from '@sinclair/typebox/value'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { videoAModels } from '../../../src/domain/catalog/video-a.ts'
+import { taskDecider, type TaskCommand } from '../../../src/domain/task/decider.ts'
+import { taskEvents, type TaskEvent, type TaskEventData } from '../../../src/domain/task/events.ts'
+import type { TaskState } from '../../../src/domain/task/state.ts'
+import { unreachable } from '../../../src/kernel/assert.ts'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { lineAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { audio, prompt, video } from '../catalog/requests.ts'
+import { at, expiresAt, nativeId, requestOf } from './tasks.ts'
+
+/** A model of the promises, not of the code: what has happened so far, as a caller would tell it. */
+interface Model {
+  phase: 'none' | 'requested' | 'uncertain' | 'refused' | 'queued' | 'running' | 'ended'
+  settled: boolean
+  deleted: boolean
+}
+
+interface Real {
+  state: TaskState
+  events: TaskEvent[]
+}
+
+const request = requestOf()
+const terminal = new Set(['TaskSucceeded', 'TaskFailed', 'TaskExpired', 'TaskCancelled'])
+const errors = new Set(['task_state_conflict', 'task_running', 'task_not_found'])
+
+/** Runs a command; a broken rule leaves the task as it is. */
+function run(real: Real, command: TaskCommand): readonly TaskEvent[] | string {
+  try {
+    const events = taskDecider.decide(command, real.state)
+    real.state = events.reduce(taskDecider.evolve, real.state)
+    real.events.push(...events)
+    return events
+  } catch (error) {
+    if (!isDomainError(error)) throw error
+    if (!errors.has(error.code)) throw new Error(`unexpected code ${error.code}`, { cause: error })
+    return error.code
+  }
+}
+
+function expected(command: TaskCommand, model: Model): readonly string[] | string {
+  const live = model.phase === 'queued' || model.phase === 'running'
+  switch (command.kind) {
+    case 'request':
+      return model.phase === 'none' ? ['TaskRequested'] : []
+    case 'submitted': {
+      if (model.phase !== 'requested' && model.phase !== 'uncertain') return '*'
+      return command.status === 'running'
+        ? ['TaskSubmitted', 'TaskStatusChanged']
+        : ['TaskSubmitted']
+    }
+    case 'refuse':
+      if (model.phase === 'refused') return []
+      return model.phase === 'requested' || model.phase === 'uncertain'
+        ? ['TaskSubmissionRefused']
+        : 'task_state_conflict'
+    case 'uncertain':
+      if (model.phase === 'none') return 'task_state_conflict'
+      return model.phase === 'requested' ? ['TaskSubmissionUncertain'] : []
+    case 'expire':
+      return command.at >= expiresAt && !['none', 'refused', 'ended'].includes(model.phase)
+        ? ['TaskExpired']
+        : []
+    case 'confirm-cancelled':
+      return live ? ['TaskCancelled'] : []
+    case 'delete':
+      if (model.phase === 'none' || model.phase === 'refused') return 'task_not_found'
+      if (model.phase !== 'ended') return 'task_running'
+      return model.deleted ? [] : ['TaskDeleted']
+    case 'observe': {
+      const { status, usage } = command.observation
+      if (!live) return []
+      const measured =
+        Number.isSafeInteger(usage?.completion_tokens) && usage!.completion_tokens! >= 0
+      if (status === 'unknown' || (status === 'succeeded' && !measured)) return '*'
+      if (status === 'succeeded') return ['TaskSucceeded', 'TaskSettled']
+      if (status === 'failed') return ['TaskFailed']
+      if (status === 'expired') return ['TaskExpired']
+      if (status === 'cancelled') return ['TaskCancelled']
+      return status === 'running' && model.phase === 'queued' ? ['TaskStatusChanged'] : []
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function advance(model: Model, events: readonly TaskEvent[]): void {
+  for (const { type, data } of events)
+    if (type === 'TaskRequested') model.phase = 'requested'
+    else if (type === 'TaskSubmissionUncertain') model.phase = 'uncertain'
+    else if (type === 'TaskSubmissionRefused') model.phase = 'refused'
+    else if (type === 'TaskSubmitted') model.phase = 'queued'
+    else if (type === 'TaskStatusChanged') model.phase = data.status
+    else if (type === 'TaskSettled') model.settled = true
+    else if (type === 'TaskDeleted') model.deleted = true
+    else model.phase = 'ended'
+}
+
+class Step implements fc.Command<Model, Real> {
+  readonly command: TaskCommand
+  constructor(command: TaskCommand) {
+    this.command = command
+  }
+  check(): boolean {
+    return true
+  }
+  run(model: Model, real: Real): void {
+    const before = model.phase
+    const predicted = expected(this.command, model)
+    const decided = run(real, this.command)
+    const kinds = typeof decided === 'string' ? decided : decided.map(({ type }) => type)
+    if (predicted !== '*' && JSON.stringify(kinds) !== JSON.stringify(predicted))
+      throw new Error(`decided ${String(kinds)} where ${String(predicted)} is right`)
+    if (typeof decided === 'string') return
+    // What the model leaves open (words we do not know, submissions out of place) ends nothing.
+    if (predicted === '*' && decided.some(({ type }) => type !== 'TaskStatusChanged'))
+      throw new Error(`ended on ${String(kinds)}`)
+    moneyMovesWithState(decided)
+    advance(model, decided)
+    if (before === 'ended' && model.phase !== 'ended') throw new Error('an end was undone')
+    if (typeof kinds !== 'string' && run(real, this.command).length > 0 && predicted !== '*')
+      throw new Error('the same command again decided to something')
+  }
+  toString(): string {
+    return JSON.stringify(this.command).slice(0, 200)
+  }
+}
+
+/** P2: in one decision or not at all. */
+function moneyMovesWithState(decided: readonly TaskEvent[]): void {
+  const kinds = decided.map(({ type }) => type)
+  if (kinds.includes('TaskSucceeded') !== kinds.includes('TaskSettled'))
+    throw new Error('success and settlement came apart')
+}
+
+/** P4: settled at most once, every line recomputed from the frozen quote, the amount their sum. */
+function explained(
+  events: readonly TaskEvent[],
+  quote: TaskEventData<'TaskRequested'>['quote'],
+): void {
+  const settled = events.filter((event) => event.type === 'TaskSettled')
+  if (settled.length > 1) throw new Error('settled twice')
+  for (const { data } of settled) {
+    const { settlement, usage } = data
+    let sum = 0n
+    for (const line of settlement.lines) {
+      const frozen = quote.candidates.find(({ sku }) => sku === line.sku)
+      if (!frozen || frozen.rule !== line.rule) throw new Error(`no frozen price for ${line.sku}`)
+      const amount = lineAmount(line.quantity, frozen.price, frozen.per)
+      if (amount !== parseAmount(line.amount)) throw new Error('a line does not recompute')
+      sum += amount
+    }
+    if (sum !== parseAmount(settlement.amount)) throw new Error('lines do not add up')
+    const tokens = settlement.lines.find(({ unit }) => unit === 'token')?.quantity ?? 0
+    if (tokens !== usage.completion_tokens) throw new Error('the quantity is not the usage')
+    if (settlement.priceBookVersion !== quote.priceBookVersion) throw new Error('another book')
+  }
+}
+
+/** P5: whatever did not succeed costs nothing, and an end has nothing but a deletion after it. */
+function failureIsFree(events: readonly TaskEvent[]): void {
+  const kinds = events.map(({ type }) => type)
+  const end = kinds.findIndex((kind) => terminal.has(kind))
+  if (kinds.includes('TaskSettled') && kinds[end] !== 'TaskSucceeded')
+    throw new Error(`settled though ${kinds[end]}`)
+  const rest = end === -1 ? [] : kinds.slice(end + (kinds[end] === 'TaskSucceeded' ? 2 : 1))
+  if (rest.length > 1 || (rest[0] !== undefined && rest[0] !== 'TaskDeleted'))
+    throw new Error(`${rest.join()} after the end`)
+  if (kinds.includes('TaskSubmissionRefused') && kinds.at(-1) !== 'TaskSubmissionRefused')
+    throw new Error('something after a refusal')
+}
+
+function persistable(events: readonly TaskEvent[]): void {
+  for (const { type, data } of events)
+    if (!Value.Check(taskEvents[type], data)) throw new Error(`${type} does not fit its schema`)
+}
+
+const count = fc.oneof(
+  fc.nat(5_000_000),
+  fc.maxSafeNat(),
+  fc.constantFrom<number | undefined>(0, undefined, -1, 0.5, 2 ** 53, Number.NaN),
+)
+const usage = fc.option(
+  fc.tuple(count, fc.option(count, { nil: undefined })).map(([tokens, searches]) => ({
+    ...(tokens === undefined ? {} : { completion_tokens: tokens, total_tokens: tokens }),
+    ...(searches === undefined ? {} : { tool_usage: { web_search: searches } }),
+  })),
+  { nil: undefined },
+)
+const observation = fc.record({
+  kind: fc.constant('observe' as const),
+  at: fc.constant(at),
+  observation: fc.record({
+    status: fc.constantFrom(
+      ...([
+        'queued',
+        'running',
+        'succeeded',
+        'succeeded',
+        'failed',
+        'expired',
+        'cancelled',
+        'unknown',
+      ] as const),
+    ),
+    upstreamStatus: fc.string({ maxLength: 3, unit: 'binary' }),
+    usage,
+    output: fc.dictionary(
+      fc.constantFrom('resolution', 'ratio', 'seed', 'video_url', '__proto__'),
+      fc.constantFrom<string | number | null>(
+        '720p',
+        '1080p',
+        'https://x.test/?sig=1',
+        5,
+        null,
+        '\uD800',
+      ),
+    ),
+    hasLastFrame: fc.boolean(),
+    error: fc.option(fc.record({ code: fc.string(), message: fc.string() }), { nil: undefined }),
+  }),
+})
+const command: fc.Arbitrary<TaskCommand> = fc.oneof(
+  { weight: 6, arbitrary: observation },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('submitted' as const),
+      nativeId: fc.constantFrom(nativeId, nativeId, 'cgt-other'),
+      channelId: fc.constant('channel-1'),
+      via: fc.constantFrom('create' as const, 'reconciliation' as const),
+      status: fc.constantFrom('queued' as const, 'running' as const, undefined),
+      at: fc.constant(at),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom<TaskCommand>(
+      { kind: 'uncertain', reason: 'timeout', at },
+      { kind: 'refuse', code: 'x', message: 'y', at },
+      { kind: 'confirm-cancelled', at },
+      { kind: 'expire', at },
+      { kind: 'expire', at: expiresAt },
+      { kind: 'delete', tokenId: 'token_2', at },
+    ),
+  },
+)
+
+t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted schemas', async (t) => {
+  const bodies = [
+    {},
+    { content: [prompt, video()] },
+    { content: [prompt, audio()], resolution: undefined },
+  ]
+  const requests = videoAModels.flatMap(({ name }) => bodies.map((body) => requestOf(name, body)))
+  requests.push(requestOf('domestic-video-2-5', { tools: [{ type: 'web_search' }] }))
+  const seen = { settled: 0, ended: 0, conflicts: 0 }
+  const step = command.map((command) => new Step(command))
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...requests),
+      fc.commands([step], { maxCommands: 24, size: 'max' }),
+      (data, commands) => {
+        const model: Model = { phase: 'none', settled: false, deleted: false }
+        const real: Real = { state: taskDecider.initial, events: [] }
+        new Step({ kind: 'request', data }).run(model, real)
+        fc.modelRun(() => ({ model, real }), commands)
+        explained(real.events, data.quote)
+        failureIsFree(real.events)
+        persistable(real.events)
+        if (model.settled) seen.settled += 1
+        if (model.phase === 'ended') seen.ended += 1
+      },
+    ),
+    { numRuns: 3_000 },
+  )
+  t.ok(seen.settled > 200, `settled in ${seen.settled} of 3000 runs`)
+  t.ok(seen.ended > seen.settled, `ended in ${seen.ended}`)
+})
+
+t.test('folding the events again gives the same state', async (t) => {
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
+      const real: Real = { state: taskDecider.initial, events: [] }
+      for (const command of [{ kind: 'request' as const, data: request }, ...commands])
+        run(real, command)
+      const again = real.events.reduce(taskDecider.evolve, taskDecider.initial)
+      return JSON.stringify(again) === JSON.stringify(real.state)
+    }),
+    { numRuns: 500 },
+  )
+  t.pass('500 histories')
+})
+
+t.test('commands before any request record nothing', async (t) => {
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
+      const real: Real = { state: taskDecider.initial, events: [] }
+      for (const command of commands) run(real, command)
+      return real.events.length === 0
+    }),
+    { numRuns: 500 },
+  )
+  t.pass('500 histories')
+})

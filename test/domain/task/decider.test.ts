@@ -1,0 +1,362 @@
+import t from 'tap'
+import { maxUnknownStatuses } from '../../../src/domain/task/observe.ts'
+import {
+  after,
+  at,
+  confirmCancelled,
+  expire,
+  expiresAt,
+  given,
+  nativeId,
+  observe,
+  platformId,
+  refuse,
+  remove,
+  request,
+  requestOf,
+  submitted,
+  succeeded,
+  types,
+  uncertain,
+  usage,
+} from './tasks.ts'
+
+const active = [request(), submitted]
+const running = [...active, observe('running')]
+const ends = {
+  succeeded: [...running, succeeded],
+  failed: [...running, observe('failed')],
+  expired: [...running, observe('expired')],
+  'past its deadline': [...running, expire],
+  cancelled: [...active, confirmCancelled],
+}
+
+t.test('given nothing, a request is recorded as it came', async (t) => {
+  t.strictSame(after().when(request()), [{ type: 'TaskRequested', data: requestOf() }])
+})
+
+t.test('given a task, the same request again is a retry and another is a conflict', async (t) => {
+  for (const past of [[request()], active, [request(), refuse], ends.succeeded]) {
+    t.strictSame(after(...past).when(request()), [])
+    t.throws(() => after(...past).when(request({ ...requestOf(), requestId: 'req_2' })), {
+      code: 'task_state_conflict',
+    })
+  }
+})
+
+t.test(
+  'given a request, a submission is recorded, running where it was found running',
+  async (t) => {
+    t.strictSame(after(request()).when(submitted), [
+      {
+        type: 'TaskSubmitted',
+        data: { platformId, nativeId, channelId: 'channel-1', via: 'create', submittedAt: at },
+      },
+    ])
+    t.strictSame(
+      types(
+        after(request(), uncertain).when({
+          ...submitted,
+          via: 'reconciliation',
+          status: 'running',
+        }),
+      ),
+      ['TaskSubmitted', 'TaskStatusChanged'],
+    )
+    t.strictSame(types(after(request()).when({ ...submitted, status: 'queued' })), [
+      'TaskSubmitted',
+    ])
+  },
+)
+
+t.test('given an uncertain submission, reconciliation may adopt it', async (t) => {
+  t.match(after(request(), uncertain).when({ ...submitted, via: 'reconciliation' }), [
+    { type: 'TaskSubmitted', data: { nativeId, via: 'reconciliation' } },
+  ])
+})
+
+t.test(
+  'given a submission, the same again decides to nothing and another id is a conflict',
+  async (t) => {
+    for (const past of [active, running, ...Object.values(ends)]) {
+      t.strictSame(after(...past).when({ ...submitted, via: 'reconciliation' }), [])
+      t.throws(() => after(...past).when({ ...submitted, nativeId: 'cgt-other' }), {
+        code: 'task_state_conflict',
+        details: { platformId, command: 'submitted' },
+      })
+    }
+  },
+)
+
+t.test(
+  'a submission of nothing, of a refused task or after the deadline is a conflict',
+  async (t) => {
+    for (const past of [[], [request(), refuse], [request(), uncertain, expire]])
+      t.throws(() => after(...past).when(submitted), { code: 'task_state_conflict' })
+  },
+)
+
+t.test('a refusal ends a request, also an uncertain one, and nothing else', async (t) => {
+  for (const past of [[request()], [request(), uncertain]])
+    t.strictSame(after(...past).when(refuse), [
+      {
+        type: 'TaskSubmissionRefused',
+        data: { platformId, code: 'InvalidParameter', message: 'no', refusedAt: at },
+      },
+    ])
+  t.strictSame(after(request(), refuse).when(refuse), [])
+  for (const past of [[], active, ...Object.values(ends)])
+    t.throws(() => after(...past).when(refuse), { code: 'task_state_conflict' })
+})
+
+t.test('doubt is recorded once, and comes too late when the outcome is known', async (t) => {
+  t.strictSame(after(request()).when(uncertain), [
+    { type: 'TaskSubmissionUncertain', data: { platformId, reason: 'timeout', uncertainAt: at } },
+  ])
+  for (const past of [[request(), uncertain], [request(), refuse], active, ...Object.values(ends)])
+    t.strictSame(after(...past).when(uncertain), [])
+  t.throws(() => after().when(uncertain), { code: 'task_state_conflict' })
+})
+
+t.test('queued → running is recorded once; running → queued never', async (t) => {
+  t.strictSame(after(...active).when(observe('running')), [
+    { type: 'TaskStatusChanged', data: { platformId, status: 'running', observedAt: at } },
+  ])
+  t.strictSame(after(...running).when(observe('running')), [])
+  t.strictSame(after(...running).when(observe('queued')), [])
+  t.strictSame(after(...active).when(observe('queued')), [])
+})
+
+t.test('success and settlement are one decision (P2), from queued too', async (t) => {
+  const quote = requestOf().quote
+  for (const past of [active, running])
+    t.strictSame(after(...past).when(succeeded), [
+      {
+        type: 'TaskSucceeded',
+        data: {
+          platformId,
+          nativeId,
+          usage,
+          output: { resolution: '720p', duration: 5 },
+          hasLastFrame: true,
+          succeededAt: at,
+        },
+      },
+      {
+        type: 'TaskSettled',
+        data: {
+          platformId,
+          nativeId,
+          tenantId: 'tenant_1',
+          userId: 'user_1',
+          tokenId: 'token_1',
+          requestId: 'req_1',
+          surface: 'provA.tasks',
+          model: 'overseas-video-2-0',
+          usage,
+          settlement: {
+            priceBookVersion: quote.priceBookVersion,
+            currency: 'USD',
+            amount: '0.7623',
+            lines: [
+              {
+                sku: 'overseas-video-2-0-720p-novideo',
+                rule: 'video-a/2.0/requested-resolution/novideo',
+                quantity: 108_900,
+                unit: 'token',
+                price: '7',
+                per: 1_000_000,
+                amount: '0.7623',
+                measurement: 'reported',
+              },
+            ],
+          },
+          settledAt: at,
+        },
+      },
+    ])
+})
+
+t.test('a filter-off task settles with its base SKU and keeps its own name', async (t) => {
+  const data = requestOf('overseas-video-2-0-filter-off')
+  t.match(after(request(data), submitted).when(succeeded), [
+    {},
+    {
+      data: {
+        model: 'overseas-video-2-0-filter-off',
+        settlement: { lines: [{ sku: 'overseas-video-2-0-720p-novideo' }] },
+      },
+    },
+  ])
+})
+
+t.test('the settlement follows the frozen quote, not the prices of today (P4)', async (t) => {
+  const { quote, ...rest } = requestOf()
+  const candidates = quote.candidates.map((candidate) => ({ ...candidate, price: '0.000001' }))
+  const data = { ...rest, quote: { ...quote, priceBookVersion: 'old', candidates } }
+  t.match(after(request(data), submitted).when(succeeded), [
+    {},
+    { data: { settlement: { priceBookVersion: 'old', amount: '0.0000001089' } } },
+  ])
+})
+
+t.test('a success without usable usage is noted once and is not an end (P4, P5)', async (t) => {
+  const bad = [
+    undefined,
+    {},
+    { total_tokens: 5 },
+    { completion_tokens: -1 },
+    { completion_tokens: 2 ** 53 },
+  ]
+  for (const usage of bad) {
+    const without = observe('succeeded', { usage })
+    t.strictSame(after(...running).when(without), [
+      {
+        type: 'TaskStatusChanged',
+        data: { platformId, status: 'running', upstreamStatus: 'succeeded', observedAt: at },
+      },
+    ])
+    t.strictSame(after(...running, without).when(without), [])
+    t.strictSame(types(after(...running, without).when(succeeded)), [
+      'TaskSucceeded',
+      'TaskSettled',
+    ])
+    t.match(after(...running, without).when(expire), [{ data: { possibleCostLeak: true } }])
+  }
+})
+
+t.test('an explicit zero is a usage: it settles at zero', async (t) => {
+  t.match(after(...running).when(observe('succeeded', { usage: { completion_tokens: 0 } })), [
+    { type: 'TaskSucceeded' },
+    { type: 'TaskSettled', data: { settlement: { amount: '0', lines: [] } } },
+  ])
+})
+
+t.test('URLs, non-scalars and unstorable text never enter a success (P7)', async (t) => {
+  const output = JSON.parse(
+    '{"video_url":"https://signed.test/x?sig=1","frame":"data:image/png;base64,AA",' +
+      '"nested":{"a":1},"list":[1],"ratio":"16:9","seed":5,"note":"a\\u0000b","draft":false,"x":null}',
+  )
+  const tool_usage = JSON.parse('{"web_search":1,"odd":-1,"half":0.5}')
+  const [event] = after(...running).when(
+    observe('succeeded', { output, usage: { completion_tokens: 1, tool_usage } }),
+  )
+  t.match(event, { type: 'TaskSucceeded' })
+  if (event?.type !== 'TaskSucceeded') return
+  t.strictSame(event.data.output, {
+    ratio: '16:9',
+    seed: 5,
+    note: 'a\uFFFDb',
+    draft: false,
+    x: null,
+  })
+  t.strictSame(event.data.usage, { completion_tokens: 1, tool_usage: { web_search: 1 } })
+})
+
+t.test('a failure is recorded with its reason and costs nothing (P5)', async (t) => {
+  const error = { code: 'OutputVideoSensitiveContentDetected', message: 'refused' }
+  t.strictSame(after(...running).when(observe('failed', { error, usage })), [
+    { type: 'TaskFailed', data: { platformId, ...error, failedAt: at } },
+  ])
+  t.match(after(...active).when(observe('failed')), [
+    { type: 'TaskFailed', data: { code: 'task_failed', message: /without a reason/ } },
+  ])
+})
+
+t.test('upstream expiry, cancellation and a confirmed cancellation end a task', async (t) => {
+  for (const past of [active, running]) {
+    t.strictSame(after(...past).when(observe('expired')), [
+      {
+        type: 'TaskExpired',
+        data: { platformId, reason: 'upstream', possibleCostLeak: false, expiredAt: at },
+      },
+    ])
+    for (const command of [observe('cancelled'), confirmCancelled])
+      t.strictSame(after(...past).when(command), [
+        { type: 'TaskCancelled', data: { platformId, cancelledAt: at } },
+      ])
+  }
+})
+
+t.test('an unknown word is noted once each, boundedly, and is never a failure (P5)', async (t) => {
+  const paused = observe('unknown', { upstreamStatus: 'paused' })
+  t.strictSame(after(...active).when(paused), [
+    {
+      type: 'TaskStatusChanged',
+      data: { platformId, status: 'queued', upstreamStatus: 'paused', observedAt: at },
+    },
+  ])
+  t.strictSame(after(...active, paused).when(paused), [])
+  t.strictSame(types(after(...active, paused).when(observe('running'))), ['TaskStatusChanged'])
+  const words = Array.from({ length: 50 }, (_, n) =>
+    observe('unknown', { upstreamStatus: `w${n}` }),
+  )
+  t.equal(given(...active, ...words).events.length, 2 + maxUnknownStatuses)
+  t.strictSame(types(after(...active, ...words).when(succeeded)), ['TaskSucceeded', 'TaskSettled'])
+})
+
+t.test('an observation of another upstream task is ignored', async (t) => {
+  t.strictSame(after(...active).when(observe('failed', { nativeId: 'cgt-other' })), [])
+  t.strictSame(types(after(...active).when(observe('failed', { nativeId }))), ['TaskFailed'])
+})
+
+t.test('an observation without a submission decides to nothing', async (t) => {
+  for (const past of [[], [request()], [request(), uncertain], [request(), refuse]])
+    for (const command of [succeeded, observe('failed'), observe('running'), confirmCancelled])
+      t.strictSame(after(...past).when(command), [])
+})
+
+t.test('the deadline expires whatever has not ended, as a possible cost leak', async (t) => {
+  for (const past of [[request()], [request(), uncertain], active, running]) {
+    t.strictSame(after(...past).when({ kind: 'expire', at: '2026-01-05T03:04:04.999Z' }), [])
+    t.strictSame(after(...past).when({ kind: 'expire', at: expiresAt }), [
+      {
+        type: 'TaskExpired',
+        data: { platformId, reason: 'deadline', possibleCostLeak: true, expiredAt: expiresAt },
+      },
+    ])
+  }
+  t.strictSame(after().when(expire), [])
+  t.strictSame(after(request(), refuse).when(expire), [])
+})
+
+t.test('an end is final: no observation, deadline or cancellation changes it', async (t) => {
+  for (const [name, past] of Object.entries(ends))
+    for (const command of [
+      succeeded,
+      observe('queued'),
+      observe('running'),
+      observe('failed'),
+      observe('expired'),
+      observe('cancelled'),
+      observe('unknown', { upstreamStatus: 'paused' }),
+      expire,
+      confirmCancelled,
+    ])
+      t.strictSame(after(...past).when(command), [], `${name}, then ${command.kind}`)
+})
+
+t.test('an ended task is deleted once; its settlement stays', async (t) => {
+  for (const past of [...Object.values(ends), [request(), uncertain, expire]]) {
+    t.strictSame(after(...past).when(remove), [
+      { type: 'TaskDeleted', data: { platformId, tokenId: 'token_2', deletedAt: at } },
+    ])
+    t.strictSame(after(...past, remove).when(remove), [])
+  }
+  t.match(given(...ends.succeeded, remove).state, {
+    phase: 'ended',
+    status: 'succeeded',
+    deleted: true,
+    settlement: { amount: '0.7623' },
+  })
+})
+
+t.test(
+  'task_running when deleting before the end, task_not_found where nobody may see it',
+  async (t) => {
+    for (const past of [[request()], [request(), uncertain], active, running])
+      t.throws(() => after(...past).when(remove), { code: 'task_running' })
+    for (const past of [[], [request(), refuse]])
+      t.throws(() => after(...past).when(remove), { code: 'task_not_found' })
+  },
+)
