@@ -13,6 +13,11 @@ export interface Projection {
   readonly version: number
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
   readonly tablesSql: string
+  /**
+   * DDL of the indexes that only queries need, `if not exists`: made once the first bulk of events
+   * is in, which is many times faster than keeping them while it comes in.
+   */
+  readonly indexesSql?: string
   readonly handles: ReadonlySet<AnyEventType>
   /**
    * Applies a batch (only handled events, in order) inside the transaction that moves the

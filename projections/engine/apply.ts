@@ -1,0 +1,83 @@
+import type { Pool } from 'pg'
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import { moveCheckpoint, type Step } from './checkpoint.ts'
+import { isTransient } from './failures.ts'
+import { inSchema } from './transaction.ts'
+import type { Projection } from './types.ts'
+
+/** Events of our namespace in order, and the position that everything up to was considered. */
+export interface Batch {
+  readonly events: readonly RecordedEvent[]
+  /** At or beyond the last event's own position. */
+  readonly position: bigint
+}
+
+/** Where a batch is applied: the live schema, or the one of a rebuild. */
+export interface Target {
+  readonly projection: Projection
+  /** Also the name of its checkpoint. */
+  readonly schema: string
+}
+
+/** The one event that a projection cannot apply; everything before it is applied. */
+export class PoisonEventError extends Error {
+  override readonly name = 'PoisonEventError'
+  readonly event: RecordedEvent
+  /** Where the checkpoint stands: just before the event. */
+  readonly appliedTo: bigint
+
+  constructor(event: RecordedEvent, appliedTo: bigint, cause: unknown) {
+    super(
+      `cannot apply ${event.type} at ${event.position}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    )
+    this.event = event
+    this.appliedTo = appliedTo
+  }
+}
+
+/** The step a batch is for a checkpoint that stands at `from`. */
+export function stepOf(batch: Batch, from: bigint): Step {
+  return {
+    from,
+    to: batch.position,
+    events: batch.events.length,
+    recordedAt: batch.events.at(-1)?.recordedAt,
+  }
+}
+
+/** Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. */
+async function applyOnce(pool: Pool, target: Target, batch: Batch, from: bigint): Promise<void> {
+  const handled = batch.events.filter((event) => target.projection.handles.has(event.type))
+  await inSchema(pool, target.schema, async (client) => {
+    await moveCheckpoint(client, target.schema, stepOf(batch, from))
+    if (handled.length > 0) await target.projection.apply(client, handled)
+  })
+}
+
+/**
+ * Applies a batch to a target whose checkpoint stands at `from`. When an event cannot be applied,
+ * halves the batch until it is found, so that everything before it is applied.
+ * @throws PoisonEventError naming the event; CheckpointMovedError when somebody else leads; whatever
+ * the connection threw otherwise.
+ */
+export async function applyBatch(
+  pool: Pool,
+  target: Target,
+  batch: Batch,
+  from: bigint,
+): Promise<void> {
+  try {
+    await applyOnce(pool, target, batch, from)
+  } catch (error) {
+    const [first, ...others] = batch.events
+    if (first === undefined || isTransient(error)) throw error
+    if (others.length === 0) throw new PoisonEventError(first, from, error)
+    const half = Math.ceil(batch.events.length / 2)
+    const head = batch.events.slice(0, half)
+    const middle = head.at(-1)?.position ?? from
+    await applyBatch(pool, target, { events: head, position: middle }, from)
+    const tail = batch.events.slice(half)
+    await applyBatch(pool, target, { events: tail, position: batch.position }, middle)
+  }
+}

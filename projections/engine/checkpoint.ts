@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CheckpointMovedError, type StopReason } from './failures.ts'
+import type { Queryable } from './queryable.ts'
+
+/** Where a projection stands before the first event. */
+export const BEFORE_FIRST = -1n
+
+/** How often a waiter looks; its own timeout bounds how many times. */
+const WAIT_POLL_MS = 20
+
+export interface Checkpoint {
+  readonly name: string
+  readonly version: number
+  /** Position of the last event considered; -1 before the first. */
+  readonly position: bigint
+  /** Events of our namespace considered so far. */
+  readonly events: bigint
+  /** When the last event considered was recorded. */
+  readonly recordedAt: Date | undefined
+  /** Whether the secondary indexes exist. */
+  readonly indexed: boolean
+  readonly stopped: StopReason | undefined
+}
+
+/** How far one batch moves a checkpoint. */
+export interface Step {
+  /** Where the checkpoint has to stand now: the floor. */
+  readonly from: bigint
+  readonly to: bigint
+  /** Events of our namespace in between, handled or not. */
+  readonly events: number
+  /** When the last of them was recorded. */
+  readonly recordedAt: Date | undefined
+}
+
+interface CheckpointRow {
+  readonly name: string
+  readonly version: number
+  readonly position: string
+  readonly events: string
+  readonly recorded_at: Date | null
+  readonly indexed: boolean
+  readonly stopped: StopReason | null
+}
+
+const columns = 'name, version, position, events, recorded_at, indexed, stopped'
+
+function fromRow(row: CheckpointRow): Checkpoint {
+  return {
+    name: row.name,
+    version: row.version,
+    position: BigInt(row.position),
+    events: BigInt(row.events),
+    recordedAt: row.recorded_at ?? undefined,
+    indexed: row.indexed,
+    stopped: row.stopped ?? undefined,
+  }
+}
+
+/** The checkpoint of a projection, undefined before it first ran. */
+export async function readCheckpoint(db: Queryable, name: string): Promise<Checkpoint | undefined> {
+  const { rows } = await db.query<CheckpointRow>({
+    name: 'engine.checkpoint',
+    text: `select ${columns} from engine.checkpoints where name = $1`,
+    values: [name],
+  })
+  return rows[0] && fromRow(rows[0])
+}
+
+/** All checkpoints by name. */
+export async function readCheckpoints(db: Queryable): Promise<ReadonlyMap<string, Checkpoint>> {
+  const { rows } = await db.query<CheckpointRow>(`select ${columns} from engine.checkpoints`)
+  return new Map(rows.map((row) => [row.name, fromRow(row)]))
+}
+
+/**
+ * Reads a checkpoint and keeps it from moving until the transaction ends: every apply begins with
+ * this row.
+ */
+export async function lockCheckpoint(
+  client: Queryable,
+  name: string,
+): Promise<Checkpoint | undefined> {
+  const { rows } = await client.query<CheckpointRow>(
+    `select ${columns} from engine.checkpoints where name = $1 for update`,
+    [name],
+  )
+  return rows[0] && fromRow(rows[0])
+}
+
+/**
+ * Waits until a projection has considered the event at `position`, at most `timeoutMs`. False when
+ * it has not by then.
+ */
+export async function waitForPosition(
+  db: Queryable,
+  name: string,
+  position: bigint,
+  timeoutMs: number,
+): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const checkpoint = await readCheckpoint(db, name)
+    if (checkpoint && checkpoint.position >= position) return true
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0) return false
+    await sleep(Math.min(WAIT_POLL_MS, leftMs))
+  }
+}
+
+/** Puts a checkpoint before the first event. */
+export async function resetCheckpoint(
+  client: Queryable,
+  name: string,
+  version: number,
+): Promise<void> {
+  await client.query(
+    `insert into engine.checkpoints (name, version, position) values ($1, $2, $3)
+     on conflict (name) do update
+     set version = excluded.version, position = excluded.position, events = 0, recorded_at = null,
+         indexed = false, stopped = null, updated_at = now()`,
+    [name, version, BEFORE_FIRST],
+  )
+}
+
+/** Moves one checkpoint. @throws CheckpointMovedError when it does not stand at `step.from`. */
+export async function moveCheckpoint(client: Queryable, name: string, step: Step): Promise<void> {
+  await moveCheckpoints(client, [{ name, step }])
+}
+
+/**
+ * Moves several checkpoints in one statement.
+ * @throws CheckpointMovedError when one of them does not stand where its step begins; in a
+ * transaction nothing is kept then.
+ */
+export async function moveCheckpoints(
+  client: Queryable,
+  moves: readonly { readonly name: string; readonly step: Step }[],
+): Promise<void> {
+  const { rowCount } = await client.query({
+    name: 'engine.move',
+    text: `update engine.checkpoints c
+           set position = m.to_position, events = c.events + m.events,
+               recorded_at = coalesce(m.recorded_at, c.recorded_at), stopped = null,
+               updated_at = clock_timestamp()
+           from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
+             as m (name, from_position, to_position, events, recorded_at)
+           where c.name = m.name and c.position = m.from_position`,
+    values: [
+      moves.map(({ name }) => name),
+      moves.map(({ step }) => step.from),
+      moves.map(({ step }) => step.to),
+      moves.map(({ step }) => step.events),
+      moves.map(({ step }) => step.recordedAt ?? null),
+    ],
+  })
+  if (rowCount !== moves.length)
+    throw new CheckpointMovedError(moves.map(({ name }) => name).join(', '))
+}
+
+/** Notes why a projection stands still, for whoever asks (also other processes). */
+export async function recordStopped(
+  db: Queryable,
+  name: string,
+  stopped: StopReason,
+): Promise<void> {
+  await db.query(
+    `update engine.checkpoints set stopped = $2, updated_at = clock_timestamp() where name = $1`,
+    [name, JSON.stringify(stopped)],
+  )
+}

@@ -1,0 +1,141 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../src/eventlog/types.ts'
+import type { Log } from '../../src/kernel/log.ts'
+import { createBackoff, sleepUntil } from './backoff.ts'
+import { messageOf } from './failures.ts'
+import type { FeedLimits } from './feed.ts'
+import { tryLead } from './leadership.ts'
+import { reign, type Reign } from './reign.ts'
+import { secondsSince, type ProjectionStatus } from './status.ts'
+import type { Projection } from './types.ts'
+
+/** Bounds of one batch: the memory of the engine is a few of them. */
+const FEED_LIMITS: FeedLimits = { maxEvents: 4_000, maxBytes: 8 * 1024 * 1024 }
+/** How often a process that does not lead asks for the lock. */
+const CANDIDATE_INTERVAL_MS = 1_000
+
+export interface EngineOptions {
+  /** Needs one connection per projection and one that holds the leadership. */
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly projections: readonly Projection[]
+  readonly logger: Log
+  /** Ends the engine, as `stop` does. */
+  readonly signal?: AbortSignal
+  readonly limits?: FeedLimits
+}
+
+/** What this process knows; `readStatus` says it for all processes. */
+export interface EngineStatus {
+  /** Whether this process is the one that moves the projections. */
+  readonly leading: boolean
+  /** Whether the leader has applied everything the log had. */
+  readonly caughtUp: boolean
+  /** What last made it start again, until it works again. */
+  readonly lastError: string | undefined
+  /** Empty while this process does not lead. */
+  readonly projections: readonly ProjectionStatus[]
+}
+
+export interface Engine {
+  readonly status: () => EngineStatus
+  /** Finishes the batch in hand and gives the leadership back. */
+  readonly stop: () => Promise<void>
+}
+
+function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
+  if (!current) return []
+  const furthest = current.followers.reduce(
+    (most, { events }) => (events > most ? events : most),
+    0n,
+  )
+  const seen = furthest + BigInt(current.buffered())
+  const end = current.followers.reduce(
+    (most, { position }) => (position > most ? position : most),
+    -1n,
+  )
+  return current.followers.map((follower) => {
+    const lagEvents = Number(seen - follower.events)
+    const behind = lagEvents > 0 || follower.position < end || !current.caughtUp()
+    return {
+      name: follower.projection.name,
+      state: follower.state,
+      position: follower.position,
+      lagEvents,
+      lagSeconds: behind ? secondsSince(follower.recordedAt, Date.now()) : 0,
+      stopped: follower.stopped,
+    }
+  })
+}
+
+/**
+ * Keeps the projections up to date from one subscription for as long as this process leads; until
+ * then it waits for the leadership. Any failure of Postgres or the log ends the reign, and after a
+ * pause it begins anew from the checkpoints. Needs `migrateEngine` before.
+ */
+export function startProjections(options: EngineOptions): Engine {
+  const { pool, log, projections, logger } = options
+  const stopping = new AbortController()
+  const stop = (): void => stopping.abort()
+  options.signal?.addEventListener('abort', stop, { once: true })
+  if (options.signal?.aborted === true) stop()
+
+  let current: Reign | undefined
+  let lastError: string | undefined
+  const backoff = createBackoff()
+
+  /** Returns whether this process led. @throws whatever ended the reign. */
+  async function leadOnce(): Promise<boolean> {
+    const leadership = await tryLead(pool, 'engine')
+    if (!leadership) return false
+    try {
+      const signal = AbortSignal.any([stopping.signal, leadership.lost])
+      logger.info({ projections: projections.map(({ name }) => name) }, 'leading the projections')
+      await reign({
+        pool,
+        log,
+        projections,
+        logger,
+        signal,
+        limits: options.limits ?? FEED_LIMITS,
+        onReign: (reigning) => (current = reigning),
+        onProgress: () => {
+          lastError = undefined
+          backoff.reset()
+        },
+      })
+      leadership.lost.throwIfAborted()
+      return true
+    } finally {
+      current = undefined
+      await leadership.release()
+    }
+  }
+
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const led = await leadOnce()
+        if (!led) await sleepUntil(CANDIDATE_INTERVAL_MS, stopping.signal)
+      } catch (error) {
+        lastError = messageOf(error)
+        logger.warn({ err: error }, 'projections start again')
+        await backoff.pause(stopping.signal)
+      }
+    }
+  })()
+
+  return {
+    status: () => ({
+      leading: current !== undefined,
+      caughtUp: current?.caughtUp() ?? false,
+      lastError,
+      projections: statusOf(current),
+    }),
+    stop: async () => {
+      stop()
+      await running
+      options.signal?.removeEventListener('abort', stop)
+    },
+  }
+}

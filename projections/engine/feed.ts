@@ -1,0 +1,149 @@
+import type { RecordedEvent, SubscriptionMessage } from '../../src/eventlog/types.ts'
+import type { Batch } from './apply.ts'
+
+/** Bounds of one batch, and of what is read ahead (one more batch). */
+export interface FeedLimits {
+  readonly maxEvents: number
+  /** Of event data as JSON; a single larger event is a batch of its own. */
+  readonly maxBytes: number
+}
+
+export interface FeedBatch extends Batch {
+  /** Whether the log had nothing more when this batch was cut. */
+  readonly caughtUp: boolean
+}
+
+/** Cuts a stream of messages into batches while the previous batch is being applied. */
+export interface Feed {
+  /** Whatever has arrived, at least one message; undefined at the end. @throws what the log threw. */
+  readonly next: () => Promise<FeedBatch | undefined>
+  /** Events read and not yet handed out. */
+  readonly buffered: () => number
+  /** Ends the reading; waits until the source has let go. */
+  readonly close: () => Promise<void>
+}
+
+interface Buffer {
+  events: { readonly event: RecordedEvent; readonly sizeBytes: number }[]
+  sizeBytes: number
+  position: bigint | undefined
+  caughtUp: boolean
+}
+
+function emptyBuffer(): Buffer {
+  return { events: [], sizeBytes: 0, position: undefined, caughtUp: false }
+}
+
+/** A promise that can be resolved from outside, renewed after each use. */
+function signalBox(): { readonly wait: () => Promise<void>; readonly wake: () => void } {
+  let wake: () => void = () => undefined
+  let promise = new Promise<void>((resolve) => (wake = resolve))
+  return {
+    wait: async () => {
+      await promise
+      promise = new Promise<void>((resolve) => (wake = resolve))
+    },
+    wake: () => wake(),
+  }
+}
+
+function put(buffer: Buffer, message: SubscriptionMessage): void {
+  switch (message.kind) {
+    case 'event': {
+      const sizeBytes = JSON.stringify(message.event.data).length
+      buffer.events.push({ event: message.event, sizeBytes })
+      buffer.sizeBytes += sizeBytes
+      buffer.position = message.event.position
+      break
+    }
+    case 'checkpoint':
+      buffer.position = message.position
+      break
+    case 'caughtUp':
+      buffer.caughtUp = true
+      break
+  }
+}
+
+/** Takes a batch within the limits out of the buffer; what is left stays in it. */
+function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefined; rest: Buffer } {
+  let count = 0
+  let sizeBytes = 0
+  for (const item of buffer.events) {
+    if (count > 0 && (count >= limits.maxEvents || sizeBytes + item.sizeBytes > limits.maxBytes))
+      break
+    count += 1
+    sizeBytes += item.sizeBytes
+  }
+  const whole = count === buffer.events.length
+  const events = buffer.events.slice(0, count).map(({ event }) => event)
+  const position = whole ? buffer.position : events.at(-1)?.position
+  const rest = whole
+    ? emptyBuffer()
+    : {
+        ...buffer,
+        events: buffer.events.slice(count),
+        sizeBytes: buffer.sizeBytes - sizeBytes,
+      }
+  // `caughtUp` alone, before any position, moves nothing; it still has to be told.
+  if (position === undefined)
+    return { batch: { events, position: -1n, caughtUp: buffer.caughtUp }, rest }
+  return { batch: { events, position, caughtUp: whole && buffer.caughtUp }, rest }
+}
+
+/** Starts reading. The source must end when its own signal aborts; `close` only stops taking. */
+export function startFeed(
+  messages: AsyncIterable<SubscriptionMessage>,
+  limits: FeedLimits,
+  abort: () => void,
+): Feed {
+  let buffer = emptyBuffer()
+  let ended = false
+  let failure: { readonly error: unknown } | undefined
+  const filled = signalBox()
+  const drained = signalBox()
+
+  const pump = (async () => {
+    try {
+      for await (const message of messages) {
+        if (ended) break
+        put(buffer, message)
+        filled.wake()
+        while (
+          !ended &&
+          (buffer.events.length >= limits.maxEvents || buffer.sizeBytes >= limits.maxBytes)
+        )
+          await drained.wait()
+      }
+    } catch (error) {
+      failure = { error }
+    } finally {
+      ended = true
+      filled.wake()
+    }
+  })()
+
+  return {
+    next: async () => {
+      for (;;) {
+        if (buffer.events.length > 0 || buffer.position !== undefined || buffer.caughtUp) {
+          const { batch, rest } = take(buffer, limits)
+          buffer = rest
+          drained.wake()
+          return batch
+        }
+        if (failure) throw failure.error
+        if (ended) return undefined
+        await filled.wait()
+      }
+    },
+    buffered: () => buffer.events.length,
+    close: async () => {
+      ended = true
+      abort()
+      drained.wake()
+      filled.wake()
+      await pump
+    },
+  }
+}

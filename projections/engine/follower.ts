@@ -1,0 +1,158 @@
+import type { Pool } from 'pg'
+import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
+import {
+  BEFORE_FIRST,
+  lockCheckpoint,
+  moveCheckpoints,
+  recordStopped,
+  resetCheckpoint,
+} from './checkpoint.ts'
+import { CheckpointMovedError, messageOf, type StopReason } from './failures.ts'
+import { createIndexes, createSchema, schemaExists } from './schema.ts'
+import { inSchema } from './transaction.ts'
+import type { Projection } from './types.ts'
+
+export type FollowerState = 'following' | 'rebuilding' | 'stopped'
+
+/** One projection as the leader moves it along. */
+export interface Follower {
+  readonly projection: Projection
+  state: FollowerState
+  position: bigint
+  /** Events considered so far. */
+  events: bigint
+  recordedAt: Date | undefined
+  indexed: boolean
+  stopped: StopReason | undefined
+}
+
+/** Stops a projection and notes it where every process can see it. */
+export async function stopFollower(
+  pool: Pool,
+  follower: Follower,
+  reason: Omit<StopReason, 'at'>,
+): Promise<void> {
+  follower.state = 'stopped'
+  follower.stopped = { ...reason, at: new Date().toISOString() }
+  await recordStopped(pool, follower.projection.name, follower.stopped)
+}
+
+/**
+ * Finds where a projection stands, creating its tables when it never ran or its schema is gone. One
+ * of another version is not touched: an older one needs a rebuild, a newer one newer code.
+ */
+export async function prepareFollower(pool: Pool, projection: Projection): Promise<Follower> {
+  const { name, version } = projection
+  return inSchema(pool, 'public', async (client) => {
+    const found = await lockCheckpoint(client, name)
+    const fresh = found === undefined || !(await schemaExists(client, name))
+    if (fresh) {
+      await resetCheckpoint(client, name, version)
+      await createSchema(client, projection, name)
+    }
+    const same = fresh || found.version === version
+    const newer = !fresh && found.version > version
+    return {
+      projection,
+      state: same ? 'following' : newer ? 'stopped' : 'rebuilding',
+      position: fresh ? BEFORE_FIRST : found.position,
+      events: fresh ? 0n : found.events,
+      recordedAt: fresh ? undefined : found.recordedAt,
+      indexed: !fresh && found.indexed,
+      stopped: newer
+        ? {
+            reason: `the database has version ${found.version}, this program ${version}`,
+            at: new Date().toISOString(),
+          }
+        : undefined,
+    }
+  })
+}
+
+/** The part of a batch that a follower has not seen, or undefined when it has seen all of it. */
+function unseen(follower: Follower, batch: Batch): Batch | undefined {
+  if (batch.position <= follower.position) return undefined
+  const [first] = batch.events
+  if (first === undefined || first.position > follower.position) return batch
+  return {
+    events: batch.events.filter((event) => event.position > follower.position),
+    position: batch.position,
+  }
+}
+
+function moved(follower: Follower, batch: Batch): void {
+  follower.position = batch.position
+  follower.events += BigInt(batch.events.length)
+  follower.recordedAt = batch.events.at(-1)?.recordedAt ?? follower.recordedAt
+}
+
+/** Applies a batch; a poison event stops this follower and nobody else. */
+async function advanceOne(pool: Pool, follower: Follower, batch: Batch): Promise<void> {
+  const { projection } = follower
+  try {
+    await applyBatch(pool, { projection, schema: projection.name }, batch, follower.position)
+    moved(follower, batch)
+  } catch (error) {
+    if (!(error instanceof PoisonEventError)) throw error
+    const applied = batch.events.filter((event) => event.position < error.event.position)
+    moved(follower, { events: applied, position: error.appliedTo })
+    await stopFollower(pool, follower, {
+      reason: messageOf(error.cause),
+      position: error.event.position.toString(),
+      eventId: error.event.id,
+      type: error.event.type,
+    })
+  }
+}
+
+/** Moves the checkpoints of followers that handle nothing in the batch, in one statement. */
+async function advanceIdle(
+  pool: Pool,
+  idle: readonly { readonly follower: Follower; readonly batch: Batch }[],
+): Promise<void> {
+  if (idle.length === 0) return
+  const moves = idle.map(({ follower, batch }) => ({
+    name: follower.projection.name,
+    step: stepOf(batch, follower.position),
+  }))
+  await inSchema(pool, 'engine', (client) => moveCheckpoints(client, moves))
+  for (const { follower, batch } of idle) moved(follower, batch)
+}
+
+/**
+ * Moves every follower over a batch, all at once. Waits for all of them before it throws, so that
+ * no transaction of ours is open when somebody starts again.
+ */
+export async function advanceAll(
+  pool: Pool,
+  followers: readonly Follower[],
+  batch: Batch,
+): Promise<void> {
+  const work: Promise<void>[] = []
+  const idle: { follower: Follower; batch: Batch }[] = []
+  for (const follower of followers) {
+    if (follower.state !== 'following') continue
+    const mine = unseen(follower, batch)
+    if (mine === undefined) continue
+    if (mine.events.some((event) => follower.projection.handles.has(event.type)))
+      work.push(advanceOne(pool, follower, mine))
+    else idle.push({ follower, batch: mine })
+  }
+  work.push(advanceIdle(pool, idle))
+  const failed = (await Promise.allSettled(work)).filter((result) => result.status === 'rejected')
+  if (failed[0]) throw failed[0].reason
+}
+
+/** Makes the secondary indexes of a follower once the first bulk of events is in. */
+export async function indexFollower(pool: Pool, follower: Follower): Promise<void> {
+  const { name } = follower.projection
+  await inSchema(pool, name, async (client) => {
+    // Building an index over millions of rows takes as long as it takes.
+    await client.query('set local statement_timeout to 0')
+    const found = await lockCheckpoint(client, name)
+    if (found?.position !== follower.position) throw new CheckpointMovedError(name)
+    await createIndexes(client, follower.projection, name)
+    await client.query('update engine.checkpoints set indexed = true where name = $1', [name])
+  })
+  follower.indexed = true
+}

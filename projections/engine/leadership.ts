@@ -1,0 +1,70 @@
+import type { Pool } from 'pg'
+import { LOCK_CLASS } from './migrate.ts'
+
+/** How often the connection that holds the lock is asked whether it still lives. */
+const PING_INTERVAL_MS = 5_000
+const PING_TIMEOUT_MS = 5_000
+
+/** Holding a named session lock of the database, until released or the connection is lost. */
+export interface Leadership {
+  /** Aborts when the connection, and with it the lock, is lost. */
+  readonly lost: AbortSignal
+  readonly release: () => Promise<void>
+}
+
+/**
+ * Tries to become the only holder of a name in this database: a session advisory lock on a
+ * connection of its own, so a killed process frees it. Undefined when somebody else holds it.
+ */
+export async function tryLead(pool: Pool, name: string): Promise<Leadership | undefined> {
+  const client = await pool.connect()
+  const lost = new AbortController()
+  const lose = (): void => lost.abort(new Error(`lost the connection that leads ${name}`))
+  client.on('error', lose)
+  client.on('end', lose)
+  const giveBack = (broken: boolean): void => {
+    client.off('error', lose)
+    client.off('end', lose)
+    client.release(broken)
+  }
+  try {
+    const { rows } = await client.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock($1, hashtext($2)) as locked',
+      [LOCK_CLASS, name],
+    )
+    if (rows[0]?.locked !== true) {
+      giveBack(false)
+      return undefined
+    }
+  } catch (error) {
+    giveBack(true)
+    throw error
+  }
+  const ping = setInterval(() => {
+    const timer = setTimeout(lose, PING_TIMEOUT_MS)
+    client.query('select 1').then(
+      () => clearTimeout(timer),
+      () => {
+        clearTimeout(timer)
+        lose()
+      },
+    )
+  }, PING_INTERVAL_MS)
+  ping.unref()
+  return {
+    lost: lost.signal,
+    release: async () => {
+      clearInterval(ping)
+      // Ending the session frees the lock whatever happens to the unlock.
+      const unlocked = lost.signal.aborted
+        ? false
+        : await client
+            .query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, name])
+            .then(
+              () => true,
+              () => false,
+            )
+      giveBack(!unlocked)
+    },
+  }
+}

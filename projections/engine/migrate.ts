@@ -1,0 +1,40 @@
+import type { Pool } from 'pg'
+
+/** Namespace of the advisory locks of this program's projections ("toll"). */
+export const LOCK_CLASS = 0x746f6c6c
+
+const tablesSql = `
+  create schema if not exists engine;
+
+  -- One row per projection that is live, and one more (<name>_next) while it is being rebuilt.
+  create table if not exists engine.checkpoints (
+    name text primary key,
+    version int not null,
+    -- Position of the last event considered; -1 before the first.
+    position bigint not null,
+    -- Events of our namespace considered so far: what lag is counted in.
+    events bigint not null default 0,
+    -- When that last event was recorded.
+    recorded_at timestamptz,
+    -- Secondary indexes are made once the first bulk of events is in.
+    indexed boolean not null default false,
+    -- Why it stopped: {reason, position, eventId, type, at}.
+    stopped jsonb,
+    updated_at timestamptz not null default now()
+  ) with (fillfactor = 50);
+`
+
+/** Creates what the engine itself needs; safe to run by any number of processes at once. */
+export async function migrateEngine(pool: Pool): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query(`select pg_advisory_xact_lock(${LOCK_CLASS}, hashtext('engine.migrate'))`)
+    await client.query(tablesSql)
+    await client.query('commit')
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}

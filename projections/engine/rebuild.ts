@@ -1,0 +1,206 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../src/eventlog/types.ts'
+import { build, type BuildTarget, type RebuildProgress } from './build.ts'
+import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
+import { messageOf } from './failures.ts'
+import { tryLead } from './leadership.ts'
+import { createIndexes, createSchema, nextSchema, schemaExists, swapSchemas } from './schema.ts'
+import { inSchema } from './transaction.ts'
+import type { Projection, ProjectionDigest } from './types.ts'
+
+export type { RebuildProgress } from './build.ts'
+
+/** Longest wait for readers of the old tables before the swap is tried again. */
+const SWAP_LOCK_TIMEOUT_MS = 3_000
+const SWAP_ATTEMPTS = 20
+/** Rounds of catching up with a live projection before the rest is done under its lock. */
+const CATCH_UP_ROUNDS = 10
+
+export interface RebuildOptions {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly projection: Projection
+  readonly onProgress?: (progress: RebuildProgress) => void
+  readonly signal?: AbortSignal
+  /** Swap even if what is live differs from what the log says. */
+  readonly force?: boolean
+}
+
+/** The live tables and the rebuilt ones at the same position. */
+export interface RebuildComparison {
+  readonly position: bigint
+  /** The failure's message when the live tables could not be read. */
+  readonly live: ProjectionDigest | string
+  readonly rebuilt: ProjectionDigest
+  readonly equal: boolean
+}
+
+export interface RebuildResult {
+  /** `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` to look at. */
+  readonly outcome: 'swapped' | 'different'
+  /** Undefined when there was nothing of the same version to compare with. */
+  readonly comparison: RebuildComparison | undefined
+  readonly events: number
+}
+
+/** Somebody else is rebuilding this projection. */
+export class RebuildRunningError extends Error {
+  override readonly name = 'RebuildRunningError'
+  readonly code = 'rebuild_running'
+
+  constructor(projection: string) {
+    super(`${projection} is being rebuilt by another process`)
+  }
+}
+
+interface Live {
+  readonly position: bigint
+  readonly digest: ProjectionDigest | string
+}
+
+/**
+ * The live tables as they are at one position, in a snapshot: nobody waits for it. Undefined when
+ * there is nothing of this version to compare with.
+ */
+async function digestLive(pool: Pool, projection: Projection): Promise<Live | undefined> {
+  const { name, version } = projection
+  return inSchema(pool, name, async (client) => {
+    await client.query('set transaction isolation level repeatable read, read only')
+    await client.query('set local statement_timeout to 0')
+    const found = await readCheckpoint(client, name)
+    if (found?.version !== version || !(await schemaExists(client, name))) return undefined
+    try {
+      return { position: found.position, digest: await projection.digest(client) }
+    } catch (error) {
+      return { position: found.position, digest: messageOf(error) }
+    }
+  })
+}
+
+async function compare(target: BuildTarget, live: Live): Promise<RebuildComparison> {
+  const rebuilt = await inSchema(target.pool, target.schema, async (client) => {
+    await client.query('set local statement_timeout to 0')
+    return target.projection.digest(client)
+  })
+  const { position, digest } = live
+  const equal =
+    typeof digest !== 'string' && digest.hash === rebuilt.hash && digest.rows === rebuilt.rows
+  return { position, live: digest, rebuilt, equal }
+}
+
+/** The last events, the new names and the checkpoint in one transaction that holds the checkpoint. */
+async function swap(target: BuildTarget, follows: boolean): Promise<void> {
+  const { pool, projection, schema } = target
+  const { name, version } = projection
+  await inSchema(pool, schema, async (client) => {
+    await client.query(`set local lock_timeout to ${SWAP_LOCK_TIMEOUT_MS}`)
+    const live = await lockCheckpoint(client, name)
+    if (follows && live !== undefined) await target.finish(client, live.position)
+    await swapSchemas(client, name)
+    await client.query(
+      `insert into engine.checkpoints
+         (name, version, position, events, recorded_at, indexed)
+       select $1, $2, position, events, recorded_at, true
+       from engine.checkpoints where name = $3
+       on conflict (name) do update
+       set version = excluded.version, position = excluded.position, events = excluded.events,
+           recorded_at = excluded.recorded_at, indexed = true, stopped = null,
+           updated_at = clock_timestamp()`,
+      [name, version, schema],
+    )
+    await client.query('delete from engine.checkpoints where name = $1', [schema])
+  })
+}
+
+async function swapWithRetries(target: BuildTarget, follows: boolean): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await swap(target, follows)
+      return
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      // 55P03: a reader held an old table; 40P01: it came the other way round.
+      if ((code !== '55P03' && code !== '40P01') || attempt >= SWAP_ATTEMPTS) throw error
+    }
+  }
+}
+
+async function prepare(pool: Pool, projection: Projection): Promise<void> {
+  const schema = nextSchema(projection.name)
+  await inSchema(pool, 'public', async (client) => {
+    await createSchema(client, projection, schema)
+    await resetCheckpoint(client, schema, projection.version)
+  })
+}
+
+async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promise<RebuildResult> {
+  const { pool, projection } = options
+  await prepare(pool, projection)
+  const target = build({ ...options, schema: nextSchema(projection.name), signal })
+  const current = async (): Promise<bigint | undefined> => {
+    const found = await readCheckpoint(pool, projection.name)
+    return found?.version === projection.version ? found.position : undefined
+  }
+
+  const before = await livePosition(pool, projection)
+  await target.readTo(before)
+  target.say('indexing')
+  await inSchema(pool, target.schema, async (client) => {
+    await client.query('set local statement_timeout to 0')
+    await createIndexes(client, projection, target.schema)
+  })
+
+  let comparison: RebuildComparison | undefined
+  if (before !== undefined) {
+    // What is live moved on meanwhile: first close to it, then exactly where the snapshot is.
+    await target.readTo(await current())
+    target.say('comparing')
+    const live = await digestLive(pool, projection)
+    if (live !== undefined) {
+      await target.readTo(live.position)
+      comparison = await compare(target, live)
+      if (!comparison.equal && options.force !== true)
+        return { outcome: 'different', comparison, events: target.events() }
+    }
+  }
+  for (let round = 0; round < CATCH_UP_ROUNDS; round += 1)
+    if ((await target.readTo(before === undefined ? undefined : await current())) === 0) break
+  target.say('swapping')
+  await swapWithRetries(target, before !== undefined)
+  target.say('done')
+  return { outcome: 'swapped', comparison, events: target.events() }
+}
+
+/** Where the live projection of this version stands; undefined when there is none. */
+async function livePosition(pool: Pool, projection: Projection): Promise<bigint | undefined> {
+  const found = await readCheckpoint(pool, projection.name)
+  if (found?.version !== projection.version) return undefined
+  const client = await pool.connect()
+  try {
+    return (await schemaExists(client, projection.name)) ? found.position : undefined
+  } finally {
+    client.release()
+  }
+}
+
+/**
+ * Builds a projection anew from the start of the log in `<name>_next` while the live one goes on,
+ * compares both at one position, and swaps them in one transaction. A difference is reported and
+ * nothing is swapped, unless forced. May be killed at any time and run again. Needs
+ * `migrateEngine` before and three connections of the pool.
+ * @throws RebuildRunningError when another process rebuilds it; PoisonEventError when the log holds
+ * an event that cannot be applied.
+ */
+export async function rebuildProjection(options: RebuildOptions): Promise<RebuildResult> {
+  const { name } = options.projection
+  const leadership = await tryLead(options.pool, `rebuild.${name}`)
+  if (!leadership) throw new RebuildRunningError(name)
+  try {
+    const signal = options.signal
+      ? AbortSignal.any([options.signal, leadership.lost])
+      : leadership.lost
+    return await rebuildAlone(options, signal)
+  } finally {
+    await leadership.release()
+  }
+}

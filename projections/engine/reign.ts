@@ -1,0 +1,170 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../src/eventlog/types.ts'
+import type { Log } from '../../src/kernel/log.ts'
+import { BEFORE_FIRST } from './checkpoint.ts'
+import { isTransient, messageOf } from './failures.ts'
+import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
+import {
+  advanceAll,
+  indexFollower,
+  prepareFollower,
+  stopFollower,
+  type Follower,
+} from './follower.ts'
+import { rebuildProjection } from './rebuild.ts'
+import type { Projection } from './types.ts'
+
+/** A checkpoint that only passes other namespaces' events is written at most this often. */
+const QUIET_CHECKPOINT_MS = 5_000
+
+/** What is to be seen of a reign while it lasts. */
+export interface Reign {
+  readonly followers: readonly Follower[]
+  readonly buffered: () => number
+  readonly caughtUp: () => boolean
+}
+
+export interface ReignOptions {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly projections: readonly Projection[]
+  readonly logger: Log
+  readonly signal: AbortSignal
+  readonly limits: FeedLimits
+  readonly onReign: (reign: Reign) => void
+  /** After every batch that was applied. */
+  readonly onProgress: () => void
+}
+
+/** The lowest position of those that follow, undefined when none does. */
+function lowest(followers: readonly Follower[]): bigint | undefined {
+  return followers
+    .filter(({ state }) => state === 'following')
+    .map(({ position }) => position)
+    .reduce<bigint | undefined>(
+      (least, position) => (least === undefined || position < least ? position : least),
+      undefined,
+    )
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+}
+
+/**
+ * Rebuilds the projections of an older version beside what the others do. True when one was
+ * rebuilt: the reign then begins anew with it. One that cannot be rebuilt is stopped.
+ * @throws what may pass by itself.
+ */
+async function rebuildStale(
+  options: ReignOptions,
+  followers: readonly Follower[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  let rebuilt = false
+  for (const follower of followers) {
+    if (follower.state !== 'rebuilding') continue
+    const { projection } = follower
+    const fields = { projection: projection.name, version: projection.version }
+    options.logger.info(fields, 'rebuilding a projection of an older version')
+    try {
+      const result = await rebuildProjection({ ...options, projection, signal })
+      options.logger.info({ ...fields, outcome: result.outcome }, 'rebuilt')
+      rebuilt = true
+    } catch (error) {
+      if (signal.aborted) return rebuilt
+      options.logger.error({ ...fields, err: error }, 'rebuild failed')
+      if (isTransient(error)) throw error
+      await stopFollower(options.pool, follower, { reason: `rebuild: ${messageOf(error)}` })
+    }
+  }
+  return rebuilt
+}
+
+async function applyOne(
+  options: ReignOptions,
+  followers: readonly Follower[],
+  batch: FeedBatch,
+): Promise<void> {
+  const running = new Set(followers.filter(({ state }) => state === 'following'))
+  await advanceAll(options.pool, followers, batch)
+  for (const { state, stopped, projection } of running)
+    if (state === 'stopped')
+      options.logger.error({ projection: projection.name, ...stopped }, 'projection stopped')
+  if (!batch.caughtUp) return
+  for (const follower of followers)
+    if (follower.state === 'following' && !follower.indexed)
+      await indexFollower(options.pool, follower)
+}
+
+/** Whether writing this batch can wait: nothing but other namespaces' events went by. */
+function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: number): boolean {
+  if (batch.events.length > 0) return false
+  if (batch.caughtUp && followers.some(({ state, indexed }) => state === 'following' && !indexed))
+    return false
+  return performance.now() - lastWriteMs < QUIET_CHECKPOINT_MS
+}
+
+/** Applies what the feed gives until it ends. */
+async function follow(
+  options: ReignOptions,
+  followers: readonly Follower[],
+  feed: Feed,
+  signal: AbortSignal,
+  onCaughtUp: () => void,
+): Promise<void> {
+  let lastWriteMs = 0
+  for (;;) {
+    const batch = await feed.next()
+    if (signal.aborted) return
+    if (batch === undefined) throw new Error('the subscription ended')
+    if (!isQuiet(batch, followers, lastWriteMs)) {
+      await applyOne(options, followers, batch)
+      lastWriteMs = performance.now()
+    }
+    if (batch.caughtUp) onCaughtUp()
+    options.onProgress()
+  }
+}
+
+/** Follows the log until the signal aborts or a rebuilt projection has to join. @throws on failure. */
+export async function reign(options: ReignOptions): Promise<void> {
+  const { pool, log, projections, limits } = options
+  const followers: Follower[] = []
+  for (const projection of projections) followers.push(await prepareFollower(pool, projection))
+
+  const ending = new AbortController()
+  const signal = AbortSignal.any([options.signal, ending.signal])
+  const end = (): void => ending.abort()
+  const rebuilding = rebuildStale(options, followers, signal).then(
+    (rebuilt) => {
+      if (rebuilt) end()
+    },
+    (error: unknown) => {
+      ending.abort(error)
+      throw error
+    },
+  )
+  // It is awaited below; until then a failure is not unhandled.
+  rebuilding.catch(() => undefined)
+
+  try {
+    const from = lowest(followers)
+    if (from === undefined) {
+      options.onReign({ followers, buffered: () => 0, caughtUp: () => true })
+      await aborted(signal)
+    } else {
+      let live = false
+      const messages = log.subscribe({ ...(from > BEFORE_FIRST && { from }), signal })
+      const feed = startFeed(messages, limits, end)
+      signal.addEventListener('abort', () => void feed.close(), { once: true })
+      const caughtUp = (): boolean => live && feed.buffered() === 0
+      options.onReign({ followers, buffered: feed.buffered, caughtUp })
+      await follow(options, followers, feed, signal, () => (live = true)).finally(feed.close)
+    }
+  } finally {
+    end()
+    await rebuilding
+  }
+}

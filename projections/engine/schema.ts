@@ -1,0 +1,58 @@
+import type { PoolClient } from 'pg'
+import { schemaIdentifier, useSchema } from './transaction.ts'
+import type { Projection } from './types.ts'
+
+/** Where a rebuild of this projection is built. */
+export function nextSchema(name: string): string {
+  return `${name}_next`
+}
+
+/** Whether a schema exists. */
+export async function schemaExists(client: PoolClient, schema: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>(
+    'select exists (select from pg_namespace where nspname = $1) as found',
+    [schema],
+  )
+  return rows[0]?.found === true
+}
+
+/** Creates the tables of a projection in an empty schema, without its secondary indexes. */
+export async function createSchema(
+  client: PoolClient,
+  projection: Projection,
+  schema: string,
+): Promise<void> {
+  const identifier = schemaIdentifier(schema)
+  await client.query(`drop schema if exists ${identifier} cascade`)
+  await client.query(`create schema ${identifier}`)
+  await useSchema(client, schema)
+  await client.query(projection.tablesSql)
+}
+
+/** Creates the secondary indexes and lets the planner know what is in the tables. */
+export async function createIndexes(
+  client: PoolClient,
+  projection: Projection,
+  schema: string,
+): Promise<void> {
+  await useSchema(client, schema)
+  if (projection.indexesSql !== undefined) await client.query(projection.indexesSql)
+  const { rows } = await client.query<{ name: string }>(
+    `select quote_ident(tablename) as name from pg_tables where schemaname = $1`,
+    [schema],
+  )
+  for (const { name } of rows) await client.query(`analyze ${schemaIdentifier(schema)}.${name}`)
+}
+
+/** Puts the rebuilt schema in the place of the live one and drops that, inside a transaction. */
+export async function swapSchemas(client: PoolClient, name: string): Promise<void> {
+  const live = schemaIdentifier(name)
+  const next = schemaIdentifier(nextSchema(name))
+  const old = schemaIdentifier(`${name}_old`)
+  await client.query(`drop schema if exists ${old} cascade`)
+  if (await schemaExists(client, name)) {
+    await client.query(`alter schema ${live} rename to ${old}`)
+  }
+  await client.query(`alter schema ${next} rename to ${live}`)
+  await client.query(`drop schema if exists ${old} cascade`)
+}

@@ -1,0 +1,57 @@
+import type { Pool, PoolClient } from 'pg'
+
+/** Longest single statement of an apply; a batch takes a fraction of a second. */
+const STATEMENT_TIMEOUT_MS = 120_000
+/** A process that freezes inside a transaction must not hold a checkpoint row for ever. */
+const IDLE_TIMEOUT_MS = 60_000
+
+const SCHEMA_NAME = /^[a-z][a-z_]{0,50}$/
+
+/** A schema name as an SQL identifier. @throws Error unless it is a plain lower-case name. */
+export function schemaIdentifier(name: string): string {
+  if (!SCHEMA_NAME.test(name)) throw new Error(`not a schema name: ${name}`)
+  return `"${name}"`
+}
+
+/** Makes unqualified names mean this schema until the transaction ends. */
+export async function useSchema(client: PoolClient, schema: string): Promise<void> {
+  await client.query(`set local search_path to ${schemaIdentifier(schema)}`)
+}
+
+/**
+ * Runs `work` in one transaction with `search_path` set to `schema`. Commits asynchronously: rows
+ * and checkpoint are in the same transaction, so a crash loses both or neither, and the log has
+ * the events.
+ */
+export async function inSchema<T>(
+  pool: Pool,
+  schema: string,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  // Without a listener a connection that dies between two queries would end the process.
+  const ignore = (): void => undefined
+  client.on('error', ignore)
+  let broken = true
+  try {
+    await client.query(
+      `begin; set local synchronous_commit to off; set local timezone to 'UTC';
+       set local statement_timeout to ${STATEMENT_TIMEOUT_MS};
+       set local idle_in_transaction_session_timeout to ${IDLE_TIMEOUT_MS};
+       set local search_path to ${schemaIdentifier(schema)}`,
+    )
+    const result = await work(client)
+    await client.query('commit')
+    broken = false
+    return result
+  } catch (error) {
+    broken = await client.query('rollback').then(
+      () => false,
+      () => true,
+    )
+    throw error
+  } finally {
+    client.off('error', ignore)
+    client.release(broken)
+  }
+}

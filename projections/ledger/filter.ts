@@ -1,0 +1,48 @@
+/** Which lines; an absent member does not narrow. `tenantId` and `userIds` are also the scope. */
+export interface LedgerFilter {
+  readonly tenantId?: string | undefined
+  readonly userIds?: readonly string[] | undefined
+  readonly sku?: string | undefined
+  /** External name. */
+  readonly model?: string | undefined
+  readonly currency?: string | undefined
+  /** Platform id of a task or id of a call. */
+  readonly sourceId?: string | undefined
+  /** When settled: unix milliseconds, inclusive. */
+  readonly fromMs?: number | undefined
+  /** Unix milliseconds, exclusive. */
+  readonly toMs?: number | undefined
+}
+
+/** Parameters of a statement as they are collected. */
+export class Parameters {
+  readonly values: unknown[] = []
+
+  /** Adds a value and gives its placeholder. */
+  add(value: unknown): string {
+    this.values.push(value)
+    return `$${this.values.length}`
+  }
+}
+
+/** Conditions both on lines and on daily totals: everything but source and time. */
+export function factConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
+  const { tenantId, userIds, sku, model, currency } = filter
+  return [
+    ...(tenantId === undefined ? [] : [`tenant_id = ${parameters.add(tenantId)}`]),
+    ...(userIds === undefined ? [] : [`user_id = any(${parameters.add(userIds)}::text[])`]),
+    ...(sku === undefined ? [] : [`sku = ${parameters.add(sku)}`]),
+    ...(model === undefined ? [] : [`model = ${parameters.add(model)}`]),
+    ...(currency === undefined ? [] : [`currency = ${parameters.add(currency)}`]),
+  ]
+}
+
+/** Unix milliseconds as an SQL time. */
+export function sqlTime(ms: number, parameters: Parameters): string {
+  return `to_timestamp(${parameters.add(ms)}::double precision / 1000)`
+}
+
+/** Conditions as the end of a `where`. */
+export function conjunction(conditions: readonly string[]): string {
+  return conditions.length === 0 ? 'true' : conditions.join(' and ')
+}

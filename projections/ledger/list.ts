@@ -1,0 +1,102 @@
+import { DomainError } from '../../src/kernel/errors.ts'
+import type { Queryable } from '../engine/queryable.ts'
+import { conjunction, factConditions, Parameters, sqlTime, type LedgerFilter } from './filter.ts'
+
+/** A settled line as it is read; decimals canonical. */
+export interface SettledLine {
+  readonly lineId: string
+  /** Unix milliseconds. */
+  readonly settledAtMs: number
+  readonly tenantId: string
+  readonly userId: string
+  readonly tokenId: string
+  readonly sourceId: string
+  readonly nativeId: string | null
+  readonly surface: string
+  readonly model: string
+  readonly sku: string
+  readonly rule: string
+  readonly quantity: number
+  readonly unit: string
+  readonly price: string
+  readonly per: number
+  readonly currency: string
+  readonly amount: string
+  readonly priceBookVersion: string
+  readonly measurement: string
+  readonly requestId: string
+  /** Decimal. */
+  readonly position: string
+  /** Place in the hash chain, and its hash in hex. */
+  readonly seq: string
+  readonly hash: string
+}
+
+export interface LedgerPage {
+  readonly items: readonly SettledLine[]
+  /** The last line's id when there are more lines. */
+  readonly next: string | undefined
+}
+
+const columns = `line_id as "lineId", settled_at, tenant_id as "tenantId", user_id as "userId",
+  token_id as "tokenId", source_id as "sourceId", native_id as "nativeId", surface, model, sku,
+  rule, quantity, unit, trim_scale(price)::text as price, per, currency,
+  trim_scale(amount)::text as amount, price_book_version as "priceBookVersion", measurement,
+  request_id as "requestId", position, seq, encode(hash, 'hex') as hash`
+
+type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
+  readonly settled_at: Date
+  readonly quantity: string
+}
+
+function toLine({ settled_at: settledAt, quantity, ...rest }: LineRecord): SettledLine {
+  return { ...rest, settledAtMs: settledAt.getTime(), quantity: Number(quantity) }
+}
+
+/** Where a page begins: after this line in the order of the list. */
+async function placeOf(
+  db: Queryable,
+  lineId: string,
+): Promise<{ readonly settledAt: Date; readonly seq: string }> {
+  const { rows } = await db.query<{ settled_at: Date; seq: string }>(
+    'select settled_at, seq from ledger.lines where line_id = $1',
+    [lineId],
+  )
+  const [row] = rows
+  if (row === undefined)
+    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
+      param: 'cursor',
+    })
+  return { settledAt: row.settled_at, seq: row.seq }
+}
+
+/**
+ * Settled lines, newest first (by time of settlement, then by place in the log), a page after the
+ * line named by `after`. @throws DomainError `invalid_cursor` when there is no such line.
+ */
+export async function listLines(
+  db: Queryable,
+  filter: LedgerFilter,
+  page: { readonly after?: string | undefined; readonly limit: number },
+): Promise<LedgerPage> {
+  const parameters = new Parameters()
+  const conditions = [...factConditions(filter, parameters)]
+  if (filter.sourceId !== undefined)
+    conditions.push(`source_id = ${parameters.add(filter.sourceId)}`)
+  if (filter.fromMs !== undefined)
+    conditions.push(`settled_at >= ${sqlTime(filter.fromMs, parameters)}`)
+  if (filter.toMs !== undefined) conditions.push(`settled_at < ${sqlTime(filter.toMs, parameters)}`)
+  if (page.after !== undefined) {
+    const { settledAt, seq } = await placeOf(db, page.after)
+    conditions.push(
+      `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
+    )
+  }
+  const { rows } = await db.query<LineRecord>(
+    `select ${columns} from ledger.lines where ${conjunction(conditions)}
+     order by settled_at desc, seq desc limit ${parameters.add(page.limit + 1)}`,
+    parameters.values,
+  )
+  const items = rows.slice(0, page.limit).map(toLine)
+  return { items, next: rows.length > page.limit ? items.at(-1)?.lineId : undefined }
+}

@@ -1,0 +1,71 @@
+import { parseAmount, type Currency } from '../../src/kernel/money.ts'
+import type { Queryable } from '../engine/queryable.ts'
+
+export { listLines, type LedgerPage, type SettledLine } from './list.ts'
+export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'
+export type { LedgerFilter } from './filter.ts'
+export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './chain.ts'
+
+/** What a tenant has in one currency; decimal strings. */
+export interface Balance {
+  readonly currency: Currency
+  /** Granted and adjusted. */
+  readonly credit: string
+  readonly settled: string
+  /** Promised to running tasks. */
+  readonly held: string
+  /** How far below zero it may go. */
+  readonly limit: string
+  /** `credit + limit − settled − held`; may be negative. */
+  readonly available: string
+  readonly availablePico: bigint
+  /** Of the last event that changed it. */
+  readonly position: bigint
+}
+
+/** A tenant's balances, one per currency it ever had anything in. */
+export async function balances(db: Queryable, tenantId: string): Promise<readonly Balance[]> {
+  const { rows } = await db.query<Record<string, string> & { currency: Currency }>({
+    name: 'ledger.balances.read',
+    text: `select currency, trim_scale(granted + adjusted)::text as credit,
+                  trim_scale(settled)::text as settled, trim_scale(held)::text as held,
+                  trim_scale(credit_limit)::text as limit,
+                  trim_scale(granted + adjusted + credit_limit - settled - held)::text as available,
+                  position
+           from ledger.balances where tenant_id = $1 order by currency`,
+    values: [tenantId],
+  })
+  return rows.map((row) => ({
+    currency: row.currency,
+    credit: row['credit'] ?? '0',
+    settled: row['settled'] ?? '0',
+    held: row['held'] ?? '0',
+    limit: row['limit'] ?? '0',
+    available: row['available'] ?? '0',
+    availablePico: parseAmount(row['available'] ?? '0'),
+    position: BigInt(row['position'] ?? -1),
+  }))
+}
+
+/** Head of the hash chain: how many lines there are and the hash of the last. */
+export async function chainHead(
+  db: Queryable,
+): Promise<{ readonly seq: bigint; readonly hash: string }> {
+  const { rows } = await db.query<{ seq: string; hash: string }>(
+    `select seq, encode(hash, 'hex') as hash from ledger.chain`,
+  )
+  return { seq: BigInt(rows[0]?.seq ?? 0), hash: rows[0]?.hash ?? '' }
+}
+
+/** Sum of all postings per currency and account, over all tenants; each currency sums to zero. */
+export async function trialBalance(
+  db: Queryable,
+): Promise<
+  readonly { readonly currency: string; readonly account: string; readonly amount: string }[]
+> {
+  const { rows } = await db.query<{ currency: string; account: string; amount: string }>(
+    `select currency, account, trim_scale(sum(amount))::text as amount from ledger.postings
+     group by currency, account order by currency, account`,
+  )
+  return rows
+}

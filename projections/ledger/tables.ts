@@ -1,0 +1,113 @@
+export const tablesSql = `
+  -- Head of the hash chain over the lines: one row.
+  create table chain (
+    id int primary key check (id = 1),
+    seq bigint not null,
+    hash bytea not null
+  ) with (fillfactor = 10);
+  insert into chain values (1, 0, decode(repeat('00', 32), 'hex'));
+
+  create table lines (
+    -- 1, 2, 3, … in the order of the log.
+    seq bigint primary key,
+    line_id text not null,
+    settled_at timestamptz not null,
+    tenant_id text not null,
+    user_id text not null,
+    token_id text not null,
+    source_id text not null,
+    native_id text,
+    surface text not null,
+    model text not null,
+    sku text not null,
+    rule text not null,
+    quantity bigint not null,
+    unit text not null,
+    price numeric(38, 12) not null,
+    per int not null,
+    currency text not null,
+    amount numeric(38, 12) not null,
+    price_book_version text not null,
+    measurement text not null,
+    request_id text not null,
+    position bigint not null,
+    -- SHA-256 of the previous line's hash and this line's canonical bytes (chain.ts).
+    hash bytea not null
+  );
+
+  -- One row per settled result, also of one without lines: a second settlement of a source cannot be.
+  create table settlements (
+    source_id text primary key,
+    tenant_id text not null,
+    currency text not null,
+    amount numeric(38, 12) not null,
+    lines int not null,
+    position bigint not null
+  );
+
+  -- Double entry: each moves an amount from one account of a tenant to another, so every currency
+  -- sums to zero by construction.
+  create table entries (
+    position bigint not null,
+    n int not null,
+    kind text not null,
+    source_id text not null,
+    tenant_id text not null,
+    currency text not null,
+    debit text not null,
+    credit text not null,
+    amount numeric(38, 12) not null check (amount > 0),
+    primary key (position, n)
+  );
+  create view postings as
+    select position, n, kind, source_id, tenant_id, currency, debit as account, amount from entries
+    union all
+    select position, n, kind, source_id, tenant_id, currency, credit, -amount from entries;
+
+  create table holds (
+    source_id text primary key,
+    tenant_id text not null,
+    currency text not null,
+    amount numeric(38, 12) not null,
+    state text not null check (state in ('placed', 'captured', 'released')),
+    placed_at timestamptz not null,
+    closed_at timestamptz,
+    position bigint not null
+  ) with (fillfactor = 80);
+
+  create table balances (
+    tenant_id text not null,
+    currency text not null,
+    granted numeric(38, 12) not null,
+    adjusted numeric(38, 12) not null,
+    credit_limit numeric(38, 12) not null,
+    settled numeric(38, 12) not null,
+    held numeric(38, 12) not null,
+    position bigint not null,
+    primary key (tenant_id, currency)
+  ) with (fillfactor = 50);
+
+  create table days (
+    tenant_id text not null,
+    day date not null,
+    currency text not null,
+    sku text not null,
+    unit text not null,
+    model text not null,
+    user_id text not null,
+    lines bigint not null,
+    quantity numeric(38, 0) not null,
+    amount numeric(38, 12) not null,
+    primary key (tenant_id, day, currency, sku, unit, model, user_id)
+  ) with (fillfactor = 70);
+`
+
+export const indexesSql = `
+  create unique index if not exists lines_id on lines (line_id);
+  create index if not exists lines_tenant on lines (tenant_id, settled_at, seq);
+  create index if not exists lines_sku on lines (tenant_id, sku, settled_at, seq);
+  create index if not exists lines_time on lines (settled_at, seq);
+  create index if not exists lines_source on lines (source_id);
+  create index if not exists entries_source on entries (source_id);
+  create index if not exists holds_open on holds (tenant_id) where state = 'placed';
+`

@@ -1,0 +1,86 @@
+import type { PriceBookPublished, PriceEntry } from '../../src/domain/pricing/events.ts'
+import type { Queryable } from '../engine/queryable.ts'
+
+/** A published version with a look-up: also what rating asks for. */
+export interface PublishedPriceBook extends Readonly<PriceBookPublished> {
+  readonly position: bigint
+  readonly lookup: (sku: string, currency: 'CNY' | 'USD') => PriceEntry | undefined
+}
+
+interface BookRecord {
+  readonly version: string
+  readonly effective_from: Date
+  readonly published_at: Date
+  readonly digest: string
+  readonly position: string
+}
+
+const bookColumns = 'version, effective_from, published_at, digest, position'
+
+async function withEntries(db: Queryable, book: BookRecord): Promise<PublishedPriceBook> {
+  const { rows } = await db.query<
+    Omit<PriceEntry, 'demonstration'> & { readonly demonstration: boolean | null }
+  >({
+    name: 'prices.entries',
+    text: `select sku, currency, unit, trim_scale(price)::text as price, per, demonstration
+           from prices.entries where version = $1 order by n`,
+    values: [book.version],
+  })
+  const entries = rows.map(({ demonstration, ...entry }): PriceEntry =>
+    demonstration === null ? entry : { ...entry, demonstration },
+  )
+  const bySku = new Map(entries.map((entry) => [`${entry.currency} ${entry.sku}`, entry]))
+  return {
+    version: book.version,
+    effectiveFrom: book.effective_from.toISOString(),
+    publishedAt: book.published_at.toISOString(),
+    digest: book.digest,
+    position: BigInt(book.position),
+    entries,
+    lookup: (sku, currency) => bySku.get(`${currency} ${sku}`),
+  }
+}
+
+/**
+ * The book in effect at a time: the latest that is effective by then, of equals the one published
+ * last; undefined before any.
+ */
+export async function currentPriceBook(
+  db: Queryable,
+  atMs: number,
+): Promise<PublishedPriceBook | undefined> {
+  const { rows } = await db.query<BookRecord>({
+    name: 'prices.current',
+    text: `select ${bookColumns} from prices.books where effective_from <= $1
+           order by effective_from desc, position desc limit 1`,
+    values: [new Date(atMs)],
+  })
+  return rows[0] && withEntries(db, rows[0])
+}
+
+/** A version by name, undefined when there is none. */
+export async function priceBookVersion(
+  db: Queryable,
+  version: string,
+): Promise<PublishedPriceBook | undefined> {
+  const { rows } = await db.query<BookRecord>({
+    name: 'prices.version',
+    text: `select ${bookColumns} from prices.books where version = $1`,
+    values: [version],
+  })
+  return rows[0] && withEntries(db, rows[0])
+}
+
+/** All versions, the latest effective first, without their entries. */
+export async function listPriceBooks(
+  db: Queryable,
+): Promise<readonly Pick<PublishedPriceBook, 'version' | 'effectiveFrom' | 'publishedAt'>[]> {
+  const { rows } = await db.query<BookRecord>(
+    `select ${bookColumns} from prices.books order by effective_from desc, position desc`,
+  )
+  return rows.map((row) => ({
+    version: row.version,
+    effectiveFrom: row.effective_from.toISOString(),
+    publishedAt: row.published_at.toISOString(),
+  }))
+}

@@ -1,0 +1,20 @@
+import { accessProjection } from './access/projection.ts'
+import type { Projection } from './engine/types.ts'
+import { ledgerProjection } from './ledger/projection.ts'
+import { pricesProjection } from './prices/projection.ts'
+import { tasksProjection } from './tasks/projection.ts'
+import { timelineProjection } from './timeline/projection.ts'
+
+/** Every read model; a further one is a further line. */
+export const allProjections: readonly Projection[] = [
+  accessProjection,
+  pricesProjection,
+  tasksProjection,
+  ledgerProjection,
+  timelineProjection,
+]
+
+/** A read model by name. */
+export function findProjection(name: string): Projection | undefined {
+  return allProjections.find((projection) => projection.name === name)
+}

@@ -1,0 +1,67 @@
+import type { PoolClient } from 'pg'
+import { plainColumn, textColumn } from '../engine/columns.ts'
+import { isVisible, type Standing, type TaskChange } from './fold.ts'
+import { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+
+interface Delta {
+  readonly scopeId: number
+  readonly level: number
+  readonly bucket: number
+  readonly status: string
+  readonly model: string
+  n: bigint
+}
+
+/** A change with its place in its scope. */
+export interface PlacedChange {
+  readonly change: TaskChange
+  readonly scopeId: number
+  readonly seq: bigint
+  readonly model: string
+}
+
+function deltasOf(placed: readonly PlacedChange[]): readonly Delta[] {
+  const deltas = new Map<string, Delta>()
+  const add = (place: PlacedChange, standing: Standing, n: bigint): void => {
+    const { scopeId, seq, model } = place
+    const { status } = standing
+    const buckets = [0, Number(seq >> BigInt(COARSE_SHIFT)), Number(seq >> BigInt(FINE_SHIFT))]
+    for (const [level, bucket] of buckets.entries()) {
+      const key = `${scopeId}/${level}/${bucket}/${status}/${model}`
+      const delta = deltas.get(key)
+      if (delta) delta.n += n
+      else deltas.set(key, { scopeId, level, bucket, status, model, n })
+    }
+  }
+  for (const place of placed) {
+    const { known, standing } = place.change
+    if (known && isVisible(known)) add(place, known, -1n)
+    if (isVisible(standing)) add(place, standing, 1n)
+  }
+  return [...deltas.values()].filter(({ n }) => n !== 0n)
+}
+
+/** Adds to the counts what a batch changed. */
+export async function writeCounts(
+  client: PoolClient,
+  placed: readonly PlacedChange[],
+): Promise<void> {
+  const deltas = deltasOf(placed)
+  if (deltas.length === 0) return
+  await client.query({
+    name: 'tasks.counts',
+    text: `insert into counts (scope_id, level, bucket, status, model, n)
+           select * from unnest($1::int[], $2::smallint[], $3::int[], $4::text[], $5::text[],
+                                $6::bigint[])
+           on conflict (scope_id, level, bucket, status, model)
+           do update set n = counts.n + excluded.n`,
+    values: [
+      plainColumn(deltas.map(({ scopeId }) => scopeId)),
+      plainColumn(deltas.map(({ level }) => level)),
+      plainColumn(deltas.map(({ bucket }) => bucket)),
+      textColumn(deltas.map(({ status }) => status)),
+      textColumn(deltas.map(({ model }) => model)),
+      plainColumn(deltas.map(({ n }) => n)),
+    ],
+  })
+}

@@ -1,0 +1,154 @@
+import { invariant } from '../../src/kernel/assert.ts'
+import { fromTimestamp } from '../../src/kernel/clock.ts'
+import type { TaskEvent, TaskEventData } from '../../src/domain/task/events.ts'
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+
+export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
+export type Submission = 'requested' | 'submitted' | 'uncertain' | 'refused'
+
+/** What counts, lists and polls depend on. */
+export interface Standing {
+  readonly submission: Submission
+  readonly status: TaskStatus
+  readonly hidden: boolean
+}
+
+/** A task already in the table: what is needed to know how its row and the counts change. */
+export interface KnownTask extends Standing {
+  readonly scopeId: number
+  readonly seq: bigint
+  readonly model: string
+}
+
+/** One task over one batch. Undefined fields stay as they are in the table. */
+export interface TaskChange {
+  readonly platformId: string
+  /** The request itself, when this batch has it. */
+  readonly requested: TaskEventData<'TaskRequested'> | undefined
+  /** The row before the batch, when it was there. */
+  readonly known: KnownTask | undefined
+  standing: Standing
+  nativeId?: string
+  channelId?: string
+  settled?: boolean
+  output?: unknown
+  usage?: unknown
+  error?: { readonly code: string; readonly message: string }
+  hasLastFrame?: boolean
+  updatedAtMs?: number
+  observedAtMs?: number
+  revision: bigint
+  position: bigint
+  /** When the row came to need polling of its present kind. */
+  pollableSinceMs: number
+}
+
+const terminal: ReadonlySet<TaskStatus> = new Set(['succeeded', 'failed', 'expired', 'cancelled'])
+
+/** Whether lists show it. */
+export function isVisible(standing: Standing): boolean {
+  return !standing.hidden && standing.submission !== 'refused'
+}
+
+/** How it has to be asked for upstream, if at all. */
+export function pollKind(standing: Standing): 'poll' | 'reconcile' | undefined {
+  if (terminal.has(standing.status) || standing.submission === 'refused') return undefined
+  return standing.submission === 'submitted' ? 'poll' : 'reconcile'
+}
+
+function evolve(change: TaskChange, event: TaskEvent): void {
+  const to = (standing: Partial<Standing>, at: string): void => {
+    change.standing = { ...change.standing, ...standing }
+    change.updatedAtMs = fromTimestamp(at)
+  }
+  switch (event.type) {
+    case 'TaskRequested':
+      change.updatedAtMs = fromTimestamp(event.data.requestedAt)
+      change.pollableSinceMs = change.updatedAtMs
+      break
+    case 'TaskSubmitted':
+      to({ submission: 'submitted' }, event.data.submittedAt)
+      change.nativeId = event.data.nativeId
+      change.channelId = event.data.channelId
+      change.pollableSinceMs = fromTimestamp(event.data.submittedAt)
+      break
+    case 'TaskSubmissionRefused':
+      to({ submission: 'refused', status: 'failed' }, event.data.refusedAt)
+      change.error = { code: event.data.code, message: event.data.message }
+      break
+    case 'TaskSubmissionUncertain':
+      to({ submission: 'uncertain' }, event.data.uncertainAt)
+      change.pollableSinceMs = fromTimestamp(event.data.uncertainAt)
+      break
+    case 'TaskStatusChanged':
+      to({ status: event.data.status }, event.data.observedAt)
+      change.observedAtMs = fromTimestamp(event.data.observedAt)
+      break
+    case 'TaskSucceeded':
+      to({ status: 'succeeded' }, event.data.succeededAt)
+      change.observedAtMs = fromTimestamp(event.data.succeededAt)
+      change.nativeId = event.data.nativeId
+      change.usage = event.data.usage
+      change.output = event.data.output
+      change.hasLastFrame = event.data.hasLastFrame
+      break
+    case 'TaskSettled':
+      change.settled = true
+      break
+    case 'TaskFailed':
+      to({ status: 'failed' }, event.data.failedAt)
+      change.observedAtMs = fromTimestamp(event.data.failedAt)
+      change.error = { code: event.data.code, message: event.data.message }
+      break
+    case 'TaskExpired':
+      to({ status: 'expired' }, event.data.expiredAt)
+      break
+    case 'TaskCancelled':
+      to({ status: 'cancelled' }, event.data.cancelledAt)
+      break
+    case 'TaskDeleted':
+      change.standing = { ...change.standing, hidden: true }
+      break
+  }
+}
+
+function begin(event: RecordedEvent<TaskEvent>, known: ReadonlyMap<string, KnownTask>): TaskChange {
+  const { platformId } = event.data
+  const row = known.get(platformId)
+  const requested = event.type === 'TaskRequested' ? event.data : undefined
+  invariant(
+    (row === undefined) === (requested !== undefined),
+    `${event.type} of ${platformId}, which ${row ? 'exists already' : 'was never requested'}`,
+  )
+  return {
+    platformId,
+    requested,
+    known: row,
+    standing: row ?? { submission: 'requested', status: 'queued', hidden: false },
+    revision: event.revision,
+    position: event.position,
+    pollableSinceMs: 0,
+  }
+}
+
+/** Folds a batch into one change per task, in the order in which tasks first appear. */
+export function foldTasks(
+  batch: readonly RecordedEvent<TaskEvent>[],
+  known: ReadonlyMap<string, KnownTask>,
+): readonly TaskChange[] {
+  const changes = new Map<string, TaskChange>()
+  for (const event of batch) {
+    const { platformId } = event.data
+    let change = changes.get(platformId)
+    if (change === undefined) {
+      change = begin(event, known)
+      changes.set(platformId, change)
+    } else {
+      invariant(event.type !== 'TaskRequested', `${platformId} requested twice`)
+    }
+    evolve(change, event)
+    change.revision = event.revision
+    change.position = event.position
+  }
+  return [...changes.values()]
+}

@@ -1,0 +1,150 @@
+import type { Queryable } from '../engine/queryable.ts'
+
+/** A task that has to be asked for upstream, leased to the caller. */
+export interface DuePoll {
+  readonly platformId: string
+  readonly tenantId: string
+  readonly family: string
+  readonly channelId: string
+  readonly nativeId: string | null
+  /** `poll` by native id; `reconcile` when the submission has no known outcome. */
+  readonly kind: 'poll' | 'reconcile'
+  readonly requestedAtMs: number
+  readonly expiresAtMs: number
+  /** How often it was asked for since it is of this kind. */
+  readonly attempts: number
+}
+
+interface PollRecord {
+  readonly platform_id: string
+  readonly tenant_id: string
+  readonly family: string
+  readonly channel_id: string
+  readonly native_id: string | null
+  readonly kind: 'poll' | 'reconcile'
+  readonly requested_at_ms: string
+  readonly expires_at_ms: string
+  readonly attempts: number
+}
+
+/**
+ * Leases up to `limit` tasks that are due, the longest due first. Leasing makes a task due again at
+ * the end of the lease, so one whose owner dies is taken by somebody else then.
+ */
+export async function leaseDuePolls(
+  db: Queryable,
+  lease: {
+    readonly owner: string
+    readonly nowMs: number
+    readonly leaseMs: number
+    readonly limit: number
+    readonly kind?: 'poll' | 'reconcile'
+  },
+): Promise<readonly DuePoll[]> {
+  const { rows } = await db.query<PollRecord>({
+    name: 'tasks.polls.lease',
+    text: `with due as (
+             select platform_id from tasks.polls
+             where kind = any($5::text[]) and due_at_ms <= $2
+             order by due_at_ms limit $4
+             for update skip locked)
+           update tasks.polls p
+           set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
+           from due where p.platform_id = due.platform_id
+           returning p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
+                     p.requested_at_ms, p.expires_at_ms, p.attempts`,
+    values: [
+      lease.owner,
+      lease.nowMs,
+      lease.leaseMs,
+      lease.limit,
+      lease.kind === undefined ? ['poll', 'reconcile'] : [lease.kind],
+    ],
+  })
+  return rows.map((row) => ({
+    platformId: row.platform_id,
+    tenantId: row.tenant_id,
+    family: row.family,
+    channelId: row.channel_id,
+    nativeId: row.native_id,
+    kind: row.kind,
+    requestedAtMs: Number(row.requested_at_ms),
+    expiresAtMs: Number(row.expires_at_ms),
+    attempts: row.attempts,
+  }))
+}
+
+export interface Reschedule {
+  readonly platformId: string
+  readonly dueAtMs: number
+  /** When upstream was asked, if it answered. */
+  readonly observedAtMs?: number
+}
+
+/**
+ * Says when leased tasks are due next. Ones that are no longer leased by this owner, or that ended
+ * meanwhile, stay as they are.
+ */
+export async function reschedulePolls(
+  db: Queryable,
+  owner: string,
+  items: readonly Reschedule[],
+): Promise<void> {
+  if (items.length === 0) return
+  await db.query({
+    name: 'tasks.polls.reschedule',
+    // A row that is locked is just ending or being moved by a projection: it is left to its lease.
+    text: `with mine as (
+             select p.platform_id, i.due_at_ms, i.observed_at_ms
+             from unnest($2::text[], $3::bigint[], $4::bigint[])
+               as i (platform_id, due_at_ms, observed_at_ms)
+             join tasks.polls p on p.platform_id = i.platform_id and p.lease_owner = $1
+             for update of p skip locked)
+           update tasks.polls p
+           set due_at_ms = mine.due_at_ms, lease_owner = null,
+               observed_at_ms = coalesce(mine.observed_at_ms, p.observed_at_ms)
+           from mine where p.platform_id = mine.platform_id`,
+    values: [
+      owner,
+      items.map(({ platformId }) => platformId),
+      items.map(({ dueAtMs }) => Math.round(dueAtMs)),
+      items.map(({ observedAtMs }) => observedAtMs ?? null),
+    ],
+  })
+}
+
+/** Says when one leased task is due next. */
+export async function reschedulePoll(
+  db: Queryable,
+  item: Reschedule & { readonly owner: string },
+): Promise<void> {
+  await reschedulePolls(db, item.owner, [item])
+}
+
+/** Notes that upstream was asked for a task outside the schedule (a caller's own query). */
+export async function noteObservation(
+  db: Queryable,
+  platformId: string,
+  observedAtMs: number,
+): Promise<void> {
+  await db.query({
+    name: 'tasks.polls.observed',
+    text: `update tasks.polls set observed_at_ms = greatest(observed_at_ms, $2)
+           where platform_id = $1`,
+    values: [platformId, observedAtMs],
+  })
+}
+
+/** How many tasks await polling, by kind, and since when the longest due one waits. */
+export async function pollBacklog(
+  db: Queryable,
+  nowMs: number,
+): Promise<readonly { readonly kind: string; readonly open: number; readonly due: number }[]> {
+  const { rows } = await db.query<{ kind: string; open: string; due: string }>({
+    name: 'tasks.polls.backlog',
+    text: `select kind, count(*) as open, count(*) filter (where due_at_ms <= $1) as due
+           from tasks.polls group by kind order by kind`,
+    values: [nowMs],
+  })
+  return rows.map((row) => ({ kind: row.kind, open: Number(row.open), due: Number(row.due) }))
+}

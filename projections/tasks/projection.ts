@@ -1,0 +1,96 @@
+import type { PoolClient } from 'pg'
+import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import { textColumn } from '../engine/columns.ts'
+import { digestTables, namedTotals } from '../engine/digest.ts'
+import type { Projection, ProjectionDigest } from '../engine/types.ts'
+import { writeCounts } from './counts.ts'
+import { foldTasks, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
+import { insertTasks, updateTasks, writePolls } from './rows.ts'
+import { placeTasks } from './scopes.ts'
+import { indexesSql, tablesSql } from './tables.ts'
+
+const handles = new Set(Object.keys(taskEvents) as TaskEventType[])
+
+function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
+  return (handles as ReadonlySet<string>).has(event.type)
+}
+
+interface KnownRow {
+  readonly platform_id: string
+  readonly scope_id: number
+  readonly seq: string
+  readonly model: string
+  readonly submission: Submission
+  readonly status: TaskStatus
+  readonly hidden: boolean
+}
+
+async function loadKnown(
+  client: PoolClient,
+  platformIds: readonly string[],
+): Promise<ReadonlyMap<string, KnownTask>> {
+  const { rows } = await client.query<KnownRow>({
+    name: 'tasks.known',
+    text: `select platform_id, scope_id, seq, model, submission, status, hidden
+           from tasks where platform_id = any($1::text[])`,
+    values: [textColumn(platformIds)],
+  })
+  return new Map(
+    rows.map((row) => [
+      row.platform_id,
+      {
+        scopeId: row.scope_id,
+        seq: BigInt(row.seq),
+        model: row.model,
+        submission: row.submission,
+        status: row.status,
+        hidden: row.hidden,
+      },
+    ]),
+  )
+}
+
+async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
+  const events = batch.filter(isTaskEvent)
+  const known = await loadKnown(client, [...new Set(events.map(({ data }) => data.platformId))])
+  const placed = await placeTasks(client, foldTasks(events, known))
+  await insertTasks(
+    client,
+    placed.filter(({ change }) => change.known === undefined),
+  )
+  await updateTasks(
+    client,
+    placed.filter(({ change }) => change.known !== undefined),
+  )
+  await writeCounts(client, placed)
+  await writePolls(client, placed)
+}
+
+async function digest(client: PoolClient): Promise<ProjectionDigest> {
+  return {
+    ...(await digestTables(client, {
+      scopes: 'select * from scopes',
+      tasks: 'select * from tasks',
+      counts: 'select * from counts where n <> 0',
+      polls: `select platform_id, tenant_id, family, channel_id, native_id, kind, requested_at_ms,
+                     expires_at_ms from polls`,
+    })),
+    totals: await namedTotals(
+      client,
+      `select status as name, sum(n)::text as total from counts where level = 0
+       group by status order by status`,
+    ),
+  }
+}
+
+/** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
+export const tasksProjection: Projection = {
+  name: 'tasks',
+  version: 1,
+  tablesSql,
+  indexesSql,
+  handles,
+  apply,
+  digest,
+}

@@ -1,0 +1,65 @@
+import type { Queryable } from '../engine/queryable.ts'
+import { taskColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
+
+export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
+export {
+  leaseDuePolls,
+  noteObservation,
+  pollBacklog,
+  reschedulePoll,
+  reschedulePolls,
+  type DuePoll,
+  type Reschedule,
+} from './polls.ts'
+export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'
+export type { Submission, TaskStatus } from './fold.ts'
+export type { TaskRow } from './row.ts'
+
+/**
+ * A tenant's task by platform or native id; hidden and refused ones are not found. Of several with
+ * one native id (of different channels) the newest.
+ */
+export async function findTask(
+  db: Queryable,
+  key: { readonly tenantId: string; readonly family: string; readonly id: string },
+): Promise<TaskRow | undefined> {
+  const { rows } = await db.query<TaskRecord>({
+    name: 'tasks.find',
+    text: `select ${taskColumns} from tasks.tasks t
+           left join tasks.polls p on p.platform_id = t.platform_id
+           where (t.platform_id = $3 or t.native_id = $3) and t.tenant_id = $1 and t.family = $2
+             and t.visible
+           order by t.position desc limit 1`,
+    values: [key.tenantId, key.family, key.id],
+  })
+  return rows[0] && toTaskRow(rows[0])
+}
+
+/** Any tenant's task by platform or native id, hidden and refused ones too: for support. */
+export async function findTaskAnyTenant(db: Queryable, id: string): Promise<TaskRow | undefined> {
+  const { rows } = await db.query<TaskRecord>({
+    name: 'tasks.find.any',
+    text: `select ${taskColumns} from tasks.tasks t
+           left join tasks.polls p on p.platform_id = t.platform_id
+           where t.platform_id = $1 or t.native_id = $1
+           order by t.position desc limit 1`,
+    values: [id],
+  })
+  return rows[0] && toTaskRow(rows[0])
+}
+
+/** The task a tenant created with this `Idempotency-Key` (its keyed hash), the newest of several. */
+export async function findTaskByIdempotencyKey(
+  db: Queryable,
+  key: { readonly tenantId: string; readonly keyHash: string },
+): Promise<TaskRow | undefined> {
+  const { rows } = await db.query<TaskRecord>({
+    name: 'tasks.find.idempotency',
+    text: `select ${taskColumns} from tasks.tasks t
+           left join tasks.polls p on p.platform_id = t.platform_id
+           where t.tenant_id = $1 and t.idempotency_key_hash = $2
+           order by t.position desc limit 1`,
+    values: [key.tenantId, key.keyHash],
+  })
+  return rows[0] && toTaskRow(rows[0])
+}

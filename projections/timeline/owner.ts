@@ -1,0 +1,65 @@
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+
+/** Whose an event is. */
+export interface Owner {
+  readonly tenantId: string
+  readonly userId: string | undefined
+}
+
+/** What an event is about: a task, a call or a token; undefined for the account itself. */
+export function sourceOf(event: RecordedEvent): string | undefined {
+  switch (event.type) {
+    case 'CallSettled':
+    case 'CallFailed':
+      return event.data.callId
+    case 'TokenIssued':
+    case 'TokenRotated':
+    case 'TokenDisabled':
+      return event.data.tokenId
+    case 'TenantOpened':
+    case 'UserAdded':
+    case 'CreditGranted':
+    case 'CreditLimitSet':
+    case 'AdjustmentPosted':
+    case 'PriceBookPublished':
+      return undefined
+    case 'TaskRequested':
+    case 'TaskSubmitted':
+    case 'TaskSubmissionRefused':
+    case 'TaskSubmissionUncertain':
+    case 'TaskStatusChanged':
+    case 'TaskSucceeded':
+    case 'TaskSettled':
+    case 'TaskFailed':
+    case 'TaskExpired':
+    case 'TaskCancelled':
+    case 'TaskDeleted':
+      return event.data.platformId
+  }
+}
+
+/** The owner, where the event itself says it. */
+export function firstFacts(event: RecordedEvent): Owner | undefined {
+  switch (event.type) {
+    case 'TaskRequested':
+    case 'TokenIssued':
+    case 'CallSettled':
+    case 'CallFailed':
+    case 'UserAdded':
+      return { tenantId: event.data.tenantId, userId: event.data.userId }
+    case 'TenantOpened':
+    case 'CreditGranted':
+    case 'CreditLimitSet':
+    case 'AdjustmentPosted':
+      return { tenantId: event.data.tenantId, userId: undefined }
+    default:
+      return undefined
+  }
+}
+
+/** The upstream's id of the task, where the event names it. */
+export function nativeIdOf(event: RecordedEvent): string | undefined {
+  return event.type === 'TaskSubmitted' || event.type === 'TaskSucceeded'
+    ? event.data.nativeId
+    : undefined
+}

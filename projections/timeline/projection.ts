@@ -1,0 +1,161 @@
+import type { PoolClient } from 'pg'
+import { invariant } from '../../src/kernel/assert.ts'
+import { eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
+import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import { plainColumn, storable, storableJson, textColumn } from '../engine/columns.ts'
+import { digestTables, namedTotals } from '../engine/digest.ts'
+import type { Projection } from '../engine/types.ts'
+import { firstFacts, nativeIdOf, sourceOf, type Owner } from './owner.ts'
+import { indexesSql, tablesSql } from './tables.ts'
+
+/** The price book is everybody's: it belongs to no tenant's timeline. */
+const handles = new Set(
+  (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => type !== 'PriceBookPublished'),
+)
+
+interface Placed {
+  readonly event: RecordedEvent
+  readonly owner: Owner
+  readonly sourceId: string | undefined
+}
+
+async function loadOwners(
+  client: PoolClient,
+  sourceIds: readonly string[],
+): Promise<Map<string, Owner>> {
+  if (sourceIds.length === 0) return new Map()
+  const { rows } = await client.query<{
+    source_id: string
+    tenant_id: string
+    user_id: string | null
+  }>({
+    name: 'timeline.owners',
+    text: `select source_id, tenant_id, user_id from sources where source_id = any($1::text[])`,
+    values: [textColumn(sourceIds)],
+  })
+  return new Map(
+    rows.map((row) => [
+      row.source_id,
+      { tenantId: row.tenant_id, userId: row.user_id ?? undefined },
+    ]),
+  )
+}
+
+interface SourceChange {
+  readonly owner: Owner
+  readonly position: bigint
+  readonly isNew: boolean
+  nativeId: string | undefined
+}
+
+async function writeSources(
+  client: PoolClient,
+  changes: ReadonlyMap<string, SourceChange>,
+): Promise<void> {
+  const rows = [...changes].filter(([, { isNew, nativeId }]) => isNew || nativeId !== undefined)
+  if (rows.length === 0) return
+  await client.query({
+    name: 'timeline.sources',
+    text: `insert into sources as s (source_id, tenant_id, user_id, native_id, position)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+           on conflict (source_id) do update
+           set native_id = coalesce(excluded.native_id, s.native_id)`,
+    values: [
+      textColumn(rows.map(([sourceId]) => sourceId)),
+      textColumn(rows.map(([, { owner }]) => owner.tenantId)),
+      textColumn(rows.map(([, { owner }]) => owner.userId)),
+      textColumn(rows.map(([, { nativeId }]) => nativeId)),
+      plainColumn(rows.map(([, { position }]) => position)),
+    ],
+  })
+}
+
+async function insertEvents(client: PoolClient, placed: readonly Placed[]): Promise<void> {
+  await client.query({
+    name: 'timeline.events',
+    // JSON documents go as one array each: nothing has to be quoted for an array literal.
+    text: `insert into events (position, tenant_id, user_id, source_id, type, event_id, stream,
+                               revision, at, data, metadata)
+           select * from rows from (
+             unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::uuid[],
+                    $7::text[], $8::bigint[], $9::timestamptz[]),
+             jsonb_array_elements($10::jsonb), jsonb_array_elements($11::jsonb))`,
+    values: [
+      plainColumn(placed.map(({ event }) => event.position)),
+      textColumn(placed.map(({ owner }) => owner.tenantId)),
+      textColumn(placed.map(({ owner }) => owner.userId)),
+      textColumn(placed.map(({ sourceId }) => sourceId)),
+      textColumn(placed.map(({ event }) => event.type)),
+      textColumn(placed.map(({ event }) => event.id)),
+      textColumn(placed.map(({ event }) => event.stream)),
+      plainColumn(placed.map(({ event }) => event.revision)),
+      textColumn(placed.map(({ event }) => event.recordedAt.toISOString())),
+      `[${placed.map(({ event }) => storableJson(event.data)).join(',')}]`,
+      `[${placed.map(({ event }) => storableJson(event.metadata)).join(',')}]`,
+    ],
+  })
+}
+
+/** Says of every event whose it is, and gathers what is learnt of sources on the way. */
+function place(
+  batch: readonly RecordedEvent[],
+  owners: Map<string, Owner>,
+): { readonly placed: readonly Placed[]; readonly changes: ReadonlyMap<string, SourceChange> } {
+  const changes = new Map<string, SourceChange>()
+  const placed = batch.map((event): Placed => {
+    const sourceId = sourceOf(event)
+    const first = firstFacts(event)
+    const owner = first ?? (sourceId === undefined ? undefined : owners.get(sourceId))
+    invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
+    if (sourceId !== undefined) {
+      const isNew = !owners.has(sourceId)
+      owners.set(sourceId, owner)
+      const change = changes.get(sourceId) ?? {
+        owner,
+        position: event.position,
+        isNew,
+        nativeId: undefined,
+      }
+      const nativeId = nativeIdOf(event)
+      if (nativeId !== undefined) change.nativeId = storable(nativeId)
+      changes.set(sourceId, change)
+    }
+    return { event, owner, sourceId }
+  })
+  return { placed, changes }
+}
+
+async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
+  const begun = new Set<string>()
+  const asked = new Set<string>()
+  for (const event of batch) {
+    const sourceId = sourceOf(event)
+    if (sourceId === undefined || begun.has(sourceId)) continue
+    if (firstFacts(event)) begun.add(sourceId)
+    else asked.add(sourceId)
+  }
+  const { placed, changes } = place(batch, await loadOwners(client, [...asked]))
+  await writeSources(client, changes)
+  await insertEvents(client, placed)
+}
+
+/** Every event of a tenant in the order of the log: what support replays. */
+export const timelineProjection: Projection = {
+  name: 'timeline',
+  version: 1,
+  tablesSql,
+  indexesSql,
+  handles,
+  apply,
+  digest: async (client) => ({
+    ...(await digestTables(client, {
+      sources: 'select * from sources',
+      events: 'select * from events',
+    })),
+    totals: await namedTotals(
+      client,
+      `select 'events' as name, count(*)::text as total from events
+       union all select 'sources', count(*)::text from sources`,
+    ),
+  }),
+}

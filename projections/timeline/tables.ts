@@ -1,0 +1,34 @@
+export const tablesSql = `
+  -- Whose a task, call or token is: events after the first do not all say it.
+  create table sources (
+    source_id text primary key,
+    tenant_id text not null,
+    user_id text,
+    native_id text,
+    position bigint not null
+  ) with (fillfactor = 80);
+
+  create table events (
+    position bigint primary key,
+    tenant_id text not null,
+    user_id text,
+    -- Platform id, call id or token id; null for events of the account itself.
+    source_id text,
+    type text not null,
+    event_id uuid not null,
+    stream text not null,
+    revision bigint not null,
+    -- When the log recorded it.
+    at timestamptz not null,
+    data jsonb not null,
+    metadata jsonb not null
+  );
+`
+
+export const indexesSql = `
+  create index if not exists sources_native on sources (native_id) where native_id is not null;
+  create index if not exists events_source on events (source_id, position)
+    where source_id is not null;
+  create index if not exists events_tenant on events (tenant_id, position);
+  create index if not exists events_time on events (tenant_id, at, position);
+`
