@@ -3,7 +3,7 @@ import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { balances } from '../../../projections/ledger/query.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
-import { sleep } from '../policies/pace.ts'
+import { sleep } from '../pace.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger

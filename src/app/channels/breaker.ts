@@ -1,3 +1,5 @@
+import { unreachable } from '../../kernel/assert.ts'
+
 /**
  * Decides whether a channel is worth trying: a pure state machine, time comes in. Closed, it counts
  * failures in a window; open, it lets nothing through until a pause is over; half open, it lets a
@@ -64,6 +66,8 @@ export function mayTry(state: BreakerState, nowMs: number, settings: BreakerSett
       return nowMs >= state.untilMs
     case 'half_open':
       return state.probes < settings.maxProbes || nowMs >= state.probeUntilMs
+    default:
+      return unreachable(state)
   }
 }
 
@@ -79,6 +83,8 @@ export function onTry(state: BreakerState, nowMs: number, settings: BreakerSetti
       return nowMs >= state.probeUntilMs
         ? { ...state, probes: 1, probeUntilMs }
         : { ...state, probes: state.probes + 1, probeUntilMs }
+    default:
+      return unreachable(state)
   }
 }
 
@@ -114,6 +120,8 @@ export function onSuccess(
         ? closedBreaker(nowMs)
         : { ...state, succeeded, probes: Math.max(0, state.probes - 1) }
     }
+    default:
+      return unreachable(state)
   }
 }
 
@@ -139,5 +147,7 @@ export function onFailure(
       const pauseMs = Math.min(state.pauseMs * 2, settings.longestPauseMs)
       return { kind: 'open', untilMs: nowMs + pauseMs, pauseMs }
     }
+    default:
+      return unreachable(state)
   }
 }

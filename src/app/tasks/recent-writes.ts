@@ -6,12 +6,18 @@ export interface RecentWrites {
   readonly note: (tenantId: string, position: bigint | undefined) => void
   /** Position the projection must have passed before this tenant's reads are its own writes. */
   readonly of: (tenantId: string) => bigint | undefined
+  /** The projection has passed this position: nothing is left to wait for, unless more was written. */
+  readonly seen: (tenantId: string, position: bigint) => void
 }
 
 export function createRecentWrites(): RecentWrites {
   const positions = new Map<string, bigint>()
   return {
     of: (tenantId) => positions.get(tenantId),
+    seen: (tenantId, position) => {
+      const known = positions.get(tenantId)
+      if (known !== undefined && known <= position) positions.delete(tenantId)
+    },
     note: (tenantId, position) => {
       if (position === undefined) return
       const known = positions.get(tenantId)

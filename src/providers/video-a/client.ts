@@ -7,10 +7,15 @@ import {
   type TaskObservation,
   type TaskProvider,
 } from '../../app/ports.ts'
-import { type Exchange, ExchangeError, type ExchangeResponse, openExchange } from '../kit/exchange.ts'
+import {
+  type Exchange,
+  ExchangeError,
+  type ExchangeResponse,
+  openExchange,
+} from '../kit/exchange.ts'
 import { parseLossless } from '../kit/lossless-json.ts'
 import { createScrubber, type Scrubber, vendorWords } from '../kit/scrub.ts'
-import { observationOf } from './convert.ts'
+import { countOf, observationOf } from './convert.ts'
 import { fromExchange, fromResponse, isAccountCode, malformed, readError } from './errors.ts'
 import { CreateAnswerSchema, ListAnswerSchema } from './wire.ts'
 
@@ -28,6 +33,8 @@ interface Line {
   readonly basePath: string
   readonly scrub: Scrubber
 }
+
+type Wanted = Parameters<TaskProvider['list']>[1]
 
 interface Sent {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -121,11 +128,10 @@ export function createVideoAProvider(): TaskProvider & { readonly close: () => P
       )
       const answer = accepted(response, scrub)
       if (!Value.Check(ListAnswerSchema, answer)) throw malformed()
-      const total = Number(answer.total)
       return {
         // An item that cannot be read is as good as missing: it is then asked for by itself.
         items: answer.items.flatMap((item) => observationOf(item, scrub) ?? []),
-        total: Number.isSafeInteger(total) && total >= 0 ? total : answer.items.length,
+        total: countOf(answer.total) ?? leastTotal(wanted, answer.items.length),
       }
     },
 
@@ -164,11 +170,7 @@ function openLine(channel: Channel): Line {
   }
 }
 
-function listQuery(
-  wanted:
-    | { readonly nativeIds: readonly string[] }
-    | { readonly page: number; readonly pageSize: number },
-): URLSearchParams {
+function listQuery(wanted: Wanted): URLSearchParams {
   const query = new URLSearchParams()
   if ('nativeIds' in wanted) {
     if (wanted.nativeIds.length > MAX_LIST_IDS)
@@ -182,6 +184,13 @@ function listQuery(
     query.set('page_size', String(wanted.pageSize))
   }
   return query
+}
+
+/** Without a total, a full page has at least one more item after it. */
+function leastTotal(wanted: Wanted, received: number): number {
+  if ('nativeIds' in wanted) return received
+  const before = (wanted.page - 1) * wanted.pageSize
+  return before + received + (received >= wanted.pageSize ? 1 : 0)
 }
 
 /** A 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */

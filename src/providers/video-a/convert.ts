@@ -23,7 +23,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** A count as it was measured, or nothing: never rounded, never guessed. */
-function count(value: unknown): number | undefined {
+export function countOf(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0
     ? number
@@ -33,12 +33,12 @@ function count(value: unknown): number | undefined {
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 export function usageOf(value: unknown): TaskUsage | undefined {
   if (!isRecord(value)) return undefined
-  const completion = count(value['completion_tokens'])
-  const total = count(value['total_tokens'])
+  const completion = countOf(value['completion_tokens'])
+  const total = countOf(value['total_tokens'])
   const tools: [string, number][] = []
   if (isRecord(value['tool_usage'])) {
     for (const [name, raw] of Object.entries(value['tool_usage'])) {
-      const used = count(raw)
+      const used = countOf(raw)
       if (used !== undefined && name.length <= MAX_LABEL_LENGTH) tools.push([name, used])
     }
   }

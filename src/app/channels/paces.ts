@@ -1,0 +1,34 @@
+import type { Clock } from '../../kernel/clock.ts'
+import { createPace, type Pace } from '../pace.ts'
+import type { Channel } from '../ports.ts'
+
+/** Queries of one channel under way at once. */
+const QUERIES_AT_ONCE = 8
+/** Queries begun together after a quiet time. */
+const BURST = 4
+
+/** The bound on queries upstream, shared by the policies and the callers' refreshes. */
+export interface ChannelPaces {
+  readonly of: (channel: Channel) => Pace
+}
+
+/** `perSecond` holds for channels that set no bound of their own. */
+export function createChannelPaces(perSecond: number, clock: Clock): ChannelPaces {
+  const paces = new Map<string, Pace>()
+  return {
+    of: (channel) => {
+      const known = paces.get(channel.id)
+      if (known !== undefined) return known
+      const made = createPace(
+        {
+          concurrent: QUERIES_AT_ONCE,
+          perSecond: channel.maxQueriesPerSecond ?? perSecond,
+          burst: BURST,
+        },
+        clock,
+      )
+      paces.set(channel.id, made)
+      return made
+    },
+  }
+}

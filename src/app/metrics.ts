@@ -1,0 +1,145 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { EventLogObserver } from '../eventlog/observer.ts'
+
+/** Prometheus metrics of the program. Labels are few and bounded: never ids of tenants or tasks. */
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/** Counters of the task use cases and policies. */
+export interface TaskMetrics {
+  readonly created: Counter<'model' | 'outcome'>
+  /** Tasks that came to an end, by how. */
+  readonly ended: Counter<'model' | 'status'>
+  readonly createOverhead: Histogram<'outcome'>
+  readonly upstreamCalls: Counter<'channel' | 'operation' | 'outcome'>
+  readonly upstreamSeconds: Histogram<'channel' | 'operation'>
+  /** Uncertain submissions by what became of them. */
+  readonly reconciled: Counter<'outcome'>
+  readonly polls: Counter<'outcome'>
+  /** Tasks that ended at their deadline and may have been billed to us. */
+  readonly possibleCostLeaks: Counter
+  readonly policyFailures: Counter<'policy'>
+  readonly lateAppends: Gauge
+}
+
+/** A registry with the process's own metrics already in it. */
+export function createMetricsRegistry(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'tollgate_' })
+  return registry
+}
+
+export function createTaskMetrics(registry: Registry): TaskMetrics {
+  const registers = [registry]
+  return {
+    created: new Counter({
+      name: 'tollgate_tasks_created_total',
+      help: 'Task creations by outcome.',
+      labelNames: ['model', 'outcome'],
+      registers,
+    }),
+    ended: new Counter({
+      name: 'tollgate_tasks_ended_total',
+      help: 'Tasks that came to an end.',
+      labelNames: ['model', 'status'],
+      registers,
+    }),
+    createOverhead: new Histogram({
+      name: 'tollgate_task_create_overhead_seconds',
+      help: "Time of a creation without the provider's own.",
+      labelNames: ['outcome'],
+      buckets: SECONDS,
+      registers,
+    }),
+    upstreamCalls: new Counter({
+      name: 'tollgate_upstream_calls_total',
+      help: 'Calls to upstream by channel, operation and outcome.',
+      labelNames: ['channel', 'operation', 'outcome'],
+      registers,
+    }),
+    upstreamSeconds: new Histogram({
+      name: 'tollgate_upstream_call_seconds',
+      help: 'Time of calls to upstream.',
+      labelNames: ['channel', 'operation'],
+      buckets: SECONDS,
+      registers,
+    }),
+    reconciled: new Counter({
+      name: 'tollgate_submissions_reconciled_total',
+      help: 'Rounds over uncertain submissions by what they found.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    polls: new Counter({
+      name: 'tollgate_polls_total',
+      help: 'Polled tasks by what was seen.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    possibleCostLeaks: new Counter({
+      name: 'tollgate_possible_cost_leaks_total',
+      help: 'Tasks expired without an end anybody saw: upstream may bill them.',
+      registers,
+    }),
+    policyFailures: new Counter({
+      name: 'tollgate_policy_failures_total',
+      help: 'Rounds of a policy that failed; they are tried again.',
+      labelNames: ['policy'],
+      registers,
+    }),
+    lateAppends: new Gauge({
+      name: 'tollgate_late_appends',
+      help: 'Facts waiting for the event log.',
+      registers,
+    }),
+  }
+}
+
+/** What the event log client reports, as metrics. */
+export function eventLogMetrics(registry: Registry): EventLogObserver {
+  const registers = [registry]
+  const appends = new Counter({
+    name: 'tollgate_log_appends_total',
+    help: 'Appends by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const events = new Counter({
+    name: 'tollgate_log_appended_events_total',
+    help: 'Events appended.',
+    registers,
+  })
+  const retries = new Counter({
+    name: 'tollgate_log_append_retries_total',
+    help: 'Further tries of identical appends.',
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'tollgate_log_append_seconds',
+    help: 'Time of an append with all its tries.',
+    buckets: SECONDS,
+    registers,
+  })
+  const subscriptions = new Counter({
+    name: 'tollgate_log_subscription_changes_total',
+    help: 'Subscriptions opened, caught up, dropped and stalled.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const healthy = new Gauge({
+    name: 'tollgate_log_healthy',
+    help: '1 while the event log answers.',
+    registers,
+  })
+  healthy.set(1)
+  return {
+    appended: (append) => {
+      appends.inc({ outcome: append.outcome })
+      if (append.outcome === 'ok') events.inc(append.events)
+      if (append.tries > 1) retries.inc(append.tries - 1)
+      seconds.observe(append.durationMs / 1_000)
+    },
+    subscription: (change) => subscriptions.inc({ kind: change.kind }),
+    healthChanged: (now) => healthy.set(now ? 1 : 0),
+  }
+}

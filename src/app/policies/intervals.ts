@@ -1,0 +1,51 @@
+/** When a task is asked for next: pure, in milliseconds. */
+
+/** A young task is asked for this often … */
+export const SHORTEST_POLL_MS = 1_000
+/** … and an old one this often; in between a tenth of its age. */
+export const LONGEST_POLL_MS = 15_000
+const SHARE_OF_AGE = 10
+/** Upstream says there is no such task: it is looked for until its expiry, but seldom. */
+export const GONE_POLL_MS = 60_000
+/** After a failed query: twice the interval, within these. */
+const SHORTEST_FAILED_MS = 2_000
+const LONGEST_FAILED_MS = 30_000
+/** An unknown submission is looked for at once, then ever more seldom. */
+const FIRST_RECONCILE_MS = 5_000
+const LONGEST_RECONCILE_MS = 300_000
+/** Spreads tasks that were created together. */
+const JITTER = 0.1
+
+/** The pause between two polls of a task of this age; `scale` multiplies it. */
+export function pollIntervalMs(ageMs: number, scale: number): number {
+  const wanted = ageMs / SHARE_OF_AGE
+  return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, wanted)) * scale
+}
+
+/** The pause after a poll that got no answer; at least what upstream asked for. */
+export function failedPollMs(
+  ageMs: number,
+  scale: number,
+  retryAfterMs: number | undefined,
+): number {
+  const doubled = 2 * pollIntervalMs(ageMs, 1)
+  const bounded = Math.min(LONGEST_FAILED_MS, Math.max(SHORTEST_FAILED_MS, doubled)) * scale
+  return Math.max(bounded, retryAfterMs ?? 0)
+}
+
+/** The pause after the n-th search for an unknown submission, from 1. */
+export function reconcileIntervalMs(attempts: number, scale: number): number {
+  const doubled = FIRST_RECONCILE_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
+  return Math.min(LONGEST_RECONCILE_MS, doubled) * scale
+}
+
+/** Spread by at most a tenth either way; `random` is uniform in 0 ≤ x < 1. */
+export function jittered(waitMs: number, random: number): number {
+  return waitMs * (1 - JITTER + 2 * JITTER * random)
+}
+
+/** When to look next: never past the deadline without a look at it. */
+export function nextLookMs(nowMs: number, waitMs: number, expiresAtMs: number): number {
+  const wanted = nowMs + waitMs
+  return nowMs < expiresAtMs ? Math.min(wanted, expiresAtMs) : wanted
+}

@@ -1,0 +1,45 @@
+import type { Pool } from 'pg'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { taskStream } from '../../domain/task/events.ts'
+import { purgeTaskUrls } from '../ops/task-urls.ts'
+import type { TaskDeps } from '../tasks/deps.ts'
+
+/** Tidies operational tables: reservations that are projected, URLs that expired. */
+
+/** A reservation whose place in the log was never noted is looked up after this … */
+const LOOK_UP_AFTER_MS = 5_000
+/** … and given back after this if the log has nothing: longer than any append can take. */
+const GIVE_BACK_AFTER_MS = 120_000
+const MAX_LOOK_UPS = 200
+
+/** One round; any replica may run it, also several at once. */
+export function createSweepRound(deps: TaskDeps) {
+  return async (): Promise<'idle'> => {
+    deps.metrics.lateAppends.set(deps.background.pending())
+    await purgeTaskUrls(deps.pool, deps.clock.nowMs())
+    const checkpoint = await readCheckpoint(deps.pool, 'ledger')
+    if (checkpoint !== undefined) await dropProjected(deps.pool, checkpoint.position)
+    await resolveUnplaced(deps)
+    return 'idle'
+  }
+}
+
+async function dropProjected(db: Pool, position: bigint): Promise<void> {
+  await db.query('delete from ops.admissions where position <= $1', [position])
+}
+
+/** Reservations left by a process that died, or whose note was lost: the log says what they are. */
+async function resolveUnplaced(deps: TaskDeps): Promise<void> {
+  const { rows } = await deps.pool.query<{ platform_id: string; age_ms: string }>(
+    `select platform_id, (extract(epoch from now() - admitted_at) * 1000)::bigint as age_ms
+     from ops.admissions
+     where position is null and admitted_at < now() - $1 * interval '1 millisecond'
+     order by admitted_at limit $2`,
+    [LOOK_UP_AFTER_MS, MAX_LOOK_UPS],
+  )
+  for (const { platform_id: platformId, age_ms: ageMs } of rows) {
+    const [first] = await deps.log.readStream(taskStream(platformId), { limit: 1 })
+    if (first !== undefined) await deps.admissions.recorded(platformId, first.position)
+    else if (Number(ageMs) > GIVE_BACK_AFTER_MS) await deps.admissions.withdraw(platformId)
+  }
+}

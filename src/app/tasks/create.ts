@@ -1,0 +1,161 @@
+import { resolveVideoAModel, type VideoAModel } from '../../domain/catalog/video-a.ts'
+import { quoteVideoA } from '../../domain/pricing/video-a.ts'
+import type { TaskRequest } from '../../domain/task/state.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import { newCommandId } from './commands.ts'
+import type { TaskDeps } from './deps.ts'
+import { bodyHashOf, keyHashOf, markerOf } from './identity.ts'
+import { chooseIdentity, keyConflict } from './idempotency.ts'
+import { recordRequested } from './record.ts'
+import { submit } from './submit.ts'
+import type { CreatedTask, CreateTask, CreateTaskInput } from './types.ts'
+
+/** What upstream allows an execution to take when the caller says nothing (wire.md §2.2). */
+export const DEFAULT_EXPIRY_S = 172_800
+/** An end upstream is looked for this long after it must have come. */
+export const EXPIRY_GRACE_MS = 3_600_000
+
+interface Prepared {
+  readonly request: TaskRequest
+  readonly lease: ChannelLease
+}
+
+/**
+ * Life of a task, first part (design §4.1): rules → quote → admission → `TaskRequested` → provider
+ * → `TaskSubmitted` → answer. Intent is durable before anything is sent (P1).
+ */
+export function createCreateTask(deps: TaskDeps): CreateTask {
+  return async (input) => {
+    const model = modelFor(input)
+    const startedMs = performance.now()
+    if (!deps.log.healthy())
+      throw new DomainError('log_unavailable', 'the event log is unavailable', {
+        reason: 'unhealthy',
+      })
+    const chosen = await chooseIdentity(deps, input)
+    if (chosen.kind === 'replay') return chosen.task
+    const { platformId } = chosen
+    try {
+      const created = await createNew(deps, input, model, platformId, startedMs)
+      deps.metrics.created.inc({
+        model: model.name,
+        outcome: created.replayed ? 'replayed' : 'submitted',
+      })
+      return created
+    } catch (error) {
+      const failure = withPlatformId(error, platformId)
+      const outcome = isDomainError(failure) ? failure.code : 'defect'
+      deps.metrics.created.inc({ model: model.name, outcome })
+      throw failure
+    }
+  }
+}
+
+function modelFor(input: CreateTaskInput): VideoAModel {
+  const model = resolveVideoAModel(input.model)
+  if (model === undefined)
+    throw new DomainError('unknown_model', 'the model does not exist', { model: input.model })
+  const { models } = input.principal
+  if (models !== undefined && !models.has(model.name))
+    throw new DomainError('model_not_allowed', 'this token may not use the model', {
+      model: model.name,
+    })
+  return model
+}
+
+async function createNew(
+  deps: TaskDeps,
+  input: CreateTaskInput,
+  model: VideoAModel,
+  platformId: string,
+  startedMs: number,
+): Promise<CreatedTask> {
+  const { request, lease } = await prepare(deps, input, model, platformId)
+  let recorded
+  try {
+    recorded = await admitAndRecord(deps, request)
+  } catch (error) {
+    lease.release('neutral')
+    throw error
+  }
+  if (recorded.kind === 'exists') {
+    lease.release('neutral')
+    return keyConflict(deps, input, request.platformId)
+  }
+  return submit(deps, input, { request, lease, startedMs })
+}
+
+async function prepare(
+  deps: TaskDeps,
+  input: CreateTaskInput,
+  model: VideoAModel,
+  platformId: string,
+): Promise<Prepared> {
+  const quote = quoteVideoA(model, input.facts, await deps.prices.current())
+  const wish = { family: input.family, region: model.region, model: model.name }
+  const lease = deps.channels.lease(wish)
+  if (lease === undefined)
+    throw new DomainError('no_channel', 'no channel can take this model at the moment', {
+      model: model.name,
+    })
+  const { principal, idempotencyKey, callerSafetyIdentifier } = input
+  const nowMs = deps.clock.nowMs()
+  const expiryMs = (input.executionExpiresAfterS ?? DEFAULT_EXPIRY_S) * 1_000 + EXPIRY_GRACE_MS
+  const secret = deps.markerSecret
+  const request: TaskRequest = {
+    platformId,
+    family: input.family,
+    surface: input.surface,
+    tenantId: principal.tenantId,
+    userId: principal.userId,
+    tokenId: principal.tokenId,
+    requestId: input.requestId,
+    model: model.name,
+    region: model.region,
+    channelId: lease.channel.id,
+    upstreamModel: lease.channel.models[model.name] ?? model.name,
+    facts: input.facts,
+    marker: callerSafetyIdentifier ?? markerOf(secret, principal.tenantId, platformId),
+    markerIsOurs: callerSafetyIdentifier === undefined,
+    quote,
+    ...(idempotencyKey === undefined
+      ? {}
+      : {
+          idempotency: {
+            keyHash: keyHashOf(secret, idempotencyKey),
+            bodyHash: bodyHashOf(secret, input.bodyHash),
+          },
+        }),
+    requestedAt: toTimestamp(nowMs),
+    expiresAt: toTimestamp(nowMs + expiryMs),
+  }
+  return { request, lease }
+}
+
+async function admitAndRecord(
+  deps: TaskDeps,
+  request: TaskRequest,
+): Promise<{ readonly kind: 'recorded' | 'exists' }> {
+  const { platformId, tenantId, quote } = request
+  deps.crashPoint('create.before-admission')
+  await deps.admissions.admit({
+    platformId,
+    tenantId,
+    currency: quote.currency,
+    hold: quote.hold,
+  })
+  deps.crashPoint('create.before-requested')
+  const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
+  deps.crashPoint('create.after-requested')
+  return recorded
+}
+
+/** Once an id names something, whoever asked must learn it, whatever went wrong. */
+function withPlatformId(error: unknown, platformId: string): unknown {
+  if (!isDomainError(error) || 'platformId' in error.details) return error
+  // Nothing was written or sent yet: there is nothing to find under the id, and trying again is safe.
+  if (error.code === 'log_unavailable' || error.code === 'overloaded') return error
+  return new DomainError(error.code, error.message, { ...error.details, platformId })
+}

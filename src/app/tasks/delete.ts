@@ -1,0 +1,164 @@
+import type { TaskRow } from '../../../projections/tasks/query.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import type { DomainError } from '../../kernel/errors.ts'
+import { sleep } from '../pace.ts'
+import { type Channel, ProviderError } from '../ports.ts'
+import { createSingleFlight } from '../single-flight.ts'
+import { executeTaskCommand, newCommandId } from './commands.ts'
+import type { TaskDeps } from './deps.ts'
+import { findOwnTask } from './find.ts'
+import { isTerminal } from './observe.ts'
+import { familyOf, inTurn, type Refreshed, type Refresher } from './refresh.ts'
+import { taskError } from './record.ts'
+import type { DeleteTask } from './types.ts'
+import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
+
+/** A refresh older than this says too little about whether the task is still queued. */
+const MAX_REFRESH_AGE_MS = 200
+const REFRESHES_BEFORE_FORWARDING = 3
+/** Upstream may answer the deletion before its own queries show it. */
+const CONFIRMATIONS = 5
+const CONFIRMATION_PAUSE_MS = 200
+
+interface Removal {
+  readonly row: TaskRow
+  readonly requestId: string
+  readonly tokenId: string
+}
+
+/**
+ * DELETE of a task (spec §3.1, design §4.1). An ended task is hidden, after settlement; a queued one
+ * is cancelled upstream and confirmed; a running one is refused. Deleting an ended record upstream
+ * would destroy its usage, so nothing but `queued` is ever forwarded.
+ */
+export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTask {
+  const removals = createSingleFlight<void>()
+  return async ({ principal, family, id, requestId }) => {
+    const { tenantId, tokenId } = principal
+    const row = await findOwnTask(deps, { tenantId, family, id })
+    const { platformId } = row
+    await removals.run(platformId, () => remove(deps, refresher, { row, requestId, tokenId }))
+    return { platformId }
+  }
+}
+
+async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
+  const { row } = removal
+  if (isTerminal(row.status)) return hide(deps, removal)
+  if (row.nativeId === null) throw running(row)
+  for (let attempt = 0; attempt < REFRESHES_BEFORE_FORWARDING; attempt += 1) {
+    const { seen, outcome } = await ask(refresher, removal)
+    const seenAtMs = performance.now()
+    // A success is settled by the refresh itself, before anything is hidden.
+    if (outcome.ended) return hide(deps, removal)
+    if (seen.status === 'gone') throw vanished(deps, removal)
+    if (seen.status !== 'queued') throw running(row)
+    const forwarded = await forward(deps, removal, row.nativeId, seenAtMs)
+    if (forwarded === 'too_late') continue
+    return confirm(deps, refresher, removal)
+  }
+  throw unavailable(row)
+}
+
+async function ask(refresher: Refresher, { row, requestId }: Removal): Promise<Refreshed> {
+  try {
+    return await refresher.now(row, requestId)
+  } catch (error) {
+    if (error instanceof ProviderError) throw unavailable(row)
+    throw error
+  }
+}
+
+/** Sends the deletion upstream, only right after the task was seen queued there. */
+async function forward(
+  deps: TaskDeps,
+  { row, requestId }: Removal,
+  nativeId: string,
+  seenAtMs: number,
+): Promise<'forwarded' | 'too_late'> {
+  const channel = deps.channels.byId(row.channelId)
+  if (channel === undefined) throw unavailable(row)
+  deps.crashPoint('delete.before-forward')
+  try {
+    return await inTurn(deps, channel, async () => {
+      if (performance.now() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
+      const outcome = await cancelUpstream(deps, channel, row, nativeId, requestId)
+      deps.logger.info({ platformId: row.platformId, requestId, outcome }, 'deletion forwarded')
+      deps.crashPoint('delete.after-forward')
+      return 'forwarded'
+    })
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error
+    // Whatever became of it, the next query tells.
+    deps.logger.warn({ platformId: row.platformId, requestId, kind: error.kind }, 'deletion failed')
+    return 'forwarded'
+  }
+}
+
+function cancelUpstream(
+  deps: TaskDeps,
+  channel: Channel,
+  row: TaskRow,
+  nativeId: string,
+  requestId: string,
+) {
+  return callUpstream(deps, channel, 'cancel', () =>
+    providerOf(deps, familyOf(row)).cancel(
+      channel,
+      nativeId,
+      callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),
+    ),
+  )
+}
+
+/** What upstream's answer to a deletion means is only known from a query after it. */
+async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
+  const { row } = removal
+  for (let look = 0; look < CONFIRMATIONS; look += 1) {
+    if (look > 0) await sleep(CONFIRMATION_PAUSE_MS, new AbortController().signal)
+    const { seen, outcome } = await ask(refresher, removal)
+    deps.crashPoint('delete.after-confirm')
+    if (seen.status === 'gone') throw vanished(deps, removal)
+    // Recorded as cancelled by the refresh: the task stays visible as such.
+    if (seen.status === 'cancelled') return
+    // It was quicker than the deletion: its end is recorded and settled, so it may be hidden.
+    if (outcome.ended) return hide(deps, removal)
+    if (seen.status !== 'queued') throw running(row)
+  }
+  throw unavailable(row)
+}
+
+async function hide(deps: TaskDeps, { row, requestId, tokenId }: Removal): Promise<void> {
+  const { platformId, tenantId } = row
+  const nowMs = deps.clock.nowMs()
+  deps.crashPoint('delete.before-hide')
+  const result = await executeTaskCommand(
+    deps.log,
+    platformId,
+    { kind: 'delete', tokenId, at: toTimestamp(nowMs) },
+    newCommandId(nowMs),
+    { correlationId: requestId, tenantId, tokenId },
+  )
+  deps.recent.note(tenantId, result.position)
+}
+
+function running(row: TaskRow): DomainError {
+  return taskError('task_running', 'a task that is running cannot be deleted', row.platformId)
+}
+
+function unavailable(row: TaskRow): DomainError {
+  return taskError(
+    'upstream_unavailable',
+    'the model service cannot confirm the deletion at the moment',
+    row.platformId,
+  )
+}
+
+/** A record that vanished may have been rendered and billed: uncertain, never `cancelled` (P5). */
+function vanished(deps: TaskDeps, { row, requestId }: Removal): DomainError {
+  deps.logger.error(
+    { platformId: row.platformId, requestId },
+    'task vanished upstream around a deletion',
+  )
+  return unavailable(row)
+}

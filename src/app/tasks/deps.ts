@@ -1,0 +1,33 @@
+import type { Pool } from 'pg'
+import type { TaskFamily } from '../../domain/task/events.ts'
+import type { EventLog } from '../../eventlog/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Admissions } from '../access/admission.ts'
+import type { ChannelDirectory } from '../channels/directory.ts'
+import type { ChannelPaces } from '../channels/paces.ts'
+import type { CrashPoint } from '../crash-points.ts'
+import type { TaskMetrics } from '../metrics.ts'
+import type { TaskProvider } from '../ports.ts'
+import type { PriceBookSource } from '../pricing/price-book.ts'
+import type { BackgroundAppends } from './background-appends.ts'
+import type { RecentWrites } from './recent-writes.ts'
+
+/** What the task use cases and the policies stand on. */
+export interface TaskDeps {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly providers: ReadonlyMap<TaskFamily, TaskProvider>
+  readonly channels: ChannelDirectory
+  readonly paces: ChannelPaces
+  readonly prices: PriceBookSource
+  readonly admissions: Admissions
+  readonly background: BackgroundAppends
+  readonly recent: RecentWrites
+  readonly metrics: TaskMetrics
+  readonly clock: Clock
+  readonly logger: Log
+  readonly crashPoint: CrashPoint
+  /** Key of markers and idempotency ids: the same on every replica, kept secret. */
+  readonly markerSecret: string
+}

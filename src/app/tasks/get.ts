@@ -1,0 +1,65 @@
+import type { TaskRow } from '../../../projections/tasks/query.ts'
+import { findTaskUrls } from '../ops/task-urls.ts'
+import type { TaskDeps } from './deps.ts'
+import { findOwnTask, isProjected } from './find.ts'
+import { isTerminal } from './observe.ts'
+import type { Refresher } from './refresh.ts'
+import type { GetTask } from './types.ts'
+import { viewOf } from './view.ts'
+
+/** A task not ended is asked for upstream when it was last observed longer ago than this. */
+export const STALE_AFTER_MS = 1_000
+
+/** Query of one task (spec §2.8), fresh from upstream where that can tell more than we know. */
+export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
+  const refreshed = async (
+    row: TaskRow,
+    key: Parameters<typeof findOwnTask>[1],
+    requestId: string,
+  ): Promise<TaskRow> => {
+    if (!isStale(row, deps.clock.nowMs())) return row
+    try {
+      const result = await refresher.ifFree(row, requestId)
+      if (result === undefined || !result.outcome.ended) {
+        if (result?.outcome.position === undefined) return row
+      }
+      // Ended without an event of ours: another process was quicker, and its append is in the log.
+      const position = result.outcome.position ?? (await deps.log.endPosition())
+      if (!(await isProjected(deps, position))) return row
+      return await findOwnTask(deps, { ...key, id: row.platformId })
+    } catch (error) {
+      deps.logger.info({ platformId: row.platformId, requestId, err: error }, 'refresh failed')
+      return row
+    }
+  }
+
+  return async ({ principal, family, id, requestId }) => {
+    const key = { tenantId: principal.tenantId, family, id }
+    const row = await refreshed(await findOwnTask(deps, key), key, requestId)
+    return viewOf(row, await urlsFor(deps, refresher, row, requestId))
+  }
+}
+
+function isStale(row: TaskRow, nowMs: number): boolean {
+  if (row.submission !== 'submitted' || isTerminal(row.status)) return false
+  return nowMs - (row.observedAtMs ?? row.updatedAtMs) > STALE_AFTER_MS
+}
+
+async function urlsFor(
+  deps: TaskDeps,
+  refresher: Refresher,
+  row: TaskRow,
+  requestId: string,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (row.status !== 'succeeded' || !row.settled) return undefined
+  const { platformId } = row
+  const cached = await findTaskUrls(deps.pool, [platformId], deps.clock.nowMs())
+  const known = cached.get(platformId)
+  if (known !== undefined) return known
+  try {
+    return await refresher.urls(row, requestId)
+  } catch (error) {
+    deps.logger.info({ platformId, requestId, err: error }, 'result URLs not available')
+    return undefined
+  }
+}

@@ -1,0 +1,109 @@
+import type { ObservedTask } from '../../domain/task/decider.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { cacheableUrls, putTaskUrls } from '../ops/task-urls.ts'
+import type { TaskObservation } from '../ports.ts'
+import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
+import type { TaskDeps } from './deps.ts'
+import { quietly } from './record.ts'
+
+/** The one path by which what upstream says of a task changes ours (design §4.1). */
+
+/** Tasks whose last word this process remembers, so that hearing it again costs nothing. */
+const MAX_REMEMBERED = 100_000
+
+const terminal: ReadonlySet<string> = new Set(['succeeded', 'failed', 'expired', 'cancelled'])
+
+/** Whether a status is an end. */
+export function isTerminal(status: string): boolean {
+  return terminal.has(status)
+}
+
+export interface ObserveInput {
+  readonly platformId: string
+  readonly tenantId: string
+  readonly observation: TaskObservation
+  /** The request or policy that asked. */
+  readonly correlationId: string
+}
+
+export interface ObserveOutcome {
+  /** The task has an end in the log, from this observation or before. */
+  readonly ended: boolean
+  /** Where the change stands in the log; undefined when there was none. */
+  readonly position: bigint | undefined
+}
+
+export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
+
+/** What the decider is told; never a URL (P7). */
+function observed(observation: TaskObservation): ObservedTask {
+  const { createdAtMs, updatedAtMs } = observation
+  return {
+    status: observation.status,
+    upstreamStatus: observation.upstreamStatus,
+    nativeId: observation.nativeId,
+    usage: observation.usage,
+    output: observation.output,
+    hasLastFrame: observation.urls?.['last_frame_url'] !== undefined,
+    error: observation.error,
+    upstreamCreatedAt: createdAtMs === undefined ? undefined : toTimestamp(createdAtMs),
+    upstreamUpdatedAt: updatedAtMs === undefined ? undefined : toTimestamp(updatedAtMs),
+  }
+}
+
+/** Builds the path. @throws the log's codes; upstream will be asked again then. */
+export function createObserve(deps: TaskDeps): Observe {
+  const lastWords = new Map<string, string>()
+
+  const remember = (platformId: string, word: string): void => {
+    lastWords.delete(platformId)
+    lastWords.set(platformId, word)
+    if (lastWords.size <= MAX_REMEMBERED) return
+    const [oldest] = lastWords.keys()
+    if (oldest !== undefined) lastWords.delete(oldest)
+  }
+
+  return async ({ platformId, tenantId, observation, correlationId }) => {
+    const word = `${observation.status} ${observation.upstreamStatus}`
+    const says = !isTerminal(observation.status)
+    // A queued task is where every task begins; a word already recorded decides to nothing again.
+    if (says && (observation.status === 'queued' || lastWords.get(platformId) === word))
+      return { ended: false, position: undefined }
+    const nowMs = deps.clock.nowMs()
+    const context: CommandContext = { correlationId, tenantId }
+    deps.crashPoint('observe.before-append')
+    const result = await executeTaskCommand(
+      deps.log,
+      platformId,
+      { kind: 'observe', observation: observed(observation), at: toTimestamp(nowMs) },
+      newCommandId(nowMs),
+      context,
+    )
+    deps.crashPoint('observe.after-append')
+    const { state, events, position } = result
+    const ended = state.phase === 'ended'
+    if (ended) lastWords.delete(platformId)
+    else remember(platformId, word)
+    if (ended && events.length > 0) {
+      deps.metrics.ended.inc({ model: state.request.model, status: state.status })
+      deps.recent.note(tenantId, position)
+    }
+    if (ended && state.status === 'succeeded')
+      await quietly(deps, platformId, rememberUrls(deps, platformId, observation))
+    return { ended, position }
+  }
+}
+
+/** Caches result URLs until they end; without any, that there are none for now. */
+export async function rememberUrls(
+  deps: Pick<TaskDeps, 'pool' | 'clock'>,
+  platformId: string,
+  observation: TaskObservation,
+): Promise<Readonly<Record<string, string>>> {
+  const cached = cacheableUrls(observation.urls, {
+    nowMs: deps.clock.nowMs(),
+    renderedAtMs: observation.updatedAtMs,
+  })
+  await putTaskUrls(deps.pool, platformId, cached)
+  return cached.urls
+}

@@ -1,0 +1,125 @@
+import { noteObservation, type TaskRow } from '../../../projections/tasks/query.ts'
+import type { TaskFamily } from '../../domain/task/events.ts'
+import { createSingleFlight } from '../single-flight.ts'
+import type { Channel, TaskGone, TaskObservation } from '../ports.ts'
+import { ProviderError } from '../ports.ts'
+import type { TaskDeps } from './deps.ts'
+import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
+import { quietly } from './record.ts'
+import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
+
+/** Asking upstream for one task because a caller asked us. */
+
+export interface Refreshed {
+  readonly seen: TaskObservation | TaskGone
+  readonly outcome: ObserveOutcome
+}
+
+export interface Refresher {
+  /**
+   * Asks and records, joined with whoever else asks for the same task now. Undefined when the
+   * channel's bound on queries is reached or the channel is no longer configured.
+   * @throws ProviderError, the log's codes
+   */
+  readonly ifFree: (row: TaskRow, requestId: string) => Promise<Refreshed | undefined>
+  /** The same, never joined and waiting for its turn: for whoever must know what is true now. */
+  readonly now: (row: TaskRow, requestId: string) => Promise<Refreshed>
+  /** Fresh result URLs of a succeeded task; undefined when upstream cannot be asked. */
+  readonly urls: (
+    row: TaskRow,
+    requestId: string,
+  ) => Promise<Readonly<Record<string, string>> | undefined>
+}
+
+export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
+  const refreshes = createSingleFlight<Refreshed | undefined>()
+  const urlQueries = createSingleFlight<Readonly<Record<string, string>> | undefined>()
+
+  const ask = (channel: Channel, row: TaskRow, nativeId: string, requestId: string) =>
+    callUpstream(deps, channel, 'get', () =>
+      providerOf(deps, familyOf(row)).get(
+        channel,
+        nativeId,
+        callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),
+      ),
+    )
+
+  const askAndRecord = async (
+    channel: Channel,
+    row: TaskRow,
+    nativeId: string,
+    requestId: string,
+  ): Promise<Refreshed> => {
+    const seen = await ask(channel, row, nativeId, requestId)
+    const { platformId, tenantId } = row
+    if (seen.status === 'gone') return { seen, outcome: { ended: false, position: undefined } }
+    const outcome = await observe({
+      platformId,
+      tenantId,
+      observation: seen,
+      correlationId: requestId,
+    })
+    await quietly(deps, platformId, noteObservation(deps.pool, platformId, deps.clock.nowMs()))
+    return { seen, outcome }
+  }
+
+  return {
+    ifFree: (row, requestId) => {
+      const { nativeId } = row
+      const channel = deps.channels.byId(row.channelId)
+      if (channel === undefined || nativeId === null) return Promise.resolve(undefined)
+      return refreshes.run(row.platformId, async () =>
+        deps.paces.of(channel).tryRun(() => askAndRecord(channel, row, nativeId, requestId)),
+      )
+    },
+    now: async (row, requestId) => {
+      const { nativeId } = row
+      const channel = deps.channels.byId(row.channelId)
+      if (channel === undefined || nativeId === null)
+        throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
+      return inTurn(deps, channel, () => askAndRecord(channel, row, nativeId, requestId))
+    },
+    urls: (row, requestId) => {
+      const { nativeId } = row
+      const channel = deps.channels.byId(row.channelId)
+      if (channel === undefined || nativeId === null) return Promise.resolve(undefined)
+      return urlQueries.run(row.platformId, async () => {
+        const seen = await inTurn(deps, channel, () => ask(channel, row, nativeId, requestId))
+        return rememberUrls(deps, row.platformId, withoutEnd(seen))
+      })
+    },
+  }
+}
+
+/** A record that is gone has no URLs to give; that is remembered like an expired one. */
+function withoutEnd(seen: TaskObservation | TaskGone): TaskObservation {
+  return seen.status === 'gone'
+    ? { nativeId: seen.nativeId, status: 'unknown', upstreamStatus: 'gone', output: {} }
+    : seen
+}
+
+/** Waits for the channel's turn, no longer than a query may take. @throws ProviderError */
+export async function inTurn<Result>(
+  deps: Pick<TaskDeps, 'paces'>,
+  channel: Channel,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const patience = AbortSignal.timeout(REFRESH_TIMEOUT_MS)
+  let begun = false
+  try {
+    return await deps.paces.of(channel).run(patience, () => {
+      begun = true
+      return work()
+    })
+  } catch (error) {
+    if (begun) throw error
+    throw new ProviderError('unavailable', 'ruled_out', 'The model service is busy.', {
+      cause: error,
+    })
+  }
+}
+
+/** The read model keeps the family as text; every family there is has a provider. */
+export function familyOf(row: Pick<TaskRow, 'family'>): TaskFamily {
+  return row.family as TaskFamily
+}

@@ -1,0 +1,19 @@
+import { createCreateTask } from './create.ts'
+import { createDeleteTask } from './delete.ts'
+import type { TaskDeps } from './deps.ts'
+import { createGetTask } from './get.ts'
+import { createListTasks } from './list.ts'
+import { createObserve } from './observe.ts'
+import { createRefresher } from './refresh.ts'
+import type { TaskUseCases } from './types.ts'
+
+/** The task use cases of every family, over what `main.ts` puts together. */
+export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
+  const refresher = createRefresher(deps, createObserve(deps))
+  return {
+    createTask: createCreateTask(deps),
+    getTask: createGetTask(deps, refresher),
+    listTasks: createListTasks(deps),
+    deleteTask: createDeleteTask(deps, refresher),
+  }
+}

@@ -1,0 +1,23 @@
+import type { TaskRow } from '../../../projections/tasks/query.ts'
+import type { TaskView } from './types.ts'
+
+/** A task as its tenant sees it. Our own marker is not the caller's setting and stays inside. */
+export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
+  const shown = row.status === 'succeeded' && row.settled
+  return {
+    platformId: row.platformId,
+    nativeId: row.nativeId ?? undefined,
+    model: row.model,
+    status: row.status,
+    settings: {
+      ...row.settings,
+      ...row.output,
+      ...(row.markerIsOurs ? {} : { safety_identifier: row.marker }),
+    },
+    usage: row.usage ?? undefined,
+    error: row.error ?? undefined,
+    urls: shown && urls !== undefined && Object.keys(urls).length > 0 ? urls : undefined,
+    createdAtMs: row.requestedAtMs,
+    updatedAtMs: row.updatedAtMs,
+  }
+}
