@@ -96,3 +96,14 @@ export function after(...commands: readonly TaskCommand[]): When {
 
 export const types = (events: readonly TaskEvent[]): readonly string[] =>
   events.map((event) => event.type)
+
+/** Histories a task may have. */
+export const active = [request(), submitted]
+export const running = [...active, observe('running')]
+export const ends = {
+  succeeded: [...running, succeeded],
+  failed: [...running, observe('failed')],
+  expired: [...running, observe('expired')],
+  'past its deadline': [...running, expire],
+  cancelled: [...active, confirmCancelled],
+}
