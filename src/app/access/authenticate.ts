@@ -1,0 +1,173 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Pool } from 'pg'
+import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
+import { tokenPrefixes } from '../../domain/token/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { sha256Hex } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
+import { createSharedCatchUp } from './catch-up.ts'
+import type { Authenticate, Principal } from './principal.ts'
+
+/** From a bearer secret to who is calling (design §7). */
+
+const MAX_SECRET_LENGTH = 256
+const MAX_CACHED = 20_000
+const KNOWN_FOR_MS = 30_000
+/** A secret the log confirmed as unknown; issuing it drops the entry by its hash. */
+const UNKNOWN_FOR_MS = 5_000
+const CATCH_UP_MS = 2_000
+const MAX_CHANGED = 10_000
+
+interface Cached {
+  readonly token: FoundToken | undefined
+  readonly untilMs: number
+}
+
+export interface Authenticator {
+  readonly authenticate: Authenticate
+  /** Tells of an event of the log: what it changes is not served from memory again. */
+  readonly noticed: (event: RecordedEvent) => void
+}
+
+export function createAuthenticator(deps: {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly clock: Clock
+  readonly logger: Log
+}): Authenticator {
+  const { pool, log, clock, logger } = deps
+  const cache = new Map<string, Cached>()
+  /** Positions the read model must have passed before a token's row is believed. */
+  const changed = new Map<string, bigint>()
+  const catchUp = createSharedCatchUp(async () => {
+    const end = await log.endPosition()
+    if (end !== undefined && !(await waitForPosition(pool, 'access', end, CATCH_UP_MS)))
+      throw new Error('the access read model is behind the event log')
+  })
+
+  const remember = (hash: string, token: FoundToken | undefined): void => {
+    const lifeMs = token === undefined ? UNKNOWN_FOR_MS : KNOWN_FOR_MS
+    cache.delete(hash)
+    cache.set(hash, { token, untilMs: clock.nowMs() + lifeMs })
+    dropOldest(cache, MAX_CACHED)
+  }
+
+  const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
+    const cached = cache.get(hash)
+    if (cached !== undefined && cached.untilMs > clock.nowMs()) return cached.token
+    let token = await findTokenByHash(pool, hash)
+    const position = token && changed.get(token.tokenId)
+    if (token !== undefined && position !== undefined) {
+      if (!(await waitForPosition(pool, 'access', position, CATCH_UP_MS)))
+        throw new Error('the access read model is behind a change of this token')
+      if (changed.get(token.tokenId) === position) changed.delete(token.tokenId)
+      token = await findTokenByHash(pool, hash)
+    }
+    if (token === undefined) {
+      // It may have been issued a moment ago: the log has the last word on what does not exist.
+      await catchUp()
+      token = await findTokenByHash(pool, hash)
+    }
+    remember(hash, token)
+    return token
+  }
+
+  return {
+    authenticate: async (secret) => {
+      if (!isSecretShaped(secret)) return { ok: false, reason: 'unknown' }
+      const hash = sha256Hex(secret)
+      try {
+        const token = await lookUp(hash)
+        if (token === undefined || !sameHash(token.secretHash, hash))
+          return { ok: false, reason: 'unknown' }
+        return judge(token, clock.nowMs())
+      } catch (error) {
+        logger.warn({ err: error }, 'a token could not be looked up')
+        return { ok: false, reason: 'unavailable' }
+      }
+    },
+    noticed: (event) => {
+      switch (event.type) {
+        case 'TokenIssued':
+          cache.delete(event.data.secretHash)
+          return
+        case 'TokenRotated':
+        case 'TokenDisabled': {
+          const { tokenId } = event.data
+          for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
+          if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
+          changed.delete(tokenId)
+          changed.set(tokenId, event.position)
+          dropOldest(changed, MAX_CHANGED)
+          return
+        }
+        default:
+          return
+      }
+    },
+  }
+}
+
+function dropOldest<Key, Value>(map: Map<Key, Value>, most: number): void {
+  if (map.size <= most) return
+  const [oldest] = map.keys()
+  if (oldest !== undefined) map.delete(oldest)
+}
+
+function isSecretShaped(secret: string): boolean {
+  return (
+    secret.length <= MAX_SECRET_LENGTH &&
+    Object.values(tokenPrefixes).some((prefix) => secret.startsWith(prefix))
+  )
+}
+
+function sameHash(known: string, given: string): boolean {
+  const [a, b] = [Buffer.from(known), Buffer.from(given)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function judge(token: FoundToken, nowMs: number): Awaited<ReturnType<Authenticate>> {
+  if (token.disabledAtMs !== undefined) return { ok: false, reason: 'disabled' }
+  const endMs = Math.min(
+    token.expiresAtMs ?? Number.POSITIVE_INFINITY,
+    token.secretValidUntilMs ?? Number.POSITIVE_INFINITY,
+  )
+  if (endMs <= nowMs) return { ok: false, reason: 'expired' }
+  const principal: Principal = {
+    tokenId: token.tokenId,
+    kind: token.kind,
+    tenantId: token.tenantId,
+    userId: token.userId,
+    models: token.models && new Set(token.models),
+    scope: token.scope,
+  }
+  return { ok: true, principal }
+}
+
+/**
+ * Feeds the authenticator from the log until the signal aborts. Resolves once it follows the log
+ * from where the log ended.
+ */
+export async function followTokens(deps: {
+  readonly log: EventLog
+  readonly pool: Pool
+  readonly authenticator: Authenticator
+  readonly logger: Log
+  readonly signal: AbortSignal
+}): Promise<{ readonly done: Promise<void> }> {
+  const { log, pool, authenticator, logger, signal } = deps
+  // What the read model has seen needs no telling: nothing is cached yet.
+  const checkpoint = await readCheckpoint(pool, 'access')
+  const from =
+    checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.position
+  const follow = async (): Promise<void> => {
+    for await (const message of log.subscribe(from === undefined ? { signal } : { from, signal }))
+      if (message.kind === 'event') authenticator.noticed(message.event)
+  }
+  const done = follow().catch((error: unknown) => {
+    if (!signal.aborted) logger.error({ err: error }, 'tokens are no longer followed')
+  })
+  return { done }
+}

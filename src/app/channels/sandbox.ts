@@ -1,0 +1,40 @@
+import { videoAModels } from '../../domain/catalog/video-a.ts'
+import type { Channel } from '../ports.ts'
+import { DEFAULT_MAX_CONCURRENT, DEFAULT_TIMEOUT_MS } from './load.ts'
+
+/** Where the simulated upstream of the `/provA` video family lives on the sandbox. */
+const VIDEO_A_PATH = '/api/v3'
+
+/**
+ * What is used when no channels are configured: the sandbox for every model, one channel a region.
+ * Its model names are the external ones, so that no vendor is named.
+ */
+export function sandboxChannels(input: {
+  /** `http://host:port` of the sandbox. */
+  readonly baseUrl: string
+  readonly credential?: string
+  readonly timeoutMs?: number
+}): readonly Channel[] {
+  const baseUrl = `${input.baseUrl.replace(/\/+$/, '')}${VIDEO_A_PATH}`
+  return (['domestic', 'overseas'] as const).map((region) => ({
+    id: `sandbox-video-a-${region}`,
+    family: 'video-a',
+    region,
+    baseUrl,
+    credential: input.credential ?? 'sandbox',
+    models: Object.fromEntries(
+      videoAModels
+        .filter((model) => model.region === region)
+        .map((model) => [model.name, upstreamNameOf(model.name, model.aliases)]),
+    ),
+    weight: 1,
+    priority: 0,
+    timeoutMs: input.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    maxConcurrent: DEFAULT_MAX_CONCURRENT,
+  }))
+}
+
+/** Upstream knows versioned names; a filter-off model has none. */
+function upstreamNameOf(name: string, aliases: readonly string[]): string {
+  return aliases[0] ?? name
+}
