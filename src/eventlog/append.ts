@@ -10,13 +10,13 @@ import {
   wrongExpectedRevision,
   type LogError,
 } from './errors.ts'
-import { failureOf, type TryFailure } from './failure.ts'
+import type { TryFailure } from './failure.ts'
 import type { Gate } from './gate.ts'
 import type { Health } from './health.ts'
 import type { EventLogLimits } from './limits.ts'
 import type { AppendObservation, EventLogObserver } from './observer.ts'
 import type { AppendResult, ExpectedRevision, NewEvent } from './types.ts'
-import { appendRequests, type AppendRequest, type AppendResponse } from './wire.ts'
+import type { AppendCommand } from './wire-append.ts'
 
 export interface AppendDeps {
   readonly connection: Connection
@@ -48,9 +48,9 @@ export async function appendEvents(
     progress.outcome = 'unavailable'
     const leave = await deps.gate.enter(deadlineMs)
     try {
-      const requests = appendRequests(`${deps.namespace}${stream}`, encoded, expected)
+      const command = { stream: `${deps.namespace}${stream}`, events: encoded, expected }
       const untilMs = startedMs + deadlineMs
-      return await tryUntil(deps, { stream, expected, requests, untilMs }, progress)
+      return await tryUntil(deps, { stream, command, untilMs }, progress)
     } finally {
       leave()
     }
@@ -87,9 +87,9 @@ function encodeAll(
 }
 
 interface PreparedAppend {
+  /** Without the namespace, for errors. */
   readonly stream: string
-  readonly expected: ExpectedRevision
-  readonly requests: readonly AppendRequest[]
+  readonly command: AppendCommand
   readonly untilMs: number
 }
 
@@ -99,32 +99,28 @@ async function tryUntil(
   progress: Progress,
 ): Promise<AppendResult> {
   const { limits, health } = deps
-  const { stream, expected } = append
+  const { stream, command, untilMs } = append
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   let maybeAppended = false
   for (;;) {
     progress.tries += 1
-    const leftMs = Math.max(1, append.untilMs - performance.now())
-    const answer = await deps.connection
-      .append(append.requests, Math.min(limits.appendTryMs, leftMs))
-      .then(
-        (response) => ({ response }),
-        (error: unknown) => ({ failure: failureOf(error) }),
-      )
-    if ('response' in answer) {
+    const leftMs = Math.max(1, untilMs - performance.now())
+    const answer = await deps.connection.append(command, Math.min(limits.appendTryMs, leftMs))
+    if (answer.kind === 'success') {
       health.succeeded('append')
-      return resultOf(answer.response, stream, expected, progress)
+      progress.outcome = 'ok'
+      const { revision, position } = answer
+      return position === undefined ? { revision } : { revision, position }
     }
-    const { failure } = answer
-    if (failure.kind !== 'transport') throw definite(failure, append, progress)
+    if (answer.kind !== 'transport') throw definite(answer, append, progress)
     health.failed('append')
-    maybeAppended ||= !failure.certain
+    maybeAppended ||= !answer.certain
     const pauseMs = backoff.nextMs()
-    if (!failure.retry || performance.now() + pauseMs >= append.untilMs) {
+    if (!answer.retry || performance.now() + pauseMs >= untilMs) {
       progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
       throw maybeAppended
-        ? logOutcomeUnknown(stream, progress.tries, failure.reason)
-        : logUnavailable(failure.reason)
+        ? logOutcomeUnknown(stream, progress.tries, answer.reason)
+        : logUnavailable(answer.reason)
     }
     await pause(pauseMs)
   }
@@ -138,7 +134,7 @@ function definite(
   switch (failure.kind) {
     case 'wrong_revision':
       progress.outcome = 'wrong_expected_revision'
-      return wrongExpectedRevision(append.stream, append.expected, failure.actual)
+      return wrongExpectedRevision(append.stream, append.command.expected, failure.actual)
     case 'too_large':
       progress.outcome = 'too_large'
       return appendTooLarge(append.stream, progress.sizeBytes, failure.limitBytes)
@@ -148,26 +144,4 @@ function definite(
     default:
       return unreachable(failure)
   }
-}
-
-function resultOf(
-  response: AppendResponse,
-  stream: string,
-  expected: ExpectedRevision,
-  progress: Progress,
-): AppendResult {
-  const wrong = response.getWrongExpectedVersion()
-  if (wrong !== undefined) {
-    progress.outcome = 'wrong_expected_revision'
-    const actual = wrong.hasCurrentRevision() ? BigInt(wrong.getCurrentRevision()) : 'no_stream'
-    throw wrongExpectedRevision(stream, expected, actual)
-  }
-  const success = response.getSuccess()
-  if (success === undefined) throw new Error('the log answered an append with neither outcome')
-  progress.outcome = 'ok'
-  const revision = BigInt(success.getCurrentRevision())
-  const position = success.getPosition()
-  return position === undefined
-    ? { revision }
-    : { revision, position: BigInt(position.getCommitPosition()) }
 }

@@ -1,6 +1,6 @@
 import { silentLog, type Log } from '../kernel/log.ts'
 import { appendEvents } from './append.ts'
-import { createConnection } from './connection.ts'
+import { createConnection, type AppendPath } from './connection.ts'
 import { logUnavailable } from './errors.ts'
 import { createGate } from './gate.ts'
 import { createHealth } from './health.ts'
@@ -18,6 +18,8 @@ export interface EventLogOptions {
   readonly log?: Log
   readonly observer?: EventLogObserver
   readonly limits?: Partial<EventLogLimits>
+  /** `batch` unless given. */
+  readonly appendPath?: AppendPath
 }
 
 /**
@@ -29,7 +31,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
   const limits: EventLogLimits = { ...defaultLimits, ...options.limits }
   const observer = options.observer ?? {}
   const logger = options.log ?? silentLog
-  const connection = createConnection(options.url)
+  const connection = createConnection(options.url, options.appendPath ?? 'batch')
   const base = { connection, namespace, limits, observer, logger }
   const health = createHealth({
     limits,

@@ -1,41 +1,15 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
-import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
-import type { CallOptions, ClientReadableStream, Metadata } from '@grpc/grpc-js'
-import type { AppendRequest, AppendResponse, ReadRequest, ReadResponse } from './wire.ts'
+import type { ClientReadableStream } from '@grpc/grpc-js'
+import { createBatchAppend } from './append-batch.ts'
+import { sendUnary } from './append-unary.ts'
+import { NoAnswerError, type ClientInternals } from './client-internals.ts'
+import type { AppendAnswer, AppendCommand } from './wire-append.ts'
+import type { ReadRequest, ReadResponse } from './wire.ts'
 
-/** Beyond the server's own deadline, so that its answer wins over our timer. */
-const TIMER_SLACK_MS = 250
 /** Answers handed over at once at most. */
 const PULL_BATCH = 64
 const KEEPALIVE_TIMEOUT_MS = 5_000
-
-/**
- * What the client library keeps for its own commands: the channel with its discovery, leader
- * change, reconnection, credentials and keepalive.
- */
-interface ClientInternals {
-  readonly execute: <T>(
-    type: typeof streamsGrpc.StreamsClient,
-    name: string,
-    action: (client: StreamsClient) => Promise<T>,
-  ) => Promise<T>
-  readonly GRPCStreamCreator: (
-    type: typeof streamsGrpc.StreamsClient,
-    name: string,
-    creator: (client: StreamsClient) => ClientReadableStream<ReadResponse>,
-  ) => () => Promise<ClientReadableStream<ReadResponse>>
-  readonly callArguments: (
-    base: { readonly requiresLeader?: boolean; readonly deadline?: number },
-    options?: CallOptions,
-  ) => [Metadata, CallOptions]
-  readonly dispose: () => Promise<void>
-}
-
-/** Our own timer fired, or a subscription was found dead: the outcome is unknown. */
-export class NoAnswerError extends Error {
-  override readonly name = 'NoAnswerError'
-}
 
 export interface PullOptions {
   readonly signal?: AbortSignal
@@ -45,10 +19,14 @@ export interface PullOptions {
   readonly onIdle: () => Promise<boolean> | boolean
 }
 
-/** One connection to the log; it reconnects by itself. Errors are those of gRPC, unmapped. */
+/** How appends travel: in a shared call (cheaper), or in a call for each. */
+export type AppendPath = 'batch' | 'unary'
+
+/** One connection to the log; it reconnects by itself. */
 export interface Connection {
-  readonly append: (requests: readonly AppendRequest[], tryMs: number) => Promise<AppendResponse>
-  /** Answers in order, pulled: nothing is fetched far ahead of the consumer. */
+  /** One try of an append. Never rejects. */
+  readonly append: (command: AppendCommand, tryMs: number) => Promise<AppendAnswer>
+  /** Answers in order, pulled: nothing is fetched far ahead. Throws errors of gRPC, unmapped. */
   readonly pull: (
     request: ReadRequest,
     options: PullOptions,
@@ -57,54 +35,25 @@ export interface Connection {
 }
 
 /** Opens lazily: nothing is sent before the first call. @throws when the URL cannot be parsed. */
-export function createConnection(url: string): Connection {
+export function createConnection(url: string, appendPath: AppendPath): Connection {
   const keepalive = url.includes('keepAliveTimeout')
     ? ''
     : `${url.includes('?') ? '&' : '?'}keepAliveTimeout=${KEEPALIVE_TIMEOUT_MS}`
-  // The one place that reaches under the library's public surface; its version is locked.
   const client = EventStoreDBClient.connectionString(
     `${url}${keepalive}`,
   ) as unknown as ClientInternals
+  const batch = createBatchAppend(client)
   return {
-    append: (requests, tryMs) => sendAppend(client, requests, tryMs),
+    append: async (command, tryMs) => {
+      if (appendPath === 'unary' || batch.unsupported()) return sendUnary(client, command, tryMs)
+      const answer = await batch.send(command, tryMs)
+      return batch.unsupported() && answer.kind === 'transport'
+        ? sendUnary(client, command, tryMs)
+        : answer
+    },
     pull: (request, options) => pull(client, request, options),
     close: () => client.dispose(),
   }
-}
-
-function sendAppend(
-  client: ClientInternals,
-  requests: readonly AppendRequest[],
-  tryMs: number,
-): Promise<AppendResponse> {
-  const expiry = new AbortController()
-  const sent = client.execute(
-    streamsGrpc.StreamsClient,
-    'append',
-    (stub) =>
-      new Promise<AppendResponse>((resolve, reject) => {
-        if (expiry.signal.aborted) {
-          reject(new NoAnswerError('not sent in time'))
-          return
-        }
-        const [metadata, options] = client.callArguments({ requiresLeader: true, deadline: tryMs })
-        const call = stub.append(metadata, options, (error, response) => {
-          if (error) reject(error)
-          else resolve(response)
-        })
-        call.on('error', reject)
-        expiry.signal.addEventListener('abort', () => call.cancel())
-        for (const request of requests) call.write(request)
-        call.end()
-      }),
-  )
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new NoAnswerError(`no answer in ${tryMs} ms`))
-      expiry.abort()
-    }, tryMs + TIMER_SLACK_MS)
-    sent.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 async function* pull(

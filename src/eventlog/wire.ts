@@ -2,20 +2,16 @@ import type * as shared from '@eventstore/db-client/generated/shared_pb.js'
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
-import type { EncodedEvent, WireEvent } from './codec.ts'
-import type { ExpectedRevision } from './types.ts'
+import type { WireEvent } from './codec.ts'
 
 /**
- * Requests and answers of the log's own protocol. We build them ourselves because the client
- * library offers no filter on reads of `$all`, delivers checkpoints ahead of the events they
- * follow, and serialises an append anew for each try.
+ * Reads in the log's own protocol. We build them ourselves because the client library offers no
+ * filter on reads of `$all` and delivers checkpoints ahead of the events they follow.
  */
-export type AppendRequest = streams.AppendReq
 export type ReadRequest = streams.ReadReq
 export type ReadResponse = streams.ReadResp
-export type AppendResponse = streams.AppendResp
 
-const { AppendReq, ReadReq } = streamsPb
+const { ReadReq } = streamsPb
 
 /** Considered events between two checkpoints: window × interval. */
 const SEARCH_WINDOW = 256
@@ -24,40 +20,11 @@ const { FORWARDS, BACKWARDS } = ReadReq.Options.ReadDirection
 /** Ticks are 100 ns. */
 const TICKS_PER_MS = 10_000
 
-function streamIdentifier(name: string): shared.StreamIdentifier {
+/** A stream name as the protocol carries it. */
+export function streamIdentifier(name: string): shared.StreamIdentifier {
   const identifier = new sharedPb.StreamIdentifier()
   identifier.setStreamName(Buffer.from(name))
   return identifier
-}
-
-/** The messages of one append: the header, then one per event. */
-export function appendRequests(
-  stream: string,
-  events: readonly EncodedEvent[],
-  expected: ExpectedRevision,
-): readonly AppendRequest[] {
-  const options = new AppendReq.Options()
-  options.setStreamIdentifier(streamIdentifier(stream))
-  if (expected === 'any') options.setAny(new sharedPb.Empty())
-  else if (expected === 'no_stream') options.setNoStream(new sharedPb.Empty())
-  else if (expected === 'stream_exists') options.setStreamExists(new sharedPb.Empty())
-  else options.setRevision(expected.toString(10))
-  const header = new AppendReq()
-  header.setOptions(options)
-  return [header, ...events.map(proposal)]
-}
-
-function proposal(event: EncodedEvent): AppendRequest {
-  const id = new sharedPb.UUID()
-  id.setString(event.id)
-  const message = new AppendReq.ProposedMessage()
-  message.setId(id)
-  message.getMetadataMap().set('type', event.type).set('content-type', 'application/json')
-  message.setCustomMetadata(event.metadata)
-  message.setData(event.data)
-  const request = new AppendReq()
-  request.setProposedMessage(message)
-  return request
 }
 
 function readOptions(): streams.ReadReq.Options {

@@ -1,0 +1,36 @@
+import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import type { CallOptions, Metadata } from '@grpc/grpc-js'
+import type { Readable } from 'node:stream'
+
+/**
+ * What the client library keeps for its own commands: the channel with its discovery, leader
+ * change, reconnection, credentials and keepalive. `connection.ts` is the one place that reaches
+ * for it; the library's version is locked.
+ */
+export interface ClientInternals {
+  readonly execute: <T>(
+    type: StreamsClientType,
+    name: string,
+    action: (client: StreamsClient) => Promise<T>,
+  ) => Promise<T>
+  readonly GRPCStreamCreator: <S extends Readable>(
+    type: StreamsClientType,
+    name: string,
+    creator: (client: StreamsClient) => S,
+  ) => () => Promise<S>
+  readonly callArguments: (
+    base: { readonly requiresLeader?: boolean; readonly deadline?: number },
+    options?: CallOptions,
+  ) => [Metadata, CallOptions]
+  readonly dispose: () => Promise<void>
+}
+
+type StreamsClientType = new (...args: ConstructorParameters<typeof StreamsClient>) => StreamsClient
+
+/** Our own timer fired, or a peer was given up: the outcome is unknown. */
+export class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError'
+}
+
+/** Beyond the server's own deadline, so that its answer wins over our timer. */
+export const TIMER_SLACK_MS = 250
