@@ -2,7 +2,7 @@ import { createBackoff, pause } from './backoff.ts'
 import { decodeEvent } from './codec.ts'
 import { isFinal, probeEnd, type ReadDeps } from './read.ts'
 import type { Log } from '../kernel/log.ts'
-import type { SubscriptionMessage } from './types.ts'
+import type { EventLog, SubscriptionMessage } from './types.ts'
 import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
 
 export interface SubscribeDeps extends ReadDeps {
@@ -25,7 +25,7 @@ interface Cursor {
  */
 export async function* subscribe(
   deps: SubscribeDeps,
-  options: { readonly from?: bigint; readonly signal: AbortSignal },
+  options: Parameters<EventLog['subscribe']>[0],
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { limits, observer, logger } = deps
   const { signal } = options
@@ -36,7 +36,7 @@ export async function* subscribe(
     observer.subscription?.({ kind: 'opened' })
     try {
       for await (const batch of deps.connection.pull(
-        subscribeRequest(deps.namespace, cursor.position),
+        subscribeRequest(deps.namespace + (options.streamPrefix ?? ''), cursor.position),
         { signal, idleMs: limits.idleCheckMs, onIdle: () => isStalled(deps, cursor) },
       )) {
         backoff.reset()

@@ -78,6 +78,8 @@ export interface EventLog {
    */
   readonly subscribe: (options: {
     readonly from?: bigint
+    /** Only streams whose name begins so, e.g. `token-`; filtered by the server. */
+    readonly streamPrefix?: string
     readonly signal: AbortSignal
   }) => AsyncIterable<SubscriptionMessage>
   /** Whether the last calls worked: while false, no new work is admitted (P9). */
