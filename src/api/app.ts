@@ -12,7 +12,7 @@ import { newRequestId } from '../kernel/ids.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { useObservation } from './kit/observe.ts'
 import type { ResolveHost } from './kit/public-url.ts'
-import { refuseUnreadable } from './kit/unreadable.ts'
+import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator } from './kit/validator.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
@@ -84,7 +84,12 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
     bodyLimit: 1024 * 1024,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    http: { maxHeaderSize: limits.headerBytes },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.requestTimeoutMs,
+      // How exactly Node keeps the two timeouts.
+      connectionsCheckingInterval: Math.min(30_000, limits.requestTimeoutMs / 4),
+    },
     forceCloseConnections: 'idle',
     // While draining, what still comes on open connections is answered and the connection closed.
     return503OnClosing: false,
@@ -113,6 +118,7 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const app = createServer(deps, { ...defaultLimits, ...deps.limits })
   app.addHook('onRequest', async (request, reply) => {
+    rememberUrl(request.raw.socket, request.raw.url)
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
   })
   useObservation(app, deps.metrics)

@@ -3,11 +3,19 @@ import type { Socket } from 'node:net'
 import type { Envelope } from './envelope.ts'
 import { RequestError } from './request-error.ts'
 
+/** What a connection last asked for: an error in the middle of a body does not say. */
+const lastUrls = new WeakMap<object, string>()
+
+/** Notes what a connection asks for, for an answer it may need later. */
+export function rememberUrl(socket: Socket, url: string | undefined): void {
+  lastUrls.set(socket, url ?? '')
+}
+
 /** The URL of the request line, where so much was read. */
-function urlOf(error: Error): string {
+function urlOf(error: Error, socket: Socket): string {
   const packet: unknown = Reflect.get(error, 'rawPacket')
-  const start = packet instanceof Buffer ? packet.subarray(0, 512).toString('latin1') : ''
-  return /^[A-Z]+ (\S+)/.exec(start)?.[1] ?? ''
+  if (!(packet instanceof Buffer)) return lastUrls.get(socket) ?? ''
+  return /^[A-Z]+ (\S+)/.exec(packet.subarray(0, 512).toString('latin1'))?.[1] ?? ''
 }
 
 function reasonOf(code: unknown): RequestError {
@@ -36,7 +44,7 @@ export function refuseUnreadable(
     socket.destroy()
     return
   }
-  const answer = envelopeOf(urlOf(error))(reasonOf(code))
+  const answer = envelopeOf(urlOf(error, socket))(reasonOf(code))
   const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status
   const body = JSON.stringify(answer.body)
   socket.end(

@@ -1,4 +1,5 @@
 import type { DecimalString } from '../../kernel/money.ts'
+import type { Visible } from './scope.ts'
 
 /** What these routes read: the query functions of the read models, put behind one seam. */
 
@@ -61,7 +62,7 @@ export interface HistoryItem {
 
 export interface TaskHistory {
   readonly tenantId: string
-  readonly userId: string
+  readonly userId: string | undefined
   readonly items: readonly HistoryItem[]
 }
 
@@ -75,6 +76,6 @@ export interface QueryReads {
     filter: LedgerFilter,
     groupBy: LedgerGrouping,
   ) => Promise<readonly LedgerGroup[]>
-  /** By platform or native id, of any tenant; undefined when there is none. */
-  readonly taskHistory: (id: string) => Promise<TaskHistory | undefined>
+  /** By platform or native id; undefined when there is none in this scope. */
+  readonly taskHistory: (id: string, scope: Visible) => Promise<TaskHistory | undefined>
 }

@@ -91,10 +91,14 @@ export class MemoryLedger implements QueryReads {
     return [...groups.values()]
   }
 
-  taskHistory: QueryReads['taskHistory'] = async (id) => {
+  taskHistory: QueryReads['taskHistory'] = async (id, scope) => {
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
-    return this.histories.get(id)
+    const found = this.histories.get(id)
+    const visible =
+      (scope.tenantId ?? found?.tenantId) === found?.tenantId &&
+      (scope.userIds?.includes(found?.userId ?? '') ?? true)
+    return visible ? found : undefined
   }
 }
 

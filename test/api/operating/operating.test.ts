@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Health, ProjectionState } from '../../../src/api/operating/health.ts'
+import { startApp } from '../support/app.ts'
+
+function health(part: Partial<Health> = {}): Health {
+  return {
+    dependencies: [
+      { name: 'event_log', probe: async () => Promise.resolve(true) },
+      { name: 'postgres', probe: async () => Promise.resolve(true) },
+    ],
+    projections: async () =>
+      Promise.resolve([{ name: 'ledger', position: '41', lagMs: 3, stopped: undefined }]),
+    maxLagMs: 1_000,
+    accepting: () => true,
+    ...part,
+  }
+}
+
+async function readiness(part: Partial<Health>) {
+  const { app } = await startApp({ health: health(part) })
+  t.teardown(async () => app.close())
+  const answer = await app.inject('/readyz')
+  return { status: answer.statusCode, ...answer.json<{ ready: boolean; reasons: string[] }>() }
+}
+
+void t.test('/healthz is 200 whatever is away', async (t) => {
+  const { app } = await startApp({ health: health({ accepting: () => false }) })
+  t.teardown(async () => app.close())
+  const answer = await app.inject('/healthz')
+  t.equal(answer.statusCode, 200)
+  t.same(answer.json(), { status: 'ok' })
+})
+
+void t.test('/readyz is 200 with every dependency and the lag of every projection', async (t) => {
+  t.same(await readiness({}), {
+    status: 200,
+    ready: true,
+    reasons: [],
+    dependencies: { event_log: 'up', postgres: 'up' },
+    projections: [{ name: 'ledger', position: '41', lagMs: 3 }],
+  })
+})
+
+void t.test('/readyz is 503 and names a dependency that is down, without its error', async (t) => {
+  for (const probe of [
+    async () => Promise.reject(new Error('password authentication failed for user x')),
+    async () => Promise.resolve(false),
+  ]) {
+    const answer = await readiness({ dependencies: [{ name: 'postgres', probe }] })
+    t.match(answer, {
+      status: 503,
+      ready: false,
+      reasons: ['postgres is down'],
+      dependencies: { postgres: 'down' },
+    })
+    t.notMatch(JSON.stringify(answer), /password/)
+  }
+})
+
+void t.test('/readyz does not wait for a probe that hangs', async (t) => {
+  const probe = async () => {
+    await sleep(60_000, undefined, { ref: false })
+    return true
+  }
+  t.match(await readiness({ dependencies: [{ name: 'event_log', probe }] }), {
+    status: 503,
+    reasons: ['event_log is down'],
+  })
+})
+
+void t.test('/readyz is 503 when a projection lags, stands still or never ran', async (t) => {
+  const state = (part: Partial<ProjectionState>) => async () =>
+    Promise.resolve([
+      { name: 'ledger', position: '1', lagMs: 0, stopped: undefined, ...part } as ProjectionState,
+    ])
+  t.match(await readiness({ projections: state({ lagMs: 1_001 }) }), {
+    status: 503,
+    reasons: ['projection ledger is 1001 ms behind'],
+  })
+  t.match(await readiness({ projections: state({ stopped: 'poison event' }) }), {
+    status: 503,
+    reasons: ['projection ledger stands still: poison event'],
+  })
+  t.match(await readiness({ projections: state({ position: undefined }) }), {
+    status: 503,
+    reasons: ['projection ledger has not run yet'],
+  })
+  t.match(await readiness({ projections: async () => Promise.reject(new Error('away')) }), {
+    status: 503,
+    reasons: ['the state of the projections is unknown'],
+  })
+})
+
+void t.test('/readyz is 503 while starting or draining', async (t) => {
+  t.match(await readiness({ accepting: () => false }), {
+    status: 503,
+    reasons: ['not accepting: starting or draining'],
+  })
+})
+
+const { app } = await startApp()
+t.teardown(async () => app.close())
+
+void t.test('/metrics counts answers by route pattern, never by path', async (t) => {
+  await app.inject({ url: '/provA/api/v3/contents/generations/tasks/cgt-1' })
+  await app.inject({ url: '/nowhere/at/all' })
+  const answer = await app.inject('/metrics')
+  t.match(answer.headers['content-type'], /^text\/plain/)
+  t.match(
+    answer.body,
+    'tollgate_http_requests_total{method="GET",route="/provA/api/v3/contents/generations/tasks/:id",status="401"} 1',
+  )
+  t.match(answer.body, 'route="none",status="404"')
+  t.match(answer.body, /tollgate_http_request_seconds_bucket/)
+  t.notMatch(answer.body, /cgt-1|nowhere/)
+})
+
+interface OpenApi {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiRoute>>>>
+  readonly components: { readonly securitySchemes: object }
+}
+
+interface OpenApiRoute {
+  readonly security?: readonly object[]
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: Record<string, unknown> }>
+  >
+}
+
+void t.test('/openapi.json describes every route with its failures and its token', async (t) => {
+  const answer = await app.inject('/openapi.json')
+  t.equal(answer.statusCode, 200)
+  const api = answer.json<OpenApi>()
+  t.equal(api.openapi, '3.1.0')
+  t.same(Object.keys(api.paths).sort(), [
+    '/api/query/v1/ledger/lines',
+    '/api/query/v1/ledger/summary',
+    '/api/query/v1/tasks/{id}/history',
+    '/healthz',
+    '/metrics',
+    '/provA/api/v3/contents/generations/tasks',
+    '/provA/api/v3/contents/generations/tasks/{id}',
+    '/readyz',
+  ])
+  t.same(Object.keys(api.components.securitySchemes), ['modelToken', 'queryToken'])
+  const tasks = api.paths['/provA/api/v3/contents/generations/tasks']
+  t.same(tasks?.['post']?.security, [{ modelToken: [] }])
+  t.same(Object.keys(tasks?.['post']?.responses ?? {}), [
+    '200',
+    '400',
+    '401',
+    '402',
+    '403',
+    '404',
+    '409',
+    '413',
+    '415',
+    '429',
+    '502',
+    '503',
+  ])
+  t.match(tasks?.['post']?.responses['402']?.description, /^insufficient_balance/)
+  t.match(JSON.stringify(tasks?.['post']?.responses['404']), /ResourceNotFound\.Asset/)
+  const deletion = api.paths['/provA/api/v3/contents/generations/tasks/{id}']?.['delete']
+  t.match(JSON.stringify(deletion?.responses['409']), /InvalidAction\.RunningTaskDeletion/)
+})
+
+void t.test('the docs page and all it loads come from here', async (t) => {
+  const page = await app.inject('/docs/')
+  t.equal(page.statusCode, 200)
+  const loaded = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '')
+  t.ok(loaded.length > 3)
+  for (const url of loaded) {
+    t.match(url, /^(?:\/docs\/|\.\/)/)
+    const part = await app.inject(new URL(url, 'http://docs.example/docs/').pathname)
+    t.equal(part.statusCode, 200, url)
+  }
+  t.match(page.headers['content-security-policy'], /default-src 'self'/)
+  t.notMatch(page.headers['content-security-policy'], /upgrade-insecure-requests/)
+})
+
+void t.test('404 in a plain shape for paths of no family', async (t) => {
+  for (const url of ['/', '/provAx', '/v9/none', '/apix', '/provB/x']) {
+    const answer = await app.inject({ url })
+    t.equal(answer.statusCode, 404, url)
+    t.same(answer.json(), {
+      error: { code: 'route_not_found', message: 'There is no such route' },
+    })
+  }
+})

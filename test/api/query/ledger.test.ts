@@ -1,0 +1,281 @@
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+
+const { app, ledger } = await startApp()
+t.teardown(async () => app.close())
+
+const lines = '/api/query/v1/ledger/lines'
+const summary = '/api/query/v1/ledger/summary'
+
+async function get(url: string, secret = 'qak-all', headers: Record<string, string> = {}) {
+  return app.inject({ url, headers: { authorization: `Bearer ${secret}`, ...headers } })
+}
+
+interface Page {
+  readonly success: boolean
+  readonly data: {
+    readonly items: readonly Record<string, unknown>[]
+    readonly next_cursor: string | null
+  }
+}
+
+async function ids(url: string, secret?: string): Promise<readonly unknown[]> {
+  const answer = await get(url, secret)
+  t.equal(answer.statusCode, 200, url)
+  return answer.json<Page>().data.items.map((item) => item['line_id'])
+}
+
+t.beforeEach(() => {
+  ledger.lines = []
+  ledger.failure = undefined
+})
+
+void t.test('a line explains its amount, with money as decimal strings', async (t) => {
+  ledger.add({ nativeId: null })
+  const answer = await get(lines)
+  t.equal(answer.statusCode, 200)
+  t.same(answer.json(), {
+    success: true,
+    message: '',
+    data: {
+      items: [
+        {
+          line_id: 'line_000001',
+          settled_at: '2026-03-04T05:06:07.001Z',
+          tenant_id: 'tenant_1',
+          user_id: 'user_1',
+          token_id: 'tok_1',
+          source_id: 'video_1',
+          native_id: null,
+          surface: 'provA.tasks',
+          model: 'overseas-video-2-0-mini',
+          sku: 'overseas-video-2-0-mini-novideo',
+          rule: 'video-a/2.0',
+          quantity: 108_900,
+          unit: 'token',
+          price: '3.5',
+          per: 1_000_000,
+          currency: 'USD',
+          amount: '0.38115',
+          price_book_version: '2026-01',
+          measurement: 'reported',
+          request_id: 'req_1',
+          position: '1',
+        },
+      ],
+      next_cursor: null,
+    },
+  })
+})
+
+void t.test('pages follow each other by cursor without gap or repetition', async (t) => {
+  for (let n = 0; n < 25; n += 1) ledger.add()
+  const seen: unknown[] = []
+  let cursor: string | null = ''
+  let pages = 0
+  while (cursor !== null) {
+    const answer = await get(`${lines}?limit=10${cursor === '' ? '' : `&cursor=${cursor}`}`)
+    const { data } = answer.json<Page>()
+    seen.push(...data.items.map((item) => item['line_id']))
+    cursor = data.next_cursor
+    pages += 1
+  }
+  t.equal(pages, 3)
+  t.same(
+    seen,
+    ledger.lines.map((line) => line.lineId),
+  )
+})
+
+void t.test('a hundred lines are a page by default', async (t) => {
+  for (let n = 0; n < 101; n += 1) ledger.add()
+  t.equal((await ids(lines)).length, 100)
+})
+
+void t.test('every filter narrows', async (t) => {
+  ledger.add({ sku: 'a', model: 'm', currency: 'CNY', sourceId: 'video_x', userId: 'user_2' })
+  ledger.add()
+  for (const query of ['sku=a', 'model=m', 'currency=CNY', 'source_id=video_x', 'user_id=user_2'])
+    t.same(await ids(`${lines}?${query}`), ['line_000001'], query)
+  t.same(await ids(`${lines}?tenant_id=tenant_1`), ['line_000002', 'line_000001'])
+})
+
+void t.test('from is inclusive, to exclusive, in any offset', async (t) => {
+  ledger.add({ settledAtMs: Date.parse('2026-03-01T00:00:00Z') })
+  ledger.add({ settledAtMs: Date.parse('2026-03-02T00:00:00Z') })
+  t.same(await ids(`${lines}?from=2026-03-01&to=2026-03-02`), ['line_000001'])
+  t.same(await ids(`${lines}?from=2026-03-02T08:00:00%2B08:00`), ['line_000002'])
+  t.same(await ids(`${lines}?from=2026-03-02T08:00:00+08:00`), ['line_000002'])
+  t.same(await ids(`${lines}?to=2026-03-02T00:00:00.000Z`), ['line_000001'])
+})
+
+void t.test('400 names the parameter that cannot be read', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=ten', 'limit'],
+    ['limit=1&limit=2', 'limit'],
+    ['currency=EUR', 'currency'],
+    ['from=yesterday', 'from'],
+    ['from=1767323045', 'from'],
+    ['from=2026-13-01', 'from'],
+    ['from=0000-01-01', 'from'],
+    ['to=1969-12-31', 'to'],
+    ['to=9999-12-31', 'to'],
+    ['from=2026-03-01T99:00:00Z', 'from'],
+    ['to=2026-03-01T00:00', 'to'],
+    ['from=2026-03-02&to=2026-03-01', 'from'],
+    ['sku=', 'sku'],
+    ['sku=%00', 'sku'],
+    ['model=%F0%9F%92%A9', 'model'],
+    [`source_id=${'x'.repeat(129)}`, 'source_id'],
+    ['cursor=', 'cursor'],
+    ['cursor=%25', 'cursor'],
+    ['cursor=AAAA', 'cursor'],
+    [`cursor=${'x'.repeat(300)}`, 'cursor'],
+    ['format=xml', 'format'],
+  ]
+  for (const [query, param] of cases) {
+    const answer = await get(`${lines}?${query}`)
+    t.equal(answer.statusCode, 400, query)
+    t.match(answer.json(), { success: false, error: { code: 'invalid_request', param } })
+  }
+  t.match((await get(`${summary}?group_by=user`)).json(), { error: { param: 'group_by' } })
+})
+
+void t.test('a token sees what its scope level opens, and no more', async (t) => {
+  ledger.add()
+  ledger.add({ userId: 'user_2' })
+  ledger.add({ userId: 'user_3' })
+  ledger.add({ tenantId: 'tenant_2', userId: 'user_1' })
+  t.same(await ids(lines, 'qak-user'), ['line_000001'])
+  t.same(await ids(lines, 'qak-some'), ['line_000002', 'line_000001'])
+  t.same(await ids(lines, 'qak-all'), ['line_000003', 'line_000002', 'line_000001'])
+  t.equal((await ids(lines, 'qak-operator')).length, 4)
+  t.same(await ids(`${lines}?tenant_id=tenant_2`, 'qak-operator'), ['line_000004'])
+  t.same(await ids(`${lines}?user_id=user_2`, 'qak-some'), ['line_000002'])
+})
+
+void t.test('403 scope_denied for a tenant or user outside the scope', async (t) => {
+  for (const [query, secret] of [
+    ['tenant_id=tenant_2', 'qak-all'],
+    ['tenant_id=tenant_2', 'qak-user'],
+    ['user_id=user_2', 'qak-user'],
+    ['user_id=user_3', 'qak-some'],
+  ] as const)
+    for (const path of [lines, summary]) {
+      const answer = await get(`${path}?${query}`, secret)
+      t.equal(answer.statusCode, 403, `${path} ${query} ${secret}`)
+      t.match(answer.json(), {
+        success: false,
+        error: { code: 'scope_denied', param: query.split('=')[0] },
+      })
+    }
+})
+
+void t.test('a summary groups by sku, day, model or tenant, per currency', async (t) => {
+  ledger.add()
+  ledger.add()
+  ledger.add({ currency: 'CNY', model: 'domestic-video-2-0', tenantId: 'tenant_2' })
+  const answer = await get(summary, 'qak-operator')
+  t.same(answer.json().data, {
+    group_by: 'sku',
+    items: [
+      {
+        key: 'overseas-video-2-0-mini-novideo',
+        currency: 'CNY',
+        unit: 'token',
+        quantity: '108900',
+        amount: '0.38115',
+        lines: 1,
+      },
+      {
+        key: 'overseas-video-2-0-mini-novideo',
+        currency: 'USD',
+        unit: 'token',
+        quantity: '217800',
+        amount: '0.7623',
+        lines: 2,
+      },
+    ],
+  })
+  for (const [groupBy, key] of [
+    ['day', '2026-03-04'],
+    ['model', 'domestic-video-2-0'],
+    ['tenant', 'tenant_2'],
+  ] as const)
+    t.match((await get(`${summary}?group_by=${groupBy}`, 'qak-operator')).json().data, {
+      group_by: groupBy,
+      items: [{ key, amount: '0.38115' }],
+    })
+})
+
+void t.test('CSV by format or by Accept, JSON otherwise', async (t) => {
+  ledger.add()
+  const isCsv = async (query: string, accept?: string) => {
+    const answer = await get(lines + query, 'qak-all', accept ? { accept } : {})
+    return String(answer.headers['content-type']).startsWith('text/csv')
+  }
+  t.equal(await isCsv('?format=csv'), true)
+  t.equal(await isCsv('?format=csv', 'application/json'), true)
+  t.equal(await isCsv('', 'text/csv'), true)
+  t.equal(await isCsv('', 'application/json;q=0.5, text/csv'), true)
+  t.equal(await isCsv('?format=json', 'text/csv'), false)
+  t.equal(await isCsv('', 'application/json, text/csv;q=0.9'), false)
+  t.equal(await isCsv('', '*/*'), false)
+  t.equal(await isCsv(''), false)
+  t.equal(await isCsv('', 'text/csv;q=0'), false)
+})
+
+void t.test('a CSV export has all lines, read page by page', async (t) => {
+  for (let n = 0; n < 2_500; n += 1) ledger.add()
+  ledger.pagesRead = 0
+  const answer = await get(`${lines}?format=csv`)
+  const rows = answer.body.split('\r\n')
+  t.match(answer.headers, {
+    'content-disposition': 'attachment; filename="ledger-lines.csv"',
+    vary: 'Accept',
+  })
+  t.equal(
+    rows[0],
+    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position',
+  )
+  t.equal(rows.length, 2_502, 'header, lines and the end')
+  t.equal(new Set(rows.slice(1, -1).map((row) => row.split(',')[0])).size, 2_500)
+  t.equal(ledger.pagesRead, 3)
+})
+
+void t.test('limit and cursor bound a CSV export as well', async (t) => {
+  for (let n = 0; n < 30; n += 1) ledger.add()
+  const first = (await get(`${lines}?limit=10`)).json<Page>().data.next_cursor
+  const answer = await get(`${lines}?format=csv&limit=5&cursor=${first}`)
+  const found = answer.body.split('\r\n').slice(1, -1)
+  t.same(
+    found.map((row) => row.split(',')[0]),
+    ledger.lines.slice(10, 15).map((line) => line.lineId),
+  )
+})
+
+void t.test('formulas in an export are text', async (t) => {
+  ledger.add({ rule: '=HYPERLINK("https://evil.example")' })
+  const answer = await get(`${lines}?format=csv`)
+  t.match(answer.body, `,"'=HYPERLINK(""https://evil.example"")",`)
+})
+
+void t.test('a summary can be CSV', async (t) => {
+  ledger.add()
+  const answer = await get(`${summary}?format=csv&group_by=day`)
+  t.equal(
+    answer.body,
+    'key,currency,unit,quantity,amount,lines\r\n2026-03-04,USD,token,108900,0.38115,1\r\n',
+  )
+})
+
+void t.test('503 when the database is away, in JSON also where CSV was asked for', async (t) => {
+  ledger.failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  for (const url of [lines, `${summary}?format=csv`]) {
+    const answer = await get(url)
+    t.equal(answer.statusCode, 503)
+    t.match(answer.json(), { success: false, error: { code: 'service_unavailable' } })
+  }
+})

@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { connect, type AddressInfo } from 'node:net'
+import t from 'tap'
+import { startApp, tasksPath } from './support/app.ts'
+
+const { app, tasks } = await startApp({ limits: { headerBytes: 2_048, requestTimeoutMs: 500 } })
+await app.listen({ port: 0, host: '127.0.0.1' })
+t.teardown(async () => app.close())
+const { port } = app.server.address() as AddressInfo
+
+interface RawAnswer {
+  readonly status: number
+  readonly head: string
+  readonly body: unknown
+}
+
+/** Writes bytes to the socket and reads until the server closes. */
+async function raw(bytes: string): Promise<RawAnswer> {
+  const socket = connect(port, '127.0.0.1')
+  const parts: Buffer[] = []
+  socket.on('data', (part) => parts.push(part))
+  socket.on('error', () => undefined)
+  socket.write(bytes, 'latin1')
+  await once(socket, 'close')
+  const text = Buffer.concat(parts).toString()
+  const [head = '', body = ''] = text.split('\r\n\r\n')
+  return {
+    status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
+    head,
+    body: body === '' ? undefined : JSON.parse(body),
+  }
+}
+
+void t.test('431 in the family’s shape for headers over the limit', async (t) => {
+  const answer = await raw(
+    `GET ${tasksPath} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(4_000)}\r\n\r\n`,
+  )
+  t.equal(answer.status, 431)
+  t.match(answer.body, { error: { code: 'invalid_request', param: '', type: 'BadRequest' } })
+  t.match(answer.head, /x-request-id: req_/)
+  const query = await raw(
+    `GET /api/query/v1/ledger/lines HTTP/1.1\r\nX-Long: ${'a'.repeat(4_000)}\r\n\r\n`,
+  )
+  t.equal(query.status, 431)
+  t.match(query.body, { success: false, error: { code: 'invalid_request' } })
+})
+
+void t.test('431 for a URL over the limit', async (t) => {
+  const answer = await raw(`GET ${tasksPath}?x=${'a'.repeat(4_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  t.equal(answer.status, 431)
+})
+
+void t.test('400 for bytes that are not HTTP', async (t) => {
+  for (const bytes of [
+    'nonsense\r\n\r\n',
+    `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    `GET ${tasksPath} HTTP/1.1\r\nHost: x\r\nBad Header: x\r\n\r\n`,
+  ]) {
+    const answer = await raw(bytes)
+    t.equal(answer.status, 400, bytes)
+    t.match(answer.body, { error: { code: String } })
+  }
+})
+
+void t.test('408 for a request that never comes to an end', async (t) => {
+  const answer = await raw(
+    `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+  )
+  t.equal(answer.status, 408)
+  t.match(answer.body, { error: { code: 'invalid_request' } })
+  t.equal(tasks.created.length, 0)
+})
+
+void t.test('a caller that hangs up in the middle of a body harms nobody', async (t) => {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(
+    `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"model"`,
+  )
+  await once(socket, 'connect')
+  socket.destroy()
+  await once(socket, 'close')
+  const health = await raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  t.equal(health.status, 200)
+  t.equal(tasks.created.length, 0)
+})
