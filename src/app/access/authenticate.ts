@@ -89,23 +89,17 @@ export function createAuthenticator(deps: {
       }
     },
     noticed: (event) => {
-      switch (event.type) {
-        case 'TokenIssued':
-          cache.delete(event.data.secretHash)
-          return
-        case 'TokenRotated':
-        case 'TokenDisabled': {
-          const { tokenId } = event.data
-          for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
-          if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
-          changed.delete(tokenId)
-          changed.set(tokenId, event.position)
-          dropOldest(changed, MAX_CHANGED)
-          return
-        }
-        default:
-          return
+      if (event.type === 'TokenIssued') {
+        cache.delete(event.data.secretHash)
+        return
       }
+      if (event.type !== 'TokenRotated' && event.type !== 'TokenDisabled') return
+      const { tokenId } = event.data
+      for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
+      if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
+      changed.delete(tokenId)
+      changed.set(tokenId, event.position)
+      dropOldest(changed, MAX_CHANGED)
     },
   }
 }

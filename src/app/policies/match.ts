@@ -13,6 +13,7 @@ const MOST_TRIES = 3
 const AUTOMATIC: ReadonlySet<unknown> = new Set([-1, 'adaptive', null, undefined])
 /** A model id of this form is a name of the account's own and says nothing to compare. */
 const ENDPOINT_PREFIX = 'ep-'
+const VERSION_SUFFIX = /^-\d{6,8}$/
 
 export interface ListedTask {
   readonly channel: Channel
@@ -58,7 +59,9 @@ function sameModel(listed: string | undefined, sent: string | undefined): boolea
   if (listed === undefined || sent === undefined) return false
   if (sent.startsWith(ENDPOINT_PREFIX)) return true
   // Upstream answers with the versioned name also where the plain one was sent.
-  return listed === sent || listed.startsWith(`${sent}-`)
+  return (
+    listed === sent || (listed.startsWith(sent) && VERSION_SUFFIX.test(listed.slice(sent.length)))
+  )
 }
 
 function inWindow(

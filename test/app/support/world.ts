@@ -1,0 +1,278 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { Registry } from 'prom-client'
+import type { Test } from 'tap'
+import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
+import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
+import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { startProjections } from '../../../projections/engine/engine.ts'
+import { migrateEngine } from '../../../projections/engine/migrate.ts'
+import { allProjections } from '../../../projections/registry.ts'
+import { createAdmissions } from '../../../src/app/access/admission.ts'
+import {
+  addUser,
+  grantCredit,
+  openTenant,
+  type AccessDeps,
+} from '../../../src/app/access/bootstrap.ts'
+import type { Principal } from '../../../src/app/access/principal.ts'
+import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
+import { createChannelPaces } from '../../../src/app/channels/paces.ts'
+import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
+import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
+import { createTaskMetrics } from '../../../src/app/metrics.ts'
+import { migrateOps } from '../../../src/app/ops/tables.ts'
+import { startPolicies } from '../../../src/app/policies/start.ts'
+import type { Channel } from '../../../src/app/ports.ts'
+import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
+import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
+import { createBackgroundAppends } from '../../../src/app/tasks/background-appends.ts'
+import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
+import { createRecentWrites } from '../../../src/app/tasks/recent-writes.ts'
+import type { CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
+import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
+import { acceptVideoARequest } from '../../../src/domain/catalog/video-a-request.ts'
+import type { AnyEvent } from '../../../src/domain/any-event.ts'
+import { taskStream } from '../../../src/domain/task/events.ts'
+import { createEventLog } from '../../../src/eventlog/client.ts'
+import type { EventLogLimits } from '../../../src/eventlog/limits.ts'
+import type { EventLog } from '../../../src/eventlog/types.ts'
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
+import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { createProviders } from '../../../src/providers/registry.ts'
+import { newNamespace, startEventStore, type TestEventStore } from '../../helpers/eventstore.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+
+/** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */
+
+export const TENANT = 'tenant_1'
+const MARKER_SECRET = 'a marker secret of the tests'
+
+export interface ReplicaOptions {
+  readonly channels?: readonly Channel[]
+  readonly policies?: boolean
+  readonly scale?: number
+  readonly perSecond?: number
+  readonly clock?: Clock
+  readonly crashPoint?: CrashPoint
+}
+
+export interface Replica {
+  readonly deps: TaskDeps
+  readonly tasks: TaskUseCases
+  readonly startPolicies: () => void
+  readonly stop: () => Promise<void>
+}
+
+export interface World {
+  readonly store: TestEventStore
+  readonly pool: pg.Pool
+  readonly log: EventLog
+  readonly sandbox: Sandbox
+  readonly channels: readonly Channel[]
+  readonly replica: (options?: ReplicaOptions) => Replica
+  /** Opens a further tenant with credit in both currencies. */
+  readonly tenant: (tenantId: string, credit: string) => Promise<void>
+  /** Waits until every read model has everything the log has. */
+  readonly settle: () => Promise<void>
+  readonly eventsOf: (platformId: string) => Promise<readonly AnyEvent[]>
+}
+
+export interface WorldOptions {
+  readonly sandbox?: Partial<SandboxOptions>
+  readonly credit?: string
+  readonly logLimits?: Partial<EventLogLimits>
+  readonly prices?: boolean
+}
+
+export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
+  const database = await acquireDatabase()
+  const store = await startEventStore()
+  const sandbox = await startSandbox({ queuedMs: 50, runningMs: 100, ...options.sandbox })
+  const log = createEventLog({
+    url: store.url,
+    namespace: newNamespace(),
+    ...(options.logLimits === undefined ? {} : { limits: options.logLimits }),
+  })
+  const pool = new pg.Pool({ connectionString: database.url, max: 24 })
+  pool.on('error', () => undefined)
+  await migrateEngine(pool)
+  await migrateOps(pool)
+  const engine = startProjections({ pool, log, projections: allProjections, logger: silentLog })
+  const replicas: Replica[] = []
+  const channels = sandboxChannels({ baseUrl: sandbox.url })
+  t.teardown(async () => {
+    await Promise.all(replicas.map((replica) => replica.stop()))
+    await engine.stop()
+    await log.close()
+    await pool.end()
+    await sandbox.close()
+    await store.stop()
+    await database.drop()
+  })
+  const settle = async (): Promise<void> => {
+    const end = (await log.endPosition()) ?? -1n
+    for (const { name } of allProjections)
+      if (!(await waitForPosition(pool, name, end, 20_000)))
+        throw new Error(`the ${name} read model did not catch up`)
+  }
+  const access: AccessDeps = { log, clock: systemClock, correlationId: 'test' }
+  const tenant = async (tenantId: string, credit: string): Promise<void> => {
+    await openTenant(access, { tenantId, name: tenantId })
+    await addUser(access, { tenantId, userId: `user_of_${tenantId}`, name: 'User' })
+    for (const currency of ['CNY', 'USD'] as const)
+      await grantCredit(access, { tenantId, currency, amount: credit, reason: 'test' })
+  }
+  if (options.prices !== false)
+    await publishPriceBook(
+      { log, clock: systemClock },
+      {
+        yamlText: readFileSync(new URL('../../../infra/pricebook.yaml', import.meta.url), 'utf8'),
+        demonstrations: true,
+        correlationId: 'test',
+      },
+    )
+  await tenant(TENANT, options.credit ?? '10000')
+  await settle()
+  return {
+    store,
+    pool,
+    log,
+    sandbox,
+    channels,
+    tenant,
+    settle,
+    eventsOf: (platformId) => log.readStream(taskStream(platformId)),
+    replica: (given = {}) => {
+      const made = makeReplica({ pool, log, channels }, given, `replica-${replicas.length}`)
+      replicas.push(made)
+      return made
+    },
+  }
+}
+
+function makeReplica(
+  world: Pick<World, 'pool' | 'log' | 'channels'>,
+  options: ReplicaOptions,
+  owner: string,
+): Replica {
+  const clock = options.clock ?? systemClock
+  const { pool, log } = world
+  const providers = createProviders()
+  const deps: TaskDeps = {
+    pool,
+    log,
+    providers: providers.tasks,
+    channels: createChannelDirectory(options.channels ?? world.channels, { clock }),
+    paces: createChannelPaces(options.perSecond ?? 200, clock),
+    prices: createPriceBookSource(pool, clock),
+    admissions: createAdmissions(pool),
+    background: createBackgroundAppends({ clock, logger: silentLog }),
+    recent: createRecentWrites(),
+    metrics: createTaskMetrics(new Registry()),
+    clock,
+    logger: silentLog,
+    crashPoint: options.crashPoint ?? noCrash,
+    markerSecret: MARKER_SECRET,
+  }
+  let policies: { readonly stop: () => Promise<void> } | undefined
+  const start = (): void => {
+    policies ??= startPolicies(deps, { owner, scale: options.scale ?? 0.1 })
+  }
+  if (options.policies === true) start()
+  let stopping: Promise<void> | undefined
+  return {
+    deps,
+    tasks: createTaskUseCases(deps),
+    startPolicies: start,
+    stop: () =>
+      (stopping ??= (async () => {
+        await policies?.stop()
+        await deps.background.stop()
+        await providers.close()
+      })()),
+  }
+}
+
+export function principalOf(tenantId: string = TENANT): Principal {
+  return {
+    tokenId: `token_of_${tenantId}`,
+    kind: 'model',
+    tenantId,
+    userId: `user_of_${tenantId}`,
+    models: undefined,
+    scope: undefined,
+  }
+}
+
+export interface Wish {
+  readonly tenantId?: string
+  readonly prompt?: string
+  readonly model?: string
+  readonly idempotencyKey?: string
+  readonly safetyIdentifier?: string
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/** What the API would hand over for a body. */
+export function createInput(wish: Wish = {}): CreateTaskInput {
+  const body = {
+    model: wish.model ?? 'domestic-video-2-0',
+    content: [{ type: 'text', text: wish.prompt ?? 'a paper boat crosses a puddle' }],
+    duration: 5,
+    resolution: '720p',
+    ...(wish.safetyIdentifier === undefined ? {} : { safety_identifier: wish.safetyIdentifier }),
+    ...wish.body,
+  }
+  const accepted = acceptVideoARequest(body)
+  return {
+    principal: principalOf(wish.tenantId),
+    family: 'video-a',
+    surface: 'provA.tasks',
+    requestId: newRequestId(Date.now()),
+    model: accepted.model.name,
+    facts: accepted.facts,
+    upstreamBody: accepted.upstreamBody,
+    callerSafetyIdentifier: accepted.safetyIdentifier,
+    executionExpiresAfterS: accepted.executionExpiresAfterS,
+    idempotencyKey: wish.idempotencyKey,
+    bodyHash: sha256Hex(JSON.stringify(body)),
+  }
+}
+
+export function taskKey(id: string, tenantId: string = TENANT) {
+  return {
+    principal: principalOf(tenantId),
+    family: 'video-a' as const,
+    id,
+    requestId: newRequestId(Date.now()),
+  }
+}
+
+/** Asks until the answer is there, at most `withinMs`. */
+export async function eventually<Result>(
+  what: string,
+  look: () => Promise<Result | undefined> | Result | undefined,
+  withinMs = 15_000,
+): Promise<Result> {
+  const untilMs = Date.now() + withinMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (Date.now() > untilMs) throw new Error(`it never came: ${what}`)
+    await sleep(25)
+  }
+}
+
+/** The code of the domain error a promise is rejected with. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise
+  } catch (error) {
+    if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code)
+    throw error
+  }
+  return 'no error'
+}
