@@ -114,7 +114,7 @@ async function follow(
   signal: AbortSignal,
   onCaughtUp: () => void,
 ): Promise<void> {
-  let lastWriteMs = 0
+  let lastWriteMs = Number.NEGATIVE_INFINITY
   for (;;) {
     const batch = await feed.next()
     if (signal.aborted) return

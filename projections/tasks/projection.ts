@@ -79,7 +79,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
     totals: await namedTotals(
       client,
       `select status as name, sum(n)::text as total from counts where level = 0
-       group by status order by status`,
+       group by status having sum(n) <> 0 order by status`,
     ),
   }
 }

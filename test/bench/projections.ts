@@ -1,0 +1,142 @@
+import { Pool } from 'pg'
+import { migrateEngine } from '../../projections/engine/migrate.ts'
+import { startProjections } from '../../projections/engine/engine.ts'
+import { rebuildProjection } from '../../projections/engine/rebuild.ts'
+import { ledgerProjection } from '../../projections/ledger/projection.ts'
+import { tasksProjection } from '../../projections/tasks/projection.ts'
+import { timelineProjection } from '../../projections/timeline/projection.ts'
+import type { EventLog, RecordedEvent } from '../../src/eventlog/types.ts'
+import { silentLog } from '../../src/kernel/log.ts'
+import { acquireDatabase } from '../helpers/postgres.ts'
+import { overlappingTasks, Recorder } from '../projections/support/history.ts'
+
+/** How fast the ledger, the tasks and the timeline together are built from nothing, and in what memory. */
+
+export interface Figure {
+  readonly name: string
+  readonly value: number
+  readonly unit: string
+  readonly reach: string
+}
+
+const EVENTS_PER_TASK = 5
+/** Tasks under way at any time: their events lie this far apart in the log. */
+const WIDTH = 500
+const TENANTS = 50
+const MEMORY_INTERVAL_MS = 250
+
+function* generate(tasks: number): Generator<RecordedEvent> {
+  yield* overlappingTasks(new Recorder(), {
+    tasks,
+    width: WIDTH,
+    shape: (n) => ({ tenantId: `tenant_${n % TENANTS}` }),
+  })
+}
+
+/** A log that makes its events as they are read: it costs the reader little and keeps nothing. */
+function generatedLog(tasks: number): EventLog & { readonly spentMs: () => number } {
+  let spentMs = 0
+  async function* readAll(options: { readonly from?: bigint } = {}): AsyncGenerator<RecordedEvent> {
+    const from = options.from ?? -1n
+    const events = generate(tasks)
+    for (;;) {
+      const startedMs = performance.now()
+      const next = events.next()
+      spentMs += performance.now() - startedMs
+      if (next.done === true) return
+      if (next.value.position > from) yield next.value
+    }
+  }
+  const unused = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
+  return {
+    readAll,
+    spentMs: () => spentMs,
+    subscribe: async function* ({ from, signal }) {
+      for await (const event of readAll(from === undefined ? {} : { from }))
+        yield { kind: 'event', event }
+      yield { kind: 'caughtUp' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    },
+    append: unused,
+    readStream: unused,
+    endPosition: unused,
+    healthy: () => true,
+    close: async () => Promise.resolve(),
+  }
+}
+
+async function untilBuilt(pool: Pool, events: number): Promise<void> {
+  for (;;) {
+    const { rows } = await pool.query<{ done: boolean }>(
+      'select bool_and(events >= $1 and indexed) and count(*) = 3 as done from engine.checkpoints',
+      [events],
+    )
+    if (rows[0]?.done === true) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** @param events how many, a multiple of five. */
+export async function run(events = 1_000_000): Promise<readonly Figure[]> {
+  const tasks = Math.floor(events / EVENTS_PER_TASK)
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 12 })
+  await migrateEngine(pool)
+  const log = generatedLog(tasks)
+  let peakBytes = 0
+  const samples: number[] = []
+  const watch = setInterval(() => {
+    const { rss } = process.memoryUsage()
+    peakBytes = Math.max(peakBytes, rss)
+    samples.push(rss)
+  }, MEMORY_INTERVAL_MS)
+  const projections = [ledgerProjection, tasksProjection, timelineProjection]
+  const startedMs = performance.now()
+  const engine = startProjections({ pool, log, projections, logger: silentLog })
+  await untilBuilt(pool, tasks * EVENTS_PER_TASK)
+  const seconds = (performance.now() - startedMs) / 1_000
+  await engine.stop()
+  clearInterval(watch)
+  const half = samples[Math.floor(samples.length / 2)] ?? 0
+  const last = samples.at(-1) ?? 0
+
+  const rebuildStartedMs = performance.now()
+  const rebuilt = await rebuildProjection({ pool, log, projection: ledgerProjection })
+  const rebuildSeconds = (performance.now() - rebuildStartedMs) / 1_000
+  await pool.end()
+  await database.drop()
+  const size = `${tasks * EVENTS_PER_TASK} events`
+  const mib = (bytes: number): number => Math.round(bytes / 1_048_576)
+  return [
+    {
+      name: `ledger + tasks + timeline from ${size}`,
+      value: Math.round((tasks * EVENTS_PER_TASK) / seconds),
+      unit: 'events/s',
+      reach: '≥ 15000',
+    },
+    {
+      name: '  of it making the events, not the engine',
+      value: Math.round(log.spentMs() / 1_000),
+      unit: `s of ${seconds.toFixed(1)} s`,
+      reach: '',
+    },
+    { name: '  peak memory of the process', value: mib(peakBytes), unit: 'MiB', reach: '< 300' },
+    {
+      name: '  memory at the end less at half way',
+      value: mib(last - half),
+      unit: 'MiB',
+      reach: 'flat',
+    },
+    {
+      name: `ledger rebuilt beside itself, compared, ${rebuilt.outcome}`,
+      value: Math.round((tasks * EVENTS_PER_TASK) / rebuildSeconds),
+      unit: 'events/s',
+      reach: '',
+    },
+  ]
+}
+
+if (process.argv[1]?.endsWith('bench/projections.ts') === true)
+  process.stdout.write(
+    `${JSON.stringify(await run(Number(process.argv[2] ?? 1_000_000)), null, 2)}\n`,
+  )

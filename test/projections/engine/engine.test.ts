@@ -1,0 +1,223 @@
+import type { Pool } from 'pg'
+import t, { type Test } from 'tap'
+import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { readStatus } from '../../../projections/engine/status.ts'
+import { ledgerProjection } from '../../../projections/ledger/projection.ts'
+import { balances, chainHead, listLines, trialBalance } from '../../../projections/ledger/query.ts'
+import { allProjections } from '../../../projections/registry.ts'
+import { findTask, listTasks } from '../../../projections/tasks/query.ts'
+import { taskHistory } from '../../../projections/timeline/query.ts'
+import { parseAmount } from '../../../src/kernel/money.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
+import {
+  nativeId,
+  openTenant,
+  overlappingTasks,
+  platformId,
+  recordCall,
+  Recorder,
+  recordStep,
+} from '../support/history.ts'
+import { ScriptedLog } from '../support/memory-log.ts'
+
+function history(tasks: number) {
+  const recorder = new Recorder()
+  return {
+    recorder,
+    events: [
+      ...openTenant(recorder, 'tenant_1'),
+      ...overlappingTasks(recorder, { tasks, width: 20 }),
+      recordCall(recorder, 1),
+    ],
+  }
+}
+
+t.test('every read model follows the log, and goes on with what comes later', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(50)
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  t.equal(
+    (
+      await listTasks(pool, {
+        tenantId: 'tenant_1',
+        family: 'video-a',
+        pageNumber: 1,
+        pageSize: 10,
+      })
+    ).total,
+    50,
+  )
+
+  const first = recordStep(recorder, { n: 50 }, 'requested')
+  log.push(first, recordStep(recorder, { n: 50 }, 'submitted'))
+  const end = log.events.at(-1)!.position
+  t.equal(await waitForPosition(pool, 'tasks', end, 10_000), true)
+  const task = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: nativeId(50) })
+  t.equal(task?.platformId, platformId(50))
+  t.equal((await taskHistory(pool, platformId(50)))?.items.length, 2)
+  const [cny] = await balances(pool, 'tenant_1')
+  t.equal(cny?.held, '10.5')
+  const sums = new Map<string, bigint>()
+  for (const { currency, amount } of await trialBalance(pool))
+    sums.set(currency, (sums.get(currency) ?? 0n) + parseAmount(amount))
+  t.same(
+    [...sums],
+    [
+      ['CNY', 0n],
+      ['USD', 0n],
+    ],
+    'double entry sums to zero',
+  )
+  t.ok(engine.status().leading)
+  await eventually('nothing is behind', () =>
+    engine
+      .status()
+      .projections.every(({ lagEvents, lagSeconds }) => lagEvents === 0 && lagSeconds === 0),
+  )
+  t.equal(await waitForPosition(pool, 'tasks', end + 1n, 50), false)
+})
+
+t.test(
+  'two engines at once: one leads, each event is applied once, the other takes over',
+  async (t) => {
+    const pool = await testPool(t, 30)
+    const { recorder, events } = history(200)
+    const log = new ScriptedLog(events)
+    const engines = [1, 2].map(() =>
+      startEngine(t, {
+        pool,
+        log,
+        projections: allProjections,
+        limits: { maxEvents: 50, maxBytes: 1e6 },
+      }),
+    )
+    await caughtUp(pool, log, allProjections)
+    t.equal(engines.filter((engine) => engine.status().leading).length, 1)
+    t.equal((await chainHead(pool)).seq, 202n)
+
+    const leader = engines.find((engine) => engine.status().leading)!
+    const other = engines.find((engine) => engine !== leader)!
+    await leader.stop()
+    log.push(recordStep(recorder, { n: 999 }, 'requested'))
+    await caughtUp(pool, log, allProjections)
+    await eventually('the other leads', () => other.status().leading)
+  },
+)
+
+t.test('a leader that lost its connections steps back and nothing is applied twice', async (t) => {
+  const pool = await testPool(t, 30)
+  const { recorder, events } = history(300)
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, {
+    pool,
+    log,
+    projections: allProjections,
+    limits: { maxEvents: 25, maxBytes: 1e6 },
+  })
+  const watcher = await testKiller(t, pool)
+  for (let round = 0; round < 5; round += 1) {
+    await eventually('some progress', async () => {
+      const checkpoint = await readCheckpoint(pool, 'ledger').catch(() => undefined)
+      return (checkpoint?.events ?? 0n) > BigInt(round * 200)
+    })
+    await watcher()
+  }
+  log.push(recordStep(recorder, { n: 900 }, 'requested'))
+  await caughtUp(pool, log, allProjections)
+  await eventually('it leads again', () => engine.status().leading)
+  const checkpoints = await readStatus(
+    pool,
+    allProjections,
+    log.events.at(-1)?.position,
+    Date.now(),
+  )
+  t.ok(checkpoints.every(({ lagEvents, state }) => lagEvents === 0 && state === 'following'))
+
+  const clean = await testPool(t)
+  startEngine(t, { pool: clean, log, projections: allProjections })
+  await caughtUp(clean, log, allProjections)
+  for (const projection of allProjections)
+    t.same(await digestOf(pool, projection), await digestOf(clean, projection), projection.name)
+})
+
+async function testKiller(t: Test, pool: Pool): Promise<() => Promise<void>> {
+  const own = await pool.connect()
+  const { rows } = await own.query<{ pid: number }>('select pg_backend_pid() as pid')
+  t.teardown(() => own.release())
+  return async () => {
+    await own.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> $1 and backend_type = 'client backend'`,
+      [rows[0]!.pid],
+    )
+  }
+}
+
+t.test('the log going away is survived from the checkpoints', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(history(100).events)
+  log.breakAfter = 120
+  const engine = startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  t.equal(log.subscriptions, 2)
+  await eventually('the error is past', () => engine.status().lastError === undefined)
+  t.equal((await chainHead(pool)).seq, 102n)
+})
+
+t.test('a poison event stops its projection at that event and no other', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(20)
+  const again = recordStep(recorder, { n: 3 }, 'settled')
+  const log = new ScriptedLog([...events, again, recordStep(recorder, { n: 77 }, 'requested')])
+  const errors: object[] = []
+  const engine = startEngine(t, {
+    pool,
+    log,
+    projections: allProjections,
+    logger: { ...silentLog, error: (fields) => errors.push(fields) },
+  })
+  await caughtUp(
+    pool,
+    log,
+    allProjections.filter(({ name }) => name !== 'ledger'),
+  )
+  await eventually('the ledger stops', () =>
+    engine.status().projections.some(({ state }) => state === 'stopped'),
+  )
+  const ledger = engine.status().projections.find(({ name }) => name === 'ledger')!
+  t.equal(ledger.state, 'stopped')
+  t.match(ledger.stopped, {
+    eventId: again.id,
+    type: 'TaskSettled',
+    position: again.position.toString(),
+  })
+  t.equal(ledger.position, events.at(-1)?.position, 'everything before it is applied')
+  t.equal(ledger.lagEvents, 2)
+  t.ok(ledger.lagSeconds > 0)
+  t.equal(errors.length, 1)
+  const status = await readStatus(pool, allProjections, log.events.at(-1)?.position, Date.now())
+  t.match(
+    status.find(({ name }) => name === 'ledger'),
+    { state: 'stopped', lagEvents: 2 },
+    'other processes see it too',
+  )
+  t.equal((await listLines(pool, {}, { limit: 100 })).items.length, 22)
+})
+
+t.test('events of other namespaces move the checkpoints, though not at every one', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog()
+  startEngine(t, { pool, log, projections: [ledgerProjection] })
+  let position = 5_000_000n
+  await eventually('the checkpoint passes them', async () => {
+    log.pass((position += 1n))
+    return waitForPosition(pool, 'ledger', 5_000_000n, 0)
+  })
+  const moved = (await readCheckpoint(pool, 'ledger'))?.position
+  log.pass((position += 1n))
+  t.equal(await waitForPosition(pool, 'ledger', position, 300), false, 'the next one can wait')
+  t.ok(moved !== undefined && moved < position)
+})

@@ -1,0 +1,77 @@
+import type { Test } from 'tap'
+import { Pool } from 'pg'
+import { migrateEngine } from '../../../projections/engine/migrate.ts'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import {
+  startProjections,
+  type Engine,
+  type EngineOptions,
+} from '../../../projections/engine/engine.ts'
+import type { Projection } from '../../../projections/engine/types.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+import type { ScriptedLog } from './memory-log.ts'
+
+/** A database of the suite's own with the engine's tables; gone when the test ends. */
+export async function testPool(t: Test, max = 12): Promise<Pool> {
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max })
+  // A killed connection must not end the test process.
+  pool.on('error', () => undefined)
+  await migrateEngine(pool)
+  t.teardown(async () => {
+    await pool.end()
+    await database.drop()
+  })
+  return pool
+}
+
+/** Starts an engine that stops with the test. */
+export function startEngine(
+  t: Test,
+  options: Pick<EngineOptions, 'pool' | 'log' | 'projections'> & Partial<EngineOptions>,
+): Engine {
+  const engine = startProjections({ logger: silentLog, ...options })
+  t.teardown(engine.stop)
+  return engine
+}
+
+/** Waits until something holds, or fails after a bound that no healthy run comes near. */
+export async function eventually(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  boundMs = 15_000,
+): Promise<void> {
+  const deadline = performance.now() + boundMs
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`never happened: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Waits until projections have considered everything the log has. */
+export async function caughtUp(
+  pool: Pool,
+  log: ScriptedLog,
+  projections: readonly Pick<Projection, 'name'>[],
+): Promise<void> {
+  const end = log.events.at(-1)?.position ?? -1n
+  for (const { name } of projections)
+    await eventually(`${name} reaches ${end}`, async () => {
+      const checkpoint = await readCheckpoint(pool, name).catch(() => undefined)
+      return checkpoint !== undefined && checkpoint.position >= end
+    })
+}
+
+/** The digest of a projection's live tables. */
+export async function digestOf(pool: Pool, projection: Projection, schema = projection.name) {
+  const client = await pool.connect()
+  try {
+    await client.query(`set search_path to "${schema}"`)
+    await client.query(`set timezone to 'UTC'`)
+    return await projection.digest(client)
+  } finally {
+    await client.query('reset all')
+    client.release()
+  }
+}

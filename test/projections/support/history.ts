@@ -1,0 +1,348 @@
+import { formatAmount, lineAmount } from '../../../src/kernel/money.ts'
+import { accountStream } from '../../../src/domain/account/events.ts'
+import type { AnyEvent } from '../../../src/domain/any-event.ts'
+import { journalStream } from '../../../src/domain/call/events.ts'
+import { taskStream } from '../../../src/domain/task/events.ts'
+import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+
+/** Hand-made history: events as the log would give them back. */
+
+export const START_MS = Date.parse('2026-03-04T05:06:07.000Z')
+const PRICE = '70'
+export const SKU = 'domestic-video-2-5-novideo'
+
+/** Numbers events as a log does: positions grow with gaps, revisions count per stream. */
+export class Recorder {
+  #position = 100n
+  #recordedAtMs = START_MS
+  readonly #revisions = new Map<string, bigint>()
+
+  /** A stream that is over: a log of a million of them must not be remembered here. */
+  forget(stream: string): void {
+    this.#revisions.delete(stream)
+  }
+
+  record(stream: string, event: AnyEvent, tenantId?: string): RecordedEvent {
+    const revision = (this.#revisions.get(stream) ?? -1n) + 1n
+    this.#revisions.set(stream, revision)
+    this.#position += 7n
+    this.#recordedAtMs += 11
+    return {
+      ...event,
+      id: `00000000-0000-5000-8000-${this.#position.toString(16).padStart(12, '0')}`,
+      metadata: {
+        schemaVersion: 1,
+        correlationId: 'req_test',
+        commandId: 'test',
+        ...(tenantId !== undefined && { tenantId }),
+      },
+      stream,
+      revision,
+      position: this.#position,
+      recordedAt: new Date(this.#recordedAtMs),
+    } as RecordedEvent
+  }
+}
+
+export interface TaskShape {
+  readonly n: number
+  readonly tenantId?: string
+  readonly model?: string
+  readonly tokens?: number
+}
+
+/** A platform id that is told by its number and sorts by it. */
+export function platformId(n: number): string {
+  return `video_01J${n.toString().padStart(23, '0')}`
+}
+
+export function nativeId(n: number): string {
+  return `cgt-${n}`
+}
+
+function at(n: number, offsetMs: number): string {
+  return new Date(START_MS + n * 1_000 + offsetMs).toISOString()
+}
+
+/** The steps a task can take, each as one event. */
+export function taskSteps(shape: TaskShape) {
+  const { n, tenantId = 'tenant_1', model = 'domestic-video-2-5', tokens = 1_000 + n } = shape
+  const id = platformId(n)
+  const owner = { tenantId, userId: `user_${n % 3}`, tokenId: `tok_${n % 5}` }
+  const surface = 'provA.tasks'
+  const requestId = `req_${n}`
+  const rated = {
+    sku: SKU,
+    rule: 'video-a/2.5',
+    unit: 'token',
+    price: PRICE,
+    per: 1_000_000,
+  } as const
+  const amount = formatAmount(lineAmount(tokens, PRICE, 1_000_000))
+  const usage = { completion_tokens: tokens, total_tokens: tokens }
+  return {
+    requested: {
+      type: 'TaskRequested',
+      data: {
+        platformId: id,
+        family: 'video-a',
+        surface,
+        ...owner,
+        requestId,
+        model,
+        region: 'domestic',
+        channelId: 'channel_1',
+        upstreamModel: `up-${model}`,
+        facts: {
+          inputs: { texts: 1, images: n % 2, videos: 0, audios: 0 },
+          webSearch: false,
+          hasCallback: false,
+          assetIds: [],
+          settings: { duration: 5, ratio: '16:9', resolution: '720p', watermark: false },
+        },
+        marker: `m-${n}`,
+        markerIsOurs: true,
+        quote: {
+          priceBookVersion: '2026-03-01',
+          currency: 'CNY',
+          candidates: [rated, { ...rated, sku: 'domestic-video-2-5-video', price: '42' }],
+          hold: '10.5',
+        },
+        requestedAt: at(n, 0),
+        expiresAt: at(n, 172_800_000),
+      },
+    },
+    submitted: {
+      type: 'TaskSubmitted',
+      data: {
+        platformId: id,
+        nativeId: nativeId(n),
+        channelId: 'channel_1',
+        via: 'create',
+        submittedAt: at(n, 200),
+      },
+    },
+    refused: {
+      type: 'TaskSubmissionRefused',
+      data: { platformId: id, code: 'invalid', message: 'refused', refusedAt: at(n, 200) },
+    },
+    uncertain: {
+      type: 'TaskSubmissionUncertain',
+      data: { platformId: id, reason: 'timeout', uncertainAt: at(n, 300) },
+    },
+    running: {
+      type: 'TaskStatusChanged',
+      data: { platformId: id, status: 'running', observedAt: at(n, 1_000) },
+    },
+    succeeded: {
+      type: 'TaskSucceeded',
+      data: {
+        platformId: id,
+        nativeId: nativeId(n),
+        usage,
+        output: { resolution: '720p', ratio: '16:9', duration: 5, framespersecond: 24, seed: n },
+        hasLastFrame: false,
+        succeededAt: at(n, 5_000),
+      },
+    },
+    settled: {
+      type: 'TaskSettled',
+      data: {
+        platformId: id,
+        nativeId: nativeId(n),
+        ...owner,
+        requestId,
+        surface,
+        model,
+        usage,
+        settlement: {
+          priceBookVersion: '2026-03-01',
+          currency: 'CNY',
+          amount,
+          lines: [{ ...rated, quantity: tokens, amount, measurement: 'reported' }],
+        },
+        settledAt: at(n, 5_000),
+      },
+    },
+    failed: {
+      type: 'TaskFailed',
+      data: { platformId: id, code: 'OutputVideoSensitive', message: 'no', failedAt: at(n, 5_000) },
+    },
+    expired: {
+      type: 'TaskExpired',
+      data: {
+        platformId: id,
+        reason: 'deadline',
+        possibleCostLeak: true,
+        expiredAt: at(n, 172_800_000),
+      },
+    },
+    cancelled: { type: 'TaskCancelled', data: { platformId: id, cancelledAt: at(n, 900) } },
+    deleted: {
+      type: 'TaskDeleted',
+      data: { platformId: id, tokenId: owner.tokenId, deletedAt: at(n, 9_000) },
+    },
+  } as const satisfies Record<string, AnyEvent>
+}
+
+export type TaskStep = keyof ReturnType<typeof taskSteps>
+
+/** Ways a task's life can go. */
+export const lives = {
+  settled: ['requested', 'submitted', 'running', 'succeeded', 'settled'],
+  settledThenDeleted: ['requested', 'submitted', 'running', 'succeeded', 'settled', 'deleted'],
+  failed: ['requested', 'submitted', 'running', 'failed'],
+  refused: ['requested', 'refused'],
+  adopted: ['requested', 'uncertain', 'submitted', 'running', 'succeeded', 'settled'],
+  lost: ['requested', 'uncertain', 'expired'],
+  cancelled: ['requested', 'submitted', 'cancelled', 'deleted'],
+  stuck: ['requested', 'submitted', 'running'],
+  begun: ['requested'],
+  queued: ['requested', 'submitted'],
+} as const satisfies Record<string, readonly TaskStep[]>
+
+export type Life = keyof typeof lives
+
+/** Records one step of a task. */
+export function recordStep(recorder: Recorder, shape: TaskShape, step: TaskStep): RecordedEvent {
+  return recorder.record(taskStream(platformId(shape.n)), taskSteps(shape)[step])
+}
+
+/** Events of the account and the tokens of a tenant. */
+export function openTenant(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
+  const time = new Date(START_MS).toISOString()
+  const account = accountStream(tenantId)
+  const userId = 'user_0'
+  const tokenId = `tok_${tenantId}`
+  return [
+    recorder.record(account, {
+      type: 'TenantOpened',
+      data: { tenantId, name: tenantId, openedAt: time },
+    }),
+    recorder.record(account, {
+      type: 'UserAdded',
+      data: { tenantId, userId, name: 'Ada', addedAt: time },
+    }),
+    recorder.record(account, {
+      type: 'CreditGranted',
+      data: {
+        tenantId,
+        grantId: `grant_${tenantId}`,
+        currency: 'CNY',
+        amount: '10000',
+        reason: 'demo',
+        grantedAt: time,
+      },
+    }),
+    recorder.record(account, {
+      type: 'CreditLimitSet',
+      data: { tenantId, currency: 'CNY', limit: '50', setAt: time },
+    }),
+    recorder.record(account, {
+      type: 'AdjustmentPosted',
+      data: {
+        tenantId,
+        adjustmentId: `adj_${tenantId}`,
+        currency: 'CNY',
+        amount: '-0.25',
+        reason: 'fix',
+        postedAt: time,
+      },
+    }),
+    recorder.record(`token-${tokenId}`, {
+      type: 'TokenIssued',
+      data: {
+        tokenId,
+        secretHash: `hash_${tenantId}`,
+        lastFour: 'abcd',
+        tenantId,
+        userId,
+        kind: 'model',
+        name: 'main',
+        issuedAt: time,
+      },
+    }),
+  ]
+}
+
+/** A settled call of two lines, in USD. */
+export function recordCall(recorder: Recorder, n: number, tenantId = 'tenant_1'): RecordedEvent {
+  const line = (sku: string, quantity: number, price: string) =>
+    ({
+      sku,
+      rule: 'chat',
+      quantity,
+      unit: 'token',
+      price,
+      per: 1_000_000,
+      amount: formatAmount(lineAmount(quantity, price, 1_000_000)),
+      measurement: 'reported',
+    }) as const
+  const lines = [line('gpt-x-input-token', 100 + n, '4.3'), line('gpt-x-output-token', 7, '12')]
+  const amountPico = lines.reduce(
+    (sum, { quantity, price }) => sum + lineAmount(quantity, price, 1_000_000),
+    0n,
+  )
+  return recorder.record(journalStream('i1', 1), {
+    type: 'CallSettled',
+    data: {
+      callId: `call_${n}`,
+      surface: 'openai.chat',
+      tenantId,
+      userId: `user_${n % 3}`,
+      tokenId: `tok_${n % 5}`,
+      requestId: `req_call_${n}`,
+      model: 'gpt-x',
+      stream: false,
+      startedAt: at(n, 0),
+      outcome: 'completed',
+      usage: { input: 100 + n, output: 7 },
+      settlement: {
+        priceBookVersion: '2026-03-01',
+        currency: 'USD',
+        amount: formatAmount(amountPico),
+        lines: [...lines],
+      },
+      settledAt: at(n, 700),
+    },
+  })
+}
+
+/**
+ * Many tasks whose lives overlap: at any time about `width` are under way. Lives are given by the
+ * task's number; the same arguments always give the same events.
+ */
+export function* overlappingTasks(
+  recorder: Recorder,
+  options: {
+    readonly tasks: number
+    readonly width: number
+    readonly shape?: (n: number) => Omit<TaskShape, 'n'>
+    readonly life?: (n: number) => Life
+  },
+): Generator<RecordedEvent> {
+  const { tasks, width, shape = () => ({}), life = () => 'settled' } = options
+  const running: { n: number; steps: AnyEvent[] }[] = []
+  let next = 0
+  let turn = 0
+  while (next < tasks || running.length > 0) {
+    while (running.length < width && next < tasks) {
+      const all = taskSteps({ n: next, ...shape(next) })
+      running.push({ n: next, steps: lives[life(next)].map((step) => all[step]) })
+      next += 1
+    }
+    // A fixed stride through the running ones mixes them without randomness.
+    turn = (turn * 31 + 17) % running.length
+    const task = running[turn]!
+    const step = task.steps.shift()!
+    // A success and its settlement are one append (P2).
+    const steps = step.type === 'TaskSucceeded' ? [step, task.steps.shift()!] : [step]
+    const stream = taskStream(platformId(task.n))
+    for (const each of steps) yield recorder.record(stream, each)
+    if (task.steps.length === 0) {
+      running.splice(turn, 1)
+      recorder.forget(stream)
+    }
+    turn += 1
+  }
+}

@@ -1,0 +1,83 @@
+import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../../src/eventlog/types.ts'
+
+/** A log that only reads, over events at hand: what projections see of the real one. */
+export class ScriptedLog implements EventLog {
+  readonly events: RecordedEvent[] = []
+  /** Positions of other namespaces' events that went by. */
+  subscriptions = 0
+  /** Thrown by the next subscription after so many messages. */
+  breakAfter: number | undefined
+  #wake: (() => void)[] = []
+  readonly #checkpoints: bigint[] = []
+
+  constructor(events: readonly RecordedEvent[] = []) {
+    this.events.push(...events)
+  }
+
+  push(...events: readonly RecordedEvent[]): void {
+    this.events.push(...events)
+    this.#wakeAll()
+  }
+
+  /** Other namespaces' events went by up to this position. */
+  pass(position: bigint): void {
+    this.#checkpoints.push(position)
+    this.#wakeAll()
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#wake.splice(0)) wake()
+  }
+
+  async *readAll(options: { readonly from?: bigint } = {}): AsyncGenerator<RecordedEvent> {
+    const from = options.from ?? -1n
+    await Promise.resolve()
+    for (const event of [...this.events]) if (event.position > from) yield event
+  }
+
+  endPosition = async (): Promise<bigint | undefined> =>
+    Promise.resolve(this.events.at(-1)?.position)
+
+  async *subscribe(options: {
+    readonly from?: bigint
+    readonly signal: AbortSignal
+  }): AsyncGenerator<SubscriptionMessage> {
+    this.subscriptions += 1
+    options.signal.addEventListener('abort', () => this.#wakeAll(), { once: true })
+    let position = options.from ?? -1n
+    let index = 0
+    let sent = 0
+    let told = false
+    while (!options.signal.aborted) {
+      const event = this.events[index]
+      if (event !== undefined) {
+        index += 1
+        if (event.position <= position) continue
+        position = event.position
+        yield { kind: 'event', event }
+        sent += 1
+        if (this.breakAfter !== undefined && sent >= this.breakAfter) {
+          this.breakAfter = undefined
+          throw Object.assign(new Error('the log went away'), { code: 'log_unavailable' })
+        }
+        continue
+      }
+      if (!told) {
+        told = true
+        yield { kind: 'caughtUp' }
+        continue
+      }
+      const checkpoint = this.#checkpoints.shift()
+      if (checkpoint !== undefined) {
+        yield { kind: 'checkpoint', position: checkpoint }
+        continue
+      }
+      await new Promise<void>((resolve) => this.#wake.push(resolve))
+    }
+  }
+
+  append = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
+  readStream = async (): Promise<readonly RecordedEvent[]> => Promise.resolve([])
+  healthy = (): boolean => true
+  close = async (): Promise<void> => Promise.resolve()
+}
