@@ -14,6 +14,7 @@ import { silentLog } from '../../src/kernel/log.ts'
 import { startEventStore, testEventLog } from '../helpers/eventstore.ts'
 import { appendFaults, faultyLog, type AppendFault } from './faulty-log.ts'
 import { callFailed, range } from './sample-events.ts'
+import { until } from './until.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())
@@ -48,6 +49,15 @@ async function setUp(test: { readonly teardown: (end: () => Promise<void>) => vo
     },
   }
 }
+/** The same log, and how many events each append to it had. */
+function countingLog(log: EventLog) {
+  const sizes: number[] = []
+  const append: EventLog['append'] = (stream, events, expected, options) => {
+    sizes.push(events.length)
+    return log.append(stream, events, expected, options)
+  }
+  return { counting: { ...log, append }, sizes }
+}
 function journalOf(
   log: EventLog,
   options: { spool?: Spool; instanceId?: string; limits?: Partial<JournalLimits> } = {},
@@ -57,21 +67,10 @@ function journalOf(
 const record = (journal: Journal, callId: string, event: CallEvent = callFailed(callId)) =>
   journal.record(event, { correlationId: 'req_1', commandId: callId, tenantId: 'ten_1' })
 const names = (count: number, from = 0) => range(count).map((index) => `call_${from + index}`)
-async function until(condition: () => boolean): Promise<void> {
-  for (const limit = performance.now() + 15_000; !condition(); await sleep(20))
-    if (performance.now() > limit) throw new Error('it did not happen in time')
-}
 
 void t.test('what arrives while an append is in flight shares the next one', async (t) => {
   const { log, calls } = await setUp(t)
-  const sizes: number[] = []
-  const counting: EventLog = {
-    ...log,
-    append: (stream, events, expected, options) => {
-      sizes.push(events.length)
-      return log.append(stream, events, expected, options)
-    },
-  }
+  const { counting, sizes } = countingLog(log)
   const journal = journalOf(counting)
   const first = record(journal, 'call_0')
   await until(() => sizes.length === 1)
@@ -87,14 +86,7 @@ void t.test('what arrives while an append is in flight shares the next one', asy
 
 void t.test('batches are bounded in count and bytes', async (t) => {
   const { log } = await setUp(t)
-  const sizes: number[] = []
-  const counting: EventLog = {
-    ...log,
-    append: (stream, events, expected, options) => {
-      sizes.push(events.length)
-      return log.append(stream, events, expected, options)
-    },
-  }
+  const { counting, sizes } = countingLog(log)
   const few = journalOf(counting, { limits: { maxBatchEvents: 10 } })
   await Promise.all(names(25).map((name) => record(few, name)))
   t.same(sizes, [10, 10, 5])

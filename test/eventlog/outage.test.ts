@@ -3,14 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createEventLog } from '../../src/eventlog/client.ts'
 import { newNamespace, startEventStore } from '../helpers/eventstore.ts'
 import { cancelled, range } from './sample-events.ts'
-
-async function until(condition: () => boolean, timeoutMs = 10_000): Promise<void> {
-  const limit = performance.now() + timeoutMs
-  while (!condition()) {
-    if (performance.now() > limit) throw new Error('it did not happen in time')
-    await sleep(20)
-  }
-}
+import { until } from './until.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())
