@@ -1,3 +1,5 @@
+import type { TextUsage } from '../domain/call/usage.ts'
+import type { TextFamily } from '../domain/catalog/text.ts'
 import type { TaskFamily, TaskUsage } from '../domain/task/events.ts'
 
 /** Where faces upstream (`providers/`) and faces callers (`api/`) meet. */
@@ -19,6 +21,19 @@ export interface Channel {
   readonly redactWords?: readonly string[]
   /** Bound on queries (not creations) a second; absent means the family's default. */
   readonly maxQueriesPerSecond?: number
+  /** Of the text families only; absent members mean the defaults. */
+  readonly text?: TextChannelLimits
+}
+
+/** Times and bounds of streams; `timeoutMs` of the channel bounds a whole unstreamed answer. */
+export interface TextChannelLimits {
+  /** From sending a request to the first byte of its stream. */
+  readonly firstByteTimeoutMs?: number
+  /** Longest silence within a stream. */
+  readonly idleTimeoutMs?: number
+  /** How long and how far a stream is read on after its caller has gone. */
+  readonly drainTimeoutMs?: number
+  readonly drainMaxBytes?: number
 }
 
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
@@ -78,6 +93,81 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
+export interface TextRequest {
+  /** External and upstream name. */
+  readonly model: string
+  readonly upstreamModel: string
+  /** Upstream's body without `model`. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Why a result that upstream delivered is none: shown to the caller within it, never billed. */
+export interface TextFailure {
+  readonly code: string
+  readonly message: string
+}
+
+/** What was received of an answer so far. */
+export interface TextTally {
+  /** As reported; undefined when upstream reported none, or figures that are none. */
+  readonly usage: TextUsage | undefined
+  /** UTF-8 bytes of text, reasoning, tool names and arguments. */
+  readonly outputBytes: number
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+  readonly failure: TextFailure | undefined
+}
+
+/** An unstreamed answer, its model rewritten to the external name. */
+export interface TextAnswer {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly upstreamRequestId: string | undefined
+  /** Counts when asked: only needed where upstream reported no usage. */
+  readonly tally: () => TextTally
+}
+
+/** One event of a stream, its model rewritten to the external name. */
+export interface TextChunk {
+  readonly event: string | undefined
+  readonly data: string
+  /** Carries usage and nothing else: for callers who asked for it. */
+  readonly usageOnly: boolean
+  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
+  readonly terminal: boolean
+}
+
+/** A stream that has begun. */
+export interface TextStream {
+  readonly upstreamRequestId: string | undefined
+  /**
+   * What has arrived since the last call, never an empty list; undefined at the end. Upstream is held
+   * back while nobody reads. One call at a time.
+   * @throws ProviderError when it is cut, stalls, or reports an error
+   */
+  readonly read: () => Promise<readonly TextChunk[] | undefined>
+  readonly tally: () => TextTally
+  readonly receivedBytes: () => number
+  /** Ends the connection; a pending `read` fails. */
+  readonly cancel: () => void
+}
+
+/** The adapter of a text family. */
+export interface TextProvider {
+  readonly family: TextFamily
+  /** @throws ProviderError */
+  readonly complete: (
+    channel: Channel,
+    request: TextRequest,
+    options: CallOptions,
+  ) => Promise<TextAnswer>
+  /** Resolves when upstream has begun to answer. @throws ProviderError */
+  readonly stream: (
+    channel: Channel,
+    request: TextRequest,
+    options: CallOptions,
+  ) => Promise<TextStream>
+}
+
 export interface CallOptions {
   readonly signal: AbortSignal
   readonly requestId: string
@@ -105,6 +195,9 @@ export class ProviderError extends Error {
   readonly code: string | undefined
   readonly param: string | undefined
   readonly retryAfterMs: number | undefined
+  /** HTTP status and error type of upstream's answer, where there was one. */
+  readonly status: number | undefined
+  readonly type: string | undefined
 
   constructor(
     kind: ProviderErrorKind,
@@ -114,6 +207,8 @@ export class ProviderError extends Error {
       readonly code?: string | undefined
       readonly param?: string | undefined
       readonly retryAfterMs?: number | undefined
+      readonly status?: number | undefined
+      readonly type?: string | undefined
       readonly cause?: unknown
     } = {},
   ) {
@@ -123,5 +218,7 @@ export class ProviderError extends Error {
     this.code = details.code
     this.param = details.param
     this.retryAfterMs = details.retryAfterMs
+    this.status = details.status
+    this.type = details.type
   }
 }

@@ -1,10 +1,10 @@
+import type { TextFamily } from '../../domain/catalog/text.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of the synchronous text use cases, and what it gets back; no HTTP here. */
 
-/** The three upstream wires of text (spec §2.1–2.3). */
-export type TextFamily = 'chat' | 'responses' | 'native'
+export type { TextFamily }
 
 export interface TextCallInput {
   readonly principal: Principal
@@ -16,8 +16,15 @@ export interface TextCallInput {
   readonly model: string
   /** The upstream body without `model`; streaming members are the provider's business. */
   readonly body: Readonly<Record<string, unknown>>
-  /** Characters of text and bytes of inline media sent in, for holds and estimates. */
-  readonly inputSize: { readonly characters: number; readonly mediaBytes: number }
+  /**
+   * Characters of text and bytes of inline media sent in, for holds and estimates; `textBytes` (the
+   * text in UTF-8) makes estimates fairer to scripts other than Latin.
+   */
+  readonly inputSize: {
+    readonly characters: number
+    readonly mediaBytes: number
+    readonly textBytes?: number
+  }
   /** Aborts when the caller goes away; the upstream is drained all the same, within a bound. */
   readonly callerGone: AbortSignal
 }
@@ -61,9 +68,7 @@ export interface TextUseCases {
   readonly complete: (input: TextCallInput) => Promise<CompletedCall>
   readonly stream: (input: TextCallInput) => Promise<StreamedCall>
   /** External names the principal may use, with the families that serve them. */
-  readonly listModels: (
-    principal: Principal,
-  ) => Promise<
+  readonly listModels: (principal: Principal) => Promise<
     readonly {
       readonly id: string
       readonly createdAtMs: number

@@ -38,6 +38,8 @@ export const callEvents = {
     ...callFacts,
     code: Type.String(),
     message: Type.String(),
+    /** What the provider reported for a failed result: our cost, never the caller's (P5). */
+    usage: Type.Optional(Type.Record(Type.String(), Count)),
     failedAt: Type.String(),
   }),
 } as const

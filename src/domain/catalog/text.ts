@@ -1,0 +1,43 @@
+/**
+ * Text models are configuration, not a list in code: channels name them, the price book prices them
+ * (spec §2.1–2.3, design §6).
+ */
+
+/** The three upstream wires of text (spec §2.1–2.3). */
+export type TextFamily = 'chat' | 'responses' | 'native'
+export const textFamilies: readonly TextFamily[] = ['chat', 'responses', 'native']
+
+/** Whether a channel family is one of text. */
+export function isTextFamily(family: string): family is TextFamily {
+  return (textFamilies as readonly string[]).includes(family)
+}
+
+const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** Whether a name may be the external name of a text model: it becomes part of SKUs and of paths. */
+export function isTextModelName(name: string): boolean {
+  return MODEL_NAME.test(name)
+}
+
+/** Tools a provider runs itself and charges by count (design §6). */
+export type MeteredTool = 'web-search' | 'code-interpreter' | 'file-search'
+
+/** Wire types of metered tools by how they begin: versions follow, as in `web_search_preview_…`. */
+const METERED: readonly (readonly [string, MeteredTool])[] = [
+  ['web_search', 'web-search'],
+  ['code_interpreter', 'code-interpreter'],
+  ['file_search', 'file-search'],
+]
+
+/** The metered tools a request offers: what its settlement may have to price. */
+export function offeredTools(body: Readonly<Record<string, unknown>>): readonly MeteredTool[] {
+  const { tools } = body
+  if (!Array.isArray(tools)) return []
+  const offered = new Set<MeteredTool>()
+  for (const tool of tools as readonly unknown[]) {
+    const type = typeof tool === 'object' && tool !== null && 'type' in tool ? tool.type : undefined
+    if (typeof type !== 'string') continue
+    for (const [prefix, metered] of METERED) if (type.startsWith(prefix)) offered.add(metered)
+  }
+  return [...offered]
+}

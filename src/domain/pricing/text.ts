@@ -1,0 +1,150 @@
+import { DomainError } from '../../kernel/errors.ts'
+import { type Currency, lineAmount } from '../../kernel/money.ts'
+import type { TextUsage } from '../call/usage.ts'
+import type { MeteredTool, TextFamily } from '../catalog/text.ts'
+import { settlement, settlementLine } from './lines.ts'
+import { type PriceBook, rate } from './price-book.ts'
+import type { Measurement, RatedSku, Settlement } from './settlement.ts'
+
+/**
+ * How a text call and its usage become SKUs (design §6). The rule names, `<family>` being the wire
+ * whose counting rules turned the provider's usage into ours:
+ *
+ * - `text/<family>/input`, `…/cached-input`, `…/cache-write-5m`, `…/cache-write-1h`, `…/output`:
+ *   `<model>-<unit>-token` at the model's own price
+ * - `text/<family>/<unit>/at-input-rate`: the price book has no price of this unit for the model;
+ *   what is read from or written to a cache was input all the same and costs what input costs
+ * - `text/<family>/<tool>-count`: per call (or session) a provider's own tool made
+ *
+ * Input and output must be priced; nothing falls back to free.
+ */
+
+type TokenUnit = 'input' | 'cached-input' | 'cache-write-5m' | 'cache-write-1h' | 'output'
+
+const TOOL_SKUS: Readonly<Record<MeteredTool, string>> = {
+  'web-search': 'web-search-call',
+  'code-interpreter': 'code-interpreter-session',
+  'file-search': 'file-search-call',
+}
+
+/** Prices of one call, frozen when it starts. */
+export interface TextQuote {
+  readonly priceBookVersion: string
+  readonly currency: Currency
+  readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
+  /** Of the tools the request offers; usage of others was never quoted and is not billed. */
+  readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
+}
+
+/**
+ * The prices a call of this model is settled at. The currency is the one the book prices the
+ * model's input in; USD where it has both, because one call is never billed in two.
+ *
+ * @throws DomainError `price_not_configured` with `details.sku`
+ */
+export function quoteText(
+  model: string,
+  family: TextFamily,
+  offered: readonly MeteredTool[],
+  book: PriceBook,
+): TextQuote {
+  const currency = currencyOf(model, book)
+  const rule = (unit: string) => `text/${family}/${unit}`
+  const required = (unit: TokenUnit) => rate(book, `${model}-${unit}-token`, currency, rule(unit))
+  const input = required('input')
+  const orInput = (unit: TokenUnit): RatedSku =>
+    book.lookup(`${model}-${unit}-token`, currency) === undefined
+      ? { ...input, rule: rule(`${unit}/at-input-rate`) }
+      : required(unit)
+  return {
+    priceBookVersion: book.version,
+    currency,
+    tokens: {
+      input,
+      'cached-input': orInput('cached-input'),
+      'cache-write-5m': orInput('cache-write-5m'),
+      'cache-write-1h': orInput('cache-write-1h'),
+      output: required('output'),
+    },
+    tools: Object.fromEntries(
+      offered.map((tool) => [tool, rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`))]),
+    ),
+  }
+}
+
+/**
+ * The settlement of a call from its frozen prices. An explicit zero is a settlement without lines.
+ *
+ * @throws RangeError when a count is not a non-negative safe integer
+ */
+export function settleText(
+  quote: TextQuote,
+  usage: TextUsage,
+  measurement: Measurement,
+): Settlement {
+  const { tokens, tools } = quote
+  const line = (rated: RatedSku | undefined, quantity: number) =>
+    rated && settlementLine(rated, quantity, measurement)
+  return settlement(quote, [
+    line(tokens.input, usage.input),
+    line(tokens['cached-input'], usage.cachedInput),
+    line(tokens['cache-write-5m'], usage.cacheWrite5m),
+    line(tokens['cache-write-1h'], usage.cacheWrite1h),
+    line(tokens.output, usage.output),
+    line(tools['web-search'], usage.webSearchCalls),
+    line(tools['code-interpreter'], usage.codeInterpreterSessions),
+    line(tools['file-search'], usage.fileSearchCalls),
+  ])
+}
+
+/** Calls of each offered tool a hold reserves for. */
+const ASSUMED_TOOL_CALLS = 3
+
+/**
+ * What a call may cost, in pico: the dearest of the input prices over the input, and the output it
+ * may produce. An estimate for admission only; the settlement follows the usage.
+ */
+export function holdText(
+  quote: TextQuote,
+  expected: { readonly inputTokens: number; readonly outputTokens: number },
+): bigint {
+  const { output, ...inputs } = quote.tokens
+  let holdPico = lineAmount(expected.outputTokens, output.price, output.per)
+  let dearestPico = 0n
+  for (const { price, per } of Object.values(inputs)) {
+    const amountPico = lineAmount(expected.inputTokens, price, per)
+    if (amountPico > dearestPico) dearestPico = amountPico
+  }
+  holdPico += dearestPico
+  for (const { price, per } of Object.values(quote.tools))
+    holdPico += lineAmount(ASSUMED_TOOL_CALLS, price, per)
+  return holdPico
+}
+
+/** Usage by billing unit as it is recorded, zeros kept. */
+export function usageByUnit(usage: TextUsage): Readonly<Record<string, number>> {
+  return {
+    input: usage.input,
+    'cached-input': usage.cachedInput,
+    'cache-write-5m': usage.cacheWrite5m,
+    'cache-write-1h': usage.cacheWrite1h,
+    output: usage.output,
+    [TOOL_SKUS['web-search']]: usage.webSearchCalls,
+    [TOOL_SKUS['code-interpreter']]: usage.codeInterpreterSessions,
+    [TOOL_SKUS['file-search']]: usage.fileSearchCalls,
+  }
+}
+
+/** Where a book has both, the first of them. */
+const CURRENCY_ORDER: readonly Currency[] = ['USD', 'CNY']
+
+function currencyOf(model: string, book: PriceBook): Currency {
+  const sku = `${model}-input-token`
+  const priced = CURRENCY_ORDER.find((currency) => book.lookup(sku, currency))
+  if (priced !== undefined) return priced
+  throw new DomainError(
+    'price_not_configured',
+    `the price book ${book.version} has no price for ${sku}`,
+    { sku, priceBookVersion: book.version },
+  )
+}
