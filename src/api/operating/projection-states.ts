@@ -1,11 +1,12 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
-import { allProjections } from '../../../projections/registry.ts'
+import type { Projection } from '../../../projections/engine/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Health } from './health.ts'
 
 export interface ProjectionStatesDeps {
   readonly db: Queryable
+  readonly projections: readonly Pick<Projection, 'name' | 'version'>[]
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
   readonly clock: Clock
@@ -20,7 +21,7 @@ export function projectionStates(deps: ProjectionStatesDeps): Health['projection
   return async () => {
     const end = await deps.logEnd()
     const nowMs = deps.clock.nowMs()
-    const statuses = await readStatus(deps.db, allProjections, end, nowMs)
+    const statuses = await readStatus(deps.db, deps.projections, end, nowMs)
     return statuses.map(({ name, position, lagSeconds, stopped }) => {
       if (end === undefined || position >= end) caughtUpMs.set(name, nowMs)
       const knownMs = caughtUpMs.get(name)

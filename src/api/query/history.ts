@@ -2,7 +2,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
-import { visibleTo } from './scope.ts'
+import { sees, visibleTo } from './scope.ts'
 
 const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 
@@ -32,6 +32,8 @@ function shown(item: HistoryItem, forOperator: boolean) {
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
   const history = possibleId.test(id) ? await reads.taskHistory(id, visible) : undefined
-  if (history === undefined) throw new DomainError('task_not_found', 'no such task', {})
+  // The reads narrow already; this keeps the promise even if one of them forgets.
+  if (history === undefined || !sees(visible, history))
+    throw new DomainError('task_not_found', 'no such task', {})
   return history.items.map((item) => shown(item, visible.tenantId === undefined))
 }

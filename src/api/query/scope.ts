@@ -45,3 +45,15 @@ export function narrow(
     userIds: userId === undefined ? visible.userIds : [userId],
   }
 }
+
+/** Whether a record of this tenant and user lies inside the scope. */
+export function sees(
+  visible: Visible,
+  owner: { readonly tenantId: string; readonly userId: string | undefined },
+): boolean {
+  return (
+    (visible.tenantId === undefined || visible.tenantId === owner.tenantId) &&
+    (visible.userIds === undefined ||
+      (owner.userId !== undefined && visible.userIds.includes(owner.userId)))
+  )
+}

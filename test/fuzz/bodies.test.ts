@@ -1,0 +1,273 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { asModel, goodBody, tasksPath } from '../api/support/app.ts'
+import { attempt, startFuzzed } from './support.ts'
+
+const harness = await startFuzzed()
+t.teardown(async () => harness.app.close())
+
+async function post(payload: string | Buffer, contentType = 'application/json') {
+  return attempt(harness, {
+    method: 'POST',
+    url: tasksPath,
+    headers: { ...asModel, 'content-type': contentType },
+    payload,
+  })
+}
+
+/** Counts how the answers fell out, so that a run that never got deep is noticed. */
+function tally() {
+  const counts = new Map<number, number>()
+  return {
+    add: (status: number) => counts.set(status, (counts.get(status) ?? 0) + 1),
+    of: (status: number) => counts.get(status) ?? 0,
+  }
+}
+
+const strange = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    false,
+    0,
+    -1,
+    1.5,
+    -0,
+    4,
+    5,
+    15,
+    30,
+    2 ** 31,
+    Number.MAX_SAFE_INTEGER,
+    1e300,
+    '',
+    ' ',
+    '0',
+    'null',
+    '__proto__',
+    'constructor',
+    [],
+    {},
+    [[]],
+    [null],
+    { url: null },
+    { length: 3 },
+    { toString: 1 },
+    { toJSON: {} },
+    '\u202e\ufeff',
+    'asset://',
+    'asset://a b',
+    'asset://asset-1',
+    'data:image/png;base64,',
+    'data:image/png;base64,AAAA',
+    'https://',
+    'https://hooks.example.com/x',
+    'https://[::1',
+    'javascript:1',
+    'x'.repeat(9_000),
+  ),
+  fc.jsonValue({ maxDepth: 3 }),
+  fc.string({ unit: 'grapheme', maxLength: 30 }),
+  fc.integer(),
+)
+
+const models = fc.constantFrom(
+  'domestic-video-2-0',
+  'domestic-video-2-0-fast-260128',
+  'domestic-video-2-5',
+  'overseas-video-2-0',
+  'overseas-video-2-0-mini',
+  'overseas-video-2-0-filter-off',
+  'overseas-video-2-5-260628',
+)
+
+const contentItem = fc.oneof(
+  fc.constant({ type: 'text', text: 'a boat' }),
+  fc.record(
+    {
+      type: fc.oneof(
+        fc.constantFrom('text', 'image_url', 'video_url', 'audio_url', 'draft_task'),
+        strange,
+      ),
+      role: fc.oneof(
+        fc.constantFrom(
+          'first_frame',
+          'last_frame',
+          'reference_image',
+          'reference_video',
+          'reference_audio',
+        ),
+        strange,
+      ),
+      text: strange,
+      image_url: fc.oneof(fc.record({ url: strange }), strange),
+      video_url: fc.oneof(fc.record({ url: strange }), strange),
+      audio_url: fc.oneof(fc.record({ url: strange }), strange),
+    },
+    { requiredKeys: [] },
+  ),
+  strange,
+)
+
+const fields = [
+  'ratio',
+  'resolution',
+  'generate_audio',
+  'watermark',
+  'return_last_frame',
+  'execution_expires_after',
+  'priority',
+  'safety_identifier',
+  'callback_url',
+  'CallbackURL',
+  'output_format',
+  'service_tier',
+  'draft',
+  'tools',
+  'references',
+  'seed',
+  'frames',
+  'fps',
+  'camera_fixed',
+  'constructor',
+  'hasOwnProperty',
+  'valueOf',
+] as const
+
+const body = fc
+  .tuple(
+    fc.record(
+      {
+        model: fc.oneof({ weight: 5, arbitrary: models }, strange),
+        content: fc.oneof(
+          { weight: 5, arbitrary: fc.array(contentItem, { maxLength: 4 }) },
+          strange,
+        ),
+        duration: fc.oneof({ weight: 3, arbitrary: fc.integer({ min: -1, max: 31 }) }, strange),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.dictionary(fc.constantFrom(...fields), strange, { maxKeys: 4 }),
+  )
+  .map(([known, more]) => ({ ...known, ...more }))
+
+void t.test(
+  'bodies built of the right fields with any values: 4xx naming a field, or 200',
+  async (t) => {
+    const seen = tally()
+    await fc.assert(
+      fc.asyncProperty(body, async (value) => {
+        const answer = await post(JSON.stringify(value))
+        seen.add(answer.statusCode)
+        if (answer.statusCode !== 400) return
+        const { error } = answer.json<{ error: { code: string; param: string } }>()
+        if (error.param === '') throw new Error(`no field named: ${answer.body}`)
+        if (!/^(?:invalid_request|invalid_duration)$/.test(error.code)) throw new Error(answer.body)
+      }),
+      { numRuns: 2_500, seed: 101 },
+    )
+    t.ok(seen.of(400) > 1_000, `${seen.of(400)} × 400`)
+    t.ok(seen.of(200) > 0, `${seen.of(200)} × 200`)
+  },
+)
+
+void t.test(
+  'one good body with one field gone strange: 4xx naming that field, or 200',
+  async (t) => {
+    const seen = tally()
+    const field = fc.constantFrom('model', 'content', 'duration', ...fields)
+    await fc.assert(
+      fc.asyncProperty(field, strange, async (name, value) => {
+        const answer = await post(JSON.stringify({ ...goodBody, [name]: value }))
+        seen.add(answer.statusCode)
+        if (answer.statusCode !== 400) return
+        const { error } = answer.json<{ error: { param: string } }>()
+        if (!error.param.startsWith(name)) throw new Error(`${name}: ${answer.body}`)
+      }),
+      { numRuns: 2_000, seed: 102 },
+    )
+    t.ok(seen.of(400) > 500, `${seen.of(400)} × 400`)
+    t.ok(seen.of(200) > 100, `${seen.of(200)} × 200`)
+  },
+)
+
+void t.test('any bytes as a body: 400 or 413', async (t) => {
+  const seen = tally()
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((each) => Buffer.from(each)),
+    fc.string({ unit: 'binary', maxLength: 100 }).map((each) => Buffer.from(each)),
+    fc.json({ maxDepth: 4 }).map((each) => Buffer.from(each)),
+    fc.nat({ max: 70_000 }).map((length) => Buffer.alloc(length, '[')),
+  )
+  await fc.assert(
+    fc.asyncProperty(bytes, async (payload) => {
+      seen.add((await post(payload)).statusCode)
+    }),
+    { numRuns: 1_000, seed: 103 },
+  )
+  t.equal(seen.of(200), 0)
+  t.ok(seen.of(413) > 0, `${seen.of(413)} × 413`)
+})
+
+void t.test('a good body with its text damaged: 4xx or 200', async (t) => {
+  const text = JSON.stringify({ ...goodBody, callback_url: 'https://hooks.example.com/x' })
+  const insertion = fc.constantFrom(
+    '',
+    '"',
+    '\\',
+    '\\u0000',
+    '\\ud800',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '\u0000',
+    '9007199254740993',
+    '1e999',
+    '"model":"x",',
+    '"__proto__":{},',
+    '/*',
+    'NaN',
+  )
+  const seen = tally()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat({ max: text.length }),
+      fc.nat({ max: 6 }),
+      insertion,
+      async (at, cut, inserted) => {
+        seen.add((await post(text.slice(0, at) + inserted + text.slice(at + cut))).statusCode)
+      },
+    ),
+    { numRuns: 2_000, seed: 104 },
+  )
+  t.ok(seen.of(400) > 1_000, `${seen.of(400)} × 400`)
+})
+
+void t.test('any content type: 415, 400 or 200', async (t) => {
+  const seen = tally()
+  const type = fc.oneof(
+    fc.constantFrom(
+      'application/json',
+      'application/json;charset=utf-8',
+      'application/json; charset=latin1',
+      'APPLICATION/JSON',
+      'application/json, text/plain',
+      'application/vnd.api+json',
+      'multipart/form-data',
+      'text/html',
+      '*/*',
+    ),
+    fc.string({ maxLength: 40 }).map((each) => each.replace(/[^\x20-\x7e]/g, '')),
+  )
+  await fc.assert(
+    fc.asyncProperty(type, async (contentType) => {
+      seen.add((await post(JSON.stringify(goodBody), contentType)).statusCode)
+    }),
+    { numRuns: 800, seed: 105 },
+  )
+  t.ok(seen.of(415) > 300, `${seen.of(415)} × 415`)
+  t.ok(seen.of(200) > 20, `${seen.of(200)} × 200`)
+})

@@ -1,0 +1,240 @@
+import * as fc from 'fast-check'
+import type { InjectOptions } from 'fastify'
+import t from 'tap'
+import { tasksPath } from '../api/support/app.ts'
+import { attempt, familyOf, startFuzzed } from './support.ts'
+
+const harness = await startFuzzed()
+t.teardown(async () => harness.app.close())
+harness.tasks.add('tenant_1', { status: 'succeeded' })
+for (let n = 0; n < 5; n += 1) harness.ledger.add()
+
+/** Percent-encodes any text the way a careless client may: sometimes not at all. */
+const encoded = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 40 }).map((text) => encodeURIComponent(text)),
+  fc.constantFrom(
+    '',
+    '%',
+    '%zz',
+    '%00',
+    '%ff',
+    '%c0%80',
+    '%ED%A0%80',
+    '%2e%2e%2f',
+    '..',
+    '%0d%0aX-Injected:1',
+    "'%20or%201=1--",
+    '%27;drop%20table',
+    '1e309',
+    '-1',
+    '0',
+    '99999999999999999999',
+    'NaN',
+    '[]',
+    '{}',
+    'a'.repeat(300),
+    '%F0%9F%92%A9',
+    'cgt-20260304050607-aaaa1',
+    'video_01JABCDEFGHJKMNPQRSTVWXY01',
+  ),
+  fc
+    .array(fc.constantFrom(...'abc019-_.~!$&()*+,;=:@%'.split('')), { maxLength: 30 })
+    .map((all) => all.join('')),
+)
+
+const names = [
+  'page_num',
+  'page_size',
+  'filter.status',
+  'filter.model',
+  'filter.task_ids',
+  'tenant_id',
+  'user_id',
+  'sku',
+  'model',
+  'currency',
+  'source_id',
+  'from',
+  'to',
+  'cursor',
+  'limit',
+  'format',
+  'group_by',
+  '__proto__',
+  'constructor',
+  'a[b]',
+  'a[]',
+] as const
+
+const query = fc
+  .array(
+    fc.tuple(
+      fc.oneof({ weight: 6, arbitrary: fc.constantFrom<string>(...names) }, encoded),
+      fc.oneof(
+        encoded,
+        fc.constantFrom('1', '10', 'succeeded', 'csv', 'day', '2026-03-04', 'overseas-video-2-0'),
+      ),
+      fc.constantFrom('=', '==', ''),
+    ),
+    { maxLength: 5 },
+  )
+  .map((parts) => parts.map(([name, value, sign]) => `${name}${sign}${value}`).join('&'))
+
+const paths = [
+  tasksPath,
+  '/api/query/v1/ledger/lines',
+  '/api/query/v1/ledger/summary',
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+] as const
+
+const secretFor = (url: string): string =>
+  url.startsWith('/provA') ? 'Bearer sk-one' : 'Bearer qak-operator'
+
+void t.test('any query string on any route: 400 naming a parameter, or 200', async (t) => {
+  let refused = 0
+  let passed = 0
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...paths), query, async (path, search) => {
+      const url = `${path}?${search}`
+      const answer = await attempt(harness, { url, headers: { authorization: secretFor(url) } })
+      if (answer.statusCode === 200) passed += 1
+      if (answer.statusCode !== 400) return
+      refused += 1
+      const body = answer.json<{ error: { param?: string } }>()
+      const param = body.error.param ?? ''
+      if (!names.some((name) => name === param)) throw new Error(`${url}: ${answer.body}`)
+    }),
+    { numRuns: 2_500, seed: 201 },
+  )
+  t.ok(refused > 500, `${refused} refused`)
+  t.ok(passed > 500, `${passed} passed`)
+})
+
+void t.test('any id on any route that takes one: 404, or the undecodable 400', async (t) => {
+  const statuses = new Map<number, number>()
+  const route = fc.constantFrom<readonly [InjectOptions['method'], string, string]>(
+    ['GET', `${tasksPath}/`, ''],
+    ['DELETE', `${tasksPath}/`, ''],
+    ['GET', '/api/query/v1/tasks/', '/history'],
+  )
+  await fc.assert(
+    fc.asyncProperty(route, encoded, async ([method = 'GET', before, after], id) => {
+      const url = `${before}${id}${after}`
+      const answer = await attempt(harness, {
+        method,
+        url,
+        headers: { authorization: secretFor(url) },
+      })
+      statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
+    }),
+    { numRuns: 1_500, seed: 202 },
+  )
+  t.ok((statuses.get(404) ?? 0) > 1_000, JSON.stringify([...statuses]))
+  t.ok((statuses.get(200) ?? 0) > 0, 'the one task there is was found')
+})
+
+void t.test('any path and method: never out of the family’s shape', async (t) => {
+  const segment = fc.oneof(
+    fc.constantFrom(
+      'provA',
+      'api',
+      'v3',
+      'contents',
+      'generations',
+      'tasks',
+      'query',
+      'v1',
+      'ledger',
+      'docs',
+      'static',
+      '',
+      '.',
+      '..',
+      '%2f',
+    ),
+    encoded,
+  )
+  const method = fc.constantFrom<NonNullable<InjectOptions['method']>>(
+    'GET',
+    'HEAD',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'OPTIONS',
+  )
+  const seen = { provA: 0, query: 0, plain: 0 }
+  await fc.assert(
+    fc.asyncProperty(
+      method,
+      fc.array(segment, { maxLength: 7 }),
+      fc.boolean(),
+      async (method, parts, authorized) => {
+        // What a URL parser folds away is not what the server is asked for.
+        const url = `/${parts.join('/')}`.replace(/^\/\/+/, '/')
+        if (!URL.canParse(url, 'http://localhost')) return
+        const asked = new URL(url, 'http://localhost').pathname
+        const request = {
+          method,
+          url: asked,
+          headers: authorized ? { authorization: secretFor(asked) } : {},
+        }
+        if (method === 'HEAD') {
+          const answer = await harness.app.inject(request)
+          if (answer.statusCode >= 500) throw new Error(`${method} ${asked}`)
+          return
+        }
+        const answer = await attempt(harness, request)
+        if (answer.statusCode >= 400) seen[familyOf(asked)] += 1
+      },
+    ),
+    { numRuns: 1_500, seed: 203 },
+  )
+  for (const [family, count] of Object.entries(seen)) t.ok(count > 20, `${count} of ${family}`)
+})
+
+void t.test('any headers: never a 5xx', async (t) => {
+  const value = fc
+    .string({ maxLength: 60 })
+    .map((text) => text.replace(/[^\x20-\x7e\u0080-\u00ff]/g, ''))
+  const headers = fc.dictionary(
+    fc.constantFrom(
+      'authorization',
+      'accept',
+      'accept-encoding',
+      'content-encoding',
+      'content-type',
+      'cookie',
+      'expect-ct',
+      'forwarded',
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-request-id',
+      'idempotency-key',
+      'if-none-match',
+      'origin',
+      'range',
+      'traceparent',
+      'accept-version',
+    ),
+    fc.oneof(
+      value,
+      fc.constantFrom('text/csv;q=x', 'text/csv;q=', ';;,,;q=1', 'Bearer sk-one', 'bytes=0-'),
+    ),
+    { maxKeys: 5 },
+  )
+  let authorized = 0
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...paths), headers, async (url, some) => {
+      const answer = await attempt(harness, {
+        url,
+        headers: { authorization: secretFor(url), ...some },
+      })
+      if (answer.statusCode === 200) authorized += 1
+    }),
+    { numRuns: 1_500, seed: 204 },
+  )
+  t.ok(authorized > 500, `${authorized} answered`)
+})

@@ -1,0 +1,76 @@
+import { STATUS_CODES } from 'node:http'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import { startApp, type Harness } from '../api/support/app.ts'
+
+export type Family = 'provA' | 'query' | 'plain'
+
+/** Which error shape a path promises. */
+export function familyOf(url: string): Family {
+  if (/^\/provA(?:[/?#]|$)/.test(url)) return 'provA'
+  if (/^\/api(?:[/?#]|$)/.test(url)) return 'query'
+  return 'plain'
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
+  provA: (body) =>
+    isRecord(body) &&
+    Object.keys(body).join() === 'error' &&
+    isRecord(body['error']) &&
+    Object.keys(body['error']).join() === 'code,message,param,type' &&
+    isText(body['error']['code']) &&
+    isText(body['error']['message']) &&
+    typeof body['error']['param'] === 'string' &&
+    isText(body['error']['type']),
+  query: (body) =>
+    isRecord(body) &&
+    body['success'] === false &&
+    isText(body['message']) &&
+    isRecord(body['error']) &&
+    isText(body['error']['code']),
+  plain: (body) => isRecord(body) && isRecord(body['error']) && isText(body['error']['code']),
+}
+
+/** What a bad request may be answered with. */
+const expected: ReadonlySet<number> = new Set([200, 302, 400, 401, 403, 404, 413, 415])
+
+/**
+ * Why an answer breaks a promise: a 5xx, a status nobody expects, an error not in the family's
+ * shape, no request id, or text of ours that must not be seen. Undefined when it keeps them.
+ */
+export function complaint(url: string, answer: LightMyRequestResponse): string | undefined {
+  const where = `${answer.statusCode} ${STATUS_CODES[answer.statusCode]} for ${url.slice(0, 300)}`
+  if (!expected.has(answer.statusCode)) return `${where}: ${answer.body.slice(0, 300)}`
+  if (!String(answer.headers['x-request-id']).startsWith('req_')) return `${where}: no request id`
+  if (answer.statusCode < 400) return undefined
+  if (/\bat .*\.ts:\d|node_modules|FST_ERR/.test(answer.body)) return `${where}: ${answer.body}`
+  try {
+    if (shapes[familyOf(url)](JSON.parse(answer.body))) return undefined
+  } catch {
+    return `${where}: not JSON: ${answer.body.slice(0, 300)}`
+  }
+  return `${where}: wrong shape: ${answer.body.slice(0, 300)}`
+}
+
+/** Sends a request and throws what is wrong with its answer. */
+export async function attempt(
+  harness: Harness,
+  request: InjectOptions & { readonly url: string },
+): Promise<LightMyRequestResponse> {
+  const answer = await harness.app.inject(request)
+  const wrong = complaint(request.url, answer)
+  if (wrong !== undefined) throw new Error(wrong)
+  return answer
+}
+
+/** An app whose use cases and reads never fail by themselves: any 5xx is the input's doing. */
+export async function startFuzzed(): Promise<Harness> {
+  return startApp({ limits: { provABodyBytes: 64 * 1024 } })
+}
