@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client'
+import t from 'tap'
+import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
+import { collect, numbered, numbersIn } from '../../../contract/setup.ts'
+
+/**
+ * A soft limit on the size of any file stands in for a full disk: writes past it fail in the
+ * middle of LevelDB's log, and the limit can be lifted while the server runs.
+ */
+const FILE_LIMIT_BYTES = 1_000_000
+const PAYLOAD = 'x'.repeat(20_000)
+const MAX_APPENDS = 500
+const RECOVERY_ATTEMPTS = 200
+const CREDENTIALS = { username: 'unary', password: 'unary' }
+
+const run = promisify(execFile)
+
+t.test('on a full disk nothing is acknowledged in vain, reads go on, writes recover', async (t) => {
+  const server = await startEmbeddedServer({
+    under: ['prlimit', `--fsize=${FILE_LIMIT_BYTES}:unlimited`],
+  })
+  t.teardown(() => server.stop())
+  const client = EventStoreDBClient.connectionString(server.url)
+  t.teardown(() => client.dispose())
+  const append = (n: number) =>
+    client.appendToStream(
+      `full-${n}`,
+      [numbered(n), jsonEvent({ type: 'Padding', data: { n, PAYLOAD } })],
+      { expectedRevision: 'no_stream', credentials: CREDENTIALS },
+    )
+
+  let acknowledged = 0
+  let failure: unknown
+  while (failure === undefined && acknowledged < MAX_APPENDS) {
+    await append(acknowledged).then(
+      () => (acknowledged += 1),
+      (error: unknown) => (failure = error),
+    )
+  }
+  t.ok(acknowledged > 5 && acknowledged < MAX_APPENDS, `${acknowledged} were acknowledged`)
+  t.match(failure, { type: 'timeout' }, 'the outcome of the append that failed is unknown')
+
+  const whileFull = await append(acknowledged + 1).catch((error: unknown) => error)
+  t.match(whileFull, { type: 'unavailable' }, 'then appends are refused outright')
+  t.same(await numbersIn(client, 'full-0'), [0, 0], 'reads go on')
+  const seen = await collect(client.readAll({ fromPosition: START }))
+  t.equal(seen.length, acknowledged * 2, 'all that was acknowledged, nothing half-written')
+
+  const filter = streamNameFilter({ prefixes: ['full-'] })
+  const subscription = client.subscribeToAll({ fromPosition: START, filter })
+  const followed = new Set<string>()
+  const followsToTheEnd = new Promise<void>((resolve) => {
+    subscription.on('data', ({ event }) => {
+      followed.add(event?.streamId ?? '')
+      if (event?.streamId === 'full-after') resolve()
+    })
+  })
+
+  await run('prlimit', ['--pid', String(server.pid), '--fsize=unlimited'])
+  const after = { expectedRevision: 'no_stream', credentials: CREDENTIALS } as const
+  const recovered = numbered(1)
+  let attempts = 0
+  for (; attempts < RECOVERY_ATTEMPTS; attempts += 1) {
+    const result = await client
+      .appendToStream('full-after', recovered, after)
+      .catch(() => undefined)
+    if (result?.success === true) break
+    await sleep(50)
+  }
+  t.ok(attempts < RECOVERY_ATTEMPTS, 'writes recover once there is space')
+  // The writer whose append failed retries it, identically but for ids it no longer knows.
+  const retried = await append(acknowledged).catch((error: unknown) => error)
+  t.match(retried, { success: true })
+  await followsToTheEnd
+  for (let n = 0; n < acknowledged; n += 1) {
+    if (!followed.has(`full-${n}`)) t.fail(`subscriber missed full-${n}`)
+  }
+  t.match(
+    server.logs.map(({ event }) => event),
+    ['ready', 'write_failed', 'recovered'],
+  )
+  await subscription.unsubscribe()
+})

@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EventStoreDBClient } from '@eventstore/db-client'
+import { ClassicLevel } from 'classic-level'
+import t, { type Test } from 'tap'
+import { Database, FORMAT_VERSION } from '../../../../infra/embedded/eventstore/database.ts'
+import { eventKey, FORMAT_KEY } from '../../../../infra/embedded/eventstore/keys.ts'
+import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
+import { StartFailure, startEmbeddedServer } from '../../../contract/embedded-server.ts'
+import { numbered, numbersIn, refused } from '../../../contract/setup.ts'
+
+const ENTRY = fileURLToPath(
+  new URL('../../../../infra/embedded/eventstore/main.ts', import.meta.url),
+)
+
+async function temporaryDirectory(t: Test): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'tollgate-startup-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  return dir
+}
+
+function lastLog(failure: StartFailure): { event?: unknown; reason?: unknown } {
+  return failure.logs.at(-1) ?? {}
+}
+
+async function putRaw(dir: string, key: Buffer, value: string): Promise<void> {
+  const level = new ClassicLevel<Buffer, string>(join(dir, 'db'), { keyEncoding: 'buffer' })
+  await level.put(key, value)
+  await level.close()
+}
+
+t.test('a data directory in use is named as such, and its owner goes on', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const owner = await startEmbeddedServer({ dataDir })
+  t.teardown(() => owner.stop())
+  const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
+  t.equal(failure.exitCode, 1)
+  t.match(lastLog(failure), { event: 'locked', reason: /in use by another process/ })
+  const client = EventStoreDBClient.connectionString(owner.url)
+  t.teardown(() => client.dispose())
+  await client.appendToStream('owner', numbered(1))
+  t.same(await numbersIn(client, 'owner'), [1])
+})
+
+t.test('a data directory of a newer version is named as such and left alone', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  await putRaw(dataDir, FORMAT_KEY, String(FORMAT_VERSION + 1))
+  const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
+  t.equal(failure.exitCode, 1)
+  t.match(lastLog(failure), { event: 'newer_format', reason: /written by a newer version/ })
+  const level = new ClassicLevel<Buffer, string>(join(dataDir, 'db'), { keyEncoding: 'buffer' })
+  t.equal(await level.get(FORMAT_KEY), String(FORMAT_VERSION + 1))
+  await level.close()
+})
+
+t.test('a database that is not ours is refused and left alone', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  await putRaw(dataDir, Buffer.from('zebra'), 'stripes')
+  const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
+  t.match(lastLog(failure), { event: 'corrupt', reason: /unknown kind/ })
+})
+
+t.test('an index that disagrees with the log is refused', async (t) => {
+  const dir = await temporaryDirectory(t)
+  const log = await EventLog.open(dir)
+  const event = { type: 'T', isJson: true, data: Buffer.from('{}'), metadata: Buffer.alloc(0) }
+  await log.submit({
+    kind: 'append',
+    stream: 'damaged',
+    expected: { kind: 'any' },
+    events: [{ ...event, id: '00000000-0000-4000-8000-000000000001' }],
+    sizeBytes: 2,
+    isAbandoned: () => false,
+  })
+  await log.close()
+  const database = await Database.open(dir)
+  const stored = await database.read((level) => level.get(eventKey(1)))
+  if (stored === undefined) return t.fail('the event is there')
+  stored.writeDoubleBE(2, 0)
+  await database.write([{ type: 'put', key: eventKey(2), value: stored }])
+  await database.close()
+  const error = await refused(t, EventLog.open(dir), OpenError)
+  t.equal(error.code, 'corrupt')
+})
+
+t.test('a path that cannot hold data is named', async (t) => {
+  const dataDir = join(await temporaryDirectory(t), 'file')
+  await writeFile(dataDir, 'not a directory')
+  const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
+  t.equal(failure.exitCode, 1)
+  t.match(lastLog(failure), { event: 'unusable', reason: /cannot/ })
+})
+
+t.test('a port that is taken is named', async (t) => {
+  const squatter = createServer().listen(0, '127.0.0.1')
+  await once(squatter, 'listening')
+  t.teardown(() => squatter.close())
+  const address = squatter.address()
+  if (address === null || typeof address === 'string') return t.fail('a port is taken')
+  const dataDir = await temporaryDirectory(t)
+  const failure = await refused(
+    t,
+    startEmbeddedServer({ dataDir, port: address.port }),
+    StartFailure,
+  )
+  t.equal(failure.exitCode, 1)
+  t.match(lastLog(failure), { event: 'start_failed', reason: new RegExp(String(address.port)) })
+  t.ok((await readdir(dataDir)).length > 0)
+  const later = await startEmbeddedServer({ dataDir })
+  t.equal(await later.stop(), 0, 'the directory was released')
+})
+
+t.test('arguments that make no sense are named', async (t) => {
+  for (const args of [[], ['--data', '/tmp/x', '--port', 'http'], ['--dta', '/tmp/x']]) {
+    const child = spawn(process.execPath, ['--import=tsx', ENTRY, ...args], { stdio: 'pipe' })
+    const [code] = (await once(child, 'exit')) as [number]
+    t.equal(code, 1)
+  }
+})
+
+t.test('when its parent is gone it stops in order', async (t) => {
+  const server = await startEmbeddedServer({ dataDir: await temporaryDirectory(t) })
+  const exited = once(server.process, 'exit')
+  server.process.disconnect()
+  t.equal((await exited)[0], 0)
+  t.match(server.logs.at(-1), { event: 'stopped' })
+})
+
+t.test('when its stdin ends it stops in order, if asked to', async (t) => {
+  const args = ['--import=tsx', ENTRY, '--data', await temporaryDirectory(t), '--stop-on-stdin-end']
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
+  await once(child.stdout, 'data')
+  const exited = once(child, 'exit')
+  child.stdin.end()
+  t.equal((await exited)[0], 0)
+})
