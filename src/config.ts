@@ -195,3 +195,8 @@ export function dataFiles(dataDir: string): {
     spool: join(dataDir, 'spool'),
   }
 }
+
+/** The value of a variable that a channel file names; undefined when it is not set. */
+export function readVariable(name: string, env: Environment = process.env): string | undefined {
+  return env[name]
+}

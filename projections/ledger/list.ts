@@ -38,18 +38,20 @@ export interface LedgerPage {
   readonly next: string | undefined
 }
 
-const columns = `line_id as "lineId", settled_at, tenant_id as "tenantId", user_id as "userId",
+/** Columns of a line as `toLine` reads them. */
+export const lineColumns = `line_id as "lineId", settled_at, tenant_id as "tenantId", user_id as "userId",
   token_id as "tokenId", source_id as "sourceId", native_id as "nativeId", surface, model, sku,
   rule, quantity, unit, trim_scale(price)::text as price, per, currency,
   trim_scale(amount)::text as amount, price_book_version as "priceBookVersion", measurement,
   request_id as "requestId", position, seq, encode(hash, 'hex') as hash`
 
-type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
+export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
   readonly settled_at: Date
   readonly quantity: string
 }
 
-function toLine({ settled_at: settledAt, quantity, ...rest }: LineRecord): SettledLine {
+/** A row of `ledger.lines`. */
+export function toLine({ settled_at: settledAt, quantity, ...rest }: LineRecord): SettledLine {
   return { ...rest, settledAtMs: settledAt.getTime(), quantity: Number(quantity) }
 }
 
@@ -93,7 +95,7 @@ export async function listLines(
     )
   }
   const { rows } = await db.query<LineRecord>(
-    `select ${columns} from ledger.lines where ${conjunction(conditions)}
+    `select ${lineColumns} from ledger.lines where ${conjunction(conditions)}
      order by settled_at desc, seq desc limit ${parameters.add(page.limit + 1)}`,
     parameters.values,
   )

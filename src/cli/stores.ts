@@ -1,6 +1,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
-import { superviseChild, type SupervisedChild } from '../../infra/embedded/supervisor.ts'
+import { superviseEventStore } from '../../infra/embedded/eventstore/supervised.ts'
+import { supervisePostgres } from '../../infra/embedded/postgres/supervised.ts'
 import { dataFiles, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 
@@ -19,8 +21,6 @@ interface Runtime {
   readonly sandboxUrl?: string | undefined
 }
 
-const READY_TIMEOUT_MS = 60_000
-
 /** Starts the embedded event store and Postgres as supervised children; the data directory is ours. */
 export async function startEmbeddedStores(
   config: Config,
@@ -28,46 +28,30 @@ export async function startEmbeddedStores(
   onGiveUp: (reason: string) => void,
 ): Promise<Stores> {
   const dataDir = await prepareDataDir(config.dataDir)
-  const children = [
-    supervise('postgres', new URL('../../infra/embedded/postgres/main.ts', import.meta.url), [
-      '--data',
-      `${dataDir.path}/postgres`,
-    ]),
-    supervise('event store', new URL('../../infra/embedded/eventstore/main.ts', import.meta.url), [
-      '--data',
-      `${dataDir.path}/eventstore`,
-    ]),
-  ] as const
-
-  function supervise(name: string, modulePath: URL, args: readonly string[]): SupervisedChild {
-    return superviseChild({
-      name,
-      modulePath,
-      args: (last) => [...args, '--port', last ? portOf(last.url) : '0'],
-      onLine: (line) => forward(log, name, line),
-      readyTimeoutMs: READY_TIMEOUT_MS,
-      onRestart: (restart) => log.warn({ child: name, ...restart }, 'child restarts'),
-      onGiveUp: (reason) => onGiveUp(`${name} keeps failing: ${reason}`),
-    })
-  }
+  const watch = (child: string) => ({
+    onLine: (line: string) => forward(log, child, line),
+    onRestart: (restart: object) => log.warn({ child, ...restart }, 'child restarts'),
+    onGiveUp: (reason: string) => onGiveUp(`${child} keeps failing: ${reason}`),
+  })
+  const postgres = supervisePostgres({
+    root: join(dataDir.path, 'postgres'),
+    ...watch('postgres'),
+  })
+  const eventStore = superviseEventStore({
+    root: join(dataDir.path, 'eventstore'),
+    ...watch('event store'),
+  })
   const close = async (): Promise<void> => {
-    // The log first: what it still acknowledges must not outlive the read models' chance to see it.
-    await Promise.all(children.map((child) => child.stop()))
+    await Promise.all([postgres.stop(), eventStore.stop()])
     await dataDir.release()
   }
   try {
-    const [postgres, eventStore] = await Promise.all(children.map((child) => child.ready))
-    if (!postgres || !eventStore) throw new Error('a child said nothing')
-    return { eventStoreUrl: eventStore.url, databaseUrl: postgres.url, close }
+    const [database, events] = await Promise.all([postgres.ready, eventStore.ready])
+    return { eventStoreUrl: events.url, databaseUrl: database.url, close }
   } catch (error) {
     await close()
     throw error
   }
-}
-
-/** The port of a child's address, to be used again when it restarts. */
-export function portOf(url: string): string {
-  return new URL(url.replace(/^esdb|^postgres(ql)?/, 'http')).port
 }
 
 /** A child's log line, JSON by convention, under its own name in ours. */

@@ -3,7 +3,7 @@
  *
  * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--stop-on-stdin-end] [--fault SPEC]`
  *
- * Prints one JSON line `{"event":"ready","port":N}` on stdout once it serves; logs JSON lines on
+ * Prints one JSON line `{"event":"ready","url":"esdb://…","port":N}` on stdout once it serves; logs JSON lines on
  * stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0 on SIGTERM,
  * SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
  * the data directory or the port cannot be used.
@@ -113,7 +113,9 @@ async function main(): Promise<void> {
   process.on('uncaughtException', (error) => {
     report('error', 'unexpected', { reason: error.stack ?? error.message })
   })
-  process.stdout.write(`${JSON.stringify({ event: 'ready', port: server.port })}\n`)
+  process.stdout.write(
+    `${JSON.stringify({ event: 'ready', url: `esdb://${args.host}:${server.port}?tls=false`, port: server.port })}\n`,
+  )
   report('info', 'ready', { port: server.port, lastPosition: log.lastPosition })
 }
 

@@ -1,0 +1,29 @@
+import { superviseChild } from '../supervisor.ts'
+import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
+
+/** Opening replays at most the database's own log, which is bounded; this leaves ample room. */
+const READY_TIMEOUT_MS = 60_000
+
+/** What the caller decides; the rest follows from `root`. */
+export type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
+  Pick<SuperviseOptions, 'onLine'> & {
+    /** Folder of the log, below the data directory. */
+    readonly root: string
+  }
+
+/** Runs the embedded event store; a restart keeps its port, so that the address stays valid. */
+export function superviseEventStore(options: EventStoreOptions): SupervisedChild {
+  const { root, ...rest } = options
+  return superviseChild({
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    ...rest,
+    name: 'event store',
+    modulePath: new URL('./main.ts', import.meta.url),
+    args: (last) => [
+      '--data',
+      root,
+      '--port',
+      last === undefined ? '0' : new URL(last.url.replace(/^esdb/, 'http')).port,
+    ],
+  })
+}

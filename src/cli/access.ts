@@ -1,0 +1,209 @@
+import { findToken, listTenants, listTokens } from '../../projections/access/query.ts'
+import { balances } from '../../projections/ledger/query.ts'
+import {
+  addUser,
+  disableToken,
+  grantCredit,
+  issueToken,
+  openTenant,
+  rotateToken,
+  setCreditLimit,
+  type AccessDeps,
+} from '../app/access/bootstrap.ts'
+import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { currencies, type Currency } from '../kernel/money.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+/** Most rows a list shows. */
+const LIST_LIMIT = 1_000
+
+function depsOf({ log }: Session): AccessDeps {
+  return { log, clock: systemClock, correlationId: 'cli' }
+}
+
+/** Prints a result for machines or, member by member, for people. */
+function show(result: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
+  if (json) return print(toJson(result))
+  for (const [name, value] of Object.entries(result))
+    if (value !== undefined)
+      print(`${name}: ${typeof value === 'object' ? toJson(value) : String(value)}`)
+}
+
+export async function openTenantCommand(
+  session: Session,
+  name: string,
+  options: { id?: string; user?: string; json?: boolean },
+): Promise<void> {
+  const deps = depsOf(session)
+  const { tenantId } = await openTenant(deps, {
+    name,
+    ...(options.id ? { tenantId: options.id } : {}),
+  })
+  const user = await addUser(deps, { tenantId, name: options.user ?? name })
+  await session.projected('access', user.position)
+  show({ tenantId, userId: user.userId }, options.json)
+}
+
+export async function listTenantsCommand(
+  session: Session,
+  options: { json?: boolean },
+): Promise<void> {
+  const tenants = await listTenants(session.pool, { limit: LIST_LIMIT })
+  if (options.json) return print(toJson(tenants))
+  for (const line of table(
+    ['tenant', 'name'],
+    tenants.map((t) => [t.tenantId, t.name]),
+  ))
+    print(line)
+}
+
+export async function issueTokenCommand(
+  session: Session,
+  options: {
+    tenant: string
+    user: string
+    kind: string
+    name?: string
+    scope?: string
+    users?: string
+    models?: string
+    expires?: string
+    json?: boolean
+  },
+): Promise<void> {
+  const kind = kindOf(options.kind)
+  const issued = await issueToken(depsOf(session), {
+    tenantId: options.tenant,
+    userId: options.user,
+    kind,
+    name: options.name ?? `${kind} token`,
+    ...(kind === 'query' ? { scope: scopeOf(options.scope, options.users) } : {}),
+    ...(options.models ? { models: splitList(options.models) } : {}),
+    ...(options.expires ? { expiresAt: options.expires } : {}),
+  })
+  await session.projected('access', issued.position)
+  note('the secret is shown this once')
+  show({ tokenId: issued.tokenId, secret: issued.secret }, options.json)
+}
+
+export async function rotateTokenCommand(
+  session: Session,
+  tokenId: string,
+  options: { overlap: string; json?: boolean },
+): Promise<void> {
+  const token = await findToken(session.pool, tokenId)
+  if (!token) throw new CommandError(`no token ${tokenId}`)
+  const overlapS = Number(options.overlap)
+  if (!Number.isInteger(overlapS) || overlapS < 0)
+    throw new CommandError('--overlap must be a whole number of seconds')
+  const rotated = await rotateToken(depsOf(session), {
+    tokenId,
+    kind: token.kind,
+    overlapMs: overlapS * 1_000,
+  })
+  await session.projected('access', rotated.position)
+  note(`the secret is shown this once; the old one ends in ${overlapS} s`)
+  show({ tokenId, secret: rotated.secret }, options.json)
+}
+
+export async function disableTokenCommand(
+  session: Session,
+  tokenId: string,
+  options: { reason: string; json?: boolean },
+): Promise<void> {
+  const { position } = await disableToken(depsOf(session), { tokenId, reason: options.reason })
+  await session.projected('access', position)
+  show({ tokenId, disabled: true }, options.json)
+}
+
+export async function listTokensCommand(
+  session: Session,
+  options: { tenant: string; json?: boolean },
+): Promise<void> {
+  const tokens = await listTokens(session.pool, { tenantId: options.tenant, limit: LIST_LIMIT })
+  if (options.json) return print(toJson(tokens))
+  const rows = tokens.map((t) => [t.tokenId, t.kind, `…${t.lastFour}`, t.name, t.userId])
+  for (const line of table(['token', 'kind', 'ends', 'name', 'user'], rows)) print(line)
+}
+
+export async function grantCommand(
+  session: Session,
+  amount: string,
+  options: { tenant: string; currency: string; reason: string; id?: string; json?: boolean },
+): Promise<void> {
+  const { grantId, position } = await grantCredit(depsOf(session), {
+    tenantId: options.tenant,
+    currency: currencyOf(options.currency),
+    amount,
+    reason: options.reason,
+    ...(options.id ? { grantId: options.id } : {}),
+  })
+  await session.projected('ledger', position)
+  show({ grantId }, options.json)
+}
+
+export async function limitCommand(
+  session: Session,
+  limit: string,
+  options: { tenant: string; currency: string; json?: boolean },
+): Promise<void> {
+  const currency = currencyOf(options.currency)
+  const { position } = await setCreditLimit(depsOf(session), {
+    tenantId: options.tenant,
+    currency,
+    limit,
+  })
+  await session.projected('ledger', position)
+  show({ tenantId: options.tenant, currency, limit }, options.json)
+}
+
+export async function balanceCommand(
+  session: Session,
+  options: { tenant: string; json?: boolean },
+): Promise<void> {
+  const found = await balances(session.pool, options.tenant)
+  if (options.json) return print(toJson(found))
+  const rows = found.map((b) => [b.currency, b.credit, b.settled, b.held, b.limit, b.available])
+  for (const line of table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows))
+    print(line)
+}
+
+function kindOf(text: string): TokenKind {
+  const kinds = Object.keys(tokenPrefixes) as TokenKind[]
+  const kind = kinds.find((known) => known === text)
+  if (!kind) throw new CommandError(`--kind must be one of ${kinds.join(', ')}`)
+  return kind
+}
+
+function currencyOf(text: string): Currency {
+  const currency = currencies.find((known) => known === text)
+  if (!currency) throw new CommandError(`--currency must be one of ${currencies.join(', ')}`)
+  return currency
+}
+
+function scopeOf(level: string | undefined, users: string | undefined): QueryScope {
+  switch (level) {
+    case undefined:
+    case 'current_user':
+      return { level: 'current_user' }
+    case 'specified_users':
+      if (!users) throw new CommandError('--scope specified_users needs --users a,b')
+      return { level, userIds: splitList(users) }
+    case 'all_users':
+    case 'all_tenants':
+      return { level }
+    default:
+      throw new CommandError(
+        '--scope must be current_user, specified_users, all_users or all_tenants',
+      )
+  }
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}

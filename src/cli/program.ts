@@ -1,0 +1,216 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { findTaskAnyTenant } from '../../projections/tasks/query.ts'
+import { listPriceBooks } from '../../projections/prices/query.ts'
+import { publishPriceBook } from '../app/pricing/publish.ts'
+import { describeConfig, loadConfig } from '../config.ts'
+import { systemClock } from '../kernel/clock.ts'
+import {
+  balanceCommand,
+  disableTokenCommand,
+  grantCommand,
+  issueTokenCommand,
+  limitCommand,
+  listTenantsCommand,
+  listTokensCommand,
+  openTenantCommand,
+  rotateTokenCommand,
+} from './access.ts'
+import { auditCommand, rebuildCommand } from './ledger.ts'
+import { print, table, toJson } from './output.ts'
+import { replay, type ReplayOptions } from './replay.ts'
+import { runSandbox } from './sandbox.ts'
+import { serve } from './serve.ts'
+import { withSession } from './session.ts'
+
+const JSON_OPTION = ['--json', 'print JSON for machines'] as const
+
+/** The whole command line; each command's `--help` teaches it. */
+export function createProgram(version: string): Command {
+  const program = new Command('tollgate')
+    .description('A gateway in front of AI model providers that treats every call as money.')
+    .version(version)
+    .showHelpAfterError()
+  program
+    .command('serve')
+    .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
+    .option('--role <list>', 'what this process does: api, projector, worker', undefined)
+    .action((options: { role?: string }) => serve(loadConfig(), version, options.role))
+  program
+    .command('sandbox')
+    .description('run only the simulated providers; arguments are passed on to them')
+    .allowUnknownOption()
+    .argument('[args...]')
+    .action((args: string[]) => runSandbox(args))
+  program
+    .command('config')
+    .description('print the effective configuration, secrets masked')
+    .action(() => {
+      const shown = describeConfig()
+      loadConfig()
+      for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
+    })
+  addHistory(program)
+  addLedger(program)
+  addAccess(program)
+  return program
+}
+
+function addHistory(program: Command): void {
+  program
+    .command('replay')
+    .description('show what happened, from the log: every event of a task or a tenant')
+    .option('--tenant <id>', 'events of this tenant')
+    .option('--task <id>', 'events of this task (platform or native id)')
+    .option('--from <time>', 'from this RFC 3339 time on')
+    .option('--to <time>', 'before this RFC 3339 time')
+    .option('--as-of <time or position>', 'the state as it was then instead of the events')
+    .option(...JSON_OPTION)
+    .action((options: ReplayOptions) =>
+      withSession(({ log, pool }) =>
+        replay(log, async (id) => (await findTaskAnyTenant(pool, id))?.platformId, options),
+      ),
+    )
+  program
+    .command('events')
+    .description('print every event of the log as JSON lines')
+    .option('--after <position>', 'only events after this position')
+    .action((options: { after?: string }) =>
+      withSession(async ({ log }) => {
+        const from = options.after === undefined ? {} : { from: BigInt(options.after) }
+        for await (const event of log.readAll(from)) print(toJson(event))
+      }),
+    )
+}
+
+function addLedger(program: Command): void {
+  program
+    .command('audit')
+    .description(
+      'recompute every ledger line from the log and compare; exit code 1 on any difference',
+    )
+    .option(...JSON_OPTION)
+    .action((options: { json?: boolean }) =>
+      withSession((session) => auditCommand(session, options)),
+    )
+  program
+    .command('rebuild')
+    .description('build a read model anew beside the live one, compare, swap')
+    .argument('<name>', 'tasks, ledger, timeline, access or prices')
+    .option('--force', 'swap even if what is live differs from what the log says')
+    .option(...JSON_OPTION)
+    .action((name: string, options: { json?: boolean; force?: boolean }) =>
+      withSession((session) => rebuildCommand(session, name, options)),
+    )
+  const prices = program.command('prices').description('the price books')
+  prices
+    .command('publish')
+    .description('publish a price book file; the same book again changes nothing')
+    .argument('<file>')
+    .option('--demonstrations', 'keep entries marked as demonstrations')
+    .action((file: string, options: { demonstrations?: boolean }) =>
+      withSession(async ({ log, projected }) => {
+        const book = await publishPriceBook(
+          { log, clock: systemClock },
+          {
+            yamlText: await readFile(file, 'utf8'),
+            demonstrations: options.demonstrations === true,
+            correlationId: 'cli',
+          },
+        )
+        await projected('prices', book.position)
+        print(`${book.version}: ${book.published ? 'published' : 'was published before'}`)
+      }),
+    )
+  prices
+    .command('list')
+    .description('published price books, newest first')
+    .option(...JSON_OPTION)
+    .action((options: { json?: boolean }) =>
+      withSession(async ({ pool }) => {
+        const books = await listPriceBooks(pool)
+        if (options.json) return print(toJson(books))
+        const rows = books.map((b) => [b.version, b.effectiveFrom, b.publishedAt])
+        for (const line of table(['version', 'effective from', 'published'], rows)) print(line)
+      }),
+    )
+}
+
+function addAccess(program: Command): void {
+  const tenant = program.command('tenant').description('tenants')
+  tenant
+    .command('open')
+    .description('open a tenant with its first user')
+    .argument('<name>')
+    .option('--id <id>', 'tenant id instead of a new one')
+    .option('--user <name>', 'name of the first user')
+    .option(...JSON_OPTION)
+    .action((name: string, options) => withSession((s) => openTenantCommand(s, name, options)))
+  tenant
+    .command('list')
+    .description('every tenant')
+    .option(...JSON_OPTION)
+    .action((options) => withSession((s) => listTenantsCommand(s, options)))
+  const token = program.command('token').description('tokens; secrets are shown once')
+  token
+    .command('issue')
+    .description('issue a token')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--user <id>', 'user')
+    .requiredOption('--kind <kind>', 'model, profile, query or admin')
+    .option('--name <name>', 'what it is for')
+    .option(
+      '--scope <level>',
+      'of a query token: current_user, specified_users, all_users, all_tenants',
+    )
+    .option('--users <ids>', 'with specified_users: user ids, comma-separated')
+    .option('--models <names>', 'only these models, comma-separated')
+    .option('--expires <time>', 'RFC 3339 time')
+    .option(...JSON_OPTION)
+    .action((options) => withSession((s) => issueTokenCommand(s, options)))
+  token
+    .command('rotate')
+    .description('give a token a new secret; the old one stays valid for a while')
+    .argument('<token id>')
+    .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
+    .option(...JSON_OPTION)
+    .action((id: string, options) => withSession((s) => rotateTokenCommand(s, id, options)))
+  token
+    .command('disable')
+    .description('end a token at once')
+    .argument('<token id>')
+    .option('--reason <text>', 'why', 'disabled by an operator')
+    .option(...JSON_OPTION)
+    .action((id: string, options) => withSession((s) => disableTokenCommand(s, id, options)))
+  token
+    .command('list')
+    .description('tokens of a tenant, without secrets')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action((options) => withSession((s) => listTokensCommand(s, options)))
+  const credit = program.command('credit').description('credit of a tenant')
+  credit
+    .command('grant')
+    .description('give credit')
+    .argument('<amount>', 'a positive decimal')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--currency <code>', 'CNY or USD')
+    .option('--reason <text>', 'why', 'granted by an operator')
+    .option('--id <id>', 'grant id: the same again changes nothing')
+    .option(...JSON_OPTION)
+    .action((amount: string, options) => withSession((s) => grantCommand(s, amount, options)))
+  credit
+    .command('limit')
+    .description('how far below zero a balance may go')
+    .argument('<amount>', 'a decimal, 0 for prepaid')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--currency <code>', 'CNY or USD')
+    .option(...JSON_OPTION)
+    .action((amount: string, options) => withSession((s) => limitCommand(s, amount, options)))
+  credit
+    .command('balance')
+    .description('credit, settled, held and available per currency')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action((options) => withSession((s) => balanceCommand(s, options)))
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import pino, { type Logger } from 'pino'
+import { logRedaction } from '../api/kit/observe.ts'
+import { openDemoTenant } from '../app/access/demo.ts'
+import { dataFiles, type Config } from '../config.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { roles, startGateway, type Gateway, type Role } from '../server.ts'
+import { CommandError, note } from './output.ts'
+import { removeRuntime, startEmbeddedStores, writeRuntime, type Stores } from './stores.ts'
+import { openUpstreams } from './upstreams.ts'
+
+/** Past the drain bound the process ends even if something hangs. */
+const STOP_MARGIN_MS = 15_000
+
+/** JSON lines on stdout, secrets redacted. */
+export function createLogger(level: string): Logger {
+  return pino({ level, redact: logRedaction, base: null })
+}
+
+/** Runs the gateway until a signal, or until a part of it cannot be kept running. */
+export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
+  const logger = createLogger(config.logLevel)
+  const wanted = parseRoles(roleList)
+  const closers: (() => Promise<unknown>)[] = []
+  const ended = waitForEnd(logger)
+  try {
+    const stores = await openStoresFor(config, logger, ended.fail)
+    closers.unshift(() => stores.close())
+    const upstreams = await openUpstreams(config, logger, ended.fail)
+    closers.unshift(() => upstreams.close())
+    const gateway = await startGateway({
+      config,
+      ...stores,
+      channels: upstreams.channels,
+      sandbox: upstreams.sandboxUrl !== undefined,
+      markerSecret: config.markerSecret ?? (await ownMarkerSecret(config.dataDir)),
+      roles: wanted,
+      logger,
+      version,
+    })
+    closers.unshift(() => gateway.stop())
+    if (config.external === undefined) {
+      await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
+      closers.unshift(() => removeRuntime(config.dataDir))
+      await openDemo(config, gateway, upstreams.sandboxUrl)
+    }
+    logger.info({ address: gateway.address, roles: [...wanted] }, 'ready')
+    if (gateway.address) explain(gateway.address, config)
+    const exitCode = await ended.promise
+    await closeAll(closers, config, logger)
+    process.exitCode = exitCode
+  } catch (error) {
+    await closeAll(closers, config, logger)
+    throw error
+  }
+}
+
+function urlsOf({ eventStoreUrl, databaseUrl }: Stores): Omit<Stores, 'close'> {
+  return { eventStoreUrl, databaseUrl }
+}
+
+async function openStoresFor(
+  config: Config,
+  logger: Logger,
+  fail: (reason: string) => void,
+): Promise<Stores> {
+  if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
+  await mkdir(config.dataDir, { recursive: true })
+  return { ...config.external, close: () => Promise.resolve() }
+}
+
+function parseRoles(list: string | undefined): ReadonlySet<Role> {
+  if (list === undefined) return new Set(roles)
+  const names = list.split(',').map((name) => name.trim())
+  const unknown = names.filter((name) => !roles.some((role) => role === name))
+  if (unknown.length > 0)
+    throw new CommandError(`unknown role ${unknown.join(', ')}; there are ${roles.join(', ')}`)
+  return new Set(roles.filter((role) => names.includes(role)))
+}
+
+/** Resolves with the exit code to end with: 0 on a signal, 1 when a part cannot be kept running. */
+function waitForEnd(logger: Logger): {
+  readonly promise: Promise<number>
+  readonly fail: (reason: string) => void
+} {
+  let end: (exitCode: number) => void = () => undefined
+  const promise = new Promise<number>((resolve) => {
+    end = resolve
+  })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      logger.info({ signal }, 'draining')
+      end(0)
+    })
+  return {
+    promise,
+    fail: (reason) => {
+      logger.fatal({ reason }, 'cannot go on')
+      note(`tollgate: ${reason}`)
+      end(1)
+    },
+  }
+}
+
+/** Lets go in the reverse order of starting; nothing that hangs keeps the process. */
+async function closeAll(
+  closers: readonly (() => Promise<unknown>)[],
+  config: Config,
+  logger: Logger,
+): Promise<void> {
+  const deadline = setTimeout(() => {
+    logger.error({}, 'stopping took too long')
+    process.exit(1)
+  }, config.drainTimeoutMs + STOP_MARGIN_MS)
+  for (const close of closers)
+    await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
+  clearTimeout(deadline)
+  logger.info({}, 'stopped')
+}
+
+/** The embedded default makes its own key once and keeps it. */
+async function ownMarkerSecret(dataDir: string): Promise<string> {
+  const { markerSecret: path } = dataFiles(dataDir)
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    const secret = randomBytes(32).toString('base64url')
+    await writePrivate(path, secret)
+    return secret
+  }
+}
+
+async function writePrivate(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+/** On the first start of the embedded default: a tenant with credit, and its tokens in a file. */
+async function openDemo(
+  config: Config,
+  gateway: Gateway,
+  sandboxUrl: string | undefined,
+): Promise<void> {
+  const { demo: path } = dataFiles(config.dataDir)
+  const known: unknown = await readFile(path, 'utf8')
+    .then(JSON.parse)
+    .catch(() => undefined)
+  const addresses = { baseUrl: gateway.address, ...(sandboxUrl ? { sandboxUrl } : {}) }
+  if (typeof known === 'object' && known !== null) {
+    await writePrivate(path, `${JSON.stringify({ ...known, ...addresses }, undefined, 2)}\n`)
+    return
+  }
+  const { tenantId, modelToken, profileToken, queryToken, adminToken } = await openDemoTenant({
+    log: gateway.log,
+    clock: systemClock,
+    correlationId: 'first-start',
+  })
+  const demo = { ...addresses, modelToken, profileToken, queryToken, adminToken, tenantId }
+  await writePrivate(path, `${JSON.stringify(demo, undefined, 2)}\n`)
+}
+
+function explain(address: string, config: Config): void {
+  const { demo } = dataFiles(config.dataDir)
+  note(
+    [
+      '',
+      `Tollgate is ready at ${address}; API docs at ${address}/docs`,
+      ...(config.external
+        ? []
+        : [
+            `Tokens of the demo tenant are in ${demo}. A first call:`,
+            '',
+            `  TOKEN=$(node -p "require('${demo}').modelToken")`,
+            `  curl ${address}/provA/api/v3/contents/generations/tasks \\`,
+            `    -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
+            `    -d '{"model":"domestic-video-2-0","duration":5,"content":[{"type":"text","text":"a paper boat"}]}'`,
+          ]),
+      '',
+    ].join('\n'),
+  )
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { superviseChild } from '../../infra/embedded/supervisor.ts'
+import { parseChannels } from '../app/channels/load.ts'
+import { sandboxChannels } from '../app/channels/sandbox.ts'
+import type { Channel } from '../app/ports.ts'
+import { readVariable, type Config } from '../config.ts'
+import type { Log } from '../kernel/log.ts'
+import { forward } from './stores.ts'
+
+/** Whom calls are sent to: configured accounts, or the sandbox when there are none. */
+export interface Upstreams {
+  readonly channels: readonly Channel[]
+  readonly sandboxUrl: string | undefined
+  readonly close: () => Promise<void>
+}
+
+const SANDBOX_READY_TIMEOUT_MS = 30_000
+
+/** Reads the channel file, or starts the sandbox. @throws ChannelFileError naming every fault. */
+export async function openUpstreams(
+  config: Config,
+  log: Log,
+  onGiveUp: (reason: string) => void,
+): Promise<Upstreams> {
+  if (config.channelsFile !== undefined) {
+    const channels = parseChannels(await readFile(config.channelsFile, 'utf8'), (source) =>
+      'env' in source ? readVariable(source.env) : readSecretFile(source.file),
+    )
+    return { channels, sandboxUrl: undefined, close: () => Promise.resolve() }
+  }
+  const sandbox = superviseChild({
+    name: 'sandbox',
+    modulePath: new URL('../../infra/sandbox/main.ts', import.meta.url),
+    args: (last) => [
+      '--data',
+      join(config.dataDir, 'sandbox'),
+      '--time-scale',
+      String(config.sandboxTimeScale),
+      '--port',
+      last === undefined ? '0' : new URL(last.url).port,
+    ],
+    onLine: (line) => forward(log, 'sandbox', line),
+    readyTimeoutMs: SANDBOX_READY_TIMEOUT_MS,
+    onRestart: (restart) => log.warn({ child: 'sandbox', ...restart }, 'child restarts'),
+    onGiveUp: (reason) => onGiveUp(`sandbox keeps failing: ${reason}`),
+  })
+  const { url } = await sandbox.ready
+  return {
+    channels: sandboxChannels({ baseUrl: url }),
+    sandboxUrl: url,
+    close: () => sandbox.stop(),
+  }
+}
+
+function readSecretFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,207 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { readStatus } from '../projections/engine/status.ts'
+import { migrateEngine } from '../projections/engine/migrate.ts'
+import { startProjections } from '../projections/engine/engine.ts'
+import { allProjections } from '../projections/registry.ts'
+import { buildApp } from './api/app.ts'
+import { resolveByDns } from './api/kit/public-url.ts'
+import { createAdmissions } from './app/access/admission.ts'
+import { createAuthenticator, type Authenticator } from './app/access/authenticate.ts'
+import { createChannelDirectory } from './app/channels/directory.ts'
+import { createChannelPaces } from './app/channels/paces.ts'
+import { crashPointFrom } from './app/crash-points.ts'
+import { createMetricsRegistry, createTaskMetrics, eventLogMetrics } from './app/metrics.ts'
+import { migrateOps } from './app/ops/tables.ts'
+import { startPolicies } from './app/policies/start.ts'
+import type { Channel } from './app/ports.ts'
+import { createPriceBookSource } from './app/pricing/price-book.ts'
+import { publishPriceBook } from './app/pricing/publish.ts'
+import { createBackgroundAppends } from './app/tasks/background-appends.ts'
+import type { TaskDeps } from './app/tasks/deps.ts'
+import { createRecentWrites } from './app/tasks/recent-writes.ts'
+import { createTaskUseCases } from './app/tasks/use-cases.ts'
+import type { Config } from './config.ts'
+import { createEventLog } from './eventlog/client.ts'
+import type { EventLog } from './eventlog/types.ts'
+import { systemClock } from './kernel/clock.ts'
+import { newId } from './kernel/ids.ts'
+import { createProviders } from './providers/registry.ts'
+import { createQueryReads } from './query-reads.ts'
+
+/** What a process does; every role may run in any number of processes. */
+export type Role = 'api' | 'projector' | 'worker'
+export const roles: readonly Role[] = ['api', 'projector', 'worker']
+
+export interface GatewayOptions {
+  readonly config: Config
+  readonly eventStoreUrl: string
+  readonly databaseUrl: string
+  readonly channels: readonly Channel[]
+  /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
+  readonly sandbox: boolean
+  readonly markerSecret: string
+  readonly roles: ReadonlySet<Role>
+  readonly logger: Logger
+  readonly version: string
+}
+
+export interface Gateway {
+  readonly log: EventLog
+  readonly pool: pg.Pool
+  /** Undefined without the `api` role. */
+  readonly address: string | undefined
+  /** Drains: stops accepting, finishes what is in flight within the configured bound, lets go. */
+  readonly stop: () => Promise<void>
+}
+
+/** A read model further behind than this is not ready to answer from. */
+const MAX_PROJECTION_LAG_MS = 30_000
+const DATABASE_CONNECT_TIMEOUT_MS = 5_000
+/** Longest statement of a request or policy; rebuilds lift it for themselves. */
+const STATEMENT_TIMEOUT_MS = 30_000
+
+const shippedPriceBook = new URL('../infra/pricebook.yaml', import.meta.url)
+
+function createPool(databaseUrl: string, max: number, logger: Logger): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max,
+    connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    application_name: 'tollgate',
+  })
+  pool.on('error', (error) => logger.warn({ err: error.message }, 'idle database connection lost'))
+  return pool
+}
+
+/** Drops from memory what the log says has changed, in every process. */
+function followTokens(log: EventLog, authenticator: Authenticator, signal: AbortSignal): void {
+  const follow = async (): Promise<void> => {
+    const from = await log.endPosition()
+    const changes = log.subscribe({
+      ...(from === undefined ? {} : { from }),
+      streamPrefix: 'token-',
+      signal,
+    })
+    for await (const message of changes)
+      if (message.kind === 'event') authenticator.noticed(message.event)
+  }
+  // Tokens are cached for seconds only: without this, changes show a little later.
+  void follow().catch(() => undefined)
+}
+
+/**
+ * Puts the program together over a log and a database and starts it; tests start it the same way.
+ * @throws when the price book is refused or the port is taken
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, logger } = options
+  const clock = systemClock
+  const metrics = createMetricsRegistry()
+  const pool = createPool(options.databaseUrl, config.databasePoolSize, logger)
+  const projectionPool = createPool(options.databaseUrl, allProjections.length + 3, logger)
+  const log = createEventLog({
+    url: options.eventStoreUrl,
+    namespace: config.namespace,
+    log: logger,
+    observer: eventLogMetrics(metrics),
+  })
+  await migrateEngine(pool)
+  await migrateOps(pool)
+  const engine = options.roles.has('projector')
+    ? startProjections({ pool: projectionPool, log, projections: allProjections, logger })
+    : undefined
+
+  const yamlText = await readFile(config.priceBookFile ?? fileURLToPath(shippedPriceBook), 'utf8')
+  const book = await publishPriceBook(
+    { log, clock },
+    { yamlText, demonstrations: options.sandbox, correlationId: 'start' },
+  )
+  logger.info({ version: book.version, published: book.published }, 'price book')
+
+  const providers = createProviders()
+  const background = createBackgroundAppends({ clock, logger })
+  const deps: TaskDeps = {
+    pool,
+    log,
+    providers: providers.tasks,
+    channels: createChannelDirectory(options.channels, { clock }),
+    paces: createChannelPaces(config.pollRequestsPerSecond, clock),
+    prices: createPriceBookSource(pool, clock),
+    admissions: createAdmissions(pool),
+    background,
+    recent: createRecentWrites(),
+    metrics: createTaskMetrics(metrics),
+    clock,
+    logger,
+    crashPoint: crashPointFrom(config.crashAt),
+    markerSecret: options.markerSecret,
+  }
+  const owner = newId('process', clock.nowMs())
+  const policies = options.roles.has('worker')
+    ? startPolicies(deps, { owner, scale: config.pollScale })
+    : undefined
+
+  const stopping = new AbortController()
+  let accepting = true
+  let address: string | undefined
+  const authenticator = createAuthenticator({ pool, log, clock, logger })
+  const app = await buildApp({
+    logger,
+    clock,
+    metrics,
+    authenticate: authenticator.authenticate,
+    tasks: createTaskUseCases(deps),
+    reads: createQueryReads(pool),
+    resolveHost: resolveByDns,
+    version: options.version,
+    health: {
+      dependencies: [
+        { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
+        { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
+      ],
+      projections: async () => {
+        const end = await log.endPosition()
+        const states = await readStatus(pool, allProjections, end, clock.nowMs())
+        return states.map((state) => ({
+          name: state.name,
+          position: state.position < 0n ? undefined : state.position.toString(),
+          lagMs: Math.round(state.lagSeconds * 1_000),
+          stopped: state.stopped?.reason,
+        }))
+      },
+      maxLagMs: MAX_PROJECTION_LAG_MS,
+      accepting: () => accepting,
+    },
+  })
+  if (options.roles.has('api')) {
+    followTokens(log, authenticator, stopping.signal)
+    address = await app.listen({ port: config.port, host: config.host })
+  }
+
+  const stop = async (): Promise<void> => {
+    accepting = false
+    await withinBound(app.close(), config.drainTimeoutMs)
+    stopping.abort()
+    await policies?.stop()
+    await background.stop()
+    await engine?.stop()
+    await providers.close()
+    await log.close()
+    await Promise.all([pool.end(), projectionPool.end()])
+  }
+  return { log, pool, address, stop }
+}
+
+/** Waits for work, but not longer than this. */
+async function withinBound(work: PromiseLike<unknown>, boundMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const bound = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, boundMs)
+  })
+  await Promise.race([work, bound])
+  clearTimeout(timer)
+}
