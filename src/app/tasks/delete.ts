@@ -49,6 +49,8 @@ async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): P
   for (let attempt = 0; attempt < REFRESHES_BEFORE_FORWARDING; attempt += 1) {
     const { seen, outcome } = await ask(refresher, removal)
     const seenAtMs = performance.now()
+    // Another DELETE was quicker: what this one asked for has come to be.
+    if (seen.status === 'cancelled') return undefined
     // A success is settled by the refresh itself, before anything is hidden.
     if (outcome.ended) return hide(deps, removal)
     if (seen.status === 'gone') throw vanished(deps, removal)

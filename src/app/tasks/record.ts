@@ -13,9 +13,6 @@ import type { TaskDeps } from './deps.ts'
 
 /** Appends of a creation, and what becomes of them when the log does not answer. */
 
-/** A caller waits no longer than this for one of them. */
-const APPEND_DEADLINE_MS = 8_000
-
 /** What goes beside a creation's events. */
 export function contextOf(request: TaskRequest): CommandContext {
   const { requestId, tenantId, tokenId } = request
@@ -40,7 +37,7 @@ export async function recordRequested(
       { kind: 'request', data: request },
       commandId,
       contextOf(request),
-      { fresh: true, deadlineMs: APPEND_DEADLINE_MS },
+      { fresh: true },
     )
   } catch (error) {
     if (isDomainError(error, 'task_state_conflict')) return { kind: 'exists' }
@@ -100,7 +97,6 @@ export async function recordOutcome(
       command,
       commandId,
       contextOf(request),
-      { deadlineMs: APPEND_DEADLINE_MS },
     )
     deps.recent.note(tenantId, result.position)
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
@@ -30,7 +30,7 @@ import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
 import { createBackgroundAppends } from '../../../src/app/tasks/background-appends.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
 import { createRecentWrites } from '../../../src/app/tasks/recent-writes.ts'
-import type { CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
+import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import { acceptVideoARequest } from '../../../src/domain/catalog/video-a-request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
@@ -39,6 +39,7 @@ import { createEventLog } from '../../../src/eventlog/client.ts'
 import type { EventLogLimits } from '../../../src/eventlog/limits.ts'
 import type { EventLog } from '../../../src/eventlog/types.ts'
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
+import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { createProviders } from '../../../src/providers/registry.ts'
@@ -68,7 +69,7 @@ export interface Replica {
 
 export interface World {
   readonly store: TestEventStore
-  readonly pool: pg.Pool
+  readonly pool: Pool
   readonly log: EventLog
   readonly sandbox: Sandbox
   readonly channels: readonly Channel[]
@@ -96,7 +97,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
     namespace: newNamespace(),
     ...(options.logLimits === undefined ? {} : { limits: options.logLimits }),
   })
-  const pool = new pg.Pool({ connectionString: database.url, max: 24 })
+  const pool = new Pool({ connectionString: database.url, max: 24 })
   pool.on('error', () => undefined)
   await migrateEngine(pool)
   await migrateOps(pool)
@@ -275,4 +276,20 @@ export async function codeOf(promise: Promise<unknown>): Promise<string> {
     throw error
   }
   return 'no error'
+}
+
+/** The sandbox's channels with a creation timeout of their own. */
+export function shortChannels(world: Pick<World, 'channels'>, timeoutMs: number) {
+  return world.channels.map((channel) => ({ ...channel, timeoutMs }))
+}
+
+/** Creates a task whose outcome stays unknown and returns its platform id. */
+export async function uncertain(createTask: CreateTask, wish: Wish): Promise<string> {
+  try {
+    await createTask(createInput(wish))
+  } catch (error) {
+    if (isDomainError(error, 'submission_uncertain')) return String(error.details['platformId'])
+    throw error
+  }
+  throw new Error('the creation was certain')
 }

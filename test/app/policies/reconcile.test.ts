@@ -1,0 +1,127 @@
+import t from 'tap'
+import type { AnyEvent } from '../../../src/domain/any-event.ts'
+import {
+  codeOf,
+  createInput,
+  eventually,
+  shortChannels,
+  startWorld,
+  taskKey,
+  uncertain,
+} from '../support/world.ts'
+
+function typesOf(events: readonly AnyEvent[]): readonly string[] {
+  return events.map((event) => event.type).filter((type) => type !== 'TaskStatusChanged')
+}
+
+t.test('a creation whose answer is lost is found by our marker and settled once', async (t) => {
+  const world = await startWorld(t)
+  const first = world.replica({ policies: true })
+  world.replica({ policies: true })
+  const ids = await Promise.all(
+    ['drop-after-accept', 'http-after-accept=502', 'malformed', 'truncated', 'garbage'].map(
+      (fault) => uncertain(first.tasks.createTask, { prompt: `x [[sandbox ${fault}]]` }),
+    ),
+  )
+  for (const id of ids) {
+    await eventually(`the end of ${id}`, async () =>
+      (await first.tasks.getTask(taskKey(id))).status === 'succeeded' ? true : undefined,
+    )
+    t.same(typesOf(await world.eventsOf(id)), [
+      'TaskRequested',
+      'TaskSubmissionUncertain',
+      'TaskSubmitted',
+      'TaskSucceeded',
+      'TaskSettled',
+    ])
+  }
+  t.equal(world.sandbox.accepted().length, ids.length, 'nothing was sent twice')
+})
+
+t.test('what was never accepted stays open until its expiry, then is reported', async (t) => {
+  const world = await startWorld(t)
+  const hour = 3_600_000
+  let nowMs = Date.now()
+  const clock = { nowMs: () => nowMs }
+  const channels = shortChannels(world, 300)
+  const { tasks, deps } = world.replica({ channels, clock, policies: true })
+  const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
+  nowMs += hour
+  await eventually('a search', async () => {
+    const { values } = await deps.metrics.reconciled.get()
+    return values.some(({ labels }) => labels.outcome === 'absent') ? true : undefined
+  })
+  t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
+  t.equal(await codeOf(tasks.deleteTask(taskKey(id))), 'task_running')
+  nowMs += 49 * hour
+  const expired = await eventually('the expiry', async () =>
+    (await world.eventsOf(id)).find((event) => event.type === 'TaskExpired'),
+  )
+  t.match(expired, { data: { reason: 'deadline', possibleCostLeak: true } })
+  t.equal((await deps.metrics.possibleCostLeaks.get()).values[0]?.value, 1)
+})
+
+t.test("with the caller's own identifier only an unambiguous match is adopted", async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const alone = await uncertain(tasks.createTask, {
+    prompt: 'x [[sandbox drop-after-accept]]',
+    safetyIdentifier: 'user-alone',
+  })
+  const twins = await Promise.all(
+    [1, 2].map(() =>
+      uncertain(tasks.createTask, {
+        prompt: 'x [[sandbox drop-after-accept]]',
+        safetyIdentifier: 'user-twin',
+      }),
+    ),
+  )
+  const known = await tasks.createTask(createInput({ safetyIdentifier: 'user-known' }))
+  const neverSent = await uncertain(
+    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    {
+      prompt: 'x [[sandbox hang]]',
+      safetyIdentifier: 'user-known',
+    },
+  )
+  world.replica({ policies: true })
+  const adopted = await eventually('the adoption', async () =>
+    (await world.eventsOf(alone)).find((event) => event.type === 'TaskSubmitted'),
+  )
+  const mine = world.sandbox.accepted({ safety_identifier: 'user-alone' })
+  t.match(adopted, { data: { nativeId: mine[0]?.id, via: 'reconciliation' } })
+  await eventually('rounds over the others', async () => {
+    const { rows } = await world.pool.query<{ least: number }>(
+      `select min(attempts) as least from tasks.polls where kind = 'reconcile'`,
+    )
+    return (rows[0]?.least ?? 0) >= 2 ? true : undefined
+  })
+  for (const id of [...twins, neverSent])
+    t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
+  t.equal((await tasks.getTask(taskKey(known.nativeId))).platformId, known.platformId)
+})
+
+t.test('a process that dies right after the provider accepted loses nothing', async (t) => {
+  const world = await startWorld(t)
+  const dying = world.replica({
+    crashPoint: (name) => {
+      if (name === 'create.after-provider') throw new Error('killed')
+    },
+  })
+  await t.rejects(dying.tasks.createTask(createInput()), /killed/)
+  await dying.stop()
+  const [accepted] = world.sandbox.accepted()
+  // The next process looks for requests without an outcome once they are a minute old.
+  const clock = { nowMs: () => Date.now() + 61_000 }
+  const { tasks } = world.replica({ policies: true, clock })
+  const view = await eventually('the end', async () => {
+    const seen = await tasks.getTask(taskKey(accepted?.id ?? '')).catch(() => undefined)
+    return seen?.status === 'succeeded' ? seen : undefined
+  })
+  t.same(typesOf(await world.eventsOf(view.platformId)), [
+    'TaskRequested',
+    'TaskSubmitted',
+    'TaskSucceeded',
+    'TaskSettled',
+  ])
+})
