@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { readStatus } from '../projections/engine/status.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
 import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
+import type { Health } from './api/operating/health.ts'
 import { resolveByDns } from './api/kit/public-url.ts'
 import { createAdmissions } from './app/access/admission.ts'
 import { createAuthenticator, type Authenticator } from './app/access/authenticate.ts'
@@ -59,6 +61,8 @@ export interface Gateway {
 
 /** A read model further behind than this is not ready to answer from. */
 const MAX_PROJECTION_LAG_MS = 30_000
+/** The engine's leadership, its digests and one to spare. */
+const ENGINE_SPARE_CONNECTIONS = 3
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 /** Longest statement of a request or policy; rebuilds lift it for themselves. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -95,35 +99,48 @@ function followTokens(log: EventLog, authenticator: Authenticator, signal: Abort
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
+ * What was started is let go again when a later step fails.
  * @throws when the price book is refused or the port is taken
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const closers: (() => Promise<unknown>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const close of closers.splice(0)) await close()
+  }
+  try {
+    const { log, pool, address } = await start(options, (close) => closers.unshift(close))
+    return { log, pool, address, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function start(
+  options: GatewayOptions,
+  onStop: (close: () => Promise<unknown>) => void,
+): Promise<Omit<Gateway, 'stop'>> {
   const { config, logger } = options
   const clock = systemClock
   const metrics = createMetricsRegistry()
   const pool = createPool(options.databaseUrl, config.databasePoolSize, logger)
-  const projectionPool = createPool(options.databaseUrl, allProjections.length + 3, logger)
+  onStop(() => pool.end())
   const log = createEventLog({
     url: options.eventStoreUrl,
     namespace: config.namespace,
     log: logger,
     observer: eventLogMetrics(metrics),
   })
+  onStop(() => log.close())
   await migrateEngine(pool)
   await migrateOps(pool)
-  const engine = options.roles.has('projector')
-    ? startProjections({ pool: projectionPool, log, projections: allProjections, logger })
-    : undefined
-
-  const yamlText = await readFile(config.priceBookFile ?? fileURLToPath(shippedPriceBook), 'utf8')
-  const book = await publishPriceBook(
-    { log, clock },
-    { yamlText, demonstrations: options.sandbox, correlationId: 'start' },
-  )
-  logger.info({ version: book.version, published: book.published }, 'price book')
+  await publishPrices(options, log)
+  if (options.roles.has('projector')) onStop(startEngine(options, log))
 
   const providers = createProviders()
+  onStop(() => providers.close())
   const background = createBackgroundAppends({ clock, logger })
+  onStop(() => background.stop())
   const deps: TaskDeps = {
     pool,
     log,
@@ -140,14 +157,50 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     crashPoint: crashPointFrom(config.crashAt),
     markerSecret: options.markerSecret,
   }
-  const owner = newId('process', clock.nowMs())
-  const policies = options.roles.has('worker')
-    ? startPolicies(deps, { owner, scale: config.pollScale })
+  if (options.roles.has('worker')) {
+    const owner = newId('process', clock.nowMs())
+    const policies = startPolicies(deps, { owner, scale: config.pollScale })
+    onStop(() => policies.stop())
+  }
+  const address = options.roles.has('api')
+    ? await listen(options, deps, metrics, onStop)
     : undefined
+  return { log, pool, address }
+}
 
+async function publishPrices(options: GatewayOptions, log: EventLog): Promise<void> {
+  const path = options.config.priceBookFile ?? fileURLToPath(shippedPriceBook)
+  const book = await publishPriceBook(
+    { log, clock: systemClock },
+    {
+      yamlText: await readFile(path, 'utf8'),
+      demonstrations: options.sandbox,
+      correlationId: 'start',
+    },
+  )
+  options.logger.info({ version: book.version, published: book.published }, 'price book')
+}
+
+/** Starts the projections on connections of their own; returns how to stop them. */
+function startEngine({ databaseUrl, logger }: GatewayOptions, log: EventLog): () => Promise<void> {
+  const pool = createPool(databaseUrl, allProjections.length + ENGINE_SPARE_CONNECTIONS, logger)
+  const engine = startProjections({ pool, log, projections: allProjections, logger })
+  return async () => {
+    await engine.stop()
+    await pool.end()
+  }
+}
+
+async function listen(
+  options: GatewayOptions,
+  deps: TaskDeps,
+  metrics: Registry,
+  onStop: (close: () => Promise<unknown>) => void,
+): Promise<string> {
+  const { config, logger } = options
+  const { pool, log, clock } = deps
   const stopping = new AbortController()
   let accepting = true
-  let address: string | undefined
   const authenticator = createAuthenticator({ pool, log, clock, logger })
   const app = await buildApp({
     logger,
@@ -158,42 +211,36 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reads: createQueryReads(pool),
     resolveHost: resolveByDns,
     version: options.version,
-    health: {
-      dependencies: [
-        { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
-        { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
-      ],
-      projections: async () => {
-        const end = await log.endPosition()
-        const states = await readStatus(pool, allProjections, end, clock.nowMs())
-        return states.map((state) => ({
-          name: state.name,
-          position: state.position < 0n ? undefined : state.position.toString(),
-          lagMs: Math.round(state.lagSeconds * 1_000),
-          stopped: state.stopped?.reason,
-        }))
-      },
-      maxLagMs: MAX_PROJECTION_LAG_MS,
-      accepting: () => accepting,
-    },
+    health: createHealth(deps, () => accepting),
   })
-  if (options.roles.has('api')) {
-    followTokens(log, authenticator, stopping.signal)
-    address = await app.listen({ port: config.port, host: config.host })
-  }
-
-  const stop = async (): Promise<void> => {
+  onStop(async () => {
     accepting = false
     await withinBound(app.close(), config.drainTimeoutMs)
     stopping.abort()
-    await policies?.stop()
-    await background.stop()
-    await engine?.stop()
-    await providers.close()
-    await log.close()
-    await Promise.all([pool.end(), projectionPool.end()])
+  })
+  followTokens(log, authenticator, stopping.signal)
+  return app.listen({ port: config.port, host: config.host })
+}
+
+function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean): Health {
+  return {
+    dependencies: [
+      { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
+      { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
+    ],
+    projections: async () => {
+      const end = await log.endPosition()
+      const states = await readStatus(pool, allProjections, end, clock.nowMs())
+      return states.map((state) => ({
+        name: state.name,
+        position: state.position < 0n ? undefined : state.position.toString(),
+        lagMs: Math.round(state.lagSeconds * 1_000),
+        stopped: state.stopped?.reason,
+      }))
+    },
+    maxLagMs: MAX_PROJECTION_LAG_MS,
+    accepting,
   }
-  return { log, pool, address, stop }
 }
 
 /** Waits for work, but not longer than this. */
