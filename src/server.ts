@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { readCheckpoints } from '../projections/engine/checkpoint.ts'
 import { readStatus } from '../projections/engine/status.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
 import { startProjections } from '../projections/engine/engine.ts'
@@ -63,6 +65,8 @@ export interface Gateway {
 const MAX_PROJECTION_LAG_MS = 30_000
 /** The engine's leadership, its digests and one to spare. */
 const ENGINE_SPARE_CONNECTIONS = 3
+const READ_MODELS_TIMEOUT_MS = 60_000
+const READ_MODELS_PAUSE_MS = 20
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 /** Longest statement of a request or policy; rebuilds lift it for themselves. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -136,6 +140,7 @@ async function start(
   await migrateOps(pool)
   await publishPrices(options, log)
   if (options.roles.has('projector')) onStop(startEngine(options, log))
+  await waitForReadModels(pool)
 
   const providers = createProviders()
   onStop(() => providers.close())
@@ -179,6 +184,21 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<vo
     },
   )
   options.logger.info({ version: book.version, published: book.published }, 'price book')
+}
+
+/** The first start makes the tables; nothing may ask them before. @throws when nobody makes them */
+async function waitForReadModels(pool: pg.Pool): Promise<void> {
+  const untilMs = Date.now() + READ_MODELS_TIMEOUT_MS
+  for (;;) {
+    const made = await readCheckpoints(pool)
+    const missing = allProjections.filter(({ name }) => !made.has(name))
+    if (missing.length === 0) return
+    if (Date.now() > untilMs) {
+      const names = missing.map(({ name }) => name).join(', ')
+      throw new Error(`read models are missing (${names}): no process with the role projector runs`)
+    }
+    await sleep(READ_MODELS_PAUSE_MS)
+  }
 }
 
 /** Starts the projections on connections of their own; returns how to stop them. */
