@@ -68,11 +68,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
     String(options.port ?? 0),
     ...(options.fault === undefined ? [] : ['--fault', options.fault]),
   ]
-  const child = spawn(command, rest, {
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // What the test runner loads into every process would handle signals that are tested here.
-    env: { ...process.env, NODE_OPTIONS: '' },
-  })
+  const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   const logs = collectLogs(child)
   const gone = new Promise<number | null>((resolve) => child.on('exit', resolve))
   let port: number

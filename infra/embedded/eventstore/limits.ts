@@ -41,8 +41,11 @@ export const PAGE_BYTES = 512 * KIB
 /** Frames are joined into one HTTP/2 write up to this size. */
 export const WRITE_BYTES = 64 * KIB
 
+/** What may wait to be sent to one reader before no more is read for it. */
+export const MAX_UNSENT_BYTES = 256 * KIB
+
 /** Concurrent reads and subscriptions; beyond them RESOURCE_EXHAUSTED. */
-export const MAX_OPEN_READS = 4_096
+export const MAX_OPEN_READS = 1_024
 
 /** Concurrent calls on one connection. */
 export const MAX_STREAMS_PER_CONNECTION = 4_096

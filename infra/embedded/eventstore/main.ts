@@ -3,9 +3,9 @@
  *
  * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--stop-on-stdin-end] [--fault SPEC]`
  *
- * Prints one JSON line `{"event":"ready","url":"esdb://…","port":N}` on stdout once it serves; logs JSON lines on
- * stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0 on SIGTERM,
- * SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
+ * Prints one JSON line `{"event":"ready","url":"esdb://…","port":N}` on stdout once it serves; logs
+ * JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
+ * on SIGTERM, SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
  * the data directory or the port cannot be used.
  *
  * With `--fault` (see faults.ts; the empty string enables it with none) or the environment
@@ -111,7 +111,9 @@ async function main(): Promise<void> {
     process.stdin.resume()
   }
   process.on('uncaughtException', (error) => {
+    // Nothing acknowledged can be lost by stopping here; going on in an unknown state could.
     report('error', 'unexpected', { reason: error.stack ?? error.message })
+    process.exit(1)
   })
   process.stdout.write(
     `${JSON.stringify({ event: 'ready', url: `esdb://${args.host}:${server.port}?tls=false`, port: server.port })}\n`,

@@ -5,7 +5,7 @@
 import type { ServerWritableStream } from '@grpc/grpc-js'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { JoinedFrames } from './frames.ts'
-import { WRITE_BYTES } from './limits.ts'
+import { MAX_UNSENT_BYTES, WRITE_BYTES } from './limits.ts'
 import { recordFrame, recordFrameStructured } from './record.ts'
 
 export type ReadCall = ServerWritableStream<streams.ReadReq, JoinedFrames>
@@ -15,11 +15,11 @@ export class Sender {
   readonly #frameOf: (record: Buffer) => Buffer
   #wake: () => void = () => undefined
   #closed = false
+  #unsentBytes = 0
 
   constructor(call: ReadCall, structuredIds: boolean) {
     this.#call = call
     this.#frameOf = structuredIds ? recordFrameStructured : recordFrame
-    call.on('drain', () => this.#wake())
     call.on('cancelled', () => this.close())
     call.on('close', () => this.close())
     call.on('error', () => this.close())
@@ -54,13 +54,21 @@ export class Sender {
         bytes += frames[next]?.length ?? 0
         next += 1
       } while (next < frames.length && bytes + (frames[next]?.length ?? 0) <= WRITE_BYTES)
-      const more = this.#call.write(new JoinedFrames(frames.slice(first, next)))
+      this.#write(new JoinedFrames(frames.slice(first, next)), bytes)
       first = next
-      if (!more && !this.isClosed) await this.wait()
+      while (this.#unsentBytes > MAX_UNSENT_BYTES && !this.isClosed) await this.wait()
     }
   }
 
-  /** Waits for the next wake-up: drained, closed, or woken by `wake`. */
+  #write(frames: JoinedFrames, bytes: number): void {
+    this.#unsentBytes += bytes
+    this.#call.write(frames, () => {
+      this.#unsentBytes -= bytes
+      this.#wake()
+    })
+  }
+
+  /** Waits for the next wake-up: something was sent, closed, or woken by `wake`. */
   async wait(): Promise<void> {
     await new Promise<void>((resolve) => (this.#wake = resolve))
   }

@@ -1,0 +1,156 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js'
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
+import t from 'tap'
+import { MAX_QUEUED_APPENDS } from '../../../../infra/embedded/eventstore/limits.ts'
+import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { LogError, type StreamCommand } from '../../../../infra/embedded/eventstore/types.ts'
+import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
+import { collect, numbered, numberOf, numbersIn, several } from '../../../contract/setup.ts'
+
+const READERS = 10
+const FILL_APPENDS = 60
+const FILL_BYTES = 500_000
+const MAX_GROWTH_KIB = 200 * 1024
+const WAIT_MS = 500
+const FAULT_DELAY_MS = 400
+const SHORT_DEADLINE_MS = 300
+const CREDENTIALS = { username: 'unary', password: 'unary' }
+
+const run = promisify(execFile)
+
+async function residentKib(pid: number): Promise<number> {
+  const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)])
+  return Number(stdout)
+}
+
+function command(n: number, isAbandoned: () => boolean = () => false): StreamCommand {
+  return {
+    kind: 'append',
+    stream: `queued-${n}`,
+    expected: { kind: 'no_stream' },
+    events: [
+      {
+        id: randomUUID(),
+        type: 'Queued',
+        isJson: true,
+        data: Buffer.from(`{"n":${n}}`),
+        metadata: Buffer.alloc(0),
+      },
+    ],
+    sizeBytes: 20,
+    isAbandoned,
+  }
+}
+
+t.test('more appends than the queue holds are refused, those in it are written', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'tollgate-bounds-'))
+  const log = await EventLog.open(dir)
+  t.teardown(async () => {
+    await log.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  const extra = 50
+  const results = await Promise.allSettled(
+    Array.from({ length: MAX_QUEUED_APPENDS + extra }, (_, n) => log.submit(command(n))),
+  )
+  const refused = results.filter((result) => result.status === 'rejected')
+  t.equal(refused.length, extra)
+  for (const { reason } of refused) {
+    if (!(reason instanceof LogError) || reason.code !== 'queue_full') t.fail('another error')
+  }
+  t.equal(log.lastPosition, MAX_QUEUED_APPENDS, 'positions have no gap')
+
+  const abandoned = await log.submit(command(-1, () => true)).catch((error: unknown) => error)
+  t.match(abandoned, { code: 'abandoned' }, 'what nobody waits for is not written')
+  t.equal(log.lastPosition, MAX_QUEUED_APPENDS)
+})
+
+t.test('readers that do not read cost the server little memory', async (t) => {
+  const server = await startEmbeddedServer()
+  const client = EventStoreDBClient.connectionString(server.url)
+  const raw = new GrpcClient(`127.0.0.1:${server.port}`, credentials.createInsecure())
+  t.teardown(async () => {
+    raw.close()
+    await client.dispose()
+    await server.stop()
+  })
+  for (let n = 0; n < FILL_APPENDS; n += 1) {
+    const event = jsonEvent({ type: 'Big', data: { x: 'x'.repeat(FILL_BYTES) } })
+    await client.appendToStream('big', event)
+  }
+  const before = await residentKib(server.pid)
+  const options = new streams.ReadReq.Options()
+    .setAll(new streams.ReadReq.Options.AllOptions().setStart(new shared.Empty()))
+    .setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
+    .setNoFilter(new shared.Empty())
+  const request = Buffer.from(new streams.ReadReq().setOptions(options).serializeBinary())
+  const identity = (bytes: Buffer): Buffer => bytes
+  const calls = Array.from({ length: READERS }, () => {
+    const path = '/event_store.client.streams.Streams/Read'
+    const call = raw.makeServerStreamRequest(path, identity, identity, request, new Metadata())
+    call.on('error', () => undefined)
+    return call.pause()
+  })
+  await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
+  const grown = (await residentKib(server.pid)) - before
+  const wanted = (READERS * FILL_APPENDS * FILL_BYTES) / 1024
+  t.ok(grown < MAX_GROWTH_KIB, `grew by ${grown} KiB with ${wanted} KiB wanted of it`)
+  await client.appendToStream('small', numbered(1))
+  t.same(await numbersIn(client, 'small'), [1], 'others are served')
+  for (const call of calls) call.cancel()
+})
+
+t.test('a slow event store answers late but rightly', async (t) => {
+  const server = await startEmbeddedServer({ fault: `delay-append-ms:${FAULT_DELAY_MS}` })
+  const client = EventStoreDBClient.connectionString(server.url)
+  t.teardown(async () => {
+    await client.dispose()
+    await server.stop()
+  })
+  const started = performance.now()
+  await client.appendToStream('slow', numbered(0), { credentials: CREDENTIALS })
+  t.ok(performance.now() - started >= FAULT_DELAY_MS - 20)
+  const late = await client
+    .appendToStream('slow', numbered(1), { credentials: CREDENTIALS, deadline: SHORT_DEADLINE_MS })
+    .catch((error: unknown) => error)
+  t.match(late, { type: 'deadline-exceeded' })
+  server.setFault('')
+  await client.appendToStream('slow', numbered(2), { credentials: CREDENTIALS })
+  t.same(await numbersIn(client, 'slow'), [0, 2], 'an append given up on in time is not written')
+})
+
+t.test('a lost acknowledgement is settled by sending the identical append again', async (t) => {
+  const server = await startEmbeddedServer({ fault: 'lose-ack-every:2' })
+  const client = EventStoreDBClient.connectionString(server.url)
+  t.teardown(async () => {
+    await client.dispose()
+    await server.stop()
+  })
+  let lost = 0
+  for (let n = 0; n < 6; n += 2) {
+    const events = several(2, n)
+    const expectedRevision = n === 0 ? 'no_stream' : BigInt(n - 1)
+    const send = () =>
+      client.appendToStream('lossy', events, {
+        expectedRevision,
+        credentials: CREDENTIALS,
+        deadline: SHORT_DEADLINE_MS,
+      })
+    const result = await send().catch(async (error: { type: string }) => {
+      t.equal(error.type, 'deadline-exceeded')
+      lost += 1
+      return await send()
+    })
+    t.equal(result.nextExpectedRevision, BigInt(n + 1))
+  }
+  t.ok(lost > 0, `${lost} acknowledgements were lost`)
+  t.same((await collect(client.readStream('lossy'))).map(numberOf), [0, 1, 2, 3, 4, 5])
+})
