@@ -9,6 +9,7 @@ import type { Authenticate } from '../app/access/principal.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
+import { createBodyBudget } from './kit/body-budget.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { useObservation } from './kit/observe.ts'
 import type { ResolveHost } from './kit/public-url.ts'
@@ -46,6 +47,8 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` body: inline images make it large. */
   readonly provABodyBytes: number
+  /** Of all bodies being read or worked on at once, in one process. */
+  readonly bodiesInFlightBytes: number
   /** Request line and headers together. */
   readonly headerBytes: number
   /** For a whole request to arrive. */
@@ -55,6 +58,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
+  bodiesInFlightBytes: 512 * 1024 * 1024,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
   keepAliveTimeoutMs: 72_000,
@@ -116,7 +120,8 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
 
 /** Puts the HTTP interface together; the caller listens and closes. */
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
-  const app = createServer(deps, { ...defaultLimits, ...deps.limits })
+  const limits = { ...defaultLimits, ...deps.limits }
+  const app = createServer(deps, limits)
   app.addHook('onRequest', async (request, reply) => {
     rememberUrl(request.raw.socket, request.raw.url)
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
@@ -130,7 +135,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
       authenticate: deps.authenticate,
       tasks: deps.tasks,
       resolveHost: deps.resolveHost,
-      bodyLimitBytes: deps.limits?.provABodyBytes ?? defaultLimits.provABodyBytes,
+      bodyLimitBytes: limits.provABodyBytes,
+      bodyBudget: createBodyBudget(limits.bodiesInFlightBytes),
     }),
     { prefix: '/provA' },
   )

@@ -12,6 +12,7 @@ export type RequestFault =
   | 'body_too_large'
   | 'media_type_unsupported'
   | 'parameter_invalid'
+  | 'overloaded'
   | 'outage'
   | 'internal'
 

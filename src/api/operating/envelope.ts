@@ -12,6 +12,7 @@ const statusOf: Readonly<Record<RequestFault, number>> = {
   body_too_large: 413,
   media_type_unsupported: 415,
   parameter_invalid: 400,
+  overloaded: 503,
   outage: 503,
   internal: 500,
 }

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
+import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import type { ResolveHost } from '../kit/public-url.ts'
@@ -27,6 +28,7 @@ export interface ProvADeps {
   readonly tasks: TaskUseCases
   readonly resolveHost: ResolveHost
   readonly bodyLimitBytes: number
+  readonly bodyBudget: BodyBudget
 }
 
 const family = 'video-a'
@@ -38,6 +40,7 @@ export function provAPlugin(deps: ProvADeps) {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     useEnvelope(instance, provAEnvelope)
     useJsonBody(instance, deps.bodyLimitBytes)
+    useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
     requireToken(instance, deps.authenticate, 'model')
     const path = '/api/v3/contents/generations/tasks'
 

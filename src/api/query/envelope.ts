@@ -24,6 +24,7 @@ const rules: Readonly<Record<QueryErrorCode | RequestFault, Rule>> = {
   body_too_large: { status: 413, code: 'invalid_request' },
   media_type_unsupported: { status: 415, code: 'invalid_request' },
   parameter_invalid: invalid,
+  overloaded: { status: 503, code: 'service_unavailable' },
   outage: {
     status: 503,
     code: 'service_unavailable',

@@ -1,0 +1,84 @@
+import { request as httpRequest, type ClientRequest } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { IncomingMessage } from 'node:http'
+import t from 'tap'
+import { goodBody, startApp, tasksPath } from '../support/app.ts'
+
+const { app, tasks } = await startApp({
+  limits: { provABodyBytes: 10_000, bodiesInFlightBytes: 12_000 },
+})
+await app.listen({ port: 0, host: '127.0.0.1' })
+t.teardown(async () => app.close())
+const { port } = app.server.address() as AddressInfo
+
+const body = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
+
+function open(headers: Record<string, string | number>): ClientRequest {
+  return httpRequest({
+    port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: tasksPath,
+    agent: false,
+    headers: { authorization: 'Bearer sk-one', 'content-type': 'application/json', ...headers },
+  })
+}
+
+async function answerOf(request: ClientRequest): Promise<{ status: number; body: string }> {
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, body: await text(response) }
+}
+
+async function send(
+  headers: Record<string, string | number>,
+): Promise<{ status: number; body: string }> {
+  const request = open(headers)
+  request.end(body)
+  return answerOf(request)
+}
+
+const withLength = { 'content-length': Buffer.byteLength(body) }
+const inChunks = { 'transfer-encoding': 'chunked' }
+
+for (const [kind, headers] of [
+  ['of stated length', withLength],
+  ['in chunks', inChunks],
+] as const)
+  void t.test(`503 while a body ${kind} finds no room, and 200 once it does`, async (t) => {
+    const slow = open(withLength)
+    slow.write(body.slice(0, 10))
+    // The first is being read by the time the second is refused.
+    let refused = await send(headers)
+    for (let tries = 0; refused.status === 200 && tries < 50; tries += 1)
+      refused = await send(headers)
+    t.equal(refused.status, 503)
+    t.match(JSON.parse(refused.body), {
+      error: { code: 'service_unavailable', message: 'The service is busy; nothing was started' },
+    })
+    slow.end(body.slice(10))
+    t.equal((await answerOf(slow)).status, 200)
+    t.equal((await send(headers)).status, 200, 'the room is free again')
+  })
+
+void t.test('the room of a caller that hung up is free again', async (t) => {
+  const slow = open(withLength)
+  slow.on('error', () => undefined)
+  slow.write(body.slice(0, 10))
+  await send(withLength)
+  slow.destroy()
+  let status = 0
+  for (let tries = 0; status !== 200 && tries < 100; tries += 1)
+    ({ status } = await send(withLength))
+  t.equal(status, 200)
+})
+
+void t.test('413 for a chunked body over its own limit', async (t) => {
+  const before = tasks.created.length
+  const request = open(inChunks)
+  request.on('error', () => undefined)
+  request.end('x'.repeat(11_000))
+  t.equal((await answerOf(request)).status, 413)
+  t.equal(tasks.created.length, before)
+})
