@@ -57,6 +57,8 @@ export interface Gateway {
   readonly pool: pg.Pool
   /** Undefined without the `api` role. */
   readonly address: string | undefined
+  /** From now on `/readyz` may say yes: what the operator prepares around a start is done. */
+  readonly markReady: () => void
   /** Drains: stops accepting, finishes what is in flight within the configured bound, lets go. */
   readonly stop: () => Promise<void>
 }
@@ -112,8 +114,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     for (const close of closers.splice(0)) await close()
   }
   try {
-    const { log, pool, address } = await start(options, (close) => closers.unshift(close))
-    return { log, pool, address, stop }
+    const started = await start(options, (close) => closers.unshift(close))
+    return { ...started, stop }
   } catch (error) {
     await stop()
     throw error
@@ -215,12 +217,12 @@ async function listen(
   options: GatewayOptions,
   deps: TaskDeps,
   metrics: Registry,
+  accepting: () => boolean,
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<string> {
   const { config, logger } = options
   const { pool, log, clock } = deps
   const stopping = new AbortController()
-  let accepting = true
   const authenticator = createAuthenticator({ pool, log, clock, logger })
   const app = await buildApp({
     logger,
@@ -231,10 +233,9 @@ async function listen(
     reads: createQueryReads(pool),
     resolveHost: resolveByDns,
     version: options.version,
-    health: createHealth(deps, () => accepting),
+    health: createHealth(deps, accepting),
   })
   onStop(async () => {
-    accepting = false
     await withinBound(app.close(), config.drainTimeoutMs)
     stopping.abort()
   })

@@ -45,6 +45,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       closers.unshift(() => removeRuntime(config.dataDir))
       await openDemo(config, gateway, upstreams.sandboxUrl)
     }
+    gateway.markReady()
     logger.info({ address: gateway.address, roles: [...wanted] }, 'ready')
     if (gateway.address) explain(gateway.address, config)
     const exitCode = await ended.promise
