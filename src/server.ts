@@ -169,10 +169,15 @@ async function start(
     const policies = startPolicies(deps, { owner, scale: config.pollScale })
     onStop(() => policies.stop())
   }
+  let accepting = false
   const address = options.roles.has('api')
-    ? await listen(options, deps, metrics, onStop)
+    ? await listen(options, deps, metrics, () => accepting, onStop)
     : undefined
-  return { log, pool, address }
+  onStop(async () => {
+    accepting = false
+  })
+  return { log, pool, address, markReady: () => (accepting = true) }
+}
 }
 
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<void> {

@@ -191,7 +191,7 @@ export class AuditFold {
         this.#find('price_not_in_book', sourceId, event, `${line.sku} at ${line.price} per ${line.per} is not in price book ${settlement.priceBookVersion}`) // prettier-ignore
       return {
         ...line,
-        lineId: `${sourceId}:${index}`,
+        lineId: `${sourceId}:${index + 1}`,
         sourceId,
         nativeId,
         settledAt: data.settledAt,
