@@ -9,6 +9,7 @@ const said: readonly Error[] = [
   new DomainError('invalid_request', '`duration` is required', { param: 'duration' }),
   new RequestError('unauthenticated', 'The token is not valid'),
   new DomainError('insufficient_balance', 'The balance does not cover this request', {}),
+  new RequestError('wrong_token_kind', 'This path needs a model token'),
   new DomainError('model_not_allowed', 'This token may not use that model', {}),
   new DomainError('task_not_found', '', {}),
   new DomainError('task_running', '', {}),

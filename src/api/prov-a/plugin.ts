@@ -50,7 +50,7 @@ export function provAPlugin(deps: ProvADeps) {
           summary: 'Create a video task',
           ok: CreatedTaskSchema,
           failures: [400, 401, 402, 403, 404, 409, 413, 415, 429, 502, 503],
-          preferred: ['asset_not_found', 'idempotency_key_reused'],
+          preferred: ['model_not_allowed', 'asset_not_found', 'idempotency_key_reused'],
         }),
         body: CreateTaskBodySchema,
       },
