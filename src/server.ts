@@ -178,7 +178,6 @@ async function start(
   })
   return { log, pool, address, markReady: () => (accepting = true) }
 }
-}
 
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<void> {
   const path = options.config.priceBookFile ?? fileURLToPath(shippedPriceBook)
