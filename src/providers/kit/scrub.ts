@@ -2,7 +2,7 @@
 
 const MAX_MESSAGE_LENGTH = 500
 const REQUEST_ID = /[\s,;.(]*\b(?:request|trace|log)[ _-]?id\b\s*[:=]?\s*[\w-]*\)?/gi
-const LINK = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi
+const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi
 const HOST = /\b(?:[a-z0-9-]+\.){2,}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
 const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g
 const LONG_OPAQUE = /\b(?=[\w-]*\d)[\w-]{32,}\b/g
@@ -54,7 +54,9 @@ export function createScrubber(input: {
     .toSorted((a, b) => b.length - a.length)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   const vendor =
-    words.length === 0 ? undefined : new RegExp(`(?<![a-z])(?:${words.join('|')})(?![a-z])`, 'gi')
+    words.length === 0
+      ? undefined
+      : new RegExp(`(?:\\bthe\\s+)?(?<![a-z])(?:${words.join('|')})(?![a-z])`, 'gi')
   return (message) => {
     let text = message
     for (const [upstream, external] of names) text = text.replaceAll(upstream, external)

@@ -1,0 +1,84 @@
+import t from 'tap'
+import { balances } from '../../../projections/ledger/query.ts'
+import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { codeOf, createInput, eventually, startWorld, TENANT } from '../support/world.ts'
+
+/** Creations the credit covers, with half a one left over. */
+const FEW = 5
+
+t.test('two replicas at once never admit more than the balance covers', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const probe = await world.replica().tasks.createTask(createInput())
+  const [requested] = await world.eventsOf(probe.platformId)
+  const hold = requested?.type === 'TaskRequested' ? requested.data.quote.hold : '0'
+  const credit = formatAmount((parseAmount(hold) * BigInt(2 * FEW + 1)) / 2n)
+  await world.tenant('tenant_poor', credit)
+  await world.settle()
+
+  const replicas = [world.replica(), world.replica()]
+  const codes = await Promise.all(
+    Array.from({ length: 24 }, (_, index) =>
+      codeOf(replicas[index % 2]!.tasks.createTask(createInput({ tenantId: 'tenant_poor' }))),
+    ),
+  )
+  const admitted = codes.filter((code) => code === 'no error').length
+  t.equal(admitted, FEW)
+  t.equal(codes.filter((code) => code === 'insufficient_balance').length, 24 - FEW)
+  await world.settle()
+  const cny = (await balances(world.pool, 'tenant_poor')).find((row) => row.currency === 'CNY')
+  t.ok(parseAmount(cny?.available ?? '-1') >= 0n, `${cny?.available} is left`)
+  t.equal(
+    await codeOf(replicas[0]!.tasks.createTask(createInput({ tenantId: 'tenant_poor' }))),
+    'insufficient_balance',
+    'projected holds and reservations are not counted twice nor forgotten',
+  )
+})
+
+t.test('a hold that was given back can be spent again', async (t) => {
+  const world = await startWorld(t)
+  const { tasks } = world.replica({ policies: true })
+  const probe = await tasks.createTask(createInput())
+  const [requested] = await world.eventsOf(probe.platformId)
+  const hold = requested?.type === 'TaskRequested' ? requested.data.quote.hold : '0'
+  await world.tenant('tenant_once', hold)
+  await world.settle()
+  const refused = createInput({
+    tenantId: 'tenant_once',
+    prompt: '[[sandbox refuse=InvalidParameter]]',
+  })
+  t.equal(await codeOf(tasks.createTask(refused)), 'submission_refused')
+  await world.settle()
+  const failing = createInput({ tenantId: 'tenant_once', prompt: '[[sandbox fail=X]]' })
+  const { platformId } = await tasks.createTask(failing)
+  t.equal(
+    await codeOf(tasks.createTask(createInput({ tenantId: 'tenant_once' }))),
+    'insufficient_balance',
+  )
+  await eventually('the failure', async () =>
+    (await world.eventsOf(platformId)).find((event) => event.type === 'TaskFailed'),
+  )
+  await world.settle()
+  t.equal(await codeOf(tasks.createTask(createInput({ tenantId: 'tenant_once' }))), 'no error')
+})
+
+t.test('reservations of a process that died are kept only if the log has their task', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const { platformId } = await tasks.createTask(createInput())
+  await world.settle()
+  const stray = 'video_01ARZ3NDEKTSV4RRFFQ69G5FAV'
+  await world.pool.query('delete from ops.admissions')
+  await world.pool.query(
+    `insert into ops.admissions (platform_id, tenant_id, currency, hold, admitted_at)
+     values ($1, $3, 'CNY', 9000, now() - interval '10 minutes'),
+            ($2, $3, 'CNY', 9000, now() - interval '10 minutes')`,
+    [platformId, stray, TENANT],
+  )
+  t.equal(await codeOf(tasks.createTask(createInput())), 'insufficient_balance')
+  world.replica({ policies: true })
+  await eventually('the sweep', async () => {
+    const { rows } = await world.pool.query('select platform_id from ops.admissions')
+    return rows.length === 0 ? true : undefined
+  })
+  t.equal(await codeOf(tasks.createTask(createInput())), 'no error')
+})

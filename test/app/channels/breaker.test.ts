@@ -1,0 +1,80 @@
+import t from 'tap'
+import {
+  type BreakerSettings,
+  type BreakerState,
+  closedBreaker,
+  mayTry,
+  onFailure,
+  onSuccess,
+  onTry,
+} from '../../../src/app/channels/breaker.ts'
+
+const settings: BreakerSettings = {
+  windowMs: 1_000,
+  minimumFailures: 3,
+  failureShare: 0.5,
+  pauseMs: 100,
+  longestPauseMs: 300,
+  maxProbes: 1,
+  probesToClose: 2,
+}
+
+function failing(times: number, state: BreakerState = closedBreaker(0), atMs = 0): BreakerState {
+  return Array.from({ length: times }).reduce<BreakerState>(
+    (current) => onFailure(current, atMs, settings),
+    state,
+  )
+}
+
+t.test('it opens at enough failures that are a large enough share', async (t) => {
+  t.equal(failing(2).kind, 'closed')
+  t.equal(failing(3).kind, 'open')
+  let mostlyGood = closedBreaker(0)
+  for (let call = 0; call < 10; call += 1) mostlyGood = onSuccess(mostlyGood, 0, settings)
+  t.equal(failing(9, mostlyGood).kind, 'closed')
+  t.equal(failing(10, mostlyGood).kind, 'open')
+})
+
+t.test('failures older than the window are forgotten', async (t) => {
+  const early = failing(2)
+  t.equal(onFailure(early, 2_500, settings).kind, 'closed')
+})
+
+t.test('open, it lets nothing through until the pause is over, then one probe', async (t) => {
+  const open = failing(3)
+  t.equal(mayTry(open, 99, settings), false)
+  t.equal(mayTry(open, 100, settings), true)
+  const probing = onTry(open, 100, settings)
+  t.equal(probing.kind, 'half_open')
+  t.equal(mayTry(probing, 101, settings), false)
+})
+
+t.test('a probe that never reports does not block it for ever', async (t) => {
+  const probing = onTry(failing(3), 100, settings)
+  t.equal(mayTry(probing, 100 + settings.longestPauseMs, settings), true)
+})
+
+t.test('it closes after enough good probes in a row', async (t) => {
+  let state = onTry(failing(3), 100, settings)
+  state = onSuccess(state, 110, settings)
+  t.equal(state.kind, 'half_open')
+  state = onSuccess(onTry(state, 111, settings), 120, settings)
+  t.equal(state.kind, 'closed')
+})
+
+t.test('a failed probe doubles the pause, up to the longest', async (t) => {
+  let state = failing(3)
+  const pauses: number[] = []
+  for (let round = 0; round < 3; round += 1) {
+    const atMs = state.kind === 'open' ? state.untilMs : 0
+    state = onFailure(onTry(state, atMs, settings), atMs, settings)
+    if (state.kind === 'open') pauses.push(state.pauseMs)
+  }
+  t.same(pauses, [200, 300, 300])
+})
+
+t.test('a late answer while open changes nothing', async (t) => {
+  const open = failing(3)
+  t.equal(onSuccess(open, 50, settings), open)
+  t.equal(onFailure(open, 50, settings), open)
+})

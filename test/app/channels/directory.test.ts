@@ -1,0 +1,90 @@
+import t from 'tap'
+import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
+import type { Channel } from '../../../src/app/ports.ts'
+
+const MODEL = 'domestic-video-2-0'
+const wish = { family: 'video-a', region: 'domestic', model: MODEL } as const
+
+function channel(id: string, over: Partial<Channel> = {}): Channel {
+  return {
+    id,
+    family: 'video-a',
+    region: 'domestic',
+    baseUrl: 'https://upstream.example.test/api',
+    credential: 'secret',
+    models: { [MODEL]: 'upstream-model' },
+    weight: 1,
+    priority: 0,
+    timeoutMs: 1_000,
+    maxConcurrent: 1,
+    ...over,
+  }
+}
+
+function directory(channels: readonly Channel[], random = 0) {
+  let nowMs = 0
+  const made = createChannelDirectory(channels, {
+    clock: { nowMs: () => nowMs },
+    random: () => random,
+  })
+  return { ...made, advance: (byMs: number) => (nowMs += byMs) }
+}
+
+t.test('only channels of the family, region and model are used', async (t) => {
+  const all = [
+    channel('other-family', { family: 'image' }),
+    channel('other-region', { region: 'overseas' }),
+    channel('other-model', { models: { 'domestic-video-2-5': 'x' } }),
+  ]
+  t.equal(directory(all).lease(wish), undefined)
+  t.equal(directory([...all, channel('fits')]).lease(wish)?.channel.id, 'fits')
+  t.equal(directory([channel('a')]).lease({ ...wish, model: 'toString' }), undefined)
+})
+
+t.test('the lowest priority wins while it is healthy', async (t) => {
+  const { lease, advance, health } = directory([
+    channel('spare', { priority: 1, maxConcurrent: 100 }),
+    channel('first', { maxConcurrent: 100 }),
+  ])
+  for (let call = 0; call < 5; call += 1) {
+    const taken = lease(wish)
+    t.equal(taken?.channel.id, 'first')
+    taken?.release('failure')
+  }
+  t.equal(lease(wish)?.channel.id, 'spare', 'the breaker of the first is open')
+  t.same(
+    health().find(({ id }) => id === 'first'),
+    { id: 'first', breaker: 'open' },
+  )
+  advance(2_000)
+  t.equal(lease(wish)?.channel.id, 'first', 'after its pause it is probed')
+  t.equal(lease(wish)?.channel.id, 'spare', 'one probe at a time')
+})
+
+t.test('within a priority chance follows the weights', async (t) => {
+  const channels = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
+  t.equal(directory(channels, 0.24).lease(wish)?.channel.id, 'light')
+  t.equal(directory(channels, 0.26).lease(wish)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.999).lease(wish)?.channel.id, 'heavy')
+})
+
+t.test('a channel with too many calls waiting is left out until one ends', async (t) => {
+  const { lease } = directory([channel('busy', { maxConcurrent: 1 })])
+  const taken = [1, 2, 3, 4].map(() => lease(wish))
+  t.ok(taken.every((one) => one !== undefined))
+  t.equal(lease(wish), undefined)
+  taken[0]?.release('success')
+  taken[0]?.release('success')
+  t.ok(lease(wish))
+  t.equal(lease(wish), undefined, 'releasing twice frees one place')
+})
+
+t.test('excluded channels are not tried again', async (t) => {
+  const { lease, serving } = directory([channel('a'), channel('b')])
+  t.equal(lease(wish, new Set(['a']))?.channel.id, 'b')
+  t.equal(lease(wish, new Set(['a', 'b'])), undefined)
+  t.same(
+    serving(wish).map(({ id }) => id),
+    ['a', 'b'],
+  )
+})

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
+import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
+import { videoAModels } from '../../../src/domain/catalog/video-a.ts'
+
+const minimal = `
+channels:
+  - id: main
+    family: video-a
+    region: domestic
+    base_url: https://upstream.example.test/api/v3
+    credential: { env: UPSTREAM_KEY }
+    models: { domestic-video-2-0: upstream-model }
+`
+
+function faultsOf(text: string, secret: string | undefined = 'secret-1'): readonly string[] {
+  try {
+    parseChannels(text, () => secret)
+  } catch (error) {
+    if (error instanceof ChannelFileError) return error.faults
+    throw error
+  }
+  return []
+}
+
+t.test('a minimal entry gets the defaults', async (t) => {
+  t.same(
+    parseChannels(minimal, (source) => ('env' in source ? ` ${source.env}-value\n` : undefined)),
+    [
+      {
+        id: 'main',
+        family: 'video-a',
+        region: 'domestic',
+        baseUrl: 'https://upstream.example.test/api/v3',
+        credential: 'UPSTREAM_KEY-value',
+        models: { 'domestic-video-2-0': 'upstream-model' },
+        weight: 1,
+        priority: 0,
+        timeoutMs: 60_000,
+        maxConcurrent: 64,
+      },
+    ],
+  )
+})
+
+t.test('the example file is valid and covers every model', async (t) => {
+  const text = readFileSync(
+    new URL('../../../infra/channels.example.yaml', import.meta.url),
+    'utf8',
+  )
+  const channels = parseChannels(text, () => 'secret')
+  const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
+  t.same(served, new Set(videoAModels.map((model) => model.name)))
+})
+
+t.test('all faults are said at once, and never a credential', async (t) => {
+  const faults = faultsOf(
+    `
+channels:
+  - id: main
+    family: video-a
+    region: overseas
+    base_url: ftp://user:pass@upstream.example.test/?a=1
+    credential: { env: UPSTREAM_KEY }
+    models: { domestic-video-2-0: m, domestic-video-2-0-260128: m, nothing: m }
+  - id: main
+    family: video-a
+    region: domestic
+    base_url: https://upstream.example.test
+    credential: { file: /run/secrets/key }
+    models: { domestic-video-2-0: m }
+    wieght: 3
+  - id: "Not An Id"
+`,
+    '',
+  )
+  const text = faults.join('\n')
+  t.match(text, /channels\[0\]\.base_url must be http or https/)
+  t.match(text, /channels\[0\]\.base_url must not carry credentials/)
+  t.match(text, /domestic-video-2-0 is of the other region/)
+  t.match(text, /domestic-video-2-0-260128 is not an external model name/)
+  t.match(text, /nothing is not an external model name/)
+  t.match(text, /channels\[0\]\.credential \(environment variable UPSTREAM_KEY\) is not set/)
+  t.match(text, /channels\[1\]/)
+  t.match(text, /channels\[2\]/)
+  t.notMatch(text, /user:pass/)
+})
+
+t.test('the same id twice is a fault', async (t) => {
+  const entry = minimal.split('channels:')[1] ?? ''
+  t.match(faultsOf(`${minimal}${entry}`).join(), /id main is used twice/)
+})
+
+t.test('what is not a channel list is said plainly', async (t) => {
+  t.match(faultsOf('channels: [').join(), /not YAML/)
+  t.match(faultsOf('').join(), /must have a list/)
+  t.match(faultsOf('channels: []').join(), /at least one/)
+  t.match(faultsOf('channels: 7').join(), /must have a list/)
+})
+
+t.test('without a file the sandbox serves every model', async (t) => {
+  const channels = sandboxChannels({ baseUrl: 'http://127.0.0.1:9300/' })
+  t.same(
+    new Set(channels.flatMap((channel) => Object.keys(channel.models))),
+    new Set(videoAModels.map((model) => model.name)),
+  )
+  t.same(
+    new Set(channels.map((channel) => channel.baseUrl)),
+    new Set(['http://127.0.0.1:9300/api/v3']),
+  )
+})

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { codeOf, createInput, startWorld, uncertain } from '../support/world.ts'
+
+t.test('Idempotency-Key', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  await world.tenant('tenant_2', '10000')
+  await world.settle()
+  const [one, two] = [world.replica(), world.replica()]
+
+  await t.test('the same request again is the same task', async (t) => {
+    const first = await one.tasks.createTask(createInput({ idempotencyKey: 'same' }))
+    const again = await two.tasks.createTask(createInput({ idempotencyKey: 'same' }))
+    t.same(again, { ...first, replayed: true })
+  })
+
+  await t.test('another body under the key is refused and names the first task', async (t) => {
+    const first = await one.tasks.createTask(createInput({ idempotencyKey: 'body' }))
+    const error = await two.tasks
+      .createTask(createInput({ idempotencyKey: 'body', prompt: 'another' }))
+      .catch((caught: unknown) => caught)
+    t.ok(isDomainError(error, 'idempotency_key_reused'))
+    t.match(error, { details: { platformId: first.platformId } })
+  })
+
+  await t.test("another tenant's key is another key", async (t) => {
+    const first = await one.tasks.createTask(createInput({ idempotencyKey: 'tenant' }))
+    const other = await one.tasks.createTask(
+      createInput({ idempotencyKey: 'tenant', tenantId: 'tenant_2' }),
+    )
+    t.not(other.platformId, first.platformId)
+    t.equal(other.replayed, false)
+  })
+
+  await t.test('at once on two replicas only one is sent upstream', async (t) => {
+    const before = world.sandbox.accepted().length
+    const codes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        codeOf((index % 2 ? one : two).tasks.createTask(createInput({ idempotencyKey: 'race' }))),
+      ),
+    )
+    t.equal(world.sandbox.accepted().length, before + 1)
+    t.ok(codes.includes('no error'))
+    const allowed = new Set(['no error', 'idempotency_in_progress'])
+    t.same(
+      codes.filter((code) => !allowed.has(code)),
+      [],
+    )
+  })
+
+  await t.test('a refused attempt frees the key', async (t) => {
+    world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
+    const input = createInput({ idempotencyKey: 'refused' })
+    t.equal(await codeOf(one.tasks.createTask(input)), 'submission_refused')
+    const created = await two.tasks.createTask(createInput({ idempotencyKey: 'refused' }))
+    t.equal(created.replayed, false)
+  })
+
+  await t.test('an uncertain attempt is never sent again', async (t) => {
+    const prompt = 'x [[sandbox drop-after-accept]]'
+    const id = await uncertain(one.tasks.createTask, { prompt, idempotencyKey: 'doubt' })
+    const before = world.sandbox.accepted().length
+    const again = await uncertain(two.tasks.createTask, { prompt, idempotencyKey: 'doubt' })
+    t.equal(again, id)
+    t.equal(world.sandbox.accepted().length, before)
+  })
+
+  await t.test('nothing of the key itself is in the log', async (t) => {
+    const { platformId } = await one.tasks.createTask(
+      createInput({ idempotencyKey: 'very-secret-key' }),
+    )
+    const [requested] = await world.eventsOf(platformId)
+    t.ok(requested?.type === 'TaskRequested' && requested.data.idempotency?.keyHash)
+    t.notMatch(JSON.stringify(requested?.data), /very-secret-key/)
+  })
+})

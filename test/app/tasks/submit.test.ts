@@ -1,0 +1,90 @@
+import t from 'tap'
+import type { Channel } from '../../../src/app/ports.ts'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { codeOf, createInput, startWorld, type World } from '../support/world.ts'
+
+/** Two channels for the same models; the first is preferred. */
+function twoChannels(world: World, firstUrl: string): readonly Channel[] {
+  const [domestic] = world.channels
+  return [
+    { ...domestic!, id: 'first', baseUrl: firstUrl, credential: 'first', priority: 0 },
+    { ...domestic!, id: 'second', credential: 'second', priority: 1 },
+  ]
+}
+
+t.test('which channel a creation goes to', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const [domestic] = world.channels
+
+  await t.test('one that cannot be reached is passed over for the next', async (t) => {
+    const { tasks } = world.replica({ channels: twoChannels(world, 'http://127.0.0.1:9/api/v3') })
+    const { platformId } = await tasks.createTask(createInput())
+    const submitted = (await world.eventsOf(platformId)).at(-1)
+    t.match(submitted, { type: 'TaskSubmitted', data: { channelId: 'second' } })
+  })
+
+  await t.test('one at its limit is passed over for the next', async (t) => {
+    const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
+    world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
+    const { platformId } = await tasks.createTask(createInput())
+    t.match((await world.eventsOf(platformId)).at(-1), { data: { channelId: 'second' } })
+  })
+
+  await t.test("the caller's own fault is not tried elsewhere", async (t) => {
+    const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
+    const before = world.sandbox.requests().routes['video-a.create']?.count ?? 0
+    const prompt = 'x [[sandbox refuse=InvalidParameter]]'
+    t.equal(await codeOf(tasks.createTask(createInput({ prompt }))), 'submission_refused')
+    t.equal(world.sandbox.requests().routes['video-a.create']?.count, before + 1)
+  })
+
+  await t.test('an unknown outcome is never tried elsewhere', async (t) => {
+    const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
+    const before = world.sandbox.accepted().length
+    const prompt = 'x [[sandbox drop-after-accept]]'
+    t.equal(await codeOf(tasks.createTask(createInput({ prompt }))), 'submission_uncertain')
+    t.equal(world.sandbox.accepted().length, before + 1)
+  })
+
+  await t.test(
+    'our credential refused upstream is an account matter, not the caller’s',
+    async (t) => {
+      const { tasks } = world.replica()
+      const prompt = 'x [[sandbox refuse=AccountOverdueError]]'
+      const error = await tasks
+        .createTask(createInput({ prompt }))
+        .catch((caught: unknown) => caught)
+      t.ok(isDomainError(error, 'submission_refused'))
+      t.match(error, { details: { kind: 'account' } })
+    },
+  )
+
+  await t.test('a model without a channel is refused before anything is written', async (t) => {
+    const { tasks } = world.replica({ channels: [domestic!] })
+    const input = createInput({ model: 'overseas-video-2-0' })
+    const error = await tasks.createTask(input).catch((caught: unknown) => caught)
+    t.ok(isDomainError(error, 'no_channel'))
+    const { platformId } = (error as { details: { platformId: string } }).details
+    t.same(await world.eventsOf(platformId), [])
+  })
+})
+
+t.test('what goes upstream', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const ours = await tasks.createTask(createInput())
+  const theirs = await tasks.createTask(createInput({ safetyIdentifier: 'their-user' }))
+  const [first, second] = world.sandbox.accepted()
+  t.match(first?.safety_identifier, /^[0-9a-f]{56}$/)
+  t.equal(second?.safety_identifier, 'their-user')
+  t.equal(first?.requested_model, 'domestic-video-2-0-260128')
+  const shown = await tasks.getTask({
+    principal: createInput().principal,
+    family: 'video-a',
+    id: theirs.nativeId,
+    requestId: 'req_1',
+  })
+  t.equal(shown.settings['safety_identifier'], 'their-user')
+  const [requested] = await world.eventsOf(ours.platformId)
+  t.match(requested, { data: { markerIsOurs: true, marker: first?.safety_identifier } })
+})
