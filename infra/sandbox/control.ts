@@ -1,10 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { callView, type CallView } from './calls/view.ts'
 import type { FamilyKit } from './family.ts'
 import type { FaultRule } from './faults/board.ts'
 import { UnknownSwitch } from './faults/vocabulary.ts'
 import { acceptedView, type AcceptedTask } from './tasks/view.ts'
 
 const MAX_PAGE = 10_000
+
+/** The frame itself. */
+export interface SandboxKit extends FamilyKit {
+  /** Runs what families registered with `onReset`. */
+  readonly forget: () => void
+}
 
 /** One page of what was accepted. */
 export interface AcceptedPage {
@@ -48,9 +55,40 @@ export function acceptedPage(
   return { items, next_after: more ? last.seq : null, total: matching.length }
 }
 
-/** Forgets tasks, callbacks, fault rules, counters and the request log. */
-export async function resetAll(kit: FamilyKit): Promise<void> {
+/** One page of accepted calls. */
+export interface CallPage {
+  readonly items: readonly CallView[]
+  /** Pass it as `after`; null on the last page. */
+  readonly next_after: number | null
+  /** Calls kept, whatever the filter. */
+  readonly total: number
+  /** Calls that were dropped, being the oldest. */
+  readonly forgotten: number
+}
+
+function callPage(kit: FamilyKit, query: URLSearchParams): CallPage {
+  const after = numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER)
+  const limit = Math.max(1, numberIn(query, 'limit', 1000, MAX_PAGE))
+  const found = kit.calls.list(after, limit + 1, {
+    family: query.get('family'),
+    client_marker: query.get('client_marker'),
+    model: query.get('model'),
+  })
+  const items = found.slice(0, limit).map(callView)
+  const last = items.at(-1)
+  return {
+    items,
+    next_after: last !== undefined && found.length > limit ? last.seq : null,
+    total: kit.calls.size,
+    forgotten: kit.calls.forgotten,
+  }
+}
+
+/** Forgets tasks, calls, callbacks, fault rules, counters and the request log. */
+export async function resetAll(kit: SandboxKit): Promise<void> {
+  kit.forget()
   kit.board.clear()
+  kit.calls.reset()
   kit.callbacks.reset()
   kit.counters.reset()
   kit.requests.reset()
@@ -149,11 +187,16 @@ function addFaultRoutes(app: FastifyInstance, kit: FamilyKit): void {
 }
 
 /** The routes under `/__sandbox`, which no fault touches and no counter counts. */
-export function addControlRoutes(app: FastifyInstance, kit: FamilyKit): void {
+export function addControlRoutes(app: FastifyInstance, kit: SandboxKit): void {
   addFaultRoutes(app, kit)
   app.get(
     '/__sandbox/health',
-    guarded(() => ({ status: 'ok', tasks: kit.store.size, clock_ms: kit.clock.nowMs() })),
+    guarded(() => ({
+      status: 'ok',
+      tasks: kit.store.size,
+      calls: kit.calls.size,
+      clock_ms: kit.clock.nowMs(),
+    })),
   )
   app.get(
     '/__sandbox/accepted',
@@ -169,6 +212,10 @@ export function addControlRoutes(app: FastifyInstance, kit: FamilyKit): void {
         },
       ),
     ),
+  )
+  app.get(
+    '/__sandbox/calls',
+    guarded((_request, query) => callPage(kit, query)),
   )
   app.get(
     '/__sandbox/requests',

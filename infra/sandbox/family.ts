@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Callbacks } from './callbacks.ts'
+import type { CallStore } from './calls/store.ts'
 import type { ExchangeKit } from './http/exchange.ts'
 import type { MovableClock } from './kit/clock.ts'
 import type { Random } from './kit/random.ts'
@@ -13,6 +14,10 @@ export interface FamilyKit extends ExchangeKit {
   readonly random: Random
   readonly store: TaskStore
   readonly callbacks: Callbacks
+  /** Synchronous calls that were accepted. */
+  readonly calls: CallStore
+  /** Has something of a family's own forgotten when everything is. */
+  readonly onReset: (forget: () => void) => void
   /** Where result URLs point, without a trailing slash. */
   readonly baseUrl: () => string
 }

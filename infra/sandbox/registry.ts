@@ -1,5 +1,8 @@
+import { chat } from './chat/routes.ts'
 import type { SandboxFamily } from './family.ts'
+import { native } from './native/routes.ts'
+import { responses } from './responses/routes.ts'
 import { videoA } from './video-a/routes.ts'
 
 /** Every simulated upstream. */
-export const families: readonly SandboxFamily[] = [videoA]
+export const families: readonly SandboxFamily[] = [videoA, chat, responses, native]

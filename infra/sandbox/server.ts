@@ -3,12 +3,15 @@ import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Callbacks } from './callbacks.ts'
+import { CallStore, type CallFilter } from './calls/store.ts'
+import { callView, type CallView } from './calls/view.ts'
 import {
   acceptedPage,
   addControlRoutes,
   advanceClock,
   resetAll,
   type AcceptedFilter,
+  type SandboxKit,
 } from './control.ts'
 import type { FamilyKit } from './family.ts'
 import { FaultBoard } from './faults/board.ts'
@@ -31,6 +34,8 @@ export interface Sandbox {
   readonly faults: Pick<FaultBoard, 'add' | 'clear' | 'list'>
   /** Everything accepted, oldest first. */
   readonly accepted: (filter?: AcceptedFilter) => readonly AcceptedTask[]
+  /** Every synchronous call that was accepted, oldest first. */
+  readonly calls: (filter?: CallFilter) => readonly CallView[]
   readonly requests: () => ReturnType<RequestCounters['view']>
   /** The last thousand requests to the families. */
   readonly requestLog: () => readonly LoggedRequest[]
@@ -61,7 +66,11 @@ function buildApp(): FastifyInstance {
   return app
 }
 
-async function buildKit(options: SandboxOptions, log: Logger, baseUrl: () => string) {
+async function buildKit(
+  options: SandboxOptions,
+  log: Logger,
+  baseUrl: () => string,
+): Promise<SandboxKit> {
   const clock = movableClock()
   const seed = options.seed ?? randomInt(4_294_967_295)
   const limits = {
@@ -70,7 +79,8 @@ async function buildKit(options: SandboxOptions, log: Logger, baseUrl: () => str
     cancelledMs: options.cancelledRetentionMs,
   }
   const store = await TaskStore.open(options.dataDirectory, limits, clock.nowMs())
-  const kit: FamilyKit = {
+  const forgets: (() => void)[] = []
+  const kit: SandboxKit = {
     options,
     log,
     clock,
@@ -82,6 +92,9 @@ async function buildKit(options: SandboxOptions, log: Logger, baseUrl: () => str
     counters: new RequestCounters(),
     requests: new RequestLog(),
     callbacks: new Callbacks(store, clock, options, log),
+    calls: new CallStore(options.maxTasks, clock.nowMs),
+    onReset: (forget) => forgets.push(forget),
+    forget: () => forgets.forEach((forget) => forget()),
   }
   log.info({ seed, tasks: store.size }, 'sandbox opened')
   return kit
@@ -125,6 +138,7 @@ export async function startSandbox(
     options,
     faults: kit.board,
     accepted: (filter) => acceptedPage(kit, 0, Number.MAX_SAFE_INTEGER, filter).items,
+    calls: (filter) => kit.calls.list(0, Number.MAX_SAFE_INTEGER, filter).map(callView),
     requests: () => kit.counters.view(),
     requestLog: () => kit.requests.list(0),
     reset: () => resetAll(kit),

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { AcceptedCall } from '../calls/store.ts'
 import type { FaultBoard, FaultSubject } from '../faults/board.ts'
-import { countOf, isOn, mergeFaults, NO_FAULTS, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { countOf, isOn, mergeFaults, wordOf, type Faults } from '../faults/vocabulary.ts'
 import type { RequestCounters } from './counters.ts'
 import type { RequestLog } from './request-log.ts'
+import { sendStream, type StreamAnswer } from './stream.ts'
 import { destroy, hang, pause, sendBadHttp, sendTruncated } from './wreck.ts'
 
 /** What a family answers. An object is sent as JSON. */
@@ -11,6 +13,10 @@ export interface Answer {
   readonly status: number
   readonly body: object | string | Buffer
   readonly headers?: Readonly<Record<string, string>>
+  /** The accepted call this answers, for the record of how far it got. */
+  readonly call?: AcceptedCall
+  /** The body reports the call's usage. */
+  readonly usage?: boolean
 }
 
 /** One request to a family, as the frame needs to see it. */
@@ -21,11 +27,11 @@ export interface Exchange {
   /** Switches from the prompt. */
   readonly promptFaults: Faults
   /** Does what was asked, under the switches in force. */
-  readonly perform: (faults: Faults) => Promise<Answer>
+  readonly perform: (faults: Faults) => Promise<Answer | StreamAnswer>
   /** The family's answer for a refusal code. */
-  readonly refusal: (code: string) => Answer
+  readonly refusal: (code: string, faults: Faults) => Answer
   /** The family's answer for a bare status. */
-  readonly failure: (status: number) => Answer
+  readonly failure: (status: number, faults: Faults) => Answer
 }
 
 /** What every exchange shares. */
@@ -87,32 +93,69 @@ async function answer(
   const result = await perform(kit, exchange, faults)
   const waitMs = countOf(faults, 'first-byte-ms')
   if (waitMs !== null) await pause(Math.min(waitMs, MAX_FIRST_BYTE_MS), request)
+  const status = await deliver(exchange, result, faults, request, reply)
+  const { call } = result
+  if (call !== undefined) {
+    call.httpStatus = status
+    // Whatever kept the answer from being followed to its end also kept it from its caller.
+    if (status === null) call.end('cut')
+  }
+  return status
+}
+
+/** Gives the answer to an accepted request, or what the switches put in its place. */
+async function deliver(
+  exchange: Exchange,
+  result: Answer | StreamAnswer,
+  faults: Faults,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<number | null> {
   if (isOn(faults, 'drop-after-accept')) return destroy(reply)
   if (isOn(faults, 'hang-after-accept')) return hang(request, reply)
   const lateStatus = countOf(faults, 'http-after-accept')
-  if (lateStatus !== null) return send(reply, exchange.failure(lateStatus))
+  if (lateStatus !== null) return damage(result, reply, exchange.failure(lateStatus, faults))
   if (isOn(faults, 'bad-http')) return sendBadHttp(reply)
-  if (isOn(faults, 'garbage')) return send(reply, GARBAGE)
-  if (isOn(faults, 'malformed')) return send(reply, malformed(result))
+  if (isOn(faults, 'garbage')) return damage(result, reply, GARBAGE)
+  if ('frames' in result) {
+    reply.hijack()
+    await sendStream(reply.raw, result, faults)
+    return result.status
+  }
+  if (isOn(faults, 'malformed')) return damage(result, reply, malformed(result))
   if (isOn(faults, 'truncated')) return sendTruncated(reply, result.status, bytesOf(result.body))
-  return send(reply, result)
+  return result.call === undefined ? send(reply, result) : sendFollowed(reply, result, result.call)
+}
+
+/** Sends something else than the result of an accepted call. */
+async function damage(
+  result: Answer | StreamAnswer,
+  reply: FastifyReply,
+  instead: Answer,
+): Promise<number> {
+  result.call?.end('damaged')
+  return send(reply, instead)
 }
 
 /** The answers that are given without acting on the request. */
 function earlyAnswer(exchange: Exchange, faults: Faults): Answer | null {
-  if (isOn(faults, 'down')) return exchange.failure(503)
+  if (isOn(faults, 'down')) return exchange.failure(503, faults)
   const status = countOf(faults, 'http')
-  if (status !== null) return exchange.failure(status)
+  if (status !== null) return exchange.failure(status, faults)
   const code = wordOf(faults, 'refuse')
-  return code === null ? null : exchange.refusal(code)
+  return code === null ? null : exchange.refusal(code, faults)
 }
 
-async function perform(kit: ExchangeKit, exchange: Exchange, faults: Faults): Promise<Answer> {
+async function perform(
+  kit: ExchangeKit,
+  exchange: Exchange,
+  faults: Faults,
+): Promise<Answer | StreamAnswer> {
   try {
     return await exchange.perform(faults)
   } catch (err) {
     kit.log.error({ err, family: exchange.family, op: exchange.op }, 'exchange failed')
-    return exchange.failure(500)
+    return exchange.failure(500, faults)
   }
 }
 
@@ -144,5 +187,25 @@ async function send(reply: FastifyReply, result: Answer): Promise<number> {
   return result.status
 }
 
-/** No switches: for routes without faults of their own. */
-export const NO_PROMPT_FAULTS: Faults = NO_FAULTS
+/** Sends the answer to a call and notes how far it got. */
+function sendFollowed(reply: FastifyReply, result: Answer, call: AcceptedCall): number {
+  reply.hijack()
+  const { raw } = reply
+  if (raw.destroyed) {
+    call.end('client-gone')
+    return result.status
+  }
+  const bytes = bytesOf(result.body)
+  raw.once('close', () => call.end('client-gone'))
+  raw.writeHead(result.status, {
+    'content-type': 'application/json; charset=utf-8',
+    ...result.headers,
+    'content-length': bytes.length,
+  })
+  raw.end(bytes, () => {
+    call.wrote(bytes.length)
+    call.usageSent = result.usage === true
+    call.end('whole')
+  })
+  return result.status
+}

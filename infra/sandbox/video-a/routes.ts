@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import type { PromptMarkers } from '../faults/marker.ts'
-import { NO_FAULTS, UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
+import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
+import { UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
 import { runExchange, type Answer } from '../http/exchange.ts'
 import { MEDIA_PATH, taskBody } from './body.ts'
 import { errorAnswer, failureAnswer, messageOf, newRequestId, Refusal } from './errors.ts'
@@ -11,7 +11,6 @@ import { parseBody, type Fields } from './parse.ts'
 import { FAMILY, markersOf, VideoService } from './service.ts'
 
 const BASE_PATH = '/api/v3/contents/generations/tasks'
-const NO_MARKERS: PromptMarkers = { faults: NO_FAULTS, clientMarker: null }
 
 /** One request of this family before it is acted on. */
 interface Call {

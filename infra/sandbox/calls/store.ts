@@ -1,0 +1,151 @@
+/** How the exchange of a call ended. */
+export type Ending =
+  /** Everything was handed to the connection. */
+  | 'whole'
+  /** The caller was gone before that. */
+  | 'client-gone'
+  /** The sandbox broke the answer off, or gave none, as a switch said. */
+  | 'cut'
+  /** Given, but damaged: bytes that are no answer, or another status. */
+  | 'damaged'
+
+/** What an answer is to who pays for it. */
+export type CallOutcome = 'completed' | 'incomplete' | 'blocked' | 'failed'
+
+/** Figures of a call's usage, whatever its wire calls them. */
+export interface CallUsage {
+  /** All input, cache reads and cache writes included, tool results of built-in tools not. */
+  readonly input_tokens: number
+  readonly cached_input_tokens: number
+  readonly cache_write_5m_tokens: number
+  readonly cache_write_1h_tokens: number
+  /** All output, reasoning included. */
+  readonly output_tokens: number
+  readonly reasoning_tokens: number
+  readonly tool_prompt_tokens: number
+}
+
+/** What is known of a call when it is accepted. */
+export interface CallFacts {
+  readonly id: string
+  readonly family: string
+  readonly model: string
+  readonly requestedModel: string
+  readonly clientMarker: string | null
+  readonly safetyIdentifier: string | null
+  /** Start of the credential's hash. */
+  readonly credential: string
+  readonly acceptedAtMs: number
+  readonly stream: boolean
+  readonly outcome: CallOutcome
+  readonly failCode: string | null
+  readonly usage: CallUsage
+  /** As its own wire reports it. */
+  readonly wireUsage: unknown
+  /** Calls of built-in tools, by the tool's name. */
+  readonly toolCalls: Readonly<Record<string, number>>
+}
+
+/** Follows the answer of one accepted call to its end. */
+export class AcceptedCall {
+  readonly seq: number
+  readonly facts: CallFacts
+  ending: Ending | null = null
+  endedAtMs: number | null = null
+  httpStatus: number | null = null
+  frames = 0
+  bytes = 0
+  usageSent = false
+  errorSent = false
+  readonly #nowMs: () => number
+
+  constructor(seq: number, facts: CallFacts, nowMs: () => number) {
+    this.seq = seq
+    this.facts = facts
+    this.#nowMs = nowMs
+  }
+
+  /** Bytes of the body that were handed to the connection. */
+  wrote(bytes: number): void {
+    this.bytes += bytes
+  }
+
+  /** A whole frame of a stream was handed to the connection. */
+  wroteFrame(usage: boolean): void {
+    this.frames += 1
+    if (usage) this.usageSent = true
+  }
+
+  /** The first ending said counts. */
+  end(ending: Ending): void {
+    if (this.ending !== null) return
+    this.ending = ending
+    this.endedAtMs = this.#nowMs()
+  }
+}
+
+/** What narrows a list of calls; absent or null members match everything. */
+export interface CallFilter {
+  readonly family?: string | null
+  readonly client_marker?: string | null
+  readonly model?: string | null
+}
+
+/** The last accepted calls, in memory: what a test compares a ledger with. */
+export class CallStore {
+  readonly #calls = new Map<number, AcceptedCall>()
+  readonly #maxCalls: number
+  readonly #nowMs: () => number
+  #seq = 0
+  #forgotten = 0
+
+  constructor(maxCalls: number, nowMs: () => number) {
+    this.#maxCalls = maxCalls
+    this.#nowMs = nowMs
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** Calls that fell out of the list, being the oldest. */
+  get forgotten(): number {
+    return this.#forgotten
+  }
+
+  accept(facts: CallFacts): AcceptedCall {
+    this.#seq += 1
+    const call = new AcceptedCall(this.#seq, facts, this.#nowMs)
+    this.#calls.set(call.seq, call)
+    if (this.#calls.size > this.#maxCalls) {
+      this.#calls.delete(this.#seq - this.#maxCalls)
+      this.#forgotten += 1
+    }
+    return call
+  }
+
+  /** Calls after a sequence number, oldest first; at most `limit`. */
+  list(after: number, limit: number, filter: CallFilter = {}): readonly AcceptedCall[] {
+    const fits = (wanted: string | null | undefined, value: string | null): boolean =>
+      wanted === undefined || wanted === null || wanted === value
+    const found: AcceptedCall[] = []
+    const first = Math.max(after + 1, this.#seq - this.#calls.size + 1)
+    for (let seq = first; seq <= this.#seq && found.length < limit; seq += 1) {
+      const call = this.#calls.get(seq)
+      if (
+        call !== undefined &&
+        fits(filter.family, call.facts.family) &&
+        fits(filter.client_marker, call.facts.clientMarker) &&
+        fits(filter.model, call.facts.model)
+      ) {
+        found.push(call)
+      }
+    }
+    return found
+  }
+
+  reset(): void {
+    this.#calls.clear()
+    this.#forgotten = 0
+  }
+}

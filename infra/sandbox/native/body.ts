@@ -1,0 +1,105 @@
+import type { CallUsage } from '../calls/store.ts'
+import { MEDIUM_TOKENS, type Medium } from '../text/tokens.ts'
+import type { IdMaker } from '../text/ids.ts'
+import type { PlannedCall, Script } from '../text/script.ts'
+import type { NativeRequest } from './parse.ts'
+
+/** What every body of one answer ends with. */
+export interface NativeTail {
+  readonly modelVersion: string
+  readonly responseId: string
+}
+
+const SIGNATURE = Buffer.from('sandbox-thought-signature').toString('base64')
+
+interface ModalityCount {
+  readonly modality: string
+  readonly tokenCount: number
+}
+
+function promptDetails(request: NativeRequest, total: number): readonly ModalityCount[] {
+  const counts = new Map<Medium, number>()
+  for (const unit of request.units) {
+    for (const medium of unit.media) {
+      counts.set(medium, (counts.get(medium) ?? 0) + MEDIUM_TOKENS[medium])
+    }
+  }
+  let text = total
+  for (const tokens of counts.values()) text -= tokens
+  const media = [...counts].map(([modality, tokenCount]) => ({ modality, tokenCount }))
+  return text > 0 ? [{ modality: 'TEXT', tokenCount: text }, ...media] : media
+}
+
+/** Usage in this wire's names, members that are zero left out. */
+export function nativeUsage(request: NativeRequest, usage: CallUsage): Record<string, unknown> {
+  const candidates = usage.output_tokens - usage.reasoning_tokens
+  const counts: readonly (readonly [string, number])[] = [
+    ['promptTokenCount', usage.input_tokens],
+    ['candidatesTokenCount', candidates],
+    ['thoughtsTokenCount', usage.reasoning_tokens],
+    ['cachedContentTokenCount', usage.cached_input_tokens],
+    ['toolUsePromptTokenCount', usage.tool_prompt_tokens],
+    ['totalTokenCount', usage.input_tokens + usage.output_tokens + usage.tool_prompt_tokens],
+  ]
+  const told: Record<string, unknown> = Object.fromEntries(counts.filter(([, count]) => count > 0))
+  const details = promptDetails(request, usage.input_tokens)
+  if (usage.input_tokens > 0 && details.length > 0) told['promptTokensDetails'] = details
+  if (candidates > 0) {
+    told['candidatesTokensDetails'] = [{ modality: 'TEXT', tokenCount: candidates }]
+  }
+  return told
+}
+
+/** A function call as a part of the answer. */
+export function callPart(call: PlannedCall, ids: IdMaker): object {
+  const args: unknown = JSON.parse(call.arguments)
+  return { functionCall: { id: ids.next(''), name: call.name, args }, thoughtSignature: SIGNATURE }
+}
+
+/** Why an answer ended; function calls end in the ordinary way on this wire. */
+export function finishReason(script: Script): string {
+  return script.end === 'length' ? 'MAX_TOKENS' : 'STOP'
+}
+
+/** A candidate's members about built-in searches. */
+export function grounding(script: Script): object {
+  const searches = script.builtins.filter((name) => name === 'web_search')
+  if (searches.length === 0) return {}
+  return { groundingMetadata: { webSearchQueries: searches.map((_, i) => `question ${i + 1}`) } }
+}
+
+/** The body of a prompt that was held back: no candidates. */
+export function blockedBody(usage: object | null, tail: NativeTail): object {
+  return {
+    promptFeedback: { blockReason: 'SAFETY' },
+    ...(usage === null ? {} : { usageMetadata: usage }),
+    ...tail,
+  }
+}
+
+/** The whole answer. */
+export function nativeBody(
+  request: NativeRequest,
+  script: Script,
+  usage: object | null,
+  tail: NativeTail,
+  ids: IdMaker,
+): object {
+  if (script.end === 'blocked') return blockedBody(usage, tail)
+  const thoughts = script.thoughts.text
+  const signed = script.usage.reasoning_tokens > 0 ? { thoughtSignature: SIGNATURE } : {}
+  const candidates = Array.from({ length: request.choices }, (_, index) => ({
+    content: {
+      parts: [
+        ...(thoughts === '' ? [] : [{ text: thoughts, thought: true }]),
+        ...(script.told.text === '' ? [] : [{ text: script.told.text, ...signed }]),
+        ...script.calls.map((call) => callPart(call, ids)),
+      ],
+      role: 'model',
+    },
+    finishReason: finishReason(script),
+    index,
+    ...grounding(script),
+  }))
+  return { candidates, ...(usage === null ? {} : { usageMetadata: usage }), ...tail }
+}

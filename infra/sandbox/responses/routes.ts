@@ -1,0 +1,91 @@
+import type { FamilyKit, SandboxFamily } from '../family.ts'
+import { isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
+import type { StreamAnswer } from '../http/stream.ts'
+import { bearerWire } from '../text/bearer.ts'
+import { TextErrors, textMessage } from '../text/errors.ts'
+import { jsonBody, textIn, type Fields } from '../text/fields.ts'
+import { EVENT_STREAM, textHeaders } from '../text/headers.ts'
+import { runText } from '../text/run.ts'
+import { TextService, type Asker } from '../text/service.ts'
+import { endedResponse, responsesUsage, type ResponseHead } from './body.ts'
+import { errorFrame, responsesFrames } from './events.ts'
+import { doneItem, itemsOf } from './items.ts'
+import { lastUserText, parseResponses } from './parse.ts'
+
+const FAMILY = 'responses'
+
+/** Answers a responses request. A failure is a response too: 200 and `failed`. */
+function create(
+  kit: FamilyKit,
+  text: TextService,
+  body: Fields | null,
+  asker: Asker,
+  faults: Faults,
+): Answer | StreamAnswer {
+  const request = parseResponses(body, kit.options)
+  const { ids } = text
+  const script = text.plan(request, asker, faults)
+  const reported = responsesUsage(script.usage, request.model.caches, faults)
+  const head: ResponseHead = { id: ids.next('resp_'), createdAt: text.nowSeconds() }
+  const breaks = request.stream && faults.has('error-after')
+  const fail = wordOf(faults, 'fail')
+  const brokenBy = breaks ? (fail ?? 'server_error') : null
+  const failCode = breaks ? null : fail
+  const call = text.accept({
+    family: FAMILY,
+    id: head.id,
+    ask: request,
+    asker,
+    script,
+    wireUsage: reported,
+    failCode: brokenBy ?? failCode,
+  })
+  const silent = isOn(faults, 'no-usage') || (failCode !== null && !isOn(faults, 'usage-in-failed'))
+  const usage = silent ? null : reported
+  const headers = textHeaders(ids.next('req_'), faults)
+  const items = itemsOf(script, ids)
+  if (!request.stream) {
+    const cut = script.end === 'length' ? 'incomplete' : 'completed'
+    const output = items.map((item) => doneItem(item, cut))
+    const answer = endedResponse(head, request, { script, failCode, output, usage })
+    return { status: 200, body: answer, headers, call, usage: usage !== null }
+  }
+  return {
+    status: 200,
+    headers: { ...headers, ...EVENT_STREAM },
+    eol: isOn(faults, 'crlf') ? '\r\n' : '\n',
+    frames: responsesFrames({ head, request, script, items, failCode, usage, faults }),
+    failure: (written) => {
+      const code = brokenBy ?? 'server_error'
+      const frame = errorFrame(code, textMessage(code), written)
+      return isOn(faults, 'bare-error') ? frame.data : frame
+    },
+    call,
+  }
+}
+
+/** The responses upstream. */
+export const responses: SandboxFamily = {
+  name: FAMILY,
+  register: (app, kit) => {
+    const text = new TextService(kit)
+    const wire = bearerWire(FAMILY, kit.options, new TextErrors(text.ids))
+    app.post('/v1/responses', (request, reply) => {
+      const body = jsonBody(request.body)
+      return runText(
+        kit,
+        wire,
+        {
+          op: body?.['stream'] === true ? 'stream' : 'create',
+          model: body === null ? null : textIn(body, 'model'),
+          body,
+          userText: lastUserText(body),
+          perform: (asker, faults) => create(kit, text, body, asker, faults),
+        },
+        request,
+        reply,
+      )
+    })
+  },
+}

@@ -1,0 +1,65 @@
+import type { TextModel } from './models.ts'
+import { MEDIUM_TOKENS, MESSAGE_TOKENS, tokensOf, type Medium } from './tokens.ts'
+
+/** One message of a prompt, as far as counting goes. */
+export interface PromptUnit {
+  readonly role: string
+  readonly text: string
+  readonly media: readonly Medium[]
+  /** Asked to be cached for the hour rather than for five minutes. */
+  readonly longCache: boolean
+}
+
+/** A function the caller offers. */
+export interface OfferedFunction {
+  readonly name: string
+  /** JSON schema of its arguments. */
+  readonly schema: unknown
+}
+
+/** What the answer must be. */
+export type AnswerForm =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'json' }
+  | { readonly kind: 'schema'; readonly schema: unknown }
+
+/** Whether a tool must be called: no, any, or that one. */
+export type Forced = null | true | string
+
+/** A request of any text wire, reduced to what decides its answer. */
+export interface TextAsk {
+  readonly model: TextModel
+  readonly requestedModel: string
+  readonly stream: boolean
+  readonly units: readonly PromptUnit[]
+  /** Tokens of the tools offered. */
+  readonly toolTokens: number
+  /** The results of tools came after the last user message. */
+  readonly answered: boolean
+  readonly functions: readonly OfferedFunction[]
+  readonly builtins: readonly string[]
+  readonly forced: Forced
+  readonly form: AnswerForm
+  readonly maxTokens: number | null
+  readonly choices: number
+  /** Reasoning tokens that were asked for; null: the model's own. */
+  readonly reasoning: number | null
+  /** Reasoning is to be shown. */
+  readonly showThoughts: boolean
+  /** This wire counts what built-in tools found as input of its own kind. */
+  readonly countsToolPrompts: boolean
+}
+
+/** Tokens of one message. */
+export function unitTokens(unit: PromptUnit): number {
+  let tokens = MESSAGE_TOKENS + tokensOf(unit.text)
+  for (const medium of unit.media) tokens += MEDIUM_TOKENS[medium]
+  return tokens
+}
+
+/** Tokens of the whole prompt. */
+export function promptTokens(ask: TextAsk): number {
+  let tokens = ask.toolTokens
+  for (const unit of ask.units) tokens += unitTokens(unit)
+  return tokens
+}

@@ -1,0 +1,164 @@
+import { countOf, NO_FAULTS, UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
+import { textHeaders } from './headers.ts'
+import type { IdMaker } from './ids.ts'
+
+/** A refusal of the chat and responses wires: its code decides status and type. */
+export class TextRefusal extends Error {
+  readonly code: string
+  readonly param: string | null
+
+  constructor(code: string, message: string, param: string | null = null) {
+    super(message)
+    this.code = code
+    this.param = param
+  }
+}
+
+interface CodeRule {
+  readonly status: number
+  readonly type: string
+  readonly message: string
+}
+
+const rule = (status: number, type: string, message: string): CodeRule => ({
+  status,
+  type,
+  message,
+})
+const INVALID = 'invalid_request_error'
+
+/** Messages name hosts, organizations and requests, as this upstream's do. */
+const RULES: Readonly<Record<string, CodeRule>> = {
+  invalid_api_key: rule(
+    401,
+    INVALID,
+    'Incorrect API key provided: sk-sandb***key. You can find your API key at https://platform.openai.com/account/api-keys.',
+  ),
+  account_deactivated: rule(
+    401,
+    INVALID,
+    'The OpenAI account associated with this API key has been deactivated.',
+  ),
+  billing_hard_limit_reached: rule(402, INVALID, 'Billing hard limit has been reached.'),
+  unsupported_country_region_territory: rule(
+    403,
+    'request_forbidden',
+    'Country, region, or territory not supported',
+  ),
+  permission_denied: rule(403, INVALID, 'You have insufficient permissions for this operation.'),
+  model_not_found: rule(404, INVALID, 'The model does not exist or you do not have access to it.'),
+  request_timeout: rule(408, 'server_error', 'Request timed out.'),
+  conflict: rule(409, INVALID, 'Could not acquire the lock; try again.'),
+  request_too_large: rule(413, INVALID, 'The request is too large.'),
+  unprocessable: rule(422, INVALID, 'The request could not be processed.'),
+  rate_limit_exceeded: rule(
+    429,
+    'requests',
+    'Rate limit reached for this model in organization org-sandbox0123456789 on requests per min (RPM): Limit 10000, Used 10000, Requested 1. Please try again in 1s. Visit https://platform.openai.com/account/rate-limits to learn more.',
+  ),
+  insufficient_quota: rule(
+    429,
+    'insufficient_quota',
+    'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.',
+  ),
+  server_error: rule(
+    500,
+    'server_error',
+    'The server had an error while processing your request. Sorry about that! Please include the request ID req_0sandbox0123456789 in your message.',
+  ),
+  bad_gateway: rule(502, 'server_error', 'Bad gateway.'),
+  server_overloaded: rule(
+    503,
+    'server_error',
+    'The engine is currently overloaded, please try again later',
+  ),
+  context_length_exceeded: rule(
+    400,
+    INVALID,
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in more. Please reduce the length of the messages.",
+  ),
+  content_policy_violation: rule(
+    400,
+    INVALID,
+    'Your request was rejected as a result of our safety system.',
+  ),
+  content_filter: rule(400, INVALID, 'The response was filtered by our content management policy.'),
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_value',
+  401: 'invalid_api_key',
+  402: 'billing_hard_limit_reached',
+  403: 'permission_denied',
+  404: 'model_not_found',
+  408: 'request_timeout',
+  409: 'conflict',
+  413: 'request_too_large',
+  422: 'unprocessable',
+  429: 'rate_limit_exceeded',
+  500: 'server_error',
+}
+
+function ruleOf(code: string): CodeRule {
+  return RULES[code] ?? rule(400, INVALID, `The request failed: ${code}.`)
+}
+
+/** The text that goes with a code where nothing more is known. */
+export function textMessage(code: string): string {
+  return ruleOf(code).message
+}
+
+/** The `error` object of a code. */
+export function errorObject(
+  code: string,
+  message = textMessage(code),
+  param: string | null = null,
+) {
+  return { message, type: ruleOf(code).type, param, code }
+}
+
+/** How the chat and responses wires tell errors. */
+export class TextErrors {
+  readonly #ids: IdMaker
+
+  constructor(ids: IdMaker) {
+    this.#ids = ids
+  }
+
+  /** An error answer; a rate limit says when to come back, one second unless a switch says otherwise. */
+  answer(refusal: TextRefusal, faults: Faults): Answer {
+    const { code, message, param } = refusal
+    const { status } = ruleOf(code)
+    const stated = countOf(faults, 'retry-after')
+    const wait = stated ?? (code === 'rate_limit_exceeded' ? 1 : null)
+    const headers = textHeaders(this.#ids.next('req_'), faults)
+    if (wait !== null) {
+      headers['retry-after'] = String(wait)
+      headers['retry-after-ms'] = String(wait * 1000)
+    }
+    return { status, body: { error: errorObject(code, message, param) }, headers }
+  }
+
+  refusal(code: string, faults: Faults): Answer {
+    return this.answer(new TextRefusal(code, textMessage(code)), faults)
+  }
+
+  /** A bare status: the envelope where the service itself speaks, else a proxy's page. */
+  failure(status: number, faults: Faults): Answer {
+    const code = CODE_OF_STATUS[status]
+    if (code !== undefined) return this.refusal(code, faults)
+    return {
+      status: status >= 200 && status <= 599 ? status : 500,
+      body: `<html><head><title>${status}</title></head><body><h1>${status}</h1></body></html>\n`,
+      headers: { 'content-type': 'text/html' },
+    }
+  }
+
+  /** The answer for something thrown, or null when it is no refusal. */
+  refused(error: unknown): Answer | null {
+    if (error instanceof TextRefusal) return this.answer(error, NO_FAULTS)
+    if (!(error instanceof UnknownSwitch)) return null
+    return this.answer(new TextRefusal('invalid_sandbox_marker', `${error.message}.`), NO_FAULTS)
+  }
+}

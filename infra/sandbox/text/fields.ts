@@ -1,0 +1,37 @@
+/** A JSON object of unknown members. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export const NO_FIELDS: Fields = {}
+
+/** Whether a value is a JSON object. */
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The JSON objects in a value that should be a list of them; everything else is left out. */
+export function objectsIn(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+/** A member that is a text, or null. */
+export function textIn(fields: Fields, name: string): string | null {
+  const value = fields[name]
+  return typeof value === 'string' ? value : null
+}
+
+/** A member that is a number, or null. */
+export function numberIn(fields: Fields, name: string): number | null {
+  const value = fields[name]
+  return typeof value === 'number' ? value : null
+}
+
+/** A body as a JSON object, or null. */
+export function jsonBody(body: unknown): Fields | null {
+  if (!Buffer.isBuffer(body)) return null
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return isFields(value) ? value : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,162 @@
+import type { CallUsage } from '../calls/store.ts'
+import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { promptTokens, type TextAsk } from './ask.ts'
+import { NO_CACHE, type CacheUse } from './cache.ts'
+import { sampleOf } from './sample.ts'
+import { tokensOf, TOOL_PROMPT_TOKENS } from './tokens.ts'
+import { cutTo, inPieces, NOTHING_TOLD, wordsOf, type Told } from './words.ts'
+
+/** A function call of an answer. */
+export interface PlannedCall {
+  readonly name: string
+  /** JSON text. */
+  readonly arguments: string
+}
+
+/** How an answer ends: on its own, at the length limit, in function calls, or held back. */
+export type ScriptEnd = 'stop' | 'length' | 'tools' | 'blocked'
+
+/** Everything an answer will hold, whatever its wire. */
+export interface Script {
+  readonly told: Told
+  /** Reasoning to show. */
+  readonly thoughts: Told
+  readonly calls: readonly PlannedCall[]
+  /** Built-in tools it uses, in order, one entry a use. */
+  readonly builtins: readonly string[]
+  readonly end: ScriptEnd
+  readonly usage: CallUsage
+}
+
+const REASONING_TOKENS = 64
+const MAX_TOOL_USES = 50
+const MAX_HUGE = 64 * 1024 * 1024
+const ARGUMENT_PIECE = 7
+const THOUGHTS = inPieces(
+  '**Reading the question**\n\nFirst what was asked, then what follows.',
+  24,
+)
+
+/** Pieces the arguments of a call are told in. */
+export function argumentPieces(call: PlannedCall): readonly string[] {
+  return inPieces(call.arguments, ARGUMENT_PIECE).pieces
+}
+
+/** Names of the tools this answer calls. @throws UnknownSwitch for one that was not offered. */
+function toolsOf(ask: TextAsk, faults: Faults): readonly string[] {
+  const offered = [...ask.functions.map((one) => one.name), ...ask.builtins]
+  const word = wordOf(faults, 'tool')
+  if (word !== null && !ask.answered) {
+    const names = word.split(',')
+    const stray = names.find((name) => !offered.includes(name))
+    if (stray !== undefined) throw new UnknownSwitch(`tool ${stray} was not offered`)
+    return names
+  }
+  if (ask.forced === null) return []
+  if (ask.forced !== true) return offered.includes(ask.forced) ? [ask.forced] : []
+  return offered.slice(0, 1)
+}
+
+function toldOf(ask: TextAsk, faults: Faults, promptTokens: number): Told {
+  const words = wordsOf(countOf(faults, 'words'), promptTokens)
+  if (ask.form.kind === 'schema') return inPieces(JSON.stringify(sampleOf(ask.form.schema)), 5)
+  if (ask.form.kind === 'json') return inPieces(JSON.stringify({ answer: words.text }), 5)
+  const huge = countOf(faults, 'huge-frame')
+  if (huge === null) return words
+  const piece = 'x'.repeat(Math.min(huge, MAX_HUGE))
+  return { text: words.text + piece, pieces: [...words.pieces, piece] }
+}
+
+function reasoningOf(ask: TextAsk, faults: Faults): number {
+  const stated = countOf(faults, 'reasoning-tokens')
+  if (stated !== null) return stated
+  if (isOn(faults, 'thoughts')) return ask.reasoning ?? REASONING_TOKENS
+  return ask.model.reasons ? (ask.reasoning ?? REASONING_TOKENS) : 0
+}
+
+function cacheOf(used: CacheUse, faults: Faults): CacheUse {
+  return {
+    read: countOf(faults, 'cached-tokens') ?? used.read,
+    written5m: countOf(faults, 'cache-write-5m') ?? used.written5m,
+    written1h: countOf(faults, 'cache-write-1h') ?? used.written1h,
+  }
+}
+
+const ZERO: CallUsage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_5m_tokens: 0,
+  cache_write_1h_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+  tool_prompt_tokens: 0,
+}
+
+interface Counted {
+  readonly input: number
+  readonly cache: CacheUse
+  readonly visible: number
+  readonly reasoning: number
+  readonly toolPrompt: number
+}
+
+function usageOf(counted: Counted, faults: Faults): CallUsage {
+  if (isOn(faults, 'zero-usage')) return ZERO
+  const { cache, toolPrompt } = counted
+  const output = countOf(faults, 'tokens') ?? counted.visible + counted.reasoning
+  return {
+    input_tokens: Math.max(counted.input, cache.read + cache.written5m + cache.written1h),
+    cached_input_tokens: cache.read,
+    cache_write_5m_tokens: cache.written5m,
+    cache_write_1h_tokens: cache.written1h,
+    output_tokens: output,
+    reasoning_tokens: Math.min(counted.reasoning, output),
+    tool_prompt_tokens: toolPrompt,
+  }
+}
+
+/** Decides an answer. @throws UnknownSwitch when a switch asks for a tool that was not offered. */
+export function scriptOf(
+  ask: TextAsk,
+  faults: Faults,
+  readCache: (ask: TextAsk) => CacheUse,
+): Script {
+  const input = promptTokens(ask)
+  const cache = cacheOf(ask.model.caches ? readCache(ask) : NO_CACHE, faults)
+  if (isOn(faults, 'blocked')) {
+    const usage = usageOf({ input, cache, visible: 0, reasoning: 0, toolPrompt: 0 }, faults)
+    return {
+      told: NOTHING_TOLD,
+      thoughts: NOTHING_TOLD,
+      calls: [],
+      builtins: [],
+      end: 'blocked',
+      usage,
+    }
+  }
+  const names = toolsOf(ask, faults)
+  const calls = names.flatMap((name): PlannedCall[] => {
+    const found = ask.functions.find((one) => one.name === name)
+    return found === undefined ? [] : [{ name, arguments: JSON.stringify(sampleOf(found.schema)) }]
+  })
+  const uses = Math.min(countOf(faults, 'tool-searches') ?? 1, MAX_TOOL_USES)
+  const builtins = names
+    .filter((name) => ask.builtins.includes(name))
+    .flatMap((name) => Array.from({ length: uses }, () => name))
+  const whole = calls.length > 0 ? NOTHING_TOLD : toldOf(ask, faults, input)
+  const told = ask.maxTokens === null ? whole : cutTo(whole, ask.maxTokens)
+  const reasoning = reasoningOf(ask, faults)
+  let visible = tokensOf(told.text) * ask.choices
+  for (const call of calls) visible += tokensOf(call.name) + tokensOf(call.arguments)
+  const toolPrompt = ask.countsToolPrompts ? builtins.length * TOOL_PROMPT_TOKENS : 0
+  const cut = told !== whole || isOn(faults, 'incomplete')
+  return {
+    told,
+    thoughts:
+      reasoning > 0 && (ask.showThoughts || isOn(faults, 'thoughts')) ? THOUGHTS : NOTHING_TOLD,
+    calls,
+    builtins,
+    end: cut ? 'length' : calls.length > 0 ? 'tools' : 'stop',
+    usage: usageOf({ input, cache, visible, reasoning, toolPrompt }, faults),
+  }
+}
