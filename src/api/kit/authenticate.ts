@@ -22,10 +22,13 @@ const kindNames: Readonly<Record<TokenKind, string>> = {
   admin: 'an admin token',
 }
 
-function secretOf(header: string | undefined): string {
-  if (header === undefined)
+function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): string {
+  const header = request.headers.authorization
+  const key = keyHeaders.map((name) => request.headers[name]).find((value) => value !== undefined)
+  if (header === undefined && key === undefined)
     throw new RequestError('unauthenticated', 'Send a token: Authorization: Bearer <TOKEN>')
-  const secret = bearer.exec(header)?.[1]
+  const given = header ?? `Bearer ${String(key)}`
+  const secret = bearer.exec(given)?.[1]
   if (secret === undefined || secret.length > MAX_SECRET_CHARACTERS)
     throw new RequestError('unauthenticated', refusals.unknown)
   return secret
@@ -34,16 +37,18 @@ function secretOf(header: string | undefined): string {
 /**
  * Lets only tokens of this kind below the plugin (spec §5), before a byte of the body is read.
  * Faults: `unauthenticated`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9).
+ * Where there is no `Authorization`, the first of `keyHeaders` that is sent holds the bare token.
  */
 export function requireToken(
   app: FastifyInstance,
   authenticate: Authenticate,
   kind: TokenKind,
+  keyHeaders: readonly string[] = [],
 ): void {
   const hook: onRequestAsyncHookHandler = async (request) => {
     // An unknown route is the same 404 for everybody.
     if (request.is404) return
-    const answer = await authenticate(secretOf(request.headers.authorization))
+    const answer = await authenticate(secretOf(request, keyHeaders))
     if (!answer.ok) {
       if (answer.reason === 'unavailable')
         throw new RequestError('outage', 'Tokens cannot be checked at the moment')

@@ -19,11 +19,23 @@ function checkEncoding(request: FastifyRequest): void {
     throw new RequestError('media_type_unsupported', 'A compressed request body is not accepted')
 }
 
+/** How bodies of a surface differ from the plain case. */
+export interface JsonBodyOptions {
+  /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
+  readonly anyText?: boolean
+  /** Nobody asks for `bodyHashOf`. */
+  readonly withoutHash?: boolean
+}
+
 /**
  * Below this plugin only `application/json` is read, strictly, up to `limitBytes`; any other
  * content type is 415. An empty body is left undefined: only a route that needs one refuses it.
  */
-export function useJsonBody(app: FastifyInstance, limitBytes: number): void {
+export function useJsonBody(
+  app: FastifyInstance,
+  limitBytes: number,
+  options: JsonBodyOptions = {},
+): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/json',
@@ -35,8 +47,8 @@ export function useJsonBody(app: FastifyInstance, limitBytes: number): void {
           done(null, undefined)
           return
         }
-        const value = parseStrictJson(body)
-        bodyHashes.set(request, sha256Hex(body))
+        const value = parseStrictJson(body, options.anyText)
+        if (options.withoutHash !== true) bodyHashes.set(request, sha256Hex(body))
         done(null, value)
       } catch (error) {
         done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))

@@ -50,8 +50,8 @@ function decode(raw: string): string {
   }
 }
 
-function checkText(raw: string, levels: readonly Level[]): void {
-  if (!raw.includes('\\u')) return
+function checkText(raw: string, levels: readonly Level[], anyText: boolean): void {
+  if (anyText || !raw.includes('\\u')) return
   const text = decode(raw)
   if (loneSurrogate.test(text)) refuse('A string is not well-formed Unicode', pathOf(levels))
   if (text.includes('\u0000')) refuse('A string holds a NUL character', pathOf(levels))
@@ -59,7 +59,7 @@ function checkText(raw: string, levels: readonly Level[]): void {
 
 function enterKey(raw: string, levels: readonly Level[], level: Level): void {
   const key = decode(raw)
-  checkText(raw, levels)
+  checkText(raw, levels, false)
   const parent = levels.at(-2)
   level.key = key
   if (key === '__proto__' || (key === 'prototype' && parent?.key === 'constructor'))
@@ -79,7 +79,7 @@ function checkNumber(raw: string, levels: readonly Level[]): void {
  * nesting, lone surrogates, NUL, numbers that do not survive. Grammar is left to `JSON.parse`: on
  * text that is not JSON this only must end.
  */
-function scan(text: string): void {
+function scan(text: string, anyText: boolean): void {
   const levels: Level[] = []
   let expectKey = false
   let values = 0
@@ -91,7 +91,7 @@ function scan(text: string): void {
       if (end === -1) return
       const raw = text.slice(at, end + 1)
       if (expectKey && level) enterKey(raw, levels, level)
-      else checkText(raw, levels)
+      else checkText(raw, levels, anyText)
       expectKey = false
       at = end
     } else if (char === '{' || char === '[') {
@@ -122,13 +122,15 @@ function scan(text: string): void {
 /**
  * Parses a JSON body strictly: valid UTF-8, no duplicate or prototype keys, nesting and size of the
  * result bounded, no lone surrogates or NUL, no number that a double cannot hold exactly.
+ * With `anyText`, string values may hold lone surrogates and NUL: of bodies that are passed on and
+ * not stored.
  * @throws RequestError `body_empty`, `body_invalid` (with the path of the field where there is one)
  */
-export function parseStrictJson(bytes: Buffer): unknown {
+export function parseStrictJson(bytes: Buffer, anyText = false): unknown {
   if (bytes.length === 0) throw new RequestError('body_empty', 'The request body is empty')
   if (!isUtf8(bytes)) refuse('The request body is not valid UTF-8')
   const text = bytes.toString('utf8')
-  scan(text)
+  scan(text, anyText)
   try {
     return JSON.parse(text)
   } catch {
