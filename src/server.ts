@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { readCheckpoints } from '../projections/engine/checkpoint.ts'
@@ -33,7 +33,7 @@ import type { EventLog } from './eventlog/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { createProviders } from './providers/registry.ts'
-import { createQueryReads } from './query-reads.ts'
+import { createQueryReads } from './api/query/read-models.ts'
 
 /** What a process does; every role may run in any number of processes. */
 export type Role = 'api' | 'projector' | 'worker'
@@ -54,7 +54,7 @@ export interface GatewayOptions {
 
 export interface Gateway {
   readonly log: EventLog
-  readonly pool: pg.Pool
+  readonly pool: Pool
   /** Undefined without the `api` role. */
   readonly address: string | undefined
   /** From now on `/readyz` may say yes: what the operator prepares around a start is done. */
@@ -75,8 +75,8 @@ const STATEMENT_TIMEOUT_MS = 30_000
 
 const shippedPriceBook = new URL('../infra/pricebook.yaml', import.meta.url)
 
-function createPool(databaseUrl: string, max: number, logger: Logger): pg.Pool {
-  const pool = new pg.Pool({
+function createPool(databaseUrl: string, max: number, logger: Logger): Pool {
+  const pool = new Pool({
     connectionString: databaseUrl,
     max,
     connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
@@ -193,7 +193,7 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<vo
 }
 
 /** The first start makes the tables; nothing may ask them before. @throws when nobody makes them */
-async function waitForReadModels(pool: pg.Pool): Promise<void> {
+async function waitForReadModels(pool: Pool): Promise<void> {
   const untilMs = Date.now() + READ_MODELS_TIMEOUT_MS
   for (;;) {
     const made = await readCheckpoints(pool)

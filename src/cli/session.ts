@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { Pool } from 'pg'
 import pino from 'pino'
 import { allProjections } from '../../projections/registry.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
@@ -14,7 +14,7 @@ import { openStores } from './stores.ts'
 export interface Session {
   readonly config: Config
   readonly log: EventLog
-  readonly pool: pg.Pool
+  readonly pool: Pool
   /** Waits until a read model has passed a position. @throws CommandError when it does not in time */
   readonly projected: (name: string, position: bigint | undefined) => Promise<void>
 }
@@ -30,9 +30,9 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
   const config = loadConfig()
   const logger = pino({ level: 'warn', base: null }, pino.destination(2))
   const stores = await openStores(config, logger)
-  const pool = new pg.Pool({ connectionString: stores.databaseUrl, max: POOL_SIZE })
+  const pool = new Pool({ connectionString: stores.databaseUrl, max: POOL_SIZE })
   pool.on('error', () => undefined)
-  const projectionPool = new pg.Pool({
+  const projectionPool = new Pool({
     connectionString: stores.databaseUrl,
     max: allProjections.length + 2,
   })

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { listLines, summarise } from '../projections/ledger/query.ts'
-import { taskHistory } from '../projections/timeline/query.ts'
-import type { QueryReads } from './api/query/reads.ts'
+import { listLines, summarise } from '../../../projections/ledger/query.ts'
+import { taskHistory } from '../../../projections/timeline/query.ts'
+import type { QueryReads } from './reads.ts'
 
 /** The read models behind the query routes. */
 export function createQueryReads(pool: Pool): QueryReads {
