@@ -54,7 +54,7 @@ export function createAdmissions(pool: Pool): Admissions {
     while (queue.length > 0) {
       const batch = queue.splice(0, MAX_BATCH)
       try {
-        const refused = await decideBatch(
+        const refused = await decideRetrying(
           pool,
           key,
           batch.map((waiting) => waiting.request),
@@ -102,6 +102,28 @@ function unavailable(cause: unknown): DomainError {
   return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
     reason: cause instanceof Error ? cause.message : 'overload',
   })
+}
+
+/** Serialisation failures in a row before a batch is refused. */
+const MAX_TRIES = 4
+
+/** A reservation noted or swept between snapshot and insert makes Postgres ask for another try. */
+async function decideRetrying(
+  pool: Pool,
+  key: string,
+  batch: readonly AdmissionRequest[],
+): Promise<ReadonlyMap<string, DomainError>> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await decideBatch(pool, key, batch)
+    } catch (error) {
+      if (!isSerialisationFailure(error) || tries >= MAX_TRIES) throw error
+    }
+  }
+}
+
+function isSerialisationFailure(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '40001'
 }
 
 /** One transaction for requests of one tenant and currency. Returns the refusals by platform id. */

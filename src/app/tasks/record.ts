@@ -46,7 +46,9 @@ export async function recordRequested(
       deps.background.keepTrying('not-sent', platformId, () => refuseIfRecorded(deps, request))
       throw error
     }
-    await quietly(deps, platformId, deps.admissions.withdraw(platformId))
+    // A keyed id may be another request's too: its reservation is left to the sweep.
+    if (request.idempotency === undefined)
+      await quietly(deps, platformId, deps.admissions.withdraw(platformId))
     throw error
   }
   if (result.events.length === 0) return { kind: 'exists' }
