@@ -81,7 +81,9 @@ export function several(count: number, first = 0, type = 'Numbered'): EventData[
 
 /** Number of an event made by `numbered`. */
 export function numberOf(resolved: ResolvedEvent): number {
-  return (resolved.event?.data as { n: number }).n
+  const data = resolved.event?.data as { n: number } | undefined
+  if (data === undefined) throw new Error('the event was not resolved')
+  return data.n
 }
 
 /** Everything an async sequence yields. */

@@ -32,6 +32,7 @@ export class BatchAppendCall {
   #inFlight = 0
   #ended = false
   #blocked = false
+  #stopping = false
 
   constructor(log: EventLog, faults: Faults, call: Call) {
     this.#log = log
@@ -49,12 +50,15 @@ export class BatchAppendCall {
     })
   }
 
-  /** Ends the stream so that the client reconnects elsewhere or later. */
+  /** Takes nothing more, answers what is under way, then ends the stream as unavailable. */
   stop(): void {
-    this.#call.emit('error', stopping())
+    this.#stopping = true
+    this.#call.pause()
+    this.#endIfDone()
   }
 
   #receive(request: streams.BatchAppendReq): void {
+    if (this.#stopping) return
     const correlationId = request.getCorrelationId()
     const key = readUuid(correlationId)
     if (correlationId === undefined || key === undefined) {
@@ -122,13 +126,15 @@ export class BatchAppendCall {
 
   /** Reads no further while the log or the client is behind. */
   #throttle(): void {
-    const full = this.#blocked || this.#inFlight >= MAX_BATCH_IN_FLIGHT
+    const full = this.#stopping || this.#blocked || this.#inFlight >= MAX_BATCH_IN_FLIGHT
     if (full && !this.#call.isPaused()) this.#call.pause()
     else if (!full && this.#call.isPaused()) this.#call.resume()
   }
 
   #endIfDone(): void {
-    if (this.#ended && this.#inFlight === 0) this.#call.end()
+    if (this.#inFlight > 0) return
+    if (this.#stopping) this.#call.emit('error', stopping())
+    else if (this.#ended) this.#call.end()
   }
 }
 

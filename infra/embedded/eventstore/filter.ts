@@ -43,7 +43,8 @@ function matcher(
   if (source.length > MAX_FILTER_REGEX_CHARS) throw invalidArgument('the filter is too long')
   let regex: RegExp
   try {
-    regex = new RegExp(source, 'u')
+    // No flags: escapes beyond need are allowed and characters are UTF-16 units, as in .NET.
+    regex = new RegExp(source)
   } catch {
     throw invalidArgument(`the filter is not a regular expression: ${source}`)
   }

@@ -30,6 +30,7 @@ export const MAX_RECENT_IDS = 50_000
 
 /** Events re-read at start: fills the recent ids and verifies the end of the log. */
 export const STARTUP_CHECK_EVENTS = 5_000
+export const STARTUP_CHECK_BYTES = 32 * MIB
 
 /** Stream heads kept in memory. */
 export const MAX_CACHED_HEADS = 50_000
@@ -48,13 +49,13 @@ export const MAX_UNSENT_BYTES = 256 * KIB
 export const MAX_OPEN_READS = 1_024
 
 /** Concurrent calls on one connection. */
-export const MAX_STREAMS_PER_CONNECTION = 4_096
+export const MAX_STREAMS_PER_CONNECTION = 2_048
 
 /** Appends one batch stream may have in flight before it is no longer read from. */
 export const MAX_BATCH_IN_FLIGHT = 1_024
 
 /** Unfinished multi-message appends of one batch stream. */
-export const MAX_BATCH_PARTIAL = 256
+export const MAX_BATCH_PARTIAL = 64
 
 /** A batch append without a deadline is given this one, like the real server's write timeout. */
 export const DEFAULT_APPEND_DEADLINE_MS = 10_000

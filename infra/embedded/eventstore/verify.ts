@@ -5,7 +5,7 @@
 
 import type { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
-import { STARTUP_CHECK_EVENTS } from './limits.ts'
+import { STARTUP_CHECK_BYTES, STARTUP_CHECK_EVENTS } from './limits.ts'
 import { readAllPage, readHeads, readPositions } from './reads.ts'
 import { recordId, recordPosition, recordRevision, recordStream } from './record.ts'
 import { OpenError } from './types.ts'
@@ -21,11 +21,13 @@ export interface LogEnd {
 export async function verifyEnd(database: Database): Promise<LogEnd> {
   const recent: [string, SeenEvent][] = []
   let from = Number.MAX_SAFE_INTEGER
-  while (recent.length < STARTUP_CHECK_EVENTS) {
+  let bytes = 0
+  while (recent.length < STARTUP_CHECK_EVENTS && bytes < STARTUP_CHECK_BYTES) {
     const limit = STARTUP_CHECK_EVENTS - recent.length
     const page = await readAllPage(database, { from, to: 0 }, limit, true)
     if (page.length === 0) break
     await verifyPage(database, page, recent)
+    for (const record of page) bytes += record.length
     from = (recent.at(-1)?.[1].position ?? 0) - 1
   }
   recent.reverse()

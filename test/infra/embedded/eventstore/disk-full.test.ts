@@ -45,14 +45,17 @@ t.test('on a full disk nothing is acknowledged in vain, reads go on, writes reco
     })
   }
 
-  let acknowledged = 0
-  let failure: unknown
-  while (failure === undefined && acknowledged < MAX_APPENDS) {
-    await append(acknowledged).then(
-      () => (acknowledged += 1),
-      (error: unknown) => (failure = error),
-    )
+  const fill = async (): Promise<{ acknowledged: number; failure: unknown }> => {
+    for (let n = 0; n < MAX_APPENDS; n += 1) {
+      const failure = await append(n).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      if (failure !== undefined) return { acknowledged: n, failure }
+    }
+    return { acknowledged: MAX_APPENDS, failure: undefined }
   }
+  const { acknowledged, failure } = await fill()
   t.ok(acknowledged > 5 && acknowledged < MAX_APPENDS, `${acknowledged} were acknowledged`)
   t.match(failure, { type: 'timeout' }, 'the outcome of the append that failed is unknown')
 

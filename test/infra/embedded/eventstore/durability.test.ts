@@ -182,34 +182,36 @@ t.test('after a restart appends, retries and subscriptions go on where they were
   t.equal(resumed?.event?.revision, 3n, 'a checkpoint from before the restart still holds')
 })
 
-t.test('SIGTERM commits what was accepted before it stops', async (t) => {
-  const dataDir = await temporaryDirectory(t)
-  const server = await startEmbeddedServer({ dataDir })
-  const client = EventStoreDBClient.connectionString(server.url)
-  const subscription = client.subscribeToAll({ fromPosition: END })
-  subscription.on('error', () => undefined)
-  const appends = Array.from({ length: 200 }, (_, index) =>
-    send(client, {
-      stream: `stopping-${index}`,
-      revision: 'no_stream',
-      events: several(1, index),
-      path: 'unary',
-    }),
-  )
-  await appends[0]
-  t.equal(await server.stop(), 0)
-  const results = await Promise.allSettled(appends)
-  await client.dispose()
+for (const path of ['batch', 'unary'] as const) {
+  t.test(`${path}: SIGTERM commits what was accepted before it stops`, async (t) => {
+    const dataDir = await temporaryDirectory(t)
+    const server = await startEmbeddedServer({ dataDir })
+    const client = EventStoreDBClient.connectionString(server.url)
+    const subscription = client.subscribeToAll({ fromPosition: END })
+    subscription.on('error', () => undefined)
+    const appends = Array.from({ length: 200 }, (_, index) =>
+      send(client, {
+        stream: `stopping-${index}`,
+        revision: 'no_stream',
+        events: several(1, index),
+        path,
+      }),
+    )
+    await appends[0]
+    t.equal(await server.stop(), 0)
+    const results = await Promise.allSettled(appends)
+    await client.dispose()
 
-  const restarted = await startEmbeddedServer({ dataDir })
-  t.teardown(() => restarted.stop())
-  const after = EventStoreDBClient.connectionString(restarted.url)
-  t.teardown(() => after.dispose())
-  let acknowledged = 0
-  for (const [index, result] of results.entries()) {
-    if (result.status === 'rejected') continue
-    acknowledged += 1
-    t.same(await numbersIn(after, `stopping-${index}`), [index])
-  }
-  t.ok(acknowledged > 0, `${acknowledged} of ${results.length} were acknowledged`)
-})
+    const restarted = await startEmbeddedServer({ dataDir })
+    t.teardown(() => restarted.stop())
+    const after = EventStoreDBClient.connectionString(restarted.url)
+    t.teardown(() => after.dispose())
+    let acknowledged = 0
+    for (const [index, result] of results.entries()) {
+      if (result.status === 'rejected') continue
+      acknowledged += 1
+      t.same(await numbersIn(after, `stopping-${index}`), [index])
+    }
+    t.ok(acknowledged > 0, `${acknowledged} of ${results.length} were acknowledged`)
+  })
+}

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import t from 'tap'
 import {
