@@ -27,8 +27,7 @@ function depsOf({ log }: Session): AccessDeps {
 function show(result: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
   if (json) return print(toJson(result))
   for (const [name, value] of Object.entries(result))
-    if (value !== undefined)
-      print(`${name}: ${typeof value === 'object' ? toJson(value) : String(value)}`)
+    if (value !== undefined) print(`${name}: ${typeof value === 'string' ? value : toJson(value)}`)
 }
 
 export async function openTenantCommand(

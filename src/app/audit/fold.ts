@@ -1,4 +1,3 @@
-import type { AnyEvent } from '../../domain/any-event.ts'
 import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/types.ts'
@@ -250,12 +249,7 @@ export class AuditFold {
     })
   }
 
-  #find(
-    code: Finding['code'],
-    sourceId: string,
-    event: RecordedEvent<AnyEvent>,
-    message: string,
-  ): void {
+  #find(code: Finding['code'], sourceId: string, event: RecordedEvent, message: string): void {
     this.findings.push({ code, sourceId, position: event.position.toString(), message })
   }
 }
