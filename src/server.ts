@@ -5,7 +5,6 @@ import { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { readCheckpoints } from '../projections/engine/checkpoint.ts'
-import { readStatus } from '../projections/engine/status.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
 import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
@@ -33,7 +32,8 @@ import type { EventLog } from './eventlog/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { createProviders } from './providers/registry.ts'
-import { createQueryReads } from './api/query/read-models.ts'
+import { projectionStates } from './api/operating/projection-states.ts'
+import { projectionReads } from './api/query/projection-reads.ts'
 
 /** What a process does; every role may run in any number of processes. */
 export type Role = 'api' | 'projector' | 'worker'
@@ -234,7 +234,7 @@ async function listen(
     metrics,
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
-    reads: createQueryReads(pool),
+    reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: resolveByDns,
     version: options.version,
     health: createHealth(deps, accepting),
@@ -253,16 +253,13 @@ function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean):
       { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
       { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
     ],
-    projections: async () => {
-      const end = await log.endPosition()
-      const states = await readStatus(pool, allProjections, end, clock.nowMs())
-      return states.map((state) => ({
-        name: state.name,
-        position: state.position < 0n ? undefined : state.position.toString(),
-        lagMs: Math.round(state.lagSeconds * 1_000),
-        stopped: state.stopped?.reason,
-      }))
-    },
+    projections: () =>
+      projectionStates({
+        db: pool,
+        projections: allProjections,
+        logEnd: () => log.endPosition(),
+        clock,
+      }),
     maxLagMs: MAX_PROJECTION_LAG_MS,
     accepting,
   }
