@@ -253,13 +253,12 @@ function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean):
       { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
       { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
     ],
-    projections: () =>
-      projectionStates({
-        db: pool,
-        projections: allProjections,
-        logEnd: () => log.endPosition(),
-        clock,
-      }),
+    projections: projectionStates({
+      db: pool,
+      projections: allProjections,
+      logEnd: () => log.endPosition(),
+      clock,
+    }),
     maxLagMs: MAX_PROJECTION_LAG_MS,
     accepting,
   }
