@@ -1,0 +1,164 @@
+import t, { type Test } from 'tap'
+import {
+  createAuthenticator,
+  followTokens,
+  type Authenticator,
+} from '../../../src/app/access/authenticate.ts'
+import { disableToken, issueToken, rotateToken } from '../../../src/app/access/bootstrap.ts'
+import { openDemoTenant } from '../../../src/app/access/demo.ts'
+import { balances } from '../../../projections/ledger/query.ts'
+import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
+import { newSecret } from '../../../src/kernel/ids.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { eventually, startWorld, TENANT, type World } from '../support/world.ts'
+
+async function authenticatorOf(
+  t: Test,
+  world: World,
+  nowMs: () => number = Date.now,
+): Promise<Authenticator> {
+  const authenticator = createAuthenticator({
+    pool: world.pool,
+    log: world.log,
+    clock: { nowMs },
+    logger: silentLog,
+  })
+  const stop = new AbortController()
+  const { done } = await followTokens({
+    log: world.log,
+    pool: world.pool,
+    authenticator,
+    logger: silentLog,
+    signal: stop.signal,
+  })
+  t.teardown(async () => {
+    stop.abort()
+    await done
+  })
+  return authenticator
+}
+
+const wanted = { tenantId: TENANT, userId: 'user_1', kind: 'model', name: 'test' } as const
+
+t.test('tokens', async (t) => {
+  const world = await startWorld(t, { prices: false })
+  const access = { log: world.log, clock: systemClock, correlationId: 'test' }
+
+  await t.test(
+    'a token works right after it was issued, also if it was tried before',
+    async (t) => {
+      const { authenticate } = await authenticatorOf(t, world)
+      const { secret, tokenId } = await issueToken(access, {
+        ...wanted,
+        models: ['domestic-video-2-0'],
+      })
+      const answer = await authenticate(secret)
+      t.match(answer, { ok: true, principal: { tokenId, tenantId: TENANT, kind: 'model' } })
+      t.same(answer.ok && [...(answer.principal.models ?? [])], ['domestic-video-2-0'])
+    },
+  )
+
+  await t.test('what was never issued is unknown, whatever its shape', async (t) => {
+    const { authenticate } = await authenticatorOf(t, world)
+    const secrets = [newSecret('sk-'), 'sk-', '', 'x'.repeat(10_000), 'sk-\u0000', 'bearer']
+    for (const secret of secrets)
+      t.same(await authenticate(secret), { ok: false, reason: 'unknown' })
+  })
+
+  await t.test('many unknown tokens at once cost the log few questions', async (t) => {
+    let questions = 0
+    const log = {
+      ...world.log,
+      endPosition: () => {
+        questions += 1
+        return world.log.endPosition()
+      },
+    }
+    const { authenticate } = createAuthenticator({
+      pool: world.pool,
+      log,
+      clock: systemClock,
+      logger: silentLog,
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => authenticate(newSecret('sk-'))),
+    )
+    t.ok(answers.every((answer) => !answer.ok && answer.reason === 'unknown'))
+    t.ok(questions <= 20, `${questions} questions`)
+  })
+
+  await t.test('a disabled token stops working within moments, cached or not', async (t) => {
+    const { authenticate } = await authenticatorOf(t, world)
+    const { secret, tokenId } = await issueToken(access, wanted)
+    t.equal((await authenticate(secret)).ok, true)
+    await disableToken(access, { tokenId, reason: 'leaked' })
+    await eventually(
+      'the refusal',
+      async () => ((await authenticate(secret)).ok ? undefined : true),
+      5_000,
+    )
+    t.same(await authenticate(secret), { ok: false, reason: 'disabled' })
+  })
+
+  await t.test('a rotated secret ends after the overlap, the new one works', async (t) => {
+    let nowMs = Date.now()
+    const { authenticate } = await authenticatorOf(t, world, () => nowMs)
+    const { secret, tokenId } = await issueToken(access, wanted)
+    t.equal((await authenticate(secret)).ok, true)
+    const rotated = await rotateToken(access, { tokenId, kind: 'model', overlapMs: 60_000 })
+    t.equal((await authenticate(rotated.secret)).ok, true)
+    t.equal((await authenticate(secret)).ok, true)
+    await world.settle()
+    nowMs += 61_000
+    t.same(await authenticate(secret), { ok: false, reason: 'expired' })
+    t.equal((await authenticate(rotated.secret)).ok, true)
+  })
+
+  await t.test('an expired token is told from an unknown one', async (t) => {
+    let nowMs = Date.now()
+    const { authenticate } = await authenticatorOf(t, world, () => nowMs)
+    const expiresAt = toTimestamp(nowMs + 60_000)
+    const { secret } = await issueToken(access, { ...wanted, expiresAt })
+    t.equal((await authenticate(secret)).ok, true)
+    nowMs += 60_001
+    t.same(await authenticate(secret), { ok: false, reason: 'expired' })
+  })
+
+  await t.test('no secret is in the log', async (t) => {
+    const { secret, tokenId } = await issueToken(access, wanted)
+    const events = await world.log.readStream(`token-${tokenId}`)
+    t.notMatch(JSON.stringify(events.map((event) => event.data)), secret.slice(3))
+  })
+
+  await t.test('the demo tenant is opened once however often it is tried', async (t) => {
+    const first = await openDemoTenant(access)
+    const again = await openDemoTenant(access)
+    await world.settle()
+    const both = await balances(world.pool, first.tenantId)
+    t.same(
+      both.map(({ currency, credit }) => [currency, credit]),
+      [
+        ['CNY', '10000'],
+        ['USD', '10000'],
+      ],
+    )
+    const { authenticate } = await authenticatorOf(t, world)
+    t.match(await authenticate(first.modelToken), { ok: true, principal: { kind: 'model' } })
+    t.match(await authenticate(again.queryToken), {
+      ok: true,
+      principal: { kind: 'query', scope: { level: 'all_users' } },
+    })
+  })
+})
+
+t.test('without Postgres a token is neither right nor wrong', async (t) => {
+  const world = await startWorld(t, { prices: false })
+  const broken = { query: () => Promise.reject(new Error('connection refused')) }
+  const { authenticate } = createAuthenticator({
+    pool: broken as unknown as World['pool'],
+    log: world.log,
+    clock: systemClock,
+    logger: silentLog,
+  })
+  t.same(await authenticate(newSecret('sk-')), { ok: false, reason: 'unavailable' })
+})
