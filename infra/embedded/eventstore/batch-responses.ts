@@ -3,7 +3,7 @@
  * the client fails on a status without details, so every one has them.
  */
 
-import type codePb from '@eventstore/db-client/generated/code_pb.js'
+import codePb from '@eventstore/db-client/generated/code_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import statusPb from '@eventstore/db-client/generated/status_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
@@ -95,7 +95,7 @@ function errorStatus(
   const packed = new anyPb.Any()
   packed.pack(details, `event_store.client.${type}`)
   return new statusPb.Status()
-    .setCode(code as number as codePb.Code)
+    .setCode(codePb.Code[status[code] as keyof typeof codePb.Code])
     .setMessage(message)
     .setDetails(packed)
 }

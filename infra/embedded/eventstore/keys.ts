@@ -23,6 +23,11 @@ export function eventKey(position: number): Buffer {
   return key
 }
 
+/** Position an event key names. */
+export function decodeEventKey(key: Buffer): number {
+  return readUint64(key, 1)
+}
+
 /** Key of a stream's event at a revision. */
 export function streamKey(name: Buffer, revision: number): Buffer {
   const key = Buffer.allocUnsafe(3 + name.length + 8)

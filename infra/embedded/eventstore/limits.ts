@@ -32,6 +32,9 @@ export const MAX_RECENT_IDS = 50_000
 export const STARTUP_CHECK_EVENTS = 5_000
 export const STARTUP_CHECK_BYTES = 32 * MIB
 
+/** Positions checked at start to be without gap: more than LevelDB's own log can hold back. */
+export const STARTUP_CHECK_POSITIONS = 50_000
+
 /** Stream heads kept in memory. */
 export const MAX_CACHED_HEADS = 50_000
 

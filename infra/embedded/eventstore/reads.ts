@@ -5,7 +5,7 @@
 
 import type { Database } from './database.ts'
 import { decodeHead, EMPTY_HEAD, type StreamHead } from './heads.ts'
-import { decodeStreamEntry, eventKey, headKey, streamKey } from './keys.ts'
+import { decodeEventKey, decodeStreamEntry, eventKey, headKey, streamKey } from './keys.ts'
 import { PAGE_BYTES, PAGE_EVENTS } from './limits.ts'
 import { recordId } from './record.ts'
 
@@ -55,6 +55,13 @@ export async function readPositions(
   return values.map((value) =>
     value === undefined ? undefined : decodeStreamEntry(value).position,
   )
+}
+
+/** The last positions in the log, newest first. */
+export async function readLastPositions(database: Database, limit: number): Promise<number[]> {
+  const range = { gte: eventKey(0), lte: eventKey(MAX_KEY), reverse: true, limit }
+  const keys = await database.read((level) => level.keys(range).all())
+  return keys.map(decodeEventKey)
 }
 
 const MAX_KEY = Number.MAX_SAFE_INTEGER

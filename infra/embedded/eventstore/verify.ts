@@ -5,8 +5,8 @@
 
 import type { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
-import { STARTUP_CHECK_BYTES, STARTUP_CHECK_EVENTS } from './limits.ts'
-import { readAllPage, readHeads, readPositions } from './reads.ts'
+import { STARTUP_CHECK_BYTES, STARTUP_CHECK_EVENTS, STARTUP_CHECK_POSITIONS } from './limits.ts'
+import { readAllPage, readHeads, readLastPositions, readPositions } from './reads.ts'
 import { recordId, recordPosition, recordRevision, recordStream } from './record.ts'
 import { OpenError } from './types.ts'
 
@@ -19,6 +19,7 @@ export interface LogEnd {
 
 /** Verifies and describes the end of the log. @throws {OpenError} `corrupt` */
 export async function verifyEnd(database: Database): Promise<LogEnd> {
+  await verifyPositions(database)
   const recent: [string, SeenEvent][] = []
   let from = Number.MAX_SAFE_INTEGER
   let bytes = 0
@@ -32,6 +33,19 @@ export async function verifyEnd(database: Database): Promise<LogEnd> {
   }
   recent.reverse()
   return { lastPosition: recent.at(-1)?.[1].position ?? 0, recent }
+}
+
+/** Positions have no gaps, so one betrays lost events: LevelDB drops damaged writes silently. */
+async function verifyPositions(database: Database): Promise<void> {
+  const positions = await readLastPositions(database, STARTUP_CHECK_POSITIONS)
+  for (const [index, position] of positions.entries()) {
+    const newer = positions[index - 1] ?? position + 1
+    if (position === newer - 1) continue
+    throw new OpenError(
+      'corrupt',
+      `the log is damaged: between events ${position} and ${newer} something is missing`,
+    )
+  }
 }
 
 async function verifyPage(

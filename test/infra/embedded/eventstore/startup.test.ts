@@ -66,7 +66,8 @@ t.test('a database that is not ours is refused and left alone', async (t) => {
   t.match(lastLog(failure), { event: 'corrupt', reason: /unknown kind/ })
 })
 
-t.test('an index that disagrees with the log is refused', async (t) => {
+/** A log of three events in one stream, closed. */
+async function smallLog(t: Test): Promise<string> {
   const dir = await temporaryDirectory(t)
   const log = await EventLog.open(dir)
   const event = { type: 'T', isJson: true, data: Buffer.from('{}'), metadata: Buffer.alloc(0) }
@@ -74,19 +75,33 @@ t.test('an index that disagrees with the log is refused', async (t) => {
     kind: 'append',
     stream: 'damaged',
     expected: { kind: 'any' },
-    events: [{ ...event, id: '00000000-0000-4000-8000-000000000001' }],
-    sizeBytes: 2,
+    events: [1, 2, 3].map((n) => ({ ...event, id: `00000000-0000-4000-8000-00000000000${n}` })),
+    sizeBytes: 6,
     isAbandoned: () => false,
   })
   await log.close()
+  return dir
+}
+
+t.test('an index that disagrees with the log is refused', async (t) => {
+  const dir = await smallLog(t)
   const database = await Database.open(dir)
   const stored = await database.read((level) => level.get(eventKey(1)))
   if (stored === undefined) return t.fail('the event is there')
-  stored.writeDoubleBE(2, 0)
-  await database.write([{ type: 'put', key: eventKey(2), value: stored }])
+  stored.writeDoubleBE(4, 0)
+  await database.write([{ type: 'put', key: eventKey(4), value: stored }])
   await database.close()
   const error = await refused(t, EventLog.open(dir), OpenError)
-  t.equal(error.code, 'corrupt')
+  t.match(error, { code: 'corrupt', message: /event 4 is not where/ })
+})
+
+t.test('a log from whose middle an event is missing is refused', async (t) => {
+  const dir = await smallLog(t)
+  const level = new ClassicLevel<Buffer, string>(join(dir, 'db'), { keyEncoding: 'buffer' })
+  await level.del(eventKey(2))
+  await level.close()
+  const error = await refused(t, EventLog.open(dir), OpenError)
+  t.match(error, { code: 'corrupt', message: /between events 1 and 3/ })
 })
 
 t.test('a path that cannot hold data is named', async (t) => {
