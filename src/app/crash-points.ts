@@ -1,5 +1,5 @@
 /**
- * Named points between every two steps of a task's life (design §4.1). The fault driver has the
+ * Named points between every two steps of a task's life (design §4.1) and of a call's (§4.2). The fault driver has the
  * process die there; otherwise they do nothing.
  */
 export const crashPoints = [
@@ -20,6 +20,9 @@ export const crashPoints = [
   'reconcile.after-adopt',
   'expire.before-append',
   'poll.after-lease',
+  'call.after-provider',
+  'call.before-append',
+  'call.after-append',
 ] as const
 export type CrashPointName = (typeof crashPoints)[number]
 

@@ -34,6 +34,8 @@ export interface TextChannelLimits {
   /** How long and how far a stream is read on after its caller has gone. */
   readonly drainTimeoutMs?: number
   readonly drainMaxBytes?: number
+  /** Header the credential is sent in where it is not `authorization: Bearer …`. */
+  readonly credentialHeader?: string
 }
 
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */

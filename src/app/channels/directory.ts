@@ -1,3 +1,4 @@
+import { isTextFamily } from '../../domain/catalog/text.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Channel } from '../ports.ts'
 import {
@@ -16,7 +17,8 @@ const WAITING_PER_CONNECTION = 4
 
 export interface ChannelWish {
   readonly family: string
-  readonly region: Channel['region']
+  /** Absent where models belong to no region. */
+  readonly region?: Channel['region']
   /** External name. */
   readonly model: string
 }
@@ -33,6 +35,8 @@ export interface ChannelLease {
 export interface ChannelDirectory {
   /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
   readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
+  /** Upstream asked for quiet: no call begins there before this time. */
+  readonly rest: (id: string, untilMs: number) => void
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, whatever its health. */
   readonly serving: (wish: ChannelWish) => readonly Channel[]
@@ -45,6 +49,9 @@ interface Slot {
   readonly channel: Channel
   breaker: BreakerState
   inFlight: number
+  /** Calls that may be in flight or wait for a connection. */
+  readonly maxInFlight: number
+  restUntilMs: number
 }
 
 /** Builds the directory. `random` is uniform in 0 ≤ x < 1. */
@@ -62,6 +69,10 @@ export function createChannelDirectory(
     channel,
     breaker: closedBreaker(deps.clock.nowMs()),
     inFlight: 0,
+    // A text call that waits for a connection would wait behind whole streams.
+    maxInFlight:
+      channel.maxConcurrent * (isTextFamily(channel.family) ? 1 : WAITING_PER_CONNECTION),
+    restUntilMs: 0,
   }))
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))
 
@@ -87,6 +98,10 @@ export function createChannelDirectory(
 
   return {
     all: channels,
+    rest: (id, untilMs) => {
+      const slot = slotOf.get(id)
+      if (slot !== undefined) slot.restUntilMs = Math.max(slot.restUntilMs, untilMs)
+    },
     byId: (id) => slotOf.get(id)?.channel,
     serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),
     health: () => slots.map((slot) => ({ id: slot.channel.id, breaker: slot.breaker.kind })),
@@ -96,7 +111,8 @@ export function createChannelDirectory(
         (slot) =>
           serves(slot.channel, wish) &&
           excluded?.has(slot.channel.id) !== true &&
-          slot.inFlight < slot.channel.maxConcurrent * WAITING_PER_CONNECTION &&
+          slot.inFlight < slot.maxInFlight &&
+          nowMs >= slot.restUntilMs &&
           mayTry(slot.breaker, nowMs, settings),
       )
       const slot = pickWeighted(usable, random)
@@ -108,7 +124,7 @@ export function createChannelDirectory(
 function serves(channel: Channel, wish: ChannelWish): boolean {
   return (
     channel.family === wish.family &&
-    channel.region === wish.region &&
+    (wish.region === undefined || channel.region === wish.region) &&
     Object.hasOwn(channel.models, wish.model)
   )
 }

@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
+import { isTextFamily, isTextModelName, textFamilies } from '../../domain/catalog/text.ts'
 import { resolveVideoAModel } from '../../domain/catalog/video-a.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel, TextChannelLimits } from '../ports.ts'
 
 /** The channel file: upstream accounts as an operator writes them down (design §8). */
 
@@ -10,7 +11,10 @@ const MAX_CHANNELS = 200
 /** A creation may wait this long for its answer unless the channel says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 60_000
 export const DEFAULT_MAX_CONCURRENT = 64
-const FAMILIES = ['video-a'] as const
+/** A text call holds its connection for as long as it streams. */
+export const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
+const FAMILIES = ['video-a', ...textFamilies] as const
+const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
 const SecretSchema = Type.Union([
   Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
@@ -33,6 +37,11 @@ const ChannelSchema = Type.Object(
     max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
+    first_byte_timeout_ms: Type.Optional(Milliseconds),
+    idle_timeout_ms: Type.Optional(Milliseconds),
+    drain_timeout_ms: Type.Optional(Milliseconds),
+    drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
+    credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
   },
   { additionalProperties: false },
 )
@@ -118,6 +127,9 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   }
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
+  if (isTextFamily(entry.family)) return checkTextModels(names, where, faults)
+  if (textLimitsOf(entry) !== undefined)
+    faults.push(`${where} has settings that only text channels have`)
   for (const name of names) {
     const model = resolveVideoAModel(name)
     if (model === undefined || model.name !== name)
@@ -127,7 +139,31 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   }
 }
 
+/** Text models are whatever a channel says; they only must not take a name that is spoken for. */
+function checkTextModels(names: readonly string[], where: string, faults: string[]): void {
+  for (const name of names)
+    if (!isTextModelName(name) || resolveVideoAModel(name) !== undefined)
+      faults.push(`${where}.models.${name} cannot be the name of a text model`)
+}
+
+function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
+  const limits: TextChannelLimits = {
+    ...(entry.first_byte_timeout_ms === undefined
+      ? {}
+      : { firstByteTimeoutMs: entry.first_byte_timeout_ms }),
+    ...(entry.idle_timeout_ms === undefined ? {} : { idleTimeoutMs: entry.idle_timeout_ms }),
+    ...(entry.drain_timeout_ms === undefined ? {} : { drainTimeoutMs: entry.drain_timeout_ms }),
+    ...(entry.drain_max_bytes === undefined ? {} : { drainMaxBytes: entry.drain_max_bytes }),
+    ...(entry.credential_header === undefined ? {} : { credentialHeader: entry.credential_header }),
+  }
+  return Object.keys(limits).length === 0 ? undefined : limits
+}
+
 function channelOf(entry: ChannelEntry, credential: string): Channel {
+  const text = textLimitsOf(entry)
+  const maxConcurrent = isTextFamily(entry.family)
+    ? DEFAULT_MAX_TEXT_CONCURRENT
+    : DEFAULT_MAX_CONCURRENT
   return {
     id: entry.id,
     family: entry.family,
@@ -138,7 +174,8 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     weight: entry.weight ?? 1,
     priority: entry.priority ?? 0,
     timeoutMs: entry.timeout_ms ?? DEFAULT_TIMEOUT_MS,
-    maxConcurrent: entry.max_concurrent ?? DEFAULT_MAX_CONCURRENT,
+    maxConcurrent: entry.max_concurrent ?? maxConcurrent,
+    ...(text === undefined ? {} : { text }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined
       ? {}

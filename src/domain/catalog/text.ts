@@ -29,14 +29,25 @@ const METERED: readonly (readonly [string, MeteredTool])[] = [
   ['file_search', 'file-search'],
 ]
 
+/** On the native wire a tool is named by its member: `…Search` with nothing but settings in it. */
+const NAMED_BY_MEMBER: readonly (readonly [RegExp, MeteredTool])[] = [
+  [/file_?search/i, 'file-search'],
+  [/search/i, 'web-search'],
+]
+
 /** The metered tools a request offers: what its settlement may have to price. */
 export function offeredTools(body: Readonly<Record<string, unknown>>): readonly MeteredTool[] {
   const { tools } = body
   if (!Array.isArray(tools)) return []
   const offered = new Set<MeteredTool>()
   for (const tool of tools as readonly unknown[]) {
-    const type = typeof tool === 'object' && tool !== null && 'type' in tool ? tool.type : undefined
-    if (typeof type !== 'string') continue
+    if (typeof tool !== 'object' || tool === null) continue
+    const names = 'type' in tool ? [] : Object.keys(tool)
+    for (const name of names) {
+      const metered = NAMED_BY_MEMBER.find(([pattern]) => pattern.test(name))
+      if (metered !== undefined) offered.add(metered[1])
+    }
+    const type = 'type' in tool && typeof tool.type === 'string' ? tool.type : ''
     for (const [prefix, metered] of METERED) if (type.startsWith(prefix)) offered.add(metered)
   }
   return [...offered]

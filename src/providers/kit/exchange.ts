@@ -1,4 +1,6 @@
 import { buildConnector, Pool, type Dispatcher } from 'undici'
+import { ExchangeError } from './exchange-error.ts'
+import { openStream, type OpenedStream, type StreamRequest } from './open-stream.ts'
 
 /** One HTTP exchange with an upstream, saying exactly how far it came. */
 
@@ -17,6 +19,8 @@ export interface ExchangeRequest {
   readonly body?: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** Where a larger answer than `MAX_RESPONSE_BYTES` is to be expected. */
+  readonly maxResponseBytes?: number
 }
 
 export interface ExchangeResponse {
@@ -25,24 +29,12 @@ export interface ExchangeResponse {
   readonly text: string
 }
 
-/** Why an exchange gave no complete answer. */
-export class ExchangeError extends Error {
-  override readonly name = 'ExchangeError'
-  readonly reason: 'timeout' | 'aborted' | 'network' | 'too_large'
-  /** Whether any byte of the request may have left us. */
-  readonly sent: boolean
-
-  constructor(reason: ExchangeError['reason'], sent: boolean, cause?: unknown) {
-    super(`upstream exchange: ${reason}${sent ? ' after sending' : ' before sending'}`, { cause })
-    this.reason = reason
-    this.sent = sent
-  }
-}
-
 /** The connections to one origin. */
 export interface Exchange {
   /** @throws ExchangeError */
   readonly request: (request: ExchangeRequest) => Promise<ExchangeResponse>
+  /** Resolves with the head of the answer; its body follows piece by piece. @throws ExchangeError */
+  readonly open: (request: StreamRequest) => Promise<OpenedStream>
   readonly close: () => Promise<void>
 }
 
@@ -60,6 +52,7 @@ export function openExchange(origin: string, connections: number): Exchange {
   })
   return {
     request: (request) => exchange(pool, request),
+    open: (request) => openStream(pool, request),
     close: () => pool.destroy(),
   }
 }
@@ -67,6 +60,7 @@ export function openExchange(origin: string, connections: number): Exchange {
 function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeResponse> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
+    const maxBytes = request.maxResponseBytes ?? MAX_RESPONSE_BYTES
     let sizeBytes = 0
     let statusCode = 0
     let headers: ExchangeResponse['headers'] = {}
@@ -111,7 +105,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
         },
         onResponseData: (_controller, chunk) => {
           sizeBytes += chunk.length
-          if (sizeBytes > MAX_RESPONSE_BYTES) fail('too_large')
+          if (sizeBytes > maxBytes) fail('too_large')
           else chunks.push(chunk)
         },
         onResponseEnd: () =>

@@ -7,16 +7,13 @@ import {
   type TaskObservation,
   type TaskProvider,
 } from '../../app/ports.ts'
-import {
-  type Exchange,
-  ExchangeError,
-  type ExchangeResponse,
-  openExchange,
-} from '../kit/exchange.ts'
+import { ExchangeError } from '../kit/exchange-error.ts'
+import { type Exchange, type ExchangeResponse, openExchange } from '../kit/exchange.ts'
+import { fromExchange, malformed } from '../kit/failures.ts'
 import { parseLossless } from '../kit/lossless-json.ts'
 import { createScrubber, type Scrubber, vendorWords } from '../kit/scrub.ts'
 import { countOf, observationOf } from './convert.ts'
-import { fromExchange, fromResponse, isAccountCode, malformed, readError } from './errors.ts'
+import { fromResponse, isAccountCode, readError } from './errors.ts'
 import { CreateAnswerSchema, ListAnswerSchema } from './wire.ts'
 
 const TASKS_PATH = '/contents/generations/tasks'

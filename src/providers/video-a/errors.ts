@@ -1,8 +1,9 @@
 import { Value } from 'typebox/value'
-import { ProviderError, type Acceptance } from '../../app/ports.ts'
-import type { ExchangeError, ExchangeResponse } from '../kit/exchange.ts'
-import { unreachable } from '../../kernel/assert.ts'
+import { ProviderError } from '../../app/ports.ts'
+import type { ExchangeResponse } from '../kit/exchange.ts'
+import { malformed } from '../kit/failures.ts'
 import { parseLossless } from '../kit/lossless-json.ts'
+import { retryAfterMs } from '../kit/retry-after.ts'
 import type { Scrubber } from '../kit/scrub.ts'
 import { codeOf } from './convert.ts'
 import { ErrorAnswerSchema } from './wire.ts'
@@ -11,7 +12,6 @@ import { ErrorAnswerSchema } from './wire.ts'
 
 /** What a caller is told to wait when upstream limits us and names no time. */
 export const DEFAULT_RETRY_AFTER_MS = 2_000
-const MAX_RETRY_AFTER_MS = 60_000
 const MAX_PARAM_LENGTH = 120
 
 /** Dotted prefixes: our account lacks the model or the service, whatever the status says. */
@@ -59,43 +59,6 @@ export function isAccountCode(code: string | undefined): boolean {
   )
 }
 
-/** An exchange without a complete answer: what was never sent was never accepted. */
-export function fromExchange(error: ExchangeError): ProviderError {
-  const acceptance: Acceptance = error.sent ? 'unknown' : 'ruled_out'
-  const details = { cause: error }
-  switch (error.reason) {
-    case 'timeout':
-    case 'aborted':
-      return new ProviderError(
-        'timeout',
-        acceptance,
-        'The model service did not answer in time.',
-        details,
-      )
-    case 'network':
-      return new ProviderError(
-        'unavailable',
-        acceptance,
-        'The model service could not be reached.',
-        details,
-      )
-    case 'too_large':
-      return malformed(error)
-    default:
-      return unreachable(error.reason)
-  }
-}
-
-/** An answer that cannot be understood; what it stood for may have been accepted. */
-export function malformed(cause?: unknown): ProviderError {
-  return new ProviderError(
-    'malformed',
-    'unknown',
-    'The model service gave an answer that could not be read.',
-    { cause },
-  )
-}
-
 /** A complete answer other than 2xx. */
 export function fromResponse(response: ExchangeResponse, scrub: Scrubber): ProviderError {
   const { statusCode } = response
@@ -133,22 +96,4 @@ export function fromResponse(response: ExchangeResponse, scrub: Scrubber): Provi
     code: upstream?.code,
     param: upstream?.param,
   })
-}
-
-function headerOf(headers: ExchangeResponse['headers'], name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value[0] : value
-}
-
-/** Milliseconds upstream asks to wait, bounded; undefined when it does not say. */
-export function retryAfterMs(
-  headers: ExchangeResponse['headers'],
-  nowMs: number = Date.now(),
-): number | undefined {
-  const exact = Number(headerOf(headers, 'retry-after-ms'))
-  if (Number.isFinite(exact) && exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS)
-  const text = headerOf(headers, 'retry-after')
-  if (text === undefined) return undefined
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
-  return Number.isFinite(waitMs) && waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : undefined
 }

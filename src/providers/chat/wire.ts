@@ -1,0 +1,46 @@
+import type { TextRequest } from '../../app/ports.ts'
+import { fieldsOf, isFields, objectsOf } from '../kit/fields.ts'
+import { readPlainError } from '../kit/plain-errors.ts'
+import { bearerHeaders } from '../kit/credential.ts'
+import type { TextWire } from '../kit/text-wire.ts'
+import { chatFrameReader } from './frames.ts'
+import { chatOutputBytes } from './output.ts'
+import { chatUsage, chatUsageView } from './usage.ts'
+
+/** Chat completions (spec §2.1, wire.md §7). */
+export const chatWire: TextWire = {
+  family: 'chat',
+  credentialHeaders: bearerHeaders,
+  path: () => '/chat/completions',
+  requestBody,
+  readError: readPlainError,
+  readAnswer: (body, request) => {
+    const choices = objectsOf(body['choices'])
+    // Without choices it is no answer; nothing may be delivered or billed for it (P5).
+    if (choices.length === 0) return undefined
+    const { usage } = body
+    const shown = isFields(usage) ? { usage: chatUsageView(usage) } : {}
+    return {
+      body: { ...body, model: request.model, ...shown },
+      tally: () => ({
+        usage: chatUsage(usage),
+        outputBytes: choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0),
+        finished: true,
+        failure: undefined,
+      }),
+    }
+  },
+  frameReader: chatFrameReader,
+}
+
+function requestBody(request: TextRequest, streamed: boolean): string {
+  const { stream: _stream, stream_options: options, ...body } = request.body
+  if (!streamed) return JSON.stringify({ ...body, model: request.upstreamModel })
+  return JSON.stringify({
+    ...body,
+    model: request.upstreamModel,
+    stream: true,
+    // Without it the stream would end without figures to bill (wire.md §7.3).
+    stream_options: { ...fieldsOf(options), include_usage: true },
+  })
+}

@@ -1,0 +1,229 @@
+import type { Dispatcher } from 'undici'
+import { ExchangeError } from './exchange-error.ts'
+
+/** Bytes that may wait for a reader; then the upstream is held back. */
+const HIGH_WATER_BYTES = 64 * 1024
+/** How long the rest of a body that nobody wants may keep its connection. */
+const DISCARD_MS = 1_000
+
+export interface StreamRequest {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Until the head of the answer has come. */
+  readonly firstByteTimeoutMs: number
+  /** Longest silence while somebody waits for more. */
+  readonly idleTimeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** An answer whose body is still coming. */
+export interface OpenedStream {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /**
+   * Everything that came since the last call, at least one piece; undefined at the end. One call at a
+   * time. @throws ExchangeError
+   */
+  readonly read: () => Promise<readonly Buffer[] | undefined>
+  readonly receivedBytes: () => number
+  /** From now on a silence of this length is too long. */
+  readonly hurry: (idleTimeoutMs: number) => void
+  /** Closes the connection; a pending read fails. */
+  readonly cancel: () => void
+  /** Reads what little may be left so that the connection can be used again. */
+  readonly discard: () => void
+}
+
+interface Waiter {
+  readonly resolve: (chunks: readonly Buffer[] | undefined) => void
+  readonly reject: (error: ExchangeError) => void
+}
+
+/** The body of an answer between the socket and its reader. */
+class Body {
+  idleTimeoutMs: number
+  receivedBytes = 0
+  #chunks: Buffer[] = []
+  #bufferedBytes = 0
+  #paused = false
+  #discarding = false
+  #ended = false
+  #error: ExchangeError | undefined
+  #waiter: Waiter | undefined
+  #waitingSinceMs = 0
+  #timer: NodeJS.Timeout | undefined
+  readonly #controller: Dispatcher.DispatchController
+
+  constructor(controller: Dispatcher.DispatchController, idleTimeoutMs: number) {
+    this.#controller = controller
+    this.idleTimeoutMs = idleTimeoutMs
+  }
+
+  push(chunk: Buffer): void {
+    this.receivedBytes += chunk.length
+    if (this.#discarding) return
+    const waiter = this.#takeWaiter()
+    if (waiter !== undefined) return waiter.resolve([chunk])
+    this.#chunks.push(chunk)
+    this.#bufferedBytes += chunk.length
+    if (this.#bufferedBytes >= HIGH_WATER_BYTES && !this.#paused) {
+      this.#paused = true
+      this.#controller.pause()
+    }
+  }
+
+  end(): void {
+    this.#ended = true
+    clearTimeout(this.#timer)
+    this.#takeWaiter()?.resolve(undefined)
+  }
+
+  fail(error: ExchangeError): void {
+    if (this.#ended || this.#error !== undefined) return
+    this.#error = error
+    clearTimeout(this.#timer)
+    this.#takeWaiter()?.reject(error)
+  }
+
+  read(): Promise<readonly Buffer[] | undefined> {
+    if (this.#chunks.length > 0) {
+      const chunks = this.#chunks
+      this.#chunks = []
+      this.#bufferedBytes = 0
+      if (this.#paused) {
+        this.#paused = false
+        this.#controller.resume()
+      }
+      return Promise.resolve(chunks)
+    }
+    if (this.#error !== undefined) return Promise.reject(this.#error)
+    if (this.#ended) return Promise.resolve(undefined)
+    this.#waitingSinceMs = performance.now()
+    this.watch()
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject }
+    })
+  }
+
+  /** One timer for a whole stream: it looks when it fires instead of being set for every piece. */
+  watch(): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setTimeout(() => this.#check(), this.idleTimeoutMs)
+  }
+
+  hurry(idleTimeoutMs: number): void {
+    this.idleTimeoutMs = idleTimeoutMs
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#waiter !== undefined) this.watch()
+  }
+
+  abort(reason: ExchangeError['reason']): void {
+    const error = new ExchangeError(reason, true)
+    if (!this.#ended) this.#controller.abort(error)
+    this.fail(error)
+  }
+
+  discard(): void {
+    if (this.#ended || this.#error !== undefined) return
+    this.#discarding = true
+    this.#chunks = []
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.abort('aborted'), DISCARD_MS)
+    if (this.#paused) this.#controller.resume()
+  }
+
+  #check(): void {
+    this.#timer = undefined
+    if (this.#waiter === undefined) return
+    const silentMs = performance.now() - this.#waitingSinceMs
+    if (silentMs >= this.idleTimeoutMs - 1) return this.abort('timeout')
+    this.#timer = setTimeout(() => this.#check(), this.idleTimeoutMs - silentMs)
+  }
+
+  #takeWaiter(): Waiter | undefined {
+    const waiter = this.#waiter
+    this.#waiter = undefined
+    return waiter
+  }
+}
+
+/** Sends a request and resolves when its answer begins. @throws ExchangeError */
+export function openStream(dispatcher: Dispatcher, request: StreamRequest): Promise<OpenedStream> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined
+    let body: Body | undefined
+    let over = false
+
+    const conclude = (): void => {
+      over = true
+      clearTimeout(timer)
+    }
+    const fail = (reason: ExchangeError['reason'], cause?: unknown): void => {
+      if (over) return
+      conclude()
+      request.signal.removeEventListener('abort', onAbort)
+      const error = new ExchangeError(reason, controller !== undefined, cause)
+      controller?.abort(error)
+      reject(error)
+    }
+    const onAbort = (): void => {
+      if (body === undefined) fail('aborted', request.signal.reason)
+      else body.abort('aborted')
+    }
+    const timer = setTimeout(() => fail('timeout'), request.firstByteTimeoutMs)
+    request.signal.addEventListener('abort', onAbort)
+    if (request.signal.aborted) return onAbort()
+
+    dispatcher.dispatch(
+      { method: 'POST', path: request.path, headers: request.headers, body: request.body },
+      {
+        // Called right before the first byte is written: until then nothing was sent.
+        onRequestStart: (started) => {
+          if (over) started.abort(new ExchangeError('aborted', false))
+          else controller = started
+        },
+        onResponseStart: (started, statusCode, headers) => {
+          if (over || statusCode < 200) return
+          conclude()
+          const opened = new Body(started, request.idleTimeoutMs)
+          body = opened
+          resolve({
+            statusCode,
+            headers,
+            read: () => opened.read(),
+            receivedBytes: () => opened.receivedBytes,
+            hurry: (idleTimeoutMs) => opened.hurry(idleTimeoutMs),
+            cancel: () => opened.abort('aborted'),
+            discard: () => opened.discard(),
+          })
+        },
+        onResponseData: (_controller, chunk) => body?.push(chunk),
+        onResponseEnd: () => {
+          request.signal.removeEventListener('abort', onAbort)
+          body?.end()
+        },
+        onResponseError: (_controller, error) => {
+          request.signal.removeEventListener('abort', onAbort)
+          if (body === undefined) fail('network', error)
+          else body.fail(new ExchangeError('network', true, error))
+        },
+      },
+    )
+  })
+}
+
+/** The whole body of an answer, for those that turn out not to be streams. @throws ExchangeError */
+export async function readWhole(opened: OpenedStream, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  for (;;) {
+    const more = await opened.read()
+    if (more === undefined) return Buffer.concat(chunks).toString('utf8')
+    chunks.push(...more)
+    if (opened.receivedBytes() > maxBytes) {
+      opened.cancel()
+      throw new ExchangeError('too_large', true)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { TextRequest } from '../../app/ports.ts'
+import type { TextUsage } from '../../domain/call/usage.ts'
+import { malformed } from '../kit/failures.ts'
+import { fieldsOf, objectsOf, parseFields, textOf } from '../kit/fields.ts'
+import { createMemberRewriter } from '../kit/rewrite.ts'
+import type { Scrubber } from '../kit/scrub.ts'
+import { fromStreamError } from '../kit/text-errors.ts'
+import type { FrameReader } from '../kit/text-wire.ts'
+import { readNativeError } from './errors.ts'
+import { nativeOutputBytes, nativeUsage, searchesOf } from './usage.ts'
+
+/** Follows a native stream (wire.md §9.3): usage is cumulative, the last one counts. */
+export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+  const rewriteModel = createMemberRewriter('modelVersion', request.model)
+  let usage: TextUsage | undefined
+  let searches = 0
+  let outputBytes = 0
+  let finished = false
+  let failure: { readonly code: string; readonly message: string } | undefined
+  return {
+    read: ({ data }) => {
+      const body = parseFields(data)
+      if (body === undefined) throw malformed()
+      const error = readNativeError(body)
+      if (error !== undefined) {
+        const thrown = fromStreamError(error, scrub)
+        failure = { code: thrown.code ?? 'UNKNOWN', message: thrown.message }
+        throw thrown
+      }
+      outputBytes += nativeOutputBytes(body)
+      searches = Math.max(searches, searchesOf(body))
+      usage = nativeUsage(body['usageMetadata'], searches) ?? usage
+      if (isFinished(body)) finished = true
+      return {
+        event: undefined,
+        data: rewriteModel(data, body),
+        usageOnly: false,
+        terminal: finished,
+      }
+    },
+    tally: () => ({ usage, outputBytes, finished, failure }),
+    // There is no end mark; figures may follow the reason until the connection ends.
+    over: () => false,
+  }
+}
+
+/** Whether a body ends its result: with a reason, or by holding the prompt back. */
+export function isFinished(body: Readonly<Record<string, unknown>>): boolean {
+  return (
+    textOf(fieldsOf(body['promptFeedback'])['blockReason']) !== undefined ||
+    objectsOf(body['candidates']).some(
+      (candidate) => textOf(candidate['finishReason']) !== undefined,
+    )
+  )
+}

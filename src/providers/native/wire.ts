@@ -1,0 +1,37 @@
+import { isFields } from '../kit/fields.ts'
+import type { TextWire } from '../kit/text-wire.ts'
+import { readNativeError } from './errors.ts'
+import { nativeFrameReader } from './frames.ts'
+import { nativeOutputBytes, nativeUsage, searchesOf } from './usage.ts'
+
+/** The header upstream takes its key in (wire.md §9.1). */
+const CREDENTIAL_HEADER = 'x-goog-api-key'
+
+/** Native content generation (spec §2.3, wire.md §9). */
+export const nativeWire: TextWire = {
+  family: 'native',
+  credentialHeaders: (channel) => ({
+    [channel.text?.credentialHeader ?? CREDENTIAL_HEADER]: channel.credential,
+  }),
+  path: (request, streamed) => {
+    const model = encodeURIComponent(request.upstreamModel)
+    return streamed
+      ? `/models/${model}:streamGenerateContent?alt=sse`
+      : `/models/${model}:generateContent`
+  },
+  requestBody: (request) => JSON.stringify(request.body),
+  readError: readNativeError,
+  readAnswer: (body, request) => {
+    if (!Array.isArray(body['candidates']) && !isFields(body['promptFeedback'])) return undefined
+    return {
+      body: 'modelVersion' in body ? { ...body, modelVersion: request.model } : body,
+      tally: () => ({
+        usage: nativeUsage(body['usageMetadata'], searchesOf(body)),
+        outputBytes: nativeOutputBytes(body),
+        finished: true,
+        failure: undefined,
+      }),
+    }
+  },
+  frameReader: nativeFrameReader,
+}

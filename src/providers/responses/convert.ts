@@ -1,0 +1,52 @@
+import { bytesOf, type Fields, isFields, objectsOf, textOf } from '../kit/fields.ts'
+import type { Scrubber } from '../kit/scrub.ts'
+import { responsesUsageView, type ToolCounts } from './usage.ts'
+
+/** Why a response failed, its message fit for callers; undefined when it did not. */
+export function failureOf(
+  response: Fields,
+  scrub: Scrubber,
+): { readonly code: string; readonly message: string } | undefined {
+  if (response['status'] !== 'failed') return undefined
+  const error = isFields(response['error']) ? response['error'] : {}
+  return {
+    code: textOf(error['code']) ?? 'server_error',
+    message: scrub(textOf(error['message']) ?? ''),
+  }
+}
+
+/**
+ * A response as callers see it: external model, neutral error, tool counts in its usage and, for the
+ * spec's wording, the function calls once more under `tool_calls` (wire.md §16 #2).
+ */
+export function responseView(
+  response: Fields,
+  model: string,
+  tools: ToolCounts,
+  scrub: Scrubber,
+): Fields {
+  const calls = objectsOf(response['output']).filter((item) => item['type'] === 'function_call')
+  const { error, usage } = response
+  return {
+    ...response,
+    ...('model' in response ? { model } : {}),
+    ...(isFields(error) ? { error: { ...error, message: failureMessage(error, scrub) } } : {}),
+    ...(isFields(usage) ? { usage: responsesUsageView(usage, tools) } : {}),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  }
+}
+
+function failureMessage(error: Fields, scrub: Scrubber): string {
+  return scrub(textOf(error['message']) ?? '')
+}
+
+/** UTF-8 bytes of what the output items say. */
+export function outputBytes(output: readonly Fields[]): number {
+  let bytes = 0
+  for (const item of output) {
+    bytes += bytesOf(item['name']) + bytesOf(item['arguments']) + bytesOf(item['input'])
+    for (const part of [...objectsOf(item['content']), ...objectsOf(item['summary'])])
+      bytes += bytesOf(part['text']) + bytesOf(part['refusal'])
+  }
+  return bytes
+}

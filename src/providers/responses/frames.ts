@@ -1,0 +1,77 @@
+import type { TextRequest } from '../../app/ports.ts'
+import type { TextUsage } from '../../domain/call/usage.ts'
+import { malformed } from '../kit/failures.ts'
+import { bytesOf, type Fields, isFields, objectsOf, parseFields, textOf } from '../kit/fields.ts'
+import { plainError, readPlainError } from '../kit/plain-errors.ts'
+import type { Scrubber } from '../kit/scrub.ts'
+import { fromStreamError } from '../kit/text-errors.ts'
+import type { FrameReader } from '../kit/text-wire.ts'
+import { failureOf, responseView } from './convert.ts'
+import { noTools, responsesUsage, toolCounts } from './usage.ts'
+
+const DONE = '[DONE]'
+const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** Follows a responses stream (wire.md §8.2); events it does not know pass as they are. */
+export function responsesFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+  /** Finished items as they were told, for terminal events that do not repeat them. */
+  const items: Fields[] = []
+  let usage: TextUsage | undefined
+  let outputBytes = 0
+  let finished = false
+  let failure: { readonly code: string; readonly message: string } | undefined
+
+  const fail = (error: Parameters<typeof fromStreamError>[0]): never => {
+    const thrown = fromStreamError(error, scrub)
+    failure = { code: thrown.code ?? 'server_error', message: thrown.message }
+    throw thrown
+  }
+  const follow = (type: string, body: Fields): void => {
+    if (type.endsWith('.delta')) outputBytes += bytesOf(body['delta'])
+    else if (type === 'response.output_item.added' && isFields(body['item']))
+      outputBytes += bytesOf(body['item']['name'])
+    else if (type === 'response.output_item.done' && isFields(body['item']))
+      items.push(body['item'])
+  }
+  const withResponse = (type: string, body: Fields, response: Fields): string => {
+    const told = objectsOf(response['output'])
+    const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
+    if (TERMINAL.has(type)) {
+      finished = true
+      failure = failureOf(response, scrub) ?? failure
+      usage = responsesUsage(response['usage'], tools)
+    }
+    return JSON.stringify({
+      ...body,
+      response: responseView(response, request.model, tools, scrub),
+    })
+  }
+
+  return {
+    read: ({ event, data }) => {
+      if (data === DONE) return undefined
+      const body = parseFields(data)
+      if (body === undefined) throw malformed()
+      const type = textOf(body['type']) ?? event ?? ''
+      if (type === 'error' || event === 'error')
+        return fail(readPlainError(body) ?? plainError(body))
+      const wrapped = type === '' ? readPlainError(body) : undefined
+      if (wrapped !== undefined) return fail(wrapped)
+      follow(type, body)
+      const { response } = body
+      return {
+        event: event ?? type,
+        data: isFields(response) ? withResponse(type, body, response) : data,
+        usageOnly: false,
+        terminal: finished,
+      }
+    },
+    tally: () => ({
+      usage,
+      outputBytes,
+      finished,
+      failure,
+    }),
+    over: () => finished,
+  }
+}

@@ -1,0 +1,41 @@
+import type { TextRequest } from '../../app/ports.ts'
+import { bearerHeaders } from '../kit/credential.ts'
+import { objectsOf } from '../kit/fields.ts'
+import { readPlainError } from '../kit/plain-errors.ts'
+import type { TextWire } from '../kit/text-wire.ts'
+import { failureOf, outputBytes, responseView } from './convert.ts'
+import { responsesFrameReader } from './frames.ts'
+import { responsesUsage, toolCounts } from './usage.ts'
+
+/** Responses (spec §2.2, wire.md §8). */
+export const responsesWire: TextWire = {
+  family: 'responses',
+  credentialHeaders: bearerHeaders,
+  path: () => '/responses',
+  requestBody,
+  readError: readPlainError,
+  readAnswer: (body, request, scrub) => {
+    if (!Array.isArray(body['output'])) return undefined
+    const output = objectsOf(body['output'])
+    const tools = toolCounts(output)
+    return {
+      body: responseView(body, request.model, tools, scrub),
+      tally: () => ({
+        usage: responsesUsage(body['usage'], tools),
+        outputBytes: outputBytes(output),
+        finished: true,
+        failure: failureOf(body, scrub),
+      }),
+    }
+  },
+  frameReader: responsesFrameReader,
+}
+
+function requestBody(request: TextRequest, streamed: boolean): string {
+  const { stream: _stream, ...body } = request.body
+  return JSON.stringify({
+    ...body,
+    model: request.upstreamModel,
+    ...(streamed ? { stream: true } : {}),
+  })
+}
