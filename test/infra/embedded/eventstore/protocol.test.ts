@@ -17,6 +17,7 @@ import t from 'tap'
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { numbered, numbersIn, several } from '../../../contract/setup.ts'
 
+const BACKWARDS = streams.ReadReq.Options.ReadDirection.BACKWARDS
 const FUZZ_CALLS = 300
 const CALL_TIMEOUT_MS = 5_000
 
@@ -146,7 +147,7 @@ t.test('a client that wants ids as integers gets them', async (t) => {
   const uuidOption = new streams.ReadReq.Options.UUIDOption().setStructured(new shared.Empty())
   const answer = await read(ofStream('structured').setCount('1').setUuidOption(uuidOption))
   if (answer instanceof Error) throw answer
-  const resolved = (answer as streams.ReadResp).getEvent()
+  const resolved = answer.getEvent()
   const record = resolved?.getEvent()
   const id = record?.getId()?.getStructured()
   const hex = (signed: string | undefined) =>
@@ -172,7 +173,10 @@ t.test('requests that make no sense are INVALID_ARGUMENT', async (t) => {
     ['a stream without a name', ofStream('').setCount('1')],
     ['a stream name beyond the limit', ofStream('x'.repeat(10_000)).setCount('1')],
     ['neither count nor subscription', ofStream('x')],
-    ['a subscription backwards', ofStream('x').setSubscription(subscription).setReadDirection(1)],
+    [
+      'a subscription backwards',
+      ofStream('x').setSubscription(subscription).setReadDirection(BACKWARDS),
+    ],
     ['an expression that is none', ofAll().setSubscription(subscription).setFilter(filterOf('('))],
     [
       'an endless expression',

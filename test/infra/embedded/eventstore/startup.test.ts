@@ -30,7 +30,7 @@ function lastLog(failure: StartFailure): { event?: unknown; reason?: unknown } {
 }
 
 async function putRaw(dir: string, key: Buffer, value: string): Promise<void> {
-  const level = new ClassicLevel<Buffer, string>(join(dir, 'db'), { keyEncoding: 'buffer' })
+  const level = new ClassicLevel<Buffer>(join(dir, 'db'), { keyEncoding: 'buffer' })
   await level.put(key, value)
   await level.close()
 }
@@ -54,7 +54,7 @@ t.test('a data directory of a newer version is named as such and left alone', as
   const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
   t.equal(failure.exitCode, 1)
   t.match(lastLog(failure), { event: 'newer_format', reason: /written by a newer version/ })
-  const level = new ClassicLevel<Buffer, string>(join(dataDir, 'db'), { keyEncoding: 'buffer' })
+  const level = new ClassicLevel<Buffer>(join(dataDir, 'db'), { keyEncoding: 'buffer' })
   t.equal(await level.get(FORMAT_KEY), String(FORMAT_VERSION + 1))
   await level.close()
 })
@@ -97,7 +97,7 @@ t.test('an index that disagrees with the log is refused', async (t) => {
 
 t.test('a log from whose middle an event is missing is refused', async (t) => {
   const dir = await smallLog(t)
-  const level = new ClassicLevel<Buffer, string>(join(dir, 'db'), { keyEncoding: 'buffer' })
+  const level = new ClassicLevel<Buffer>(join(dir, 'db'), { keyEncoding: 'buffer' })
   await level.del(eventKey(2))
   await level.close()
   const error = await refused(t, EventLog.open(dir), OpenError)
