@@ -195,15 +195,18 @@ function sendFollowed(reply: FastifyReply, result: Answer, call: AcceptedCall): 
     call.end('client-gone')
     return result.status
   }
-  const bytes = bytesOf(result.body)
+  const { body } = result
+  // A text goes out in one write with its head, which a buffer does not.
+  const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  const length = Buffer.byteLength(sent)
   raw.once('close', () => call.end('client-gone'))
   raw.writeHead(result.status, {
     'content-type': 'application/json; charset=utf-8',
     ...result.headers,
-    'content-length': bytes.length,
+    'content-length': length,
   })
-  raw.end(bytes, () => {
-    call.wrote(bytes.length)
+  raw.end(sent, () => {
+    call.wrote(length)
     call.usageSent = result.usage === true
     call.end('whole')
   })
