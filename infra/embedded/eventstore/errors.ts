@@ -35,8 +35,13 @@ export function tooMany(what: string): WireError {
   return new WireError(status.RESOURCE_EXHAUSTED, what)
 }
 
+/** In the real server's words, which tell a writer that nothing was written. */
+function notReady(why: string): WireError {
+  return new WireError(status.UNAVAILABLE, `Server Is Not Ready: ${why}`)
+}
+
 export function stopping(): WireError {
-  return new WireError(status.UNAVAILABLE, 'the event store is stopping')
+  return notReady('the event store is stopping')
 }
 
 export function streamDeleted(stream: string): WireError {
@@ -94,10 +99,10 @@ export function toWireError(error: unknown): WireError {
   }
   switch (error.code) {
     case 'queue_full':
-      return tooMany(error.message)
+      return tooMany(`Server Is Too Busy: ${error.message}`)
     case 'not_writable':
     case 'closing':
-      return new WireError(status.UNAVAILABLE, error.message)
+      return notReady(error.message)
     // The real server answers a write whose outcome it does not know with ABORTED.
     case 'write_failed':
     case 'abandoned':
