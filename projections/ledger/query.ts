@@ -48,6 +48,28 @@ export async function balances(db: Queryable, tenantId: string): Promise<readonl
   }))
 }
 
+/**
+ * What a tenant may spend in one currency, in pico, and the position it is known as of: one
+ * statement, so that both are of one moment. Undefined before the ledger first ran.
+ */
+export async function availableAsOf(
+  db: Queryable,
+  key: { readonly tenantId: string; readonly currency: Currency },
+): Promise<{ readonly availablePico: bigint; readonly position: bigint } | undefined> {
+  const { rows } = await db.query<{ available: string; position: string }>({
+    name: 'ledger.available',
+    text: `select c.position,
+                  coalesce(trim_scale(b.granted + b.adjusted + b.credit_limit - b.settled - b.held),
+                           0)::text as available
+           from engine.checkpoints c
+           left join ledger.balances b on b.tenant_id = $1 and b.currency = $2
+           where c.name = 'ledger'`,
+    values: [key.tenantId, key.currency],
+  })
+  const [row] = rows
+  return row && { availablePico: parseAmount(row.available), position: BigInt(row.position) }
+}
+
 /** Head of the hash chain: how many lines there are and the hash of the last. */
 export async function chainHead(
   db: Queryable,

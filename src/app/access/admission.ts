@@ -1,9 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
-import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
-import { balances } from '../../../projections/ledger/query.ts'
+import { availableAsOf } from '../../../projections/ledger/query.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
-import { sleep } from '../pace.ts'
+import { createNoteTaker } from './reservation-notes.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
@@ -14,7 +13,6 @@ import { sleep } from '../pace.ts'
 /** First key of the advisory locks, so that they meet no other use. */
 const LOCK_SPACE = 7_207_002
 const LOCK_TIMEOUT_MS = 5_000
-const LOCK_RETRY_MS = 5
 /** Admissions decided in one transaction; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 256
 /** Admissions waiting for a tenant; more are refused as overload. */
@@ -54,9 +52,8 @@ export function createAdmissions(pool: Pool): Admissions {
     while (queue.length > 0) {
       const batch = queue.splice(0, MAX_BATCH)
       try {
-        const refused = await decideRetrying(
+        const refused = await decideBatch(
           pool,
-          key,
           batch.map((waiting) => waiting.request),
         )
         for (const { request, resolve, reject } of batch) {
@@ -75,7 +72,7 @@ export function createAdmissions(pool: Pool): Admissions {
   return {
     admit: (request) =>
       new Promise((resolve, reject) => {
-        const key = `${request.tenantId}\n${request.currency}`
+        const key = queueKey(request)
         const queue = queues.get(key)
         if (queue !== undefined) {
           if (queue.length >= MAX_WAITING) reject(unavailable(undefined))
@@ -86,16 +83,15 @@ export function createAdmissions(pool: Pool): Admissions {
         queues.set(key, opened)
         void drain(key, opened)
       }),
-    recorded: async (platformId, position) => {
-      await pool.query('update ops.admissions set position = $2 where platform_id = $1', [
-        platformId,
-        position,
-      ])
-    },
+    recorded: createNoteTaker(pool),
     withdraw: async (platformId) => {
       await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
     },
   }
+}
+
+function queueKey(request: Pick<AdmissionRequest, 'tenantId' | 'currency'>): string {
+  return `${request.tenantId}\n${request.currency}`
 }
 
 function unavailable(cause: unknown): DomainError {
@@ -104,44 +100,24 @@ function unavailable(cause: unknown): DomainError {
   })
 }
 
-/** Serialisation failures in a row before a batch is refused. */
-const MAX_TRIES = 4
-
-/** A reservation noted or swept between snapshot and insert makes Postgres ask for another try. */
-async function decideRetrying(
-  pool: Pool,
-  key: string,
-  batch: readonly AdmissionRequest[],
-): Promise<ReadonlyMap<string, DomainError>> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await decideBatch(pool, key, batch)
-    } catch (error) {
-      if (!isSerialisationFailure(error) || tries >= MAX_TRIES) throw error
-    }
-  }
-}
-
-function isSerialisationFailure(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '40001'
-}
-
 /** One transaction for requests of one tenant and currency. Returns the refusals by platform id. */
 async function decideBatch(
   pool: Pool,
-  key: string,
   batch: readonly AdmissionRequest[],
 ): Promise<ReadonlyMap<string, DomainError>> {
+  const [first] = batch
+  const refused = new Map<string, DomainError>()
+  if (first === undefined) return refused
   const client = await pool.connect()
   try {
-    // A session lock, because a repeatable-read snapshot must be taken after the lock is held.
-    await acquire(client, key)
-    await client.query('begin isolation level repeatable read')
-    const [first] = batch
-    if (first === undefined) throw new Error('an admission batch is never empty')
-    let availablePico = await availableNow(client, first.tenantId, first.currency)
+    await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+    await client.query({
+      name: 'admission-lock',
+      text: 'select pg_advisory_xact_lock($1, hashtext($2))',
+      values: [LOCK_SPACE, queueKey(first)],
+    })
+    let availablePico = await availableNow(client, first)
     const admitted: AdmissionRequest[] = []
-    const refused = new Map<string, DomainError>()
     for (const request of batch) {
       const holdPico = parseAmount(request.hold)
       if (holdPico <= availablePico) {
@@ -151,47 +127,31 @@ async function decideBatch(
     }
     if (admitted.length > 0) await insertAll(client, admitted)
     await client.query('commit')
-    await client.query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_SPACE, key])
     client.release()
     return refused
   } catch (error) {
-    // Ends the session and with it the lock and the transaction.
+    // Ends the session and with it the transaction and its lock.
     client.release(true)
     throw error
   }
 }
 
-async function acquire(client: PoolClient, key: string): Promise<void> {
-  const untilMs = performance.now() + LOCK_TIMEOUT_MS
-  const never = new AbortController().signal
-  for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>({
-      name: 'admission-lock',
-      text: 'select pg_try_advisory_lock($1, hashtext($2)) as locked',
-      values: [LOCK_SPACE, key],
-    })
-    if (rows[0]?.locked === true) return
-    if (performance.now() > untilMs) throw unavailable(new Error('lock timeout'))
-    await sleep(LOCK_RETRY_MS * (0.5 + Math.random()), never)
-  }
-}
-
-/** In pico, of one snapshot: balance with projected holds, less reservations not yet projected. */
+/**
+ * In pico: balance with projected holds as of a position, less reservations not projected by then.
+ * Reservations outlive their projection by a while (see the sweep), so none is missed in between.
+ */
 async function availableNow(
   client: PoolClient,
-  tenantId: string,
-  currency: Currency,
+  { tenantId, currency }: AdmissionRequest,
 ): Promise<bigint> {
-  const known = await balances(client, tenantId)
-  const checkpoint = await readCheckpoint(client, 'ledger')
+  const known = await availableAsOf(client, { tenantId, currency })
   const { rows } = await client.query<{ reserved: string }>({
     name: 'admission-reserved',
     text: `select coalesce(sum(hold), 0)::text as reserved from ops.admissions
            where tenant_id = $1 and currency = $2 and (position is null or position > $3)`,
-    values: [tenantId, currency, checkpoint?.position ?? -1n],
+    values: [tenantId, currency, known?.position ?? -1n],
   })
-  const balance = known.find((row) => row.currency === currency)
-  return parseAmount(balance?.available ?? '0') - parseAmount(rows[0]?.reserved ?? '0')
+  return (known?.availablePico ?? 0n) - parseAmount(rows[0]?.reserved ?? '0')
 }
 
 async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {

@@ -11,6 +11,8 @@ const LOOK_UP_AFTER_MS = 5_000
 /** … and given back after this if the log has nothing: longer than any append can take. */
 const GIVE_BACK_AFTER_MS = 120_000
 const MAX_LOOK_UPS = 200
+/** An admission under way may have read the balance of a moment ago: no reservation goes sooner. */
+const KEEP_FOR_MS = 60_000
 
 /** One round; any replica may run it, also several at once. */
 export function createSweepRound(deps: TaskDeps) {
@@ -25,7 +27,11 @@ export function createSweepRound(deps: TaskDeps) {
 }
 
 async function dropProjected(db: Pool, position: bigint): Promise<void> {
-  await db.query('delete from ops.admissions where position <= $1', [position])
+  await db.query(
+    `delete from ops.admissions
+     where position <= $1 and admitted_at < now() - $2 * interval '1 millisecond'`,
+    [position, KEEP_FOR_MS],
+  )
 }
 
 /** Reservations left by a process that died, or whose note was lost: the log says what they are. */

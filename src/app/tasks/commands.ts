@@ -3,7 +3,9 @@ import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import { executeCommand, type ExecuteResult } from '../../eventlog/execute.ts'
 import type { EventLog } from '../../eventlog/types.ts'
-import { newId } from '../../kernel/ids.ts'
+import { currentSchemaVersion } from '../../eventlog/upcast.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { eventId, newId } from '../../kernel/ids.ts'
 
 /** Who or what a command is run for; written beside the events. */
 export interface CommandContext {
@@ -41,6 +43,35 @@ export function executeTaskCommand(
     metadata: context,
     ...options,
   })
+}
+
+/**
+ * The same for a task whose state and revision the caller knows: appends without reading. If another
+ * writer was there meanwhile, the command is decided anew on what the log has.
+ */
+export async function executeKnownTaskCommand(
+  log: EventLog,
+  known: { readonly state: TaskState; readonly revision: bigint },
+  platformId: string,
+  command: TaskCommand,
+  commandId: string,
+  context: CommandContext,
+): Promise<Pick<TaskResult, 'position'>> {
+  const stream = taskStream(platformId)
+  const decided = taskDecider.decide(command, known.state)
+  if (decided.length === 0) return {}
+  const events = decided.map((event, index) => ({
+    ...event,
+    id: eventId(stream, commandId, index),
+    metadata: { ...context, commandId, schemaVersion: currentSchemaVersion(event.type) },
+  }))
+  try {
+    const { position } = await log.append(stream, events, known.revision)
+    return position === undefined ? {} : { position }
+  } catch (error) {
+    if (!isDomainError(error, 'wrong_expected_revision')) throw error
+    return executeTaskCommand(log, platformId, command, commandId, context)
+  }
 }
 
 /** Folds a task from its stream; `none` when there is no such stream. */

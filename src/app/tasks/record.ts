@@ -4,6 +4,7 @@ import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { TaskCommand } from '../../domain/task/decider.ts'
 import {
   type CommandContext,
+  executeKnownTaskCommand,
   executeTaskCommand,
   loadTask,
   newCommandId,
@@ -92,15 +93,17 @@ export async function recordOutcome(
 ): Promise<boolean> {
   const { platformId, tenantId } = request
   const commandId = newCommandId(deps.clock.nowMs())
+  const known = { state: { phase: 'requested', request }, revision: 0n } as const
   const append = async (): Promise<void> => {
-    const result = await executeTaskCommand(
+    const { position } = await executeKnownTaskCommand(
       deps.log,
+      known,
       platformId,
       command,
       commandId,
       contextOf(request),
     )
-    deps.recent.note(tenantId, result.position)
+    deps.recent.note(tenantId, position)
   }
   try {
     await append()
