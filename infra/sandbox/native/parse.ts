@@ -91,7 +91,8 @@ function unitOf(content: Fields, index: number, model: TextModel): PromptUnit {
     }
     const medium = mediumFor(part, model, where)
     if (medium !== null) media.push(medium)
-    texts.push(textIn(part, 'text') ?? '')
+    const text = textIn(part, 'text')
+    if (text !== null) texts.push(text)
     const called = member(part, 'functionCall') ?? member(part, 'functionResponse')
     if (called !== undefined) texts.push(JSON.stringify(called))
     if (member(part, 'functionResponse') !== undefined) role = 'tool'

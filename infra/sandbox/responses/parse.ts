@@ -52,7 +52,8 @@ function partsOf(item: Fields, index: number, role: string): PromptUnit {
       const where = `input[${index}].content[${at}]`
       throw invalid(`Invalid value: '${type}'. Supported values are: ${names.join(', ')}.`, where)
     }
-    texts.push(textIn(part, 'text') ?? '')
+    const text = textIn(part, 'text')
+    if (text !== null) texts.push(text)
     media.push(...kinds)
   }
   return { role, text: texts.join('\n'), media, longCache: parts.some(asksLongCache) }

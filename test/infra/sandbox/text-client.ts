@@ -102,7 +102,7 @@ export async function read(
     bytes += chunk.length
     if (more.leaveAfter !== undefined && bytes >= more.leaveAfter) request.destroy()
   })
-  await once(response, 'close')
+  await new Promise((resolve) => response.once('close', resolve))
   return {
     status: response.statusCode ?? 0,
     text: Buffer.concat(chunks).toString('utf8'),
