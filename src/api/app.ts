@@ -6,10 +6,11 @@ import Fastify, {
 } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticate } from '../app/access/principal.ts'
+import type { TextUseCases } from '../app/calls/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
-import { createBodyBudget } from './kit/body-budget.ts'
+import { createBodyBudget, type BodyBudget } from './kit/body-budget.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { useObservation } from './kit/observe.ts'
 import type { ResolveHost } from './kit/public-url.ts'
@@ -24,6 +25,10 @@ import { provAPlugin } from './prov-a/plugin.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { queryPlugin } from './query/plugin.ts'
 import type { QueryReads } from './query/reads.ts'
+import { v1Envelope } from './v1/envelope.ts'
+import { v1Plugin } from './v1/plugin.ts'
+import { v1betaEnvelope } from './v1beta/envelope.ts'
+import { v1betaPlugin } from './v1beta/plugin.ts'
 
 /** Everything the HTTP interface needs, put together by `main.ts`. */
 export interface ApiDeps {
@@ -34,6 +39,8 @@ export interface ApiDeps {
   readonly metrics: Registry
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
+  /** Without them `/v1` and `/v1beta` have no routes. */
+  readonly texts?: TextUseCases
   readonly reads: QueryReads
   readonly health: Health
   /** How callback hosts are resolved; `resolveByDns` in production. */
@@ -47,6 +54,8 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` body: inline images make it large. */
   readonly provABodyBytes: number
+  /** Of one text body: inline images, audio and long conversations (wire.md §16 row 26). */
+  readonly textBodyBytes: number
   /** Of all bodies being read or worked on at once, in one process. */
   readonly bodiesInFlightBytes: number
   /** Request line and headers together. */
@@ -58,6 +67,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
+  textBodyBytes: 64 * 1024 * 1024,
   bodiesInFlightBytes: 512 * 1024 * 1024,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
@@ -68,6 +78,8 @@ export const defaultLimits: ApiLimits = {
 const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
   { prefix: '/provA', envelope: provAEnvelope },
   { prefix: '/api', envelope: queryEnvelope },
+  { prefix: '/v1beta', envelope: v1betaEnvelope },
+  { prefix: '/v1', envelope: v1Envelope },
 ]
 
 /** The error shape of a URL, also of one that no route or plugin has seen. */
@@ -118,6 +130,18 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
   return app
 }
 
+async function registerText(
+  app: FastifyInstance,
+  { authenticate, texts, resolveHost }: ApiDeps,
+  bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
+): Promise<void> {
+  if (texts === undefined) return
+  await app.register(v1Plugin({ authenticate, texts, ...bodies }), { prefix: '/v1' })
+  await app.register(v1betaPlugin({ authenticate, texts, resolveHost, ...bodies }), {
+    prefix: '/v1beta',
+  })
+}
+
 /** Puts the HTTP interface together; the caller listens and closes. */
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
@@ -129,6 +153,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   useObservation(app, deps.metrics)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version)
+  const bodyBudget = createBodyBudget(limits.bodiesInFlightBytes)
   await app.register(operatingPlugin(deps))
   await app.register(
     provAPlugin({
@@ -136,10 +161,11 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
       tasks: deps.tasks,
       resolveHost: deps.resolveHost,
       bodyLimitBytes: limits.provABodyBytes,
-      bodyBudget: createBodyBudget(limits.bodiesInFlightBytes),
+      bodyBudget,
     }),
     { prefix: '/provA' },
   )
+  await registerText(app, deps, { bodyBudget, bodyLimitBytes: limits.textBodyBytes })
   await app.register(
     async (api) => {
       useEnvelope(api, queryEnvelope)

@@ -31,6 +31,7 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
       servers: [{ url: '/' }],
       tags: [
         { name: 'Video tasks', description: 'Create, query, list and delete `/provA` tasks.' },
+        { name: 'Text', description: 'Chat, responses, native generation and models.' },
         { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
         { name: 'Operating' },
       ],

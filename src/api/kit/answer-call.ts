@@ -1,0 +1,55 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/types.ts'
+import type { JsonObject } from '../../domain/catalog/field-checks.ts'
+import { principalOf } from './authenticate.ts'
+import { callerGone } from './caller.ts'
+import { sendEventStream, type StreamDialect, type StreamLimits } from './event-stream.ts'
+
+/** What a route makes of its request: a call without the parts every route adds alike. */
+export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
+
+const rateLimitHeader = /^x-ratelimit-[a-z-]+$/
+
+/** Headers of an answered call (wire.md §7.4). */
+function callHeaders(call: {
+  readonly callId: string
+  readonly headers: Readonly<Record<string, string>>
+}): Record<string, string> {
+  const kept = Object.entries(call.headers).filter(([name]) => rateLimitHeader.test(name))
+  return { ...Object.fromEntries(kept), 'x-call-id': call.callId }
+}
+
+function inputOf(request: FastifyRequest, part: CallPart, gone: AbortSignal): TextCallInput {
+  // From here on only the use case holds the body.
+  request.body = undefined
+  return { ...part, principal: principalOf(request), requestId: request.id, callerGone: gone }
+}
+
+/** Makes a call and answers it whole. */
+export async function answerWhole(
+  texts: TextUseCases,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  part: CallPart,
+): Promise<JsonObject> {
+  const gone = callerGone(reply)
+  const call = await texts.complete(inputOf(request, part, gone.signal))
+  void reply.headers(callHeaders(call)).header('cache-control', 'no-store')
+  return call.body
+}
+
+/** Makes a call and answers it as a stream of events. */
+export async function answerStream(
+  texts: TextUseCases,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  part: CallPart,
+  options: { readonly dialect: StreamDialect<TextFrame>; readonly limits: StreamLimits },
+): Promise<FastifyReply> {
+  const gone = callerGone(reply)
+  const started = texts
+    .stream(inputOf(request, part, gone.signal))
+    .then((call) => ({ headers: callHeaders(call), frames: call.frames }))
+  await sendEventStream(request, reply, { ...options, gone, started })
+  return reply
+}

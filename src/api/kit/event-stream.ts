@@ -1,0 +1,152 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** The named bounds of an event stream (P10). */
+export interface StreamLimits {
+  /** Silence after which a comment is sent, so that nothing on the way takes the stream for dead. */
+  readonly keepAliveMs: number
+  /** A stream that has not begun after this begins with comments; what fails then fails in it. */
+  readonly openAfterMs: number
+  /** A caller who takes nothing for this long has gone. */
+  readonly stallMs: number
+}
+
+export const defaultStreamLimits: StreamLimits = {
+  keepAliveMs: 15_000,
+  openAfterMs: 20_000,
+  stallMs: 60_000,
+}
+
+/** A stream as its use case starts it. */
+export interface Started<Frame> {
+  readonly headers: Readonly<Record<string, string>>
+  readonly frames: AsyncIterable<Frame>
+}
+
+/** How one surface writes frames. */
+export interface StreamDialect<Frame> {
+  /** The text of a frame, its empty line included; undefined drops it. */
+  readonly frame: (frame: Frame) => string | undefined
+  readonly failure: (error: unknown) => string
+  /** Written after the last frame, when nothing failed. */
+  readonly end: string
+}
+
+const KEEP_ALIVE = ': keep-alive\n\n'
+const noop = (): void => undefined
+
+/** Line breaks in JSON text are white space between values; in a `data:` line they would end it. */
+export function oneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+}
+
+/** Writes to the caller while there is one; afterwards everything is dropped. */
+class EventWriter {
+  readonly #response: ServerResponse
+  readonly #limits: StreamLimits
+  readonly #gone: AbortController
+  readonly #timer: NodeJS.Timeout
+
+  constructor(response: ServerResponse, limits: StreamLimits, gone: AbortController) {
+    this.#response = response
+    this.#limits = limits
+    this.#gone = gone
+    this.#timer = setTimeout(() => {
+      if (!response.writableNeedDrain && !gone.signal.aborted) response.write(KEEP_ALIVE)
+      this.#timer.refresh()
+    }, limits.keepAliveMs)
+  }
+
+  /** A promise only where the caller is slower than the frames come. */
+  write(text: string): Promise<void> | undefined {
+    if (this.#gone.signal.aborted) return undefined
+    this.#timer.refresh()
+    return this.#response.write(text) ? undefined : this.#drained()
+  }
+
+  #drained(): Promise<void> {
+    const response = this.#response
+    return new Promise((resolve) => {
+      const stalled = setTimeout(() => {
+        this.#gone.abort()
+        response.destroy()
+      }, this.#limits.stallMs)
+      const done = (): void => {
+        clearTimeout(stalled)
+        response.off('drain', done).off('close', done)
+        resolve()
+      }
+      response.on('drain', done).on('close', done)
+      if (response.destroyed) done()
+    })
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    if (!this.#gone.signal.aborted) this.#response.end()
+  }
+}
+
+function open(reply: FastifyReply, headers: Readonly<Record<string, string>>): ServerResponse {
+  const { raw } = reply
+  void reply.hijack()
+  raw.on('error', noop)
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    ...headers,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  raw.flushHeaders()
+  return raw
+}
+
+/** Undefined when it has not settled in time; a rejection is left to whoever awaits it next. */
+async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Answers with a stream of events: each frame as it comes, no faster than the caller reads. A
+ * failure before the stream begins is thrown, a later one is written as a frame. When the caller
+ * goes, `gone` aborts and the frames are read to their end all the same: what was produced is
+ * settled (design §4.2).
+ */
+export async function sendEventStream<Frame>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: {
+    readonly gone: AbortController
+    readonly started: Promise<Started<Frame>>
+    readonly dialect: StreamDialect<Frame>
+    readonly limits: StreamLimits
+  },
+): Promise<void> {
+  const { gone, started, dialect, limits } = options
+  const early = await within(started, limits.openAfterMs)
+  const writer = new EventWriter(open(reply, early?.headers ?? {}), limits, gone)
+  try {
+    const { frames } = early ?? (await started)
+    for await (const frame of frames) {
+      const text = dialect.frame(frame)
+      if (text !== undefined) await writer.write(text)
+    }
+    await writer.write(dialect.end)
+  } catch (error) {
+    if (gone.signal.aborted) request.log.info({ err: error }, 'a stream ended after its caller')
+    else request.log.warn({ err: error }, 'a stream failed')
+    await writer.write(dialect.failure(error))
+  } finally {
+    writer.end()
+    if (gone.signal.aborted) request.log.info('the caller left a stream')
+  }
+}

@@ -1,0 +1,87 @@
+import { isJsonObject, refuse, text, type JsonObject } from '../../domain/catalog/field-checks.ts'
+
+/** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
+
+/** Longest model name that is looked up at all. */
+export const MAX_MODEL_CHARACTERS = 256
+
+/** An own member; null counts as absent. */
+export function given(body: JsonObject, name: string): unknown {
+  return Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined
+}
+
+/** @throws DomainError `invalid_request` */
+export function modelName(body: JsonObject): string {
+  const model = given(body, 'model')
+  if (model === undefined) return refuse('model', '`model` is required')
+  const name = text(model, 'model', MAX_MODEL_CHARACTERS)
+  return name === '' ? refuse('model', '`model` must not be empty') : name
+}
+
+/** @throws DomainError `invalid_request` */
+export function flag(body: JsonObject, name: string, path = name): boolean {
+  const value = given(body, name)
+  if (value === undefined) return false
+  return typeof value === 'boolean' ? value : refuse(path, `\`${path}\` must be true or false`)
+}
+
+/** @throws DomainError `invalid_request` */
+export function checkNumber(
+  body: JsonObject,
+  name: string,
+  range: { readonly min: number; readonly max: number; readonly integer?: boolean },
+  path = name,
+): void {
+  const value = given(body, name)
+  if (value === undefined) return
+  const kind = range.integer === true ? 'an integer' : 'a number'
+  const isKind = range.integer === true ? Number.isSafeInteger(value) : Number.isFinite(value)
+  const bounds =
+    range.max === Number.MAX_SAFE_INTEGER
+      ? `of at least ${range.min}`
+      : `from ${range.min} to ${range.max}`
+  if (!isKind || typeof value !== 'number' || value < range.min || value > range.max)
+    refuse(path, `\`${path}\` must be ${kind} ${bounds}`)
+}
+
+/** @throws DomainError `invalid_request` */
+export function optionalObject(
+  body: JsonObject,
+  name: string,
+  path = name,
+): JsonObject | undefined {
+  const value = given(body, name)
+  if (value === undefined) return undefined
+  return isJsonObject(value) ? value : refuse(path, `\`${path}\` must be an object`)
+}
+
+/** @throws DomainError `invalid_request` */
+export function optionalList(
+  body: JsonObject,
+  name: string,
+  path = name,
+): readonly unknown[] | undefined {
+  const value = given(body, name)
+  if (value === undefined) return undefined
+  return Array.isArray(value)
+    ? (value as readonly unknown[])
+    : refuse(path, `\`${path}\` must be an array`)
+}
+
+/** @throws DomainError `invalid_request` */
+export function objectAt(value: unknown, path: string): JsonObject {
+  return isJsonObject(value) ? value : refuse(path, `\`${path}\` must be an object`)
+}
+
+/** A non-empty string. @throws DomainError `invalid_request` */
+export function stringAt(body: JsonObject, name: string, path: string): string {
+  const value = given(body, name)
+  if (value === undefined) return refuse(path, `\`${path}\` is required`)
+  if (typeof value !== 'string') return refuse(path, `\`${path}\` must be a string`)
+  return value === '' ? refuse(path, `\`${path}\` must not be empty`) : value
+}
+
+/** The members but these. */
+export function without(body: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
+}

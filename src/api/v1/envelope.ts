@@ -1,0 +1,54 @@
+import type { Answer, Envelope } from '../kit/envelope.ts'
+import { toTextFailure, type TextFailure, type TextStatus } from '../kit/text-failure.ts'
+
+/** The `type` of an error goes with its status, unless upstream named one (wire.md §7.4). */
+const typeByStatus: Readonly<Record<TextStatus, string>> = {
+  400: 'invalid_request_error',
+  401: 'invalid_request_error',
+  402: 'insufficient_balance',
+  403: 'permission_error',
+  404: 'invalid_request_error',
+  408: 'invalid_request_error',
+  409: 'conflict_error',
+  413: 'invalid_request_error',
+  415: 'invalid_request_error',
+  422: 'invalid_request_error',
+  429: 'rate_limit_error',
+  431: 'invalid_request_error',
+  500: 'server_error',
+  502: 'server_error',
+  503: 'server_error',
+  504: 'server_error',
+}
+
+/** The `error` object of a `/v1` answer or chat frame. */
+export interface V1Error {
+  readonly message: string
+  readonly type: string
+  readonly param: string | null
+  readonly code: string | null
+}
+
+function errorOf(failure: TextFailure): V1Error {
+  return {
+    message: failure.message,
+    type: failure.type ?? typeByStatus[failure.status],
+    param: failure.param,
+    code: failure.code,
+  }
+}
+
+/** What a failure is called in the middle of a stream. */
+export function v1Error(error: unknown): V1Error {
+  return errorOf(toTextFailure(error))
+}
+
+/** The error shape of `/v1`: `{error: {message, type, param, code}}` (wire.md §7.4). */
+export const v1Envelope: Envelope = (error): Answer => {
+  const failure = toTextFailure(error)
+  return {
+    status: failure.status,
+    headers: { 'cache-control': 'no-store', ...failure.headers },
+    body: { error: errorOf(failure) },
+  }
+}

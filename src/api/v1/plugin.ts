@@ -1,0 +1,111 @@
+import type { FastifyInstance } from 'fastify'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { Authenticate } from '../../app/access/principal.ts'
+import type { TextUseCases } from '../../app/calls/types.ts'
+import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
+import { principalOf, requireToken } from '../kit/authenticate.ts'
+import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
+import { useEnvelope } from '../kit/envelope.ts'
+import { defaultStreamLimits, type StreamLimits } from '../kit/event-stream.ts'
+import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { chatAnswer } from './chat-answer.ts'
+import { chatDialect } from './chat-dialect.ts'
+import { readChatRequest } from './chat-request.ts'
+import { describe } from './documentation.ts'
+import { v1Envelope } from './envelope.ts'
+import { findModel, listModels } from './models.ts'
+import { readResponsesRequest } from './responses-request.ts'
+import { responsesAnswer, responsesDialect } from './responses-answer.ts'
+import {
+  ChatBodySchema,
+  ChatCompletionSchema,
+  LooseModelParamsSchema,
+  ModelListSchema,
+  ModelParamsSchema,
+  ModelSchema,
+  ResponsesBodySchema,
+  ResponseSchema,
+} from './schemas.ts'
+
+export interface V1Deps {
+  readonly authenticate: Authenticate
+  readonly texts: TextUseCases
+  readonly bodyLimitBytes: number
+  readonly bodyBudget: BodyBudget
+  readonly streamLimits?: Partial<StreamLimits>
+}
+
+/** Bodies are judged by the readers, which name the field; their schemas only document. */
+const documented = { validatorCompiler: () => () => true } as const
+const callFailures = [400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 502, 503, 504]
+
+function chatRoute(app: FastifyInstance, texts: TextUseCases, limits: StreamLimits): void {
+  app.post('/chat/completions', {
+    ...documented,
+    schema: {
+      ...describe('Complete a chat', ChatCompletionSchema, callFailures),
+      body: ChatBodySchema,
+    },
+    handler: async (request, reply) => {
+      const { stream, includeUsage, ...asked } = readChatRequest(objectBody(request.body))
+      const part: CallPart = { family: 'chat', surface: 'v1.chat', ...asked }
+      if (!stream) return chatAnswer(await answerWhole(texts, request, reply, part))
+      const dialect = chatDialect(includeUsage)
+      return answerStream(texts, request, reply, part, { dialect, limits })
+    },
+  })
+}
+
+function responsesRoute(app: FastifyInstance, texts: TextUseCases, limits: StreamLimits): void {
+  app.post('/responses', {
+    ...documented,
+    schema: {
+      ...describe('Create a response', ResponseSchema, callFailures),
+      body: ResponsesBodySchema,
+    },
+    handler: async (request, reply) => {
+      const { stream, ...asked } = readResponsesRequest(objectBody(request.body))
+      const part: CallPart = { family: 'responses', surface: 'v1.responses', ...asked }
+      if (!stream) return responsesAnswer(await answerWhole(texts, request, reply, part))
+      return answerStream(texts, request, reply, part, { dialect: responsesDialect(), limits })
+    },
+  })
+}
+
+function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/models', {
+    schema: describe('List the models the token may use', ModelListSchema, [401, 403, 503]),
+    handler: async (request) => ({
+      object: 'list' as const,
+      data: [...(await listModels(texts, principalOf(request)))],
+    }),
+  })
+  app.get('/models/:id', {
+    schema: {
+      ...describe('Show a model', ModelSchema, [401, 403, 404, 503]),
+      params: ModelParamsSchema,
+    },
+    handler: async (request) => findModel(texts, principalOf(request), request.params.id),
+  })
+  // An id with a slash that was not encoded.
+  app.get('/models/*', {
+    schema: { hide: true, params: LooseModelParamsSchema },
+    handler: async (request) => findModel(texts, principalOf(request), request.params['*']),
+  })
+}
+
+/** Chat, responses and models (spec §2.1, §2.2, §4.1), to be registered under `/v1`. */
+export function v1Plugin(deps: V1Deps) {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (app: FastifyInstance): Promise<void> => {
+    const limits = { ...defaultStreamLimits, ...deps.streamLimits }
+    useEnvelope(app, v1Envelope)
+    useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
+    useJsonBody(app, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
+    requireToken(app, deps.authenticate, 'model')
+    chatRoute(app, deps.texts, limits)
+    responsesRoute(app, deps.texts, limits)
+    modelRoutes(app, deps.texts)
+  }
+}

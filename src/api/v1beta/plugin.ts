@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { Authenticate } from '../../app/access/principal.ts'
+import type { TextFrame, TextUseCases } from '../../app/calls/types.ts'
+import { refuse } from '../../domain/catalog/field-checks.ts'
+import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
+import { requireToken } from '../kit/authenticate.ts'
+import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
+import { useEnvelope } from '../kit/envelope.ts'
+import {
+  defaultStreamLimits,
+  oneLine,
+  type StreamDialect,
+  type StreamLimits,
+} from '../kit/event-stream.ts'
+import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { checkPublicUrl, type ResolveHost } from '../kit/public-url.ts'
+import { describe } from './documentation.ts'
+import { v1betaEnvelope, v1betaFailureBody } from './envelope.ts'
+import { readNativeRequest, type NativeRequest } from './request.ts'
+import {
+  GenerateBodySchema,
+  GeneratedSchema,
+  ModelParamsSchema,
+  StreamQuerySchema,
+} from './schemas.ts'
+
+export interface V1BetaDeps {
+  readonly authenticate: Authenticate
+  readonly texts: TextUseCases
+  /** For files given by URL. */
+  readonly resolveHost: ResolveHost
+  readonly bodyLimitBytes: number
+  readonly bodyBudget: BodyBudget
+  readonly streamLimits?: Partial<StreamLimits>
+}
+
+/** Headers that hold the token where `Authorization` does not (spec §5 rule 2, wire.md §9.1). */
+const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
+
+/** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame (wire.md §9.3). */
+const dialect: StreamDialect<TextFrame> = {
+  frame: (frame) => (frame.data === '[DONE]' ? undefined : `data: ${oneLine(frame.data)}\n\n`),
+  failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,
+  end: '',
+}
+
+/** Files by URL are fetched by upstream; where they lie is checked like a callback (spec §6.2). */
+async function checkFiles({ files }: NativeRequest, resolveHost: ResolveHost): Promise<void> {
+  const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, resolveHost)))
+  for (const [index, verdict] of verdicts.entries()) {
+    const path = files[index]?.path ?? 'contents'
+    if (!verdict.ok) refuse(path, `\`${path}\` ${verdict.reason}`)
+  }
+}
+
+async function readCall(
+  request: FastifyRequest,
+  model: string,
+  resolveHost: ResolveHost,
+): Promise<CallPart> {
+  const asked = readNativeRequest(model, objectBody(request.body))
+  await checkFiles(asked, resolveHost)
+  const { body, inputSize } = asked
+  return { family: 'native', surface: 'v1beta.generate', model, body, inputSize }
+}
+
+/** Native content generation (spec §2.3, §4.1), to be registered under `/v1beta`. */
+export function v1betaPlugin(deps: V1BetaDeps) {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (instance: FastifyInstance): Promise<void> => {
+    const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+    const limits = { ...defaultStreamLimits, ...deps.streamLimits }
+    useEnvelope(instance, v1betaEnvelope)
+    useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
+    useJsonBody(instance, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
+    requireToken(instance, deps.authenticate, 'model', keyHeaders)
+
+    app.post('/models/:model(^[^:]*)::generateContent', {
+      schema: {
+        ...describe('Generate content'),
+        params: ModelParamsSchema,
+        body: GenerateBodySchema,
+        response: { 200: GeneratedSchema },
+      },
+      // The reader judges bodies and names the field; the schema only documents.
+      validatorCompiler: () => () => true,
+      handler: async (request, reply) => {
+        const part = await readCall(request, request.params.model, deps.resolveHost)
+        return answerWhole(deps.texts, request, reply, part)
+      },
+    })
+
+    app.post('/models/:model(^[^:]*)::streamGenerateContent', {
+      schema: {
+        ...describe('Generate content as a stream'),
+        params: ModelParamsSchema,
+        querystring: StreamQuerySchema,
+        body: GenerateBodySchema,
+      },
+      validatorCompiler: () => () => true,
+      handler: async (request, reply): Promise<FastifyReply> => {
+        // Without `alt` it is this stream all the same: the other form is not offered.
+        if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
+        const part = await readCall(request, request.params.model, deps.resolveHost)
+        return answerStream(deps.texts, request, reply, part, { dialect, limits })
+      },
+    })
+  }
+}
