@@ -1,0 +1,60 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { reached, type Benchmark, type Figure } from './figure.ts'
+
+/**
+ * `npm run bench [-- name …]`: runs the named benchmarks (all of them by default) one after the
+ * other, prints a table and writes `test/bench/results/<time>.json`. Exit code 0 even where a figure
+ * falls short: a benchmark measures, it does not judge.
+ */
+const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmark }>>> = {
+  eventstore: () => import('./eventstore.ts'),
+  projections: () => import('./projections.ts'),
+  'task-list': () => import('./task-list.ts'),
+  create: () => import('./create.ts'),
+  'in-flight': () => import('./in-flight.ts'),
+  chat: () => import('./chat.ts'),
+  streams: () => import('./streams.ts'),
+  bodies: () => import('./bodies.ts'),
+}
+
+const results = fileURLToPath(new URL('./results/', import.meta.url))
+
+function show(figures: readonly Figure[]): string {
+  const rows = figures.map((figure) => [
+    figure.name,
+    `${figure.value.toLocaleString('en', { maximumFractionDigits: 2 })} ${figure.unit}`,
+    figure.reach === undefined ? '' : `${figure.bound === 'most' ? '≤' : '≥'} ${figure.reach}`,
+    { true: 'yes', false: 'NO', undefined: '' }[String(reached(figure))] ?? '',
+    figure.note ?? '',
+  ])
+  return rows.map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !(name in benchmarks))
+if (unknown.length > 0) {
+  process.stderr.write(
+    `no benchmark ${unknown.join(', ')}; there are ${Object.keys(benchmarks).join(', ')}\n`,
+  )
+  process.exit(2)
+}
+const all: Record<string, readonly Figure[]> = {}
+process.stdout.write(`| what | figure | reach | reached | note |\n|-|-|-|-|-|\n`)
+for (const [name, load] of Object.entries(benchmarks)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  process.stderr.write(`${name} …\n`)
+  const { run } = await load()
+  const figures = await run()
+  all[name] = figures
+  process.stdout.write(`${show(figures)}\n`)
+}
+await mkdir(results, { recursive: true })
+const at = new Date().toISOString()
+const machine = { node: process.version, cpus: cpus().length, model: cpus()[0]?.model }
+await writeFile(
+  `${results}${at.replaceAll(':', '-')}.json`,
+  `${JSON.stringify({ at, machine, figures: all }, undefined, 2)}\n`,
+)
+process.exit(0)
