@@ -120,7 +120,7 @@ async function deliver(
   if ('frames' in result) {
     reply.hijack()
     await sendStream(reply.raw, result, faults)
-    return result.status
+    return result.call.httpStatus
   }
   if (isOn(faults, 'malformed')) return damage(result, reply, malformed(result))
   if (isOn(faults, 'truncated')) return sendTruncated(reply, result.status, bytesOf(result.body))
@@ -188,12 +188,12 @@ async function send(reply: FastifyReply, result: Answer): Promise<number> {
 }
 
 /** Sends the answer to a call and notes how far it got. */
-function sendFollowed(reply: FastifyReply, result: Answer, call: AcceptedCall): number {
+function sendFollowed(reply: FastifyReply, result: Answer, call: AcceptedCall): number | null {
   reply.hijack()
   const { raw } = reply
   if (raw.destroyed) {
     call.end('client-gone')
-    return result.status
+    return null
   }
   const { body } = result
   // A text goes out in one write with its head, which a buffer does not.

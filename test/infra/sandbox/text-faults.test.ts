@@ -224,6 +224,24 @@ void t.test('a caller that hangs up is on record with what it was sent', async (
   t.equal(whole.bytes_written, Buffer.byteLength(slow.text))
 })
 
+void t.test('a caller that gives up before the first byte is on record too', async (t) => {
+  const sandbox = await sandboxFor(t)
+  for (const [name, body] of [
+    ['whole', chatBody('x [[sandbox first-byte-ms=5000]] [[client=whole]]')],
+    ['flow', chatStream('x [[sandbox first-byte-ms=5000]] [[client=flow]]')],
+    ['hung', chatBody('x [[sandbox hang-after-accept]] [[client=hung]]')],
+  ] as const) {
+    const leave = AbortSignal.timeout(200)
+    const headers = { authorization: 'Bearer k' }
+    const init = { method: 'POST', headers, body: JSON.stringify(body), signal: leave }
+    await t.rejects(fetch(sandbox.url + CHAT, init))
+    const record = await callOf(sandbox, name)
+    t.match(record, { http_status: null, bytes_written: 0, usage_sent: false, success: true })
+    t.equal(record.ending, name === 'hung' ? 'cut' : 'client-gone')
+  }
+  t.match(sandbox.requests().all, { in_flight: 0, by_status: { none: 3 } })
+})
+
 void t.test('rules for the process strike by family, operation and model', async (t) => {
   const sandbox = await sandboxFor(t)
   sandbox.faults.add({ faults: ['http=503'], match: { family: 'chat', op: 'stream' }, once: 1 })
