@@ -184,12 +184,30 @@ export async function endPosition(deps: ReadDeps): Promise<bigint | undefined> {
   return page[0]?.position
 }
 
-/** The same in a single try that tells the health nothing: for probes and idle checks. */
-export async function probeEnd(deps: Omit<ReadDeps, 'health'>): Promise<bigint | undefined> {
+type ProbeDeps = Omit<ReadDeps, 'health'>
+
+/** The same in a single try that tells the health nothing: for probes. */
+export function probeEnd(deps: ProbeDeps): Promise<bigint | undefined> {
+  return probe(deps, readLastRequest(deps.namespace))
+}
+
+/** Whether an event of the prefix stands behind a position; a single try, from there forwards. */
+export async function probeBehind(
+  deps: ProbeDeps,
+  prefix: string,
+  position: bigint | undefined,
+): Promise<boolean> {
+  // Two, because the event at the position itself comes again.
+  const found = await probe(deps, readAllRequest(prefix, position, 2))
+  return found !== undefined && found > (position ?? -1n)
+}
+
+/** Position of the last event a read answers with. */
+async function probe(deps: ProbeDeps, request: ReadRequest): Promise<bigint | undefined> {
   const expiry = expireAfter(deps.limits.readTryMs)
   let position: bigint | undefined
   try {
-    const answers = deps.connection.pull(readLastRequest(deps.namespace), {
+    const answers = deps.connection.pull(request, {
       signal: expiry.signal,
       requiresLeader: true,
       idleMs: deps.limits.readTryMs,

@@ -1,6 +1,6 @@
 import { createBackoff, pause } from './backoff.ts'
 import { decodeEvent } from './codec.ts'
-import { isFinal, probeEnd, type ReadDeps } from './read.ts'
+import { isFinal, probeBehind, type ReadDeps } from './read.ts'
 import type { Log } from '../kernel/log.ts'
 import type { EventLog, SubscriptionMessage } from './types.ts'
 import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
@@ -31,14 +31,16 @@ export async function* subscribe(
   const { signal } = options
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   const cursor: Cursor = { position: options.from }
+  const prefix = deps.namespace + (options.streamPrefix ?? '')
   while (!signal.aborted) {
     let reason = 'the server ended it'
     observer.subscription?.({ kind: 'opened' })
     try {
-      for await (const batch of deps.connection.pull(
-        subscribeRequest(deps.namespace + (options.streamPrefix ?? ''), cursor.position),
-        { signal, idleMs: limits.idleCheckMs, onIdle: () => isStalled(deps, cursor) },
-      )) {
+      for await (const batch of deps.connection.pull(subscribeRequest(prefix, cursor.position), {
+        signal,
+        idleMs: limits.idleCheckMs,
+        onIdle: () => isStalled(deps, prefix, cursor),
+      })) {
         backoff.reset()
         for (const answer of batch) {
           const message = messageOf(deps, answer, cursor)
@@ -84,15 +86,17 @@ function messageOf(
   return { kind: 'caughtUp' }
 }
 
-/** After a silence: whether the log went on without us, or does not answer at all. */
-async function isStalled(deps: SubscribeDeps, cursor: Cursor): Promise<boolean> {
+/**
+ * After a silence: whether the log went on without us, or does not answer at all. What the prefix
+ * leaves out is not missed.
+ */
+async function isStalled(deps: SubscribeDeps, prefix: string, cursor: Cursor): Promise<boolean> {
   const before = cursor.position
-  const end = await probeEnd(deps).catch(() => 'no answer' as const)
-  if (end === 'no answer') return true
-  const behind = () => end !== undefined && (cursor.position ?? -1n) < end
-  if (!behind()) return false
+  const behind = await probeBehind(deps, prefix, before).catch(() => 'no answer' as const)
+  if (behind === 'no answer') return true
+  if (!behind) return false
   await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))
-  const stalled = behind() && cursor.position === before
+  const stalled = cursor.position === before
   if (stalled) deps.observer.subscription?.({ kind: 'stalled' })
   return stalled
 }

@@ -200,6 +200,30 @@ void t.test('silence alone does not drop it', async (t) => {
   t.notOk(changes.includes('dropped'))
 })
 
+void t.test('what a stream prefix leaves out does not count as missed', async (t) => {
+  const changes: string[] = []
+  const log = open(t, {
+    limits: { idleCheckMs: 50 },
+    observer: { subscription: ({ kind }) => changes.push(kind) },
+  })
+  const abort = new AbortController()
+  const seen: string[] = []
+  const following = (async () => {
+    const options = { streamPrefix: 'task-1', signal: abort.signal }
+    for await (const message of log.subscribe(options))
+      if (message.kind === 'event') seen.push(message.event.stream)
+  })()
+  while (!changes.includes('caught_up')) await sleep(20)
+  for (const index of range(5)) await appendOne(log, 20 + index)
+  await sleep(600)
+  await appendOne(log, 1)
+  while (seen.length === 0) await sleep(20)
+  abort.abort()
+  await following
+  t.same(seen, ['task-1'])
+  t.notOk(changes.includes('dropped'))
+})
+
 void t.test('it ends when its signal aborts, also while the server is away', async (t) => {
   const log = createEventLog({ url: 'esdb://127.0.0.1:9?tls=false', namespace: 'x-' })
   t.teardown(() => log.close())

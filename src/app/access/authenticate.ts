@@ -157,7 +157,12 @@ export async function followTokens(deps: {
   const from =
     checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.position
   const follow = async (): Promise<void> => {
-    for await (const message of log.subscribe(from === undefined ? { signal } : { from, signal }))
+    const changes = log.subscribe({
+      ...(from === undefined ? {} : { from }),
+      streamPrefix: 'token-',
+      signal,
+    })
+    for await (const message of changes)
       if (message.kind === 'event') authenticator.noticed(message.event)
   }
   const done = follow().catch((error: unknown) => {
