@@ -10,14 +10,18 @@ import {
   uncertain,
 } from '../support/world.ts'
 
+/** Policies look for an uncertain submission once it is a few seconds old. */
+const ahead = { nowMs: () => Date.now() + 6_000 }
+
 function typesOf(events: readonly AnyEvent[]): readonly string[] {
   return events.map((event) => event.type).filter((type) => type !== 'TaskStatusChanged')
 }
 
 t.test('a creation whose answer is lost is found by our marker and settled once', async (t) => {
   const world = await startWorld(t)
-  const first = world.replica({ policies: true })
-  world.replica({ policies: true })
+  const first = world.replica()
+  world.replica({ policies: true, clock: ahead })
+  world.replica({ policies: true, clock: ahead })
   const ids = await Promise.all(
     ['drop-after-accept', 'http-after-accept=502', 'malformed', 'truncated', 'garbage'].map(
       (fault) => uncertain(first.tasks.createTask, { prompt: `x [[sandbox ${fault}]]` }),
@@ -84,7 +88,7 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
       safetyIdentifier: 'user-known',
     },
   )
-  world.replica({ policies: true })
+  world.replica({ policies: true, clock: ahead })
   const adopted = await eventually('the adoption', async () =>
     (await world.eventsOf(alone)).find((event) => event.type === 'TaskSubmitted'),
   )

@@ -1,90 +1,142 @@
-import t from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { codeOf, createInput, eventually, startWorld, taskKey } from '../support/world.ts'
+import t from 'tap'
+import {
+  codeOf,
+  createInput,
+  eventually,
+  startWorld,
+  taskKey,
+  type World,
+} from '../support/world.ts'
 
-t.test(
-  'a queued task is cancelled upstream, confirmed, and stays visible as cancelled',
-  async (t) => {
-    const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
-    const { tasks } = world.replica()
-    const { platformId } = await tasks.createTask(createInput())
-    t.same(await tasks.deleteTask(taskKey(platformId)), { platformId })
-    t.equal((await tasks.getTask(taskKey(platformId))).status, 'cancelled')
-    t.equal(world.sandbox.accepted()[0]?.cancelled, true)
-    await tasks.deleteTask(taskKey(platformId))
-    t.equal(await codeOf(tasks.getTask(taskKey(platformId))), 'task_not_found')
-  },
-)
+const FINISHED = 'x [[sandbox queued-ms=0 running-ms=0]]'
 
-t.test('ten DELETEs at once of a queued task cancel it once', async (t) => {
+function acceptedOf(world: World, nativeId: string) {
+  return world.sandbox.accepted().find(({ id }) => id === nativeId)
+}
+
+t.test('deletion', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
-  const replicas = [world.replica(), world.replica()]
-  const { platformId, nativeId } = await replicas[0]!.tasks.createTask(createInput())
-  await world.settle()
-  const codes = await Promise.all(
-    Array.from({ length: 10 }, (_, index) =>
-      codeOf(replicas[index % 2]!.tasks.deleteTask(taskKey(index % 3 ? platformId : nativeId))),
-    ),
-  )
-  t.ok(
-    codes.every((code) => code === 'no error' || code === 'task_not_found'),
-    codes.join(),
-  )
-  t.ok(codes.includes('no error'))
-  const types = (await world.eventsOf(platformId)).map((event) => event.type)
-  t.equal(types.filter((type) => type === 'TaskCancelled').length, 1)
-  t.equal(world.sandbox.accepted()[0]?.deleted, false, 'the record was never deleted upstream')
-})
+  const [one, two] = [world.replica(), world.replica()]
+  const typesOf = async (platformId: string): Promise<readonly string[]> =>
+    (await world.eventsOf(platformId)).map((event) => event.type)
 
-t.test('a running task is refused and goes on to its settlement', async (t) => {
-  const world = await startWorld(t, { sandbox: { queuedMs: 0, runningMs: 1_500 } })
-  const { tasks } = world.replica({ policies: true })
-  const { platformId } = await tasks.createTask(createInput())
-  t.equal(await codeOf(tasks.deleteTask(taskKey(platformId))), 'task_running')
-  await eventually('success', async () =>
-    (await tasks.getTask(taskKey(platformId))).status === 'succeeded' ? true : undefined,
-  )
-  t.equal(world.sandbox.accepted()[0]?.cancelled, false)
-})
+  await t.test('a queued task is cancelled upstream and stays visible as such', async (t) => {
+    const { platformId, nativeId } = await one.tasks.createTask(createInput())
+    t.same(await one.tasks.deleteTask(taskKey(platformId)), { platformId })
+    t.equal((await one.tasks.getTask(taskKey(platformId))).status, 'cancelled')
+    t.equal(acceptedOf(world, nativeId)?.cancelled, true)
+    await one.tasks.deleteTask(taskKey(platformId))
+    t.equal(await codeOf(one.tasks.getTask(taskKey(platformId))), 'task_not_found')
+  })
 
-t.test('a finished task nobody polled is settled before it is hidden', async (t) => {
-  const world = await startWorld(t, { sandbox: { queuedMs: 0, runningMs: 0 } })
-  const { tasks } = world.replica()
-  const { platformId } = await tasks.createTask(createInput())
-  await tasks.deleteTask(taskKey(platformId))
-  t.equal(await codeOf(tasks.getTask(taskKey(platformId))), 'task_not_found')
-  t.equal(await codeOf(tasks.deleteTask(taskKey(platformId))), 'task_not_found')
-  const types = (await world.eventsOf(platformId)).map((event) => event.type)
-  t.same(types.slice(-3), ['TaskSucceeded', 'TaskSettled', 'TaskDeleted'])
-  t.equal(world.sandbox.accepted()[0]?.deleted, false, 'the record was never deleted upstream')
-})
+  await t.test(
+    'ten DELETEs at once of a queued task cancel it once, and all succeed',
+    async (t) => {
+      const { platformId, nativeId } = await one.tasks.createTask(createInput())
+      await world.settle()
+      const codes = await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          codeOf(
+            (index % 2 ? one : two).tasks.deleteTask(taskKey(index % 3 ? platformId : nativeId)),
+          ),
+        ),
+      )
+      t.same(new Set(codes), new Set(['no error']))
+      const types = await typesOf(platformId)
+      t.equal(types.filter((type) => type === 'TaskCancelled').length, 1)
+      t.notOk(types.includes('TaskDeleted'))
+      t.equal(acceptedOf(world, nativeId)?.deleted, false, 'the record was never deleted upstream')
+    },
+  )
 
-t.test('DELETE racing the end of rendering leaves nothing rendered unsettled', async (t) => {
-  const world = await startWorld(t, { sandbox: { queuedMs: 150, runningMs: 250 } })
-  const first = world.replica({ policies: true })
-  const second = world.replica({ policies: true })
-  const made = await Promise.all(
-    Array.from({ length: 16 }, () => first.tasks.createTask(createInput())),
-  )
-  const codes = await Promise.all(
-    made.map(async ({ platformId }, index) => {
-      await sleep(index * 35)
-      return codeOf(second.tasks.deleteTask(taskKey(platformId)))
-    }),
-  )
-  const allowed = new Set(['no error', 'task_running', 'upstream_unavailable'])
-  t.same(
-    codes.filter((code) => !allowed.has(code)),
-    [],
-  )
-  for (const accepted of world.sandbox.accepted()) {
-    const { platformId } = made.find(({ nativeId }) => nativeId === accepted.id)!
-    const end = accepted.cancelled ? 'TaskCancelled' : 'TaskSettled'
-    await eventually(`${end} of ${platformId}`, async () =>
-      (await world.eventsOf(platformId)).find((event) => event.type === end),
+  await t.test('a finished task nobody polled is settled before it is hidden', async (t) => {
+    const { platformId, nativeId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))
+    await one.tasks.deleteTask(taskKey(platformId))
+    t.equal(await codeOf(one.tasks.getTask(taskKey(platformId))), 'task_not_found')
+    t.equal(await codeOf(one.tasks.deleteTask(taskKey(platformId))), 'task_not_found')
+    t.same((await typesOf(platformId)).slice(-3), ['TaskSucceeded', 'TaskSettled', 'TaskDeleted'])
+    t.equal(acceptedOf(world, nativeId)?.deleted, false, 'the record was never deleted upstream')
+  })
+
+  await t.test('ten DELETEs at once of a finished task settle and hide it once', async (t) => {
+    const { platformId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))
+    const codes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        codeOf((index % 2 ? one : two).tasks.deleteTask(taskKey(platformId))),
+      ),
     )
-    t.equal(accepted.deleted, false)
-  }
+    const allowed = new Set(['no error', 'task_not_found'])
+    t.same(
+      codes.filter((code) => !allowed.has(code)),
+      [],
+    )
+    const types = await typesOf(platformId)
+    for (const type of ['TaskSucceeded', 'TaskSettled', 'TaskDeleted'])
+      t.equal(types.filter((one) => one === type).length, 1, type)
+  })
+
+  await t.test('with upstream away a deletion is not confirmed and changes nothing', async (t) => {
+    const { platformId } = await one.tasks.createTask(createInput())
+    const fault = world.sandbox.faults.add({
+      faults: ['http=503'],
+      match: { op: ['get', 'delete'] },
+    })
+    t.equal(await codeOf(one.tasks.deleteTask(taskKey(platformId))), 'upstream_unavailable')
+    t.same(await typesOf(platformId), ['TaskRequested', 'TaskSubmitted'])
+    world.sandbox.faults.clear(fault.id)
+  })
+
+  await t.test('a deletion whose answer is lost is confirmed by asking', async (t) => {
+    const { platformId, nativeId } = await one.tasks.createTask(createInput())
+    const fault = world.sandbox.faults.add({
+      faults: ['drop-after-accept'],
+      match: { op: 'delete' },
+    })
+    t.equal(await codeOf(one.tasks.deleteTask(taskKey(platformId))), 'no error')
+    t.equal((await one.tasks.getTask(taskKey(platformId))).status, 'cancelled')
+    t.equal(acceptedOf(world, nativeId)?.cancelled, true)
+    world.sandbox.faults.clear(fault.id)
+  })
+
+  await t.test('a running task is refused and goes on to its settlement', async (t) => {
+    const { tasks } = world.replica({ policies: true })
+    const { platformId, nativeId } = await tasks.createTask(
+      createInput({ prompt: 'x [[sandbox queued-ms=0 running-ms=1500]]' }),
+    )
+    t.equal(await codeOf(tasks.deleteTask(taskKey(platformId))), 'task_running')
+    await eventually('success', async () =>
+      (await tasks.getTask(taskKey(platformId))).status === 'succeeded' ? true : undefined,
+    )
+    t.equal(acceptedOf(world, nativeId)?.cancelled, false)
+  })
+
+  await t.test('racing the end of rendering it leaves nothing rendered unsettled', async (t) => {
+    const prompt = 'x [[sandbox queued-ms=150 running-ms=400]]'
+    const polling = world.replica({ policies: true })
+    const made = await Promise.all(
+      Array.from({ length: 16 }, () => polling.tasks.createTask(createInput({ prompt }))),
+    )
+    const codes = await Promise.all(
+      made.map(async ({ platformId }, index) => {
+        await sleep(index * 45)
+        return codeOf((index % 2 ? one : two).tasks.deleteTask(taskKey(platformId)))
+      }),
+    )
+    const allowed = new Set(['no error', 'task_running', 'upstream_unavailable'])
+    t.same(
+      codes.filter((code) => !allowed.has(code)),
+      [],
+    )
+    for (const { platformId, nativeId } of made) {
+      const accepted = acceptedOf(world, nativeId)
+      const end = accepted?.cancelled === true ? 'TaskCancelled' : 'TaskSettled'
+      await eventually(`${end} of ${platformId}`, async () =>
+        (await world.eventsOf(platformId)).find((event) => event.type === end),
+      )
+      t.equal(accepted?.deleted, false)
+    }
+  })
 })
 
 t.test('a record that vanished is never called cancelled', async (t) => {
@@ -95,13 +147,4 @@ t.test('a record that vanished is never called cancelled', async (t) => {
   const types = (await world.eventsOf(platformId)).map((event) => event.type)
   t.notOk(types.includes('TaskCancelled'))
   t.equal((await tasks.getTask(taskKey(platformId))).status, 'queued')
-})
-
-t.test('with upstream away a deletion is not confirmed and changes nothing', async (t) => {
-  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
-  const { tasks } = world.replica()
-  const { platformId } = await tasks.createTask(createInput())
-  world.sandbox.faults.add({ faults: ['http=503'], match: { op: ['get', 'delete'] } })
-  t.equal(await codeOf(tasks.deleteTask(taskKey(platformId))), 'upstream_unavailable')
-  t.equal((await world.eventsOf(platformId)).length, 2)
 })
