@@ -113,7 +113,7 @@ export interface TextFailure {
 export interface TextTally {
   /** As reported; undefined when upstream reported none, or figures that are none. */
   readonly usage: TextUsage | undefined
-  /** UTF-8 bytes of text, reasoning, tool names and arguments. */
+  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted where usage makes it idle. */
   readonly outputBytes: number
   /** Upstream said that the result is whole. */
   readonly finished: boolean

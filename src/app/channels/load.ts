@@ -11,6 +11,8 @@ const MAX_CHANNELS = 200
 /** A creation may wait this long for its answer unless the channel says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 60_000
 export const DEFAULT_MAX_CONCURRENT = 64
+/** A whole unstreamed text answer; reasoning models think for minutes. */
+export const DEFAULT_TEXT_TIMEOUT_MS = 600_000
 /** A text call holds its connection for as long as it streams. */
 export const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
 const FAMILIES = ['video-a', ...textFamilies] as const
@@ -161,9 +163,7 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
 
 function channelOf(entry: ChannelEntry, credential: string): Channel {
   const text = textLimitsOf(entry)
-  const maxConcurrent = isTextFamily(entry.family)
-    ? DEFAULT_MAX_TEXT_CONCURRENT
-    : DEFAULT_MAX_CONCURRENT
+  const isText = isTextFamily(entry.family)
   return {
     id: entry.id,
     family: entry.family,
@@ -173,8 +173,9 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     models: entry.models,
     weight: entry.weight ?? 1,
     priority: entry.priority ?? 0,
-    timeoutMs: entry.timeout_ms ?? DEFAULT_TIMEOUT_MS,
-    maxConcurrent: entry.max_concurrent ?? maxConcurrent,
+    timeoutMs: entry.timeout_ms ?? (isText ? DEFAULT_TEXT_TIMEOUT_MS : DEFAULT_TIMEOUT_MS),
+    maxConcurrent:
+      entry.max_concurrent ?? (isText ? DEFAULT_MAX_TEXT_CONCURRENT : DEFAULT_MAX_CONCURRENT),
     ...(text === undefined ? {} : { text }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined

@@ -1,6 +1,6 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
-import { cacheDetails, cacheUsageOf } from '../kit/cache-usage.ts'
-import { countOf, type Fields, fieldsOf, isFields, isGiven } from '../kit/fields.ts'
+import { cacheUsageOf } from '../kit/cache-usage.ts'
+import { countOf, fieldsOf, isFields, isGiven } from '../kit/fields.ts'
 
 /**
  * The `usage` of chat (wire.md §7.1) by billing unit: cache hits and writes come out of
@@ -12,7 +12,7 @@ export function chatUsage(usage: unknown): TextUsage | undefined {
   if (!isGiven(usage['prompt_tokens']) || !isGiven(usage['completion_tokens'])) return undefined
   const prompt = countOf(usage['prompt_tokens'])
   const output = countOf(usage['completion_tokens'])
-  const cache = cacheUsageOf(fieldsOf(usage['prompt_tokens_details']))
+  const cache = cacheUsageOf(fieldsOf(usage['prompt_tokens_details']), usage)
   if (prompt === undefined || output === undefined || cache === undefined) return undefined
   return {
     ...noTextUsage,
@@ -22,10 +22,4 @@ export function chatUsage(usage: unknown): TextUsage | undefined {
     cacheWrite1h: cache.written1h,
     output,
   }
-}
-
-/** A chat `usage` as callers see it. */
-export function chatUsageView(usage: Fields): Fields {
-  const details = usage['prompt_tokens_details']
-  return isFields(details) ? { ...usage, prompt_tokens_details: cacheDetails(details) } : usage
 }

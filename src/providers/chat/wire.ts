@@ -1,11 +1,11 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { fieldsOf, isFields, objectsOf } from '../kit/fields.ts'
+import { fieldsOf, objectsOf } from '../kit/fields.ts'
 import { readPlainError } from '../kit/plain-errors.ts'
 import { bearerHeaders } from '../kit/credential.ts'
 import type { TextWire } from '../kit/text-wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
-import { chatUsage, chatUsageView } from './usage.ts'
+import { chatUsage } from './usage.ts'
 
 /** Chat completions (spec §2.1, wire.md §7). */
 export const chatWire: TextWire = {
@@ -18,16 +18,15 @@ export const chatWire: TextWire = {
     const choices = objectsOf(body['choices'])
     // Without choices it is no answer; nothing may be delivered or billed for it (P5).
     if (choices.length === 0) return undefined
-    const { usage } = body
-    const shown = isFields(usage) ? { usage: chatUsageView(usage) } : {}
     return {
-      body: { ...body, model: request.model, ...shown },
-      tally: () => ({
-        usage: chatUsage(usage),
-        outputBytes: choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0),
-        finished: true,
-        failure: undefined,
-      }),
+      body: { ...body, model: request.model },
+      tally: () => {
+        const usage = chatUsage(body['usage'])
+        const outputBytes = usage
+          ? 0
+          : choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0)
+        return { usage, outputBytes, finished: true, failure: undefined }
+      },
     }
   },
   frameReader: chatFrameReader,

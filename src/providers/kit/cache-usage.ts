@@ -1,12 +1,12 @@
-import { type Fields, countOf, isGiven } from './fields.ts'
+import { countOf, type Fields, fieldsOf, isGiven } from './fields.ts'
 
 /**
  * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; the
  * spec's own come first (spec §2.1).
  */
-const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_tokens'] as const
-const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens'] as const
-const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens'] as const
+const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
+const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']
+const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens', 'ephemeral_1h_input_tokens']
 
 export interface CacheUsage {
   readonly read: number
@@ -15,17 +15,25 @@ export interface CacheUsage {
   readonly written1h: number
 }
 
-function first(details: Fields, names: readonly string[]): number | undefined {
-  const name = names.find((one) => isGiven(details[one]))
-  return name === undefined ? 0 : countOf(details[name])
+/** The first figure found; zero where there is none, undefined where it is not a count. */
+function first(places: readonly Fields[], names: readonly string[]): number | undefined {
+  for (const place of places)
+    for (const name of names) if (isGiven(place[name])) return countOf(place[name])
+  return 0
 }
 
-/** Reads the details of input tokens; undefined when a figure is none. */
-export function cacheUsageOf(details: Fields): CacheUsage | undefined {
+/** Reads the details of input tokens, and what upstreams put beside them; undefined when a figure is none. */
+export function cacheUsageOf(details: Fields, usage: Fields): CacheUsage | undefined {
+  const places = [
+    details,
+    usage,
+    fieldsOf(details['cache_creation']),
+    fieldsOf(usage['cache_creation']),
+  ]
   const read = countOf(details['cached_tokens'])
-  const written = first(details, WRITTEN)
-  const written5m = first(details, WRITTEN_5M)
-  const written1h = first(details, WRITTEN_1H)
+  const written = first(places, WRITTEN)
+  const written5m = first(places, WRITTEN_5M)
+  const written1h = first(places, WRITTEN_1H)
   if (
     read === undefined ||
     written === undefined ||
@@ -38,7 +46,7 @@ export function cacheUsageOf(details: Fields): CacheUsage | undefined {
 
 /** The details as callers see them: the spec's names, writes only where there were any. */
 export function cacheDetails(details: Fields): Fields {
-  const usage = cacheUsageOf(details)
+  const usage = cacheUsageOf(details, {})
   const renamed: Record<string, unknown> = { ...details }
   for (const name of [...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H]) delete renamed[name]
   if (usage === undefined) return renamed

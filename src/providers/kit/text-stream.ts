@@ -70,7 +70,10 @@ export function createTextStream(
     upstreamRequestId,
     read: async () => {
       const chunks: TextChunk[] = []
-      while (chunks.length === 0 && !ended && failed === undefined) {
+      for (;;) {
+        if (chunks.length > 0) return chunks
+        if (failed !== undefined) throw asProviderError(failed)
+        if (ended) return undefined
         try {
           await pull(chunks)
         } catch (error) {
@@ -78,9 +81,6 @@ export function createTextStream(
           opened.cancel()
         }
       }
-      if (chunks.length > 0) return chunks
-      if (failed !== undefined) throw asProviderError(failed)
-      return undefined
     },
     tally: () => reader.tally(),
     receivedBytes: () => opened.receivedBytes(),

@@ -25,12 +25,11 @@ export const nativeWire: TextWire = {
     if (!Array.isArray(body['candidates']) && !isFields(body['promptFeedback'])) return undefined
     return {
       body: 'modelVersion' in body ? { ...body, modelVersion: request.model } : body,
-      tally: () => ({
-        usage: nativeUsage(body['usageMetadata'], searchesOf(body)),
-        outputBytes: nativeOutputBytes(body),
-        finished: true,
-        failure: undefined,
-      }),
+      tally: () => {
+        const usage = nativeUsage(body['usageMetadata'], searchesOf(body))
+        const outputBytes = usage ? 0 : nativeOutputBytes(body)
+        return { usage, outputBytes, finished: true, failure: undefined }
+      },
     }
   },
   frameReader: nativeFrameReader,

@@ -41,7 +41,7 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
   if (!isGiven(usage['input_tokens']) || !isGiven(usage['output_tokens'])) return undefined
   const all = countOf(usage['input_tokens'])
   const output = countOf(usage['output_tokens'])
-  const cache = cacheUsageOf(fieldsOf(usage['input_tokens_details']))
+  const cache = cacheUsageOf(fieldsOf(usage['input_tokens_details']), usage)
   if (all === undefined || output === undefined || cache === undefined) return undefined
   return {
     ...noTextUsage,

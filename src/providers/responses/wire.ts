@@ -20,12 +20,15 @@ export const responsesWire: TextWire = {
     const tools = toolCounts(output)
     return {
       body: responseView(body, request.model, tools, scrub),
-      tally: () => ({
-        usage: responsesUsage(body['usage'], tools),
-        outputBytes: outputBytes(output),
-        finished: true,
-        failure: failureOf(body, scrub),
-      }),
+      tally: () => {
+        const usage = responsesUsage(body['usage'], tools)
+        return {
+          usage,
+          outputBytes: usage ? 0 : outputBytes(output),
+          finished: true,
+          failure: failureOf(body, scrub),
+        }
+      },
     }
   },
   frameReader: responsesFrameReader,

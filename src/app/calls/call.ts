@@ -1,0 +1,62 @@
+import { offeredTools } from '../../domain/catalog/text.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import { quoteText, type TextQuote } from '../../domain/pricing/text.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { newCallId } from '../../kernel/ids.ts'
+import { expectedPico } from './expected.ts'
+import type { CallDeps } from './deps.ts'
+import type { Hold } from './funds.ts'
+import type { TextCallInput } from './types.ts'
+
+/** A call that was admitted: priced, its hold placed, nothing sent yet. */
+export interface AdmittedCall {
+  readonly callId: string
+  readonly input: TextCallInput
+  readonly streamed: boolean
+  readonly startedAtMs: number
+  readonly quote: TextQuote
+  readonly hold: Hold
+}
+
+/** Quotes by book and what they depend on; a new book begins with none. */
+const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
+/** Models times families times sets of tools: far more than there are. */
+const MAX_QUOTES = 10_000
+
+function quoteOf(input: TextCallInput, book: PriceBook): TextQuote {
+  const tools = offeredTools(input.body)
+  const key = `${input.family} ${input.model} ${tools.join()}`
+  const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
+  quotes.set(book, ofBook)
+  const known = ofBook.get(key)
+  if (known !== undefined) return known
+  const made = quoteText(input.model, input.family, tools, book)
+  if (ofBook.size < MAX_QUOTES) ofBook.set(key, made)
+  return made
+}
+
+/**
+ * Everything that can be refused before anything is sent.
+ *
+ * @throws DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
+ *   `price_not_configured`, `insufficient_balance`
+ */
+export async function admit(
+  deps: CallDeps,
+  input: TextCallInput,
+  streamed: boolean,
+): Promise<AdmittedCall> {
+  const { principal, family, model } = input
+  if (principal.models !== undefined && !principal.models.has(model))
+    throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
+  if (deps.channels.serving({ family, model }).length === 0)
+    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
+  if (!deps.log.healthy())
+    throw new DomainError('log_unavailable', 'the event log is unavailable', {
+      reason: 'the log is unhealthy',
+    })
+  const quote = quoteOf(input, await deps.prices.current())
+  const hold = await deps.funds.hold(principal.tenantId, quote.currency, expectedPico(quote, input))
+  const startedAtMs = deps.clock.nowMs()
+  return { callId: newCallId(startedAtMs), input, streamed, startedAtMs, quote, hold }
+}

@@ -1,0 +1,28 @@
+import type { TextFamily } from '../../domain/catalog/text.ts'
+import type { Journal } from '../../eventlog/journal.ts'
+import type { EventLog } from '../../eventlog/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { ChannelDirectory } from '../channels/directory.ts'
+import type { CrashPoint } from '../crash-points.ts'
+import type { TextProvider } from '../ports.ts'
+import type { PriceBookSource } from '../pricing/price-book.ts'
+import type { Funds } from './funds.ts'
+import type { CallLimits } from './limits.ts'
+import type { CallMetrics } from './metrics.ts'
+
+/** What the text use cases are made of. */
+export interface CallDeps {
+  /** Only asked whether it is healthy; writing goes through the journal. */
+  readonly log: Pick<EventLog, 'healthy'>
+  readonly journal: Journal
+  readonly channels: ChannelDirectory
+  readonly providers: ReadonlyMap<TextFamily, TextProvider>
+  readonly prices: PriceBookSource
+  readonly funds: Funds
+  readonly metrics: CallMetrics
+  readonly clock: Clock
+  readonly logger: Log
+  readonly crashPoint: CrashPoint
+  readonly limits: CallLimits
+}

@@ -1,0 +1,30 @@
+/** Every bound of the text use cases (P10); those of a channel are with the channel. */
+export interface CallLimits {
+  /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
+  readonly maxCalls: number
+  /** Channels tried for one call. */
+  readonly maxAttempts: number
+  /** Bytes of frames held back until a stream is settled. */
+  readonly maxWithheldBytes: number
+  /** A caller who takes no frame for this long counts as gone. */
+  readonly consumerStallMs: number
+  /** How long and how far a stream is read on after its caller has gone, unless its channel says. */
+  readonly drainTimeoutMs: number
+  readonly drainMaxBytes: number
+  /** Failed calls waiting to be written down; more are only counted. */
+  readonly maxPendingFailures: number
+}
+
+export const defaultCallLimits: CallLimits = {
+  maxCalls: 8_000,
+  maxAttempts: 3,
+  maxWithheldBytes: 4 << 20,
+  consumerStallMs: 120_000,
+  drainTimeoutMs: 60_000,
+  drainMaxBytes: 4 << 20,
+  maxPendingFailures: 1_000,
+}
+
+/** Output tokens a hold reserves where the request names no bound, and the most it reserves. */
+export const ASSUMED_OUTPUT_TOKENS = 2_048
+export const MAX_HELD_OUTPUT_TOKENS = 131_072

@@ -1,0 +1,233 @@
+import { ProviderError, type TextChunk, type TextStream } from '../ports.ts'
+import { endAttempt } from './attempts.ts'
+import type { AdmittedCall } from './call.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import type { CallDeps } from './deps.ts'
+import { type CallOutcome, failureOf, noteFailure, type Served, settleCall } from './record.ts'
+import { brokenOff, refusalOf } from './refusals.ts'
+import type { TextFrame } from './types.ts'
+
+/** A stream that has begun upstream, and all it takes to end it properly. */
+export interface OpenCall {
+  readonly call: AdmittedCall
+  readonly served: Served
+  readonly lease: ChannelLease
+  readonly source: TextStream
+}
+
+const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
+
+/**
+ * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
+ * takes them. Frames that say that the result is whole, and whatever follows, are held back until
+ * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
+ * and settled all the same (design §4.2).
+ *
+ * What a stream is settled from:
+ *
+ * - a whole result: what the provider reported; its estimate where it reported nothing
+ * - a result the provider itself calls failed, and an error it wrote into the stream: nothing; what
+ *   it reported is noted as our cost (P5)
+ * - a result that broke off: what had been produced by then, estimated; nothing if that is nothing
+ */
+export class Pump {
+  /** Settles when everything about this call is done. */
+  readonly done: Promise<void>
+  #finish: () => void = () => undefined
+  #ready: readonly TextChunk[] = []
+  #readyAt = 0
+  readonly #withheld: TextChunk[] = []
+  #withheldBytes = 0
+  #withholding = false
+  /** `flowing` until the source has ended; nobody reads it after that. */
+  #state: 'flowing' | 'ending' | 'over' = 'flowing'
+  #abandoned = false
+  #reading: Promise<readonly TextChunk[] | undefined> | undefined
+  /** Thrown to the caller after the frames that came before it. */
+  #error: unknown
+  /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
+  #idleSinceMs: number | undefined = performance.now()
+  readonly #deps: CallDeps
+  readonly #open: OpenCall
+
+  constructor(deps: CallDeps, open: OpenCall) {
+    this.#deps = deps
+    this.#open = open
+    this.done = new Promise((resolve) => (this.#finish = resolve))
+    const { callerGone } = open.call.input
+    if (callerGone.aborted) this.abandon()
+    else callerGone.addEventListener('abort', () => this.abandon(), { once: true })
+  }
+
+  /** Milliseconds the caller has not asked for anything. */
+  idleMs(nowMs: number): number {
+    return this.#idleSinceMs === undefined ? 0 : nowMs - this.#idleSinceMs
+  }
+
+  async next(): Promise<IteratorResult<TextFrame>> {
+    this.#idleSinceMs = undefined
+    try {
+      return await this.#next()
+    } finally {
+      this.#idleSinceMs = performance.now()
+    }
+  }
+
+  /** The caller has gone: the rest is read without it. */
+  abandon(): void {
+    if (this.#abandoned || this.#state !== 'flowing') return
+    this.#abandoned = true
+    void this.#drain()
+  }
+
+  /** Upstream is not to be waited for any longer. */
+  cancel(): void {
+    this.#open.source.cancel()
+  }
+
+  async #next(): Promise<IteratorResult<TextFrame>> {
+    for (;;) {
+      if (this.#abandoned) return OVER
+      const chunk = this.#ready[this.#readyAt]
+      if (chunk !== undefined) {
+        this.#readyAt += 1
+        const { event, data, usageOnly } = chunk
+        return { done: false, value: { event, data, usageOnly } }
+      }
+      if (this.#error !== undefined) {
+        const error = this.#error
+        this.#error = undefined
+        throw error
+      }
+      if (this.#state === 'over') return OVER
+      await this.#advance()
+    }
+  }
+
+  /** Reads once; at the end of the source, ends the call. */
+  async #advance(): Promise<void> {
+    let chunks: readonly TextChunk[] | undefined
+    let broken: unknown
+    try {
+      this.#reading = this.#open.source.read()
+      chunks = await this.#reading
+    } catch (error) {
+      broken = error
+    }
+    // Whoever drains has waited for the same reading and goes on from it.
+    if (this.#abandoned) return
+    this.#reading = undefined
+    if (chunks !== undefined) this.#sort(chunks)
+    if (chunks !== undefined && this.#withheldBytes <= this.#deps.limits.maxWithheldBytes) return
+    if (chunks !== undefined) this.#open.source.cancel()
+    this.#state = 'ending'
+    try {
+      await this.#end(broken, 'completed')
+      this.#ready = this.#error === undefined ? this.#withheld : []
+    } catch (error) {
+      this.#ready = []
+      this.#error = error
+    }
+    this.#readyAt = 0
+    this.#over()
+  }
+
+  /** Everything from the first terminal chunk on is held back. */
+  #sort(chunks: readonly TextChunk[]): void {
+    const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
+    this.#readyAt = 0
+    if (first === -1) {
+      this.#ready = chunks
+      return
+    }
+    this.#withholding = true
+    this.#ready = chunks.slice(0, first)
+    for (const chunk of chunks.slice(first)) {
+      this.#withheld.push(chunk)
+      this.#withheldBytes += chunk.data.length
+    }
+  }
+
+  /** Reads on for the figures alone, as long and as far as the channel allows. */
+  async #drain(): Promise<void> {
+    const { source, served } = this.#open
+    const { text } = served.channel
+    const { limits } = this.#deps
+    const maxBytes = source.receivedBytes() + (text?.drainMaxBytes ?? limits.drainMaxBytes)
+    const timer = setTimeout(() => source.cancel(), text?.drainTimeoutMs ?? limits.drainTimeoutMs)
+    let broken: unknown
+    try {
+      if (this.#reading !== undefined) await this.#reading
+      while ((await source.read()) !== undefined)
+        if (source.receivedBytes() > maxBytes) {
+          source.cancel()
+          break
+        }
+    } catch (error) {
+      broken = error
+    }
+    clearTimeout(timer)
+    this.#state = 'ending'
+    try {
+      await this.#end(broken, 'disconnected')
+    } catch (error) {
+      this.#deps.logger.error(
+        { err: error, callId: this.#open.call.callId },
+        'what a caller left behind could not be settled',
+      )
+    }
+    this.#over()
+  }
+
+  /**
+   * Settles or notes what came of the call. Sets the error that its caller gets after what it has.
+   * @throws the journal's errors
+   */
+  async #end(broken: unknown, whole: CallOutcome): Promise<void> {
+    const { call, served, lease, source } = this.#open
+    const deps = this.#deps
+    deps.crashPoint('call.after-provider')
+    const tally = source.tally()
+    const isCut = !tally.finished
+    endAttempt(
+      deps,
+      lease,
+      this.#abandoned && isCut ? new Error('left') : isCut ? broken : undefined,
+    )
+    if (tally.failure !== undefined) {
+      noteFailure(deps, call, served, {
+        ...(broken instanceof ProviderError ? failureOf(broken) : { code: tally.failure.code }),
+        message: 'the provider reported a failed result',
+        usage: tally.usage,
+      })
+      if (broken instanceof ProviderError) this.#error = refusalOf(broken, call.callId)
+      return
+    }
+    const producedNothing = tally.outputBytes === 0 && tally.usage === undefined
+    // A caller who left before anything came asked for it all the same.
+    const isBillable = !isCut || this.#abandoned || !producedNothing
+    if (isBillable)
+      await settleCall(deps, call, served, {
+        tally,
+        outcome: isCut && whole === 'completed' ? 'cut' : whole,
+      })
+    else noteFailure(deps, call, served, cutFailure(broken))
+    if (!isCut) return
+    this.#error =
+      broken instanceof ProviderError
+        ? refusalOf(broken, call.callId)
+        : brokenOff(call.callId, isBillable)
+  }
+
+  #over(): void {
+    this.#state = 'over'
+    this.#open.call.hold.withdraw()
+    this.#finish()
+  }
+}
+
+function cutFailure(broken: unknown): { readonly code: string; readonly message: string } {
+  return broken instanceof ProviderError
+    ? failureOf(broken)
+    : { code: 'cut', message: 'cut: the provider broke off before it had said anything' }
+}
