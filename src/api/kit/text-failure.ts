@@ -69,7 +69,6 @@ const broken = {
 const uncertain = {
   status: 502,
   code: 'upstream_error',
-  message: 'The model service gave no usable answer',
   retry: 'never',
 } as const
 
@@ -109,24 +108,25 @@ const rules: Readonly<Record<TextErrorCode | RequestFault, Rule>> = {
   wrong_expected_revision: broken,
   append_too_large: broken,
   call_refused: uncertain,
-  upstream_unavailable: {
-    status: 502,
-    code: 'upstream_unavailable',
-    message: 'The model service cannot be reached at the moment',
-    retry: 2_000,
-  },
-  upstream_timeout: {
-    status: 504,
-    code: 'upstream_timeout',
-    message: 'The model service did not answer in time',
-    retry: 'never',
-  },
+  upstream_unavailable: { status: 502, code: 'upstream_unavailable', retry: 2_000 },
+  upstream_timeout: { status: 504, code: 'upstream_timeout', retry: 'never' },
   upstream_malformed: uncertain,
   rate_limited: { status: 429, code: 'rate_limit_exceeded', retry: 1_000 },
 }
 
+/** The result is there and withheld, because it could not be written down (P3). */
+const unrecorded: Rule = {
+  status: 503,
+  code: 'service_unavailable',
+  message: 'The call could not be recorded, so its result is withheld',
+  retry: 'never',
+}
+
 /** Longest wait clients of this kind obey; past it they would fall back to their own, shorter one. */
 const MAX_OBEYED_RETRY_MS = 60_000
+
+/** Where upstream gave no reason. */
+const sayNothing = 'The model service gave no reason'
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isNumber = (value: unknown): value is number =>
@@ -183,6 +183,9 @@ function isKnownCode(code: string): code is keyof typeof rules {
 function ruleOf(error: DomainError): Rule {
   const kind = detail(error, 'kind', isText) ?? ''
   if (error.code === 'call_refused' && isRefusalKind(kind)) return refusals[kind](error)
+  // Once a call has its id it may have been made.
+  if (error.code === 'log_unavailable' && detail(error, 'callId', isText) !== undefined)
+    return unrecorded
   return isKnownCode(error.code) ? rules[error.code] : broken
 }
 
@@ -212,7 +215,7 @@ function fromDomain(error: DomainError): TextFailure {
     status: rule.status,
     code: rule.code,
     type: rule.status < 500 ? detail(error, 'upstreamType', isText) : undefined,
-    message: rule.message ?? error.message,
+    message: rule.message ?? (error.message === '' ? sayNothing : error.message),
     param: ofModel ? 'model' : (detail(error, 'param', isText) ?? null),
     retryAfterMs,
     headers: {

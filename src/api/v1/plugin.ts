@@ -15,7 +15,7 @@ import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
 import { findModel, listModels } from './models.ts'
 import { readResponsesRequest } from './responses-request.ts'
-import { responsesAnswer, responsesDialect } from './responses-answer.ts'
+import { responsesDialect } from './responses-dialect.ts'
 import {
   ChatBodySchema,
   ChatCompletionSchema,
@@ -66,7 +66,7 @@ function responsesRoute(app: FastifyInstance, texts: TextUseCases, limits: Strea
     handler: async (request, reply) => {
       const { stream, ...asked } = readResponsesRequest(objectBody(request.body))
       const part: CallPart = { family: 'responses', surface: 'v1.responses', ...asked }
-      if (!stream) return responsesAnswer(await answerWhole(texts, request, reply, part))
+      if (!stream) return answerWhole(texts, request, reply, part)
       return answerStream(texts, request, reply, part, { dialect: responsesDialect(), limits })
     },
   })
