@@ -1,0 +1,167 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import type { Test } from 'tap'
+import type { CallView } from '../../../../infra/sandbox/calls/view.ts'
+import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
+import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
+import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
+import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
+import type { TextCallInput, TextFamily, TextFrame } from '../../../../src/app/calls/types.ts'
+import {
+  createTextUseCases,
+  type RunningTextUseCases,
+} from '../../../../src/app/calls/use-cases.ts'
+import { noCrash } from '../../../../src/app/crash-points.ts'
+import type { Channel } from '../../../../src/app/ports.ts'
+import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
+import type { CallEvent } from '../../../../src/domain/call/events.ts'
+import { createJournal, newInstanceId, type Journal } from '../../../../src/eventlog/journal.ts'
+import type { JournalLimits } from '../../../../src/eventlog/journal-limits.ts'
+import { openSpool } from '../../../../src/eventlog/spool.ts'
+import type { EventLog, RecordedEvent } from '../../../../src/eventlog/types.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { newRequestId } from '../../../../src/kernel/ids.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+import { createProviders } from '../../../../src/providers/registry.ts'
+import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
+
+/** The text half of a gateway without HTTP over real parts. */
+export interface TextWorld extends World {
+  readonly text: (options?: TextReplicaOptions) => Promise<TextReplica>
+  /** What the sandbox accepted of a client marker. */
+  readonly accepted: (marker: string) => Promise<readonly CallView[]>
+  /** Every call event of the log, in order. */
+  readonly callEvents: () => Promise<readonly Extract<RecordedEvent, CallEvent>[]>
+}
+
+export interface TextReplicaOptions {
+  readonly channels?: readonly Channel[]
+  readonly limits?: Partial<CallLimits>
+  readonly journal?: Partial<JournalLimits>
+  readonly log?: EventLog
+  readonly deps?: Partial<CallDeps>
+}
+
+export interface TextReplica {
+  readonly deps: CallDeps
+  readonly calls: RunningTextUseCases
+  readonly journal: Journal
+  readonly spoolDirectory: string
+}
+
+export async function startTextWorld(t: Test, options: WorldOptions = {}): Promise<TextWorld> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-calls-'))
+  const stops: (() => Promise<unknown>)[] = []
+  t.teardown(async () => {
+    for (const stop of stops.toReversed()) await stop()
+    await rm(directory, { recursive: true, force: true })
+  })
+  const world = await startWorld(t, options)
+  const text = async (given: TextReplicaOptions = {}): Promise<TextReplica> => {
+    const spoolDirectory = await mkdtemp(join(directory, 'spool-'))
+    const instanceId = newInstanceId(Date.now())
+    const log = given.log ?? world.log
+    const journal = createJournal({
+      log,
+      instanceId,
+      logger: silentLog,
+      spool: await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog }),
+      ...(given.journal === undefined ? {} : { limits: given.journal }),
+    })
+    const providers = createProviders()
+    const clock = systemClock
+    const deps: CallDeps = {
+      log,
+      journal,
+      channels: createChannelDirectory(
+        given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
+        { clock },
+      ),
+      providers: providers.text,
+      prices: createPriceBookSource(world.pool, clock),
+      funds: createFunds(balanceReader(world.pool), clock),
+      metrics: createCallMetrics(new Registry()),
+      clock,
+      logger: silentLog,
+      crashPoint: noCrash,
+      limits: { ...defaultCallLimits, ...given.limits },
+      ...given.deps,
+    }
+    const calls = createTextUseCases(deps)
+    stops.push(async () => {
+      await calls.close(5_000)
+      await journal.close()
+      await providers.close()
+    })
+    return { deps, calls, journal, spoolDirectory }
+  }
+  return {
+    ...world,
+    text,
+    accepted: async (marker) => {
+      const url = `${world.sandbox.url}/__sandbox/calls?client_marker=${marker}&limit=1000`
+      const { items } = (await (await fetch(url)).json()) as { items: readonly CallView[] }
+      return items
+    },
+    callEvents: async () => {
+      const events: Extract<RecordedEvent, CallEvent>[] = []
+      for await (const event of world.log.readAll())
+        if (event.type === 'CallSettled' || event.type === 'CallFailed') events.push(event)
+      return events
+    },
+  }
+}
+
+export interface TextWish {
+  readonly family?: TextFamily
+  readonly model?: string
+  readonly prompt?: string
+  readonly tenantId?: string
+  readonly body?: Readonly<Record<string, unknown>>
+  readonly callerGone?: AbortSignal
+}
+
+/** What the API would hand over. */
+export function textInput(wish: TextWish = {}): TextCallInput {
+  const family = wish.family ?? 'chat'
+  const prompt = wish.prompt ?? 'say something'
+  const bodies: Readonly<Record<TextFamily, Readonly<Record<string, unknown>>>> = {
+    chat: { messages: [{ role: 'user', content: prompt }] },
+    responses: { input: [{ role: 'user', content: [{ type: 'input_text', text: prompt }] }] },
+    native: { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
+  }
+  return {
+    principal: principalOf(wish.tenantId),
+    family,
+    surface: `test.${family}`,
+    requestId: newRequestId(Date.now()),
+    model: wish.model ?? 'text-basic',
+    body: { ...bodies[family], ...wish.body },
+    inputSize: { characters: prompt.length, mediaBytes: 0, textBytes: Buffer.byteLength(prompt) },
+    callerGone: wish.callerGone ?? new AbortController().signal,
+  }
+}
+
+/** Every frame of a stream, and what it ended with. */
+export async function collect(
+  frames: AsyncIterable<TextFrame>,
+): Promise<{ readonly frames: readonly TextFrame[]; readonly error: unknown }> {
+  const seen: TextFrame[] = []
+  try {
+    for await (const frame of frames) seen.push(frame)
+    return { frames: seen, error: undefined }
+  } catch (error) {
+    return { frames: seen, error }
+  }
+}
+
+/** Waits for something that is bound to happen. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const limit = performance.now() + 15_000; !(await condition());)
+    if (performance.now() > limit) throw new Error('it did not happen in time')
+    else await new Promise((resolve) => setTimeout(resolve, 20))
+}
