@@ -12,6 +12,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, type BodyBudget } from './kit/body-budget.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
+import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
 import type { ResolveHost } from './kit/public-url.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
@@ -48,6 +49,7 @@ export interface ApiDeps {
   /** Version shown in the OpenAPI description. */
   readonly version: string
   readonly limits?: Partial<ApiLimits>
+  readonly streamLimits?: Partial<StreamLimits>
 }
 
 /** The named bounds of the HTTP interface (P10). */
@@ -132,14 +134,13 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
 
 async function registerText(
   app: FastifyInstance,
-  { authenticate, texts, resolveHost }: ApiDeps,
+  { authenticate, texts, resolveHost, streamLimits }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
 ): Promise<void> {
   if (texts === undefined) return
-  await app.register(v1Plugin({ authenticate, texts, ...bodies }), { prefix: '/v1' })
-  await app.register(v1betaPlugin({ authenticate, texts, resolveHost, ...bodies }), {
-    prefix: '/v1beta',
-  })
+  const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
+  await app.register(v1Plugin({ ...deps, ...bodies }), { prefix: '/v1' })
+  await app.register(v1betaPlugin({ ...deps, ...bodies, resolveHost }), { prefix: '/v1beta' })
 }
 
 /** Puts the HTTP interface together; the caller listens and closes. */

@@ -6,7 +6,7 @@ import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
-import { defaultStreamLimits, type StreamLimits } from '../kit/event-stream.ts'
+import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { chatAnswer } from './chat-answer.ts'
 import { chatDialect } from './chat-dialect.ts'
@@ -32,7 +32,7 @@ export interface V1Deps {
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
-  readonly streamLimits?: Partial<StreamLimits>
+  readonly streamLimits: StreamLimits
 }
 
 /** Bodies are judged by the readers, which name the field; their schemas only document. */
@@ -99,13 +99,12 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
 export function v1Plugin(deps: V1Deps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
-    const limits = { ...defaultStreamLimits, ...deps.streamLimits }
     useEnvelope(app, v1Envelope)
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(app, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
     requireToken(app, deps.authenticate, 'model')
-    chatRoute(app, deps.texts, limits)
-    responsesRoute(app, deps.texts, limits)
+    chatRoute(app, deps.texts, deps.streamLimits)
+    responsesRoute(app, deps.texts, deps.streamLimits)
     modelRoutes(app, deps.texts)
   }
 }

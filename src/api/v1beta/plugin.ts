@@ -7,12 +7,7 @@ import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
 import { requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
-import {
-  defaultStreamLimits,
-  oneLine,
-  type StreamDialect,
-  type StreamLimits,
-} from '../kit/event-stream.ts'
+import { oneLine, type StreamDialect, type StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { checkPublicUrl, type ResolveHost } from '../kit/public-url.ts'
 import { describe } from './documentation.ts'
@@ -32,7 +27,7 @@ export interface V1BetaDeps {
   readonly resolveHost: ResolveHost
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
-  readonly streamLimits?: Partial<StreamLimits>
+  readonly streamLimits: StreamLimits
 }
 
 /** Headers that hold the token where `Authorization` does not (spec §5 rule 2, wire.md §9.1). */
@@ -70,7 +65,6 @@ export function v1betaPlugin(deps: V1BetaDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-    const limits = { ...defaultStreamLimits, ...deps.streamLimits }
     useEnvelope(instance, v1betaEnvelope)
     useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(instance, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
@@ -103,7 +97,10 @@ export function v1betaPlugin(deps: V1BetaDeps) {
         // Without `alt` it is this stream all the same: the other form is not offered.
         if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
         const part = await readCall(request, request.params.model, deps.resolveHost)
-        return answerStream(deps.texts, request, reply, part, { dialect, limits })
+        return answerStream(deps.texts, request, reply, part, {
+          dialect,
+          limits: deps.streamLimits,
+        })
       },
     })
   }
