@@ -4,7 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js'
+import {
+  Client as GrpcClient,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+} from '@grpc/grpc-js'
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
@@ -18,7 +23,11 @@ import { collect, numbered, numberOf, numbersIn, several } from '../../../contra
 const READERS = 10
 const FILL_APPENDS = 60
 const FILL_BYTES = 500_000
-const MAX_GROWTH_KIB = 200 * 1024
+const MAX_GROWTH_KIB = 90 * 1024
+const BULK_APPENDS = 20
+const BULK_EVENTS = 1_000
+const BULK_EVENT_BYTES = 500
+const BULK_READS = 12
 const WAIT_MS = 500
 const FAULT_DELAY_MS = 400
 const SHORT_DEADLINE_MS = 300
@@ -48,6 +57,20 @@ function command(n: number, isAbandoned: () => boolean = () => false): StreamCom
     sizeBytes: 20,
     isAbandoned,
   }
+}
+
+function allFromStart(): streams.ReadReq.Options {
+  return new streams.ReadReq.Options()
+    .setAll(new streams.ReadReq.Options.AllOptions().setStart(new shared.Empty()))
+    .setNoFilter(new shared.Empty())
+}
+
+/** A read whose messages are not decoded. */
+function openRead(raw: GrpcClient, options: streams.ReadReq.Options): ClientReadableStream<Buffer> {
+  const request = Buffer.from(new streams.ReadReq().setOptions(options).serializeBinary())
+  const identity = (bytes: Buffer): Buffer => bytes
+  const path = '/event_store.client.streams.Streams/Read'
+  return raw.makeServerStreamRequest(path, identity, identity, request, new Metadata())
 }
 
 t.test('more appends than the queue holds are refused, those in it are written', async (t) => {
@@ -87,15 +110,9 @@ t.test('readers that do not read cost the server little memory', async (t) => {
     await client.appendToStream('big', event)
   }
   const before = await residentKib(server.pid)
-  const options = new streams.ReadReq.Options()
-    .setAll(new streams.ReadReq.Options.AllOptions().setStart(new shared.Empty()))
-    .setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
-    .setNoFilter(new shared.Empty())
-  const request = Buffer.from(new streams.ReadReq().setOptions(options).serializeBinary())
-  const identity = (bytes: Buffer): Buffer => bytes
+  const options = allFromStart().setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
   const calls = Array.from({ length: READERS }, () => {
-    const path = '/event_store.client.streams.Streams/Read'
-    const call = raw.makeServerStreamRequest(path, identity, identity, request, new Metadata())
+    const call = openRead(raw, options)
     call.on('error', () => undefined)
     return call.pause()
   })
@@ -106,6 +123,35 @@ t.test('readers that do not read cost the server little memory', async (t) => {
   await client.appendToStream('small', numbered(1))
   t.same(await numbersIn(client, 'small'), [1], 'others are served')
   for (const call of calls) call.cancel()
+})
+
+t.test('reading the log over and over leaves no memory behind', async (t) => {
+  const server = await startEmbeddedServer()
+  const client = EventStoreDBClient.connectionString(server.url)
+  const raw = new GrpcClient(`127.0.0.1:${server.port}`, credentials.createInsecure())
+  t.teardown(async () => {
+    raw.close()
+    await client.dispose()
+    await server.stop()
+  })
+  const text = 'x'.repeat(BULK_EVENT_BYTES)
+  for (let n = 0; n < BULK_APPENDS; n += 1) {
+    const events = Array.from({ length: BULK_EVENTS }, () =>
+      jsonEvent({ type: 'Bulk', data: { text } }),
+    )
+    await client.appendToStream(`bulk-${n}`, events)
+  }
+  const options = allFromStart().setCount(String(BULK_APPENDS * BULK_EVENTS))
+  const readAll = async (): Promise<void> => {
+    const messages = await collect<Buffer>(openRead(raw, options))
+    if (messages.length !== BULK_APPENDS * BULK_EVENTS) t.fail(`read ${messages.length} events`)
+  }
+  await readAll()
+  const before = await residentKib(server.pid)
+  for (let n = 0; n < BULK_READS; n += 1) await readAll()
+  const grown = (await residentKib(server.pid)) - before
+  const read = (BULK_READS * BULK_APPENDS * BULK_EVENTS * BULK_EVENT_BYTES) / 1024
+  t.ok(grown < MAX_GROWTH_KIB, `grew by ${grown} KiB over reading ${read} KiB`)
 })
 
 t.test('a slow event store answers late but rightly', async (t) => {
