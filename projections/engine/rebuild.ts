@@ -89,13 +89,13 @@ async function compare(target: BuildTarget, live: Live): Promise<RebuildComparis
 }
 
 /** The last events, the new names and the checkpoint in one transaction that holds the checkpoint. */
-async function swap(target: BuildTarget, follows: boolean): Promise<void> {
+async function swap(target: BuildTarget): Promise<void> {
   const { pool, projection, schema } = target
   const { name, version } = projection
   await inSchema(pool, schema, async (client) => {
     await client.query(`set local lock_timeout to ${SWAP_LOCK_TIMEOUT_MS}`)
     const live = await lockCheckpoint(client, name)
-    if (follows && live !== undefined) await target.finish(client, live.position)
+    if (live?.version === version) await target.finish(client, live.position)
     await swapSchemas(client, name)
     await client.query(
       `insert into engine.checkpoints
@@ -112,10 +112,10 @@ async function swap(target: BuildTarget, follows: boolean): Promise<void> {
   })
 }
 
-async function swapWithRetries(target: BuildTarget, follows: boolean): Promise<void> {
+async function swapWithRetries(target: BuildTarget): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await swap(target, follows)
+      await swap(target)
       return
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
@@ -166,7 +166,7 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   for (let round = 0; round < CATCH_UP_ROUNDS; round += 1)
     if ((await target.readTo(before === undefined ? undefined : await current())) === 0) break
   target.say('swapping')
-  await swapWithRetries(target, before !== undefined)
+  await swapWithRetries(target)
   target.say('done')
   return { outcome: 'swapped', comparison, events: target.events() }
 }

@@ -1,0 +1,290 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import type { Pool } from 'pg'
+import t from 'tap'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { startProjections } from '../../../projections/engine/engine.ts'
+import { rebuildProjection, RebuildRunningError } from '../../../projections/engine/rebuild.ts'
+import type { Projection } from '../../../projections/engine/types.ts'
+import { ledgerProjection } from '../../../projections/ledger/projection.ts'
+import { balances, chainHead } from '../../../projections/ledger/query.ts'
+import { allProjections } from '../../../projections/registry.ts'
+import { tasksProjection } from '../../../projections/tasks/projection.ts'
+import { leaseDuePolls, reschedulePoll } from '../../../projections/tasks/query.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
+import {
+  lives,
+  openTenant,
+  overlappingTasks,
+  recordCall,
+  Recorder,
+  recordStep,
+  type Life,
+} from '../support/history.ts'
+import { ScriptedLog } from '../support/memory-log.ts'
+
+const LIVES = Object.keys(lives) as Life[]
+
+function mixedHistory(tasks: number, seed = 0): RecordedEvent[] {
+  const recorder = new Recorder()
+  return [
+    ...openTenant(recorder, 'tenant_0'),
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, {
+      tasks,
+      width: 13,
+      shape: (n) => ({ tenantId: `tenant_${(n + seed) % 3}`, model: `model-${n % 4}` }),
+      life: (n) => LIVES[(n * 7 + seed) % LIVES.length] ?? 'settled',
+    }),
+    recordCall(recorder, seed),
+  ]
+}
+
+t.test('a rebuild beside a live projection gives the same rows, hashes and balances', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(80))
+  startEngine(t, {
+    pool,
+    log,
+    projections: allProjections,
+    limits: { maxEvents: 17, maxBytes: 1e6 },
+  })
+  await caughtUp(pool, log, allProjections)
+  for (const projection of allProjections) {
+    const before = await digestOf(pool, projection)
+    const phases = new Set<string>()
+    const result = await rebuildProjection({
+      pool,
+      log,
+      projection,
+      onProgress: ({ phase }) => phases.add(phase),
+    })
+    t.equal(result.outcome, 'swapped', projection.name)
+    t.equal(result.comparison?.equal, true, `${projection.name} is what it was`)
+    t.same(await digestOf(pool, projection), before)
+    t.ok(['reading', 'comparing', 'swapping', 'done'].every((phase) => phases.has(phase)))
+  }
+})
+
+t.test('a live projection goes on across the swap', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const log = new ScriptedLog([...openTenant(recorder, 'tenant_1')])
+  const engine = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
+  await caughtUp(pool, log, [tasksProjection, ledgerProjection])
+  let writing = true
+  const writer = (async () => {
+    for (let n = 0; writing; n += 1) {
+      for (const step of lives.settled) log.push(recordStep(recorder, { n }, step))
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  })()
+  for (let round = 0; round < 3; round += 1)
+    for (const projection of [tasksProjection, ledgerProjection])
+      t.equal((await rebuildProjection({ pool, log, projection })).outcome, 'swapped')
+  writing = false
+  await writer
+  await caughtUp(pool, log, [tasksProjection, ledgerProjection])
+  t.ok(engine.status().leading)
+  t.equal(log.subscriptions, 1, 'the engine never had to start again')
+  t.equal(
+    Number((await chainHead(pool)).seq),
+    log.events.filter(({ type }) => type === 'TaskSettled').length,
+  )
+})
+
+t.test('a difference is reported and nothing is swapped, unless forced', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(30))
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const honest = (await balances(pool, 'tenant_1'))[0]?.settled
+  await pool.query(`update ledger.balances set settled = settled + 0.000000000001`)
+  const refused = await rebuildProjection({ pool, log, projection: ledgerProjection })
+  t.equal(refused.outcome, 'different')
+  const live = refused.comparison?.live
+  t.ok(typeof live === 'object' && live.hash !== refused.comparison?.rebuilt.hash)
+  t.not((await balances(pool, 'tenant_1'))[0]?.settled, honest, 'the live tables are untouched')
+  const forced = await rebuildProjection({ pool, log, projection: ledgerProjection, force: true })
+  t.equal(forced.outcome, 'swapped')
+  t.equal((await balances(pool, 'tenant_1'))[0]?.settled, honest)
+})
+
+t.test('leases and poll times are no difference', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(40))
+  const engine = startEngine(t, { pool, log, projections: [tasksProjection] })
+  await caughtUp(pool, log, [tasksProjection])
+  await engine.stop()
+  const nowMs = Date.now()
+  const due = await leaseDuePolls(pool, { owner: 'a', nowMs, leaseMs: 1_000, limit: 5 })
+  await reschedulePoll(pool, { owner: 'a', platformId: due[0]!.platformId, dueAtMs: nowMs + 5_000 })
+  t.equal((await rebuildProjection({ pool, log, projection: tasksProjection })).outcome, 'swapped')
+})
+
+t.test('dropped tables come back byte for byte', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(60))
+  const first = startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  await first.stop()
+  const before = await Promise.all(allProjections.map((projection) => digestOf(pool, projection)))
+  for (const { name } of allProjections) await pool.query(`drop schema "${name}" cascade`)
+  startEngine(t, {
+    pool,
+    log,
+    projections: allProjections,
+    limits: { maxEvents: 9, maxBytes: 1e6 },
+  })
+  await eventually('the schemas are back', async () => {
+    const { rowCount } = await pool.query(
+      'select from pg_namespace where nspname in (select name from engine.checkpoints)',
+    )
+    return rowCount === allProjections.length
+  })
+  await caughtUp(pool, log, allProjections)
+  t.same(await Promise.all(allProjections.map((projection) => digestOf(pool, projection))), before)
+})
+
+t.test('a projection of an older version is rebuilt at start while the others go on', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(30))
+  const first = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
+  await caughtUp(pool, log, [tasksProjection, ledgerProjection])
+  await first.stop()
+  const next: Projection = {
+    ...ledgerProjection,
+    version: 2,
+    tablesSql: `${ledgerProjection.tablesSql}; create table of_version_two (a int);`,
+  }
+  const second = startEngine(t, { pool, log, projections: [tasksProjection, next] })
+  await eventually(
+    'the new version is live',
+    async () =>
+      (await readCheckpoint(pool, 'ledger'))?.version === 2 &&
+      second.status().projections.every(({ state }) => state === 'following'),
+  )
+  t.equal((await pool.query('select from ledger.of_version_two')).rowCount, 0)
+  await second.stop()
+  const older = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
+  await eventually('older code leaves it alone', () =>
+    older.status().projections.some(({ name, state }) => name === 'ledger' && state === 'stopped'),
+  )
+})
+
+t.test('only one rebuild of a projection at a time', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(200))
+  const both = await Promise.allSettled(
+    [1, 2].map(() => rebuildProjection({ pool, log, projection: ledgerProjection })),
+  )
+  t.equal(both.filter(({ status }) => status === 'fulfilled').length, 1)
+  const failed = both.find((result) => result.status === 'rejected')
+  t.ok(failed?.reason instanceof RebuildRunningError)
+})
+
+t.test('a rebuild killed at any time leaves the live tables and can be run again', async (t) => {
+  const pool = await testPool(t)
+  const events = mixedHistory(400)
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const before = await digestOf(pool, ledgerProjection)
+  for (const delayMs of [0, 40, 120]) {
+    const child = spawn(
+      process.execPath,
+      [
+        '--import=tsx',
+        fileURLToPath(new URL('../support/rebuild-child.ts', import.meta.url)),
+        pool.options.connectionString ?? '',
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    await once(child.stdout, 'data')
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    t.same(await digestOf(pool, ledgerProjection), before)
+  }
+  await eventually('the lock of the killed one is free', async () => {
+    try {
+      return (
+        (await rebuildProjection({ pool, log, projection: ledgerProjection })).outcome === 'swapped'
+      )
+    } catch (error) {
+      if (error instanceof RebuildRunningError) return false
+      throw error
+    }
+  })
+  t.same(await digestOf(pool, ledgerProjection), before)
+  t.equal(
+    (await pool.query(`select from pg_namespace where nspname in ('ledger_next', 'ledger_old')`))
+      .rowCount,
+    0,
+  )
+})
+
+/** Forgets every read model and how far it was. */
+async function dropAll(pool: Pool): Promise<void> {
+  for (const { name } of allProjections) await pool.query(`drop schema if exists "${name}" cascade`)
+  await pool.query('delete from engine.checkpoints')
+}
+
+/** Follows the events up to `end` in batches of `size`, as a process that is stopped there. */
+async function foldTo(pool: Pool, events: readonly RecordedEvent[], size: number): Promise<void> {
+  const log = new ScriptedLog(events)
+  const engine = startProjections({
+    pool,
+    log,
+    projections: allProjections,
+    logger: silentLog,
+    limits: { maxEvents: size, maxBytes: 1e6 },
+  })
+  await caughtUp(pool, log, allProjections)
+  await engine.stop()
+}
+
+t.test('live in any batches = rebuilt = folded to any position and on', async (t) => {
+  const pool = await testPool(t)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat({ max: 9 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.integer({ min: 1, max: 60 }),
+      fc.integer({ min: 1, max: 60 }),
+      async (seed, share, firstSize, secondSize) => {
+        const events = mixedHistory(25, seed)
+        const cut = Math.floor(share * events.length)
+        await dropAll(pool)
+        await foldTo(pool, events.slice(0, cut), firstSize)
+        for (const projection of allProjections) {
+          const result = await rebuildProjection({
+            pool,
+            log: new ScriptedLog(events.slice(0, cut)),
+            projection,
+          })
+          if (result.comparison?.equal !== true)
+            throw new Error(`${projection.name} differs at ${cut}`)
+        }
+        await foldTo(pool, events, secondSize)
+        const split = await Promise.all(
+          allProjections.map((projection) => digestOf(pool, projection)),
+        )
+        await dropAll(pool)
+        await foldTo(pool, events, events.length)
+        const whole = await Promise.all(
+          allProjections.map((projection) => digestOf(pool, projection)),
+        )
+        if (JSON.stringify(split) !== JSON.stringify(whole)) throw new Error('the batches show')
+      },
+    ),
+    { numRuns: 8, interruptAfterTimeLimit: 7_000 },
+  )
+  t.pass('for every run')
+})
