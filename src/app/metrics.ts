@@ -20,6 +20,10 @@ export interface TaskMetrics {
   readonly possibleCostLeaks: Counter
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
+  /** Tasks without an end yet: `poll` or `reconcile`, all and due. */
+  readonly openTasks: Gauge<'kind' | 'state'>
+  /** 0 closed, 1 half open, 2 open. */
+  readonly channelBreaker: Gauge<'channel'>
 }
 
 /** A registry with the process's own metrics already in it. */
@@ -90,6 +94,18 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
     lateAppends: new Gauge({
       name: 'tollgate_late_appends',
       help: 'Facts waiting for the event log.',
+      registers,
+    }),
+    openTasks: new Gauge({
+      name: 'tollgate_open_tasks',
+      help: 'Tasks without an end yet, and those of them due to be asked for.',
+      labelNames: ['kind', 'state'],
+      registers,
+    }),
+    channelBreaker: new Gauge({
+      name: 'tollgate_channel_breaker',
+      help: 'Breaker of a channel in this process: 0 closed, 1 half open, 2 open.',
+      labelNames: ['channel'],
       registers,
     }),
   }

@@ -10,6 +10,7 @@ import type { Observe } from '../tasks/observe.ts'
 import { familyOf } from '../tasks/refresh.ts'
 import { callOptions, callUpstream, providerOf } from '../tasks/upstream.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
+import { createPlaces } from './places.ts'
 import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from './intervals.ts'
 
 /** Asks upstream for every open task until its end (design §4.1); never gives up by count. */
@@ -17,6 +18,10 @@ import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from
 /** Tasks leased at once, and for how long: ample for asking for them at the slowest pace. */
 const LEASE_LIMIT = 400
 const LEASE_MS = 60_000
+/** Lists of one channel under way or waiting for its pace. */
+const CHUNKS_A_CHANNEL = 8
+/** A busy channel's further tasks are looked at again after this. */
+const PUT_OFF_MS = 1_000
 
 export interface PolicySettings {
   /** Names this process in leases. */
@@ -27,30 +32,71 @@ export interface PolicySettings {
 
 type Seen = TaskObservation | TaskGone | ProviderError
 
-/** One round: leases what is due, asks channel by channel, says when to ask again. */
-export function createPollRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
-  return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
-    const due = await leaseDuePolls(deps.pool, {
-      owner: settings.owner,
-      nowMs: deps.clock.nowMs(),
-      leaseMs: LEASE_MS,
-      limit: LEASE_LIMIT,
-      kind: 'poll',
-    })
-    if (due.length > 0) deps.crashPoint('poll.after-lease')
-    const work = [...groupByChannel(due)].flatMap(([channelId, tasks]) => {
-      const channel = deps.channels.byId(channelId)
-      if (channel === undefined) return [withoutChannel(deps, settings, channelId, tasks)]
-      const [first] = tasks
-      if (first === undefined) return []
-      const size = providerOf(deps, familyOf(first)).maxListIds
-      return inChunks(tasks, size).map((chunk) =>
-        pollChunk(deps, observe, settings, channel, chunk, signal),
+export interface Poller {
+  /** One round: leases what is due and begins asking, channel by channel. */
+  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+  /** Waits for what is under way. */
+  readonly drain: () => Promise<void>
+}
+
+/**
+ * Rounds do not wait for their answers, so that a channel that hangs does not hold up the others:
+ * it only fills its own places.
+ */
+export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicySettings): Poller {
+  const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
+    // The leases end by themselves; the tasks are asked for again then.
+    deps.metrics.policyFailures.inc({ policy: 'poll' })
+    deps.logger.warn({ channelId, err: error }, 'poll broken off')
+  })
+  const begin = (channelId: string, tasks: readonly DuePoll[], signal: AbortSignal): void => {
+    const channel = deps.channels.byId(channelId)
+    const [first] = tasks
+    if (first === undefined) return
+    if (channel === undefined) {
+      places.take(channelId, () => withoutChannel(deps, settings, channelId, tasks))
+      return
+    }
+    const size = providerOf(deps, familyOf(first)).maxListIds
+    for (const chunk of inChunks(tasks, size)) {
+      const free = places.free(channelId)
+      places.take(channelId, () =>
+        free
+          ? pollChunk(deps, observe, settings, channel, chunk, signal)
+          : putOff(deps, settings, chunk),
       )
-    })
-    await Promise.all(work)
-    return due.length === LEASE_LIMIT ? 'more' : 'idle'
+    }
   }
+  return {
+    drain: places.drain,
+    round: async (signal) => {
+      await places.someFree(signal)
+      const due = await leaseDuePolls(deps.pool, {
+        owner: settings.owner,
+        nowMs: deps.clock.nowMs(),
+        leaseMs: LEASE_MS,
+        limit: LEASE_LIMIT,
+        kind: 'poll',
+      })
+      if (due.length > 0) deps.crashPoint('poll.after-lease')
+      for (const [channelId, tasks] of groupByChannel(due)) begin(channelId, tasks, signal)
+      return due.length === LEASE_LIMIT ? 'more' : 'idle'
+    },
+  }
+}
+
+/** The channel has all it can take: its tasks come again when it may have caught up. */
+async function putOff(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  tasks: readonly DuePoll[],
+): Promise<void> {
+  const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
+  await reschedulePolls(
+    deps.pool,
+    settings.owner,
+    tasks.map(({ platformId }) => ({ platformId, dueAtMs })),
+  )
 }
 
 function groupByChannel(due: readonly DuePoll[]): ReadonlyMap<string, readonly DuePoll[]> {
@@ -77,7 +123,7 @@ async function withoutChannel(
   channelId: string,
   tasks: readonly DuePoll[],
 ): Promise<void> {
-  deps.logger.error({ channelId, tasks: tasks.length }, 'tasks of a channel that is not configured')
+  deps.logger.error({ channelId, tasks: tasks.length }, 'tasks of an unknown channel')
   const gone = new ProviderError('unavailable', 'ruled_out', 'The channel is not configured.')
   const items = await Promise.all(tasks.map((task) => settle(deps, settings, task, gone, false)))
   await reschedulePolls(

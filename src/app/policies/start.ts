@@ -1,7 +1,7 @@
 import type { TaskDeps } from '../tasks/deps.ts'
 import { createObserve } from '../tasks/observe.ts'
 import { runLoop } from './loop.ts'
-import { createPollRound, type PolicySettings } from './poll.ts'
+import { createPoller, type PolicySettings } from './poll.ts'
 import { createReconcileRound } from './reconcile.ts'
 import { createSweepRound } from './sweep.ts'
 
@@ -9,8 +9,6 @@ import { createSweepRound } from './sweep.ts'
 const POLL_IDLE_MS = 200
 const RECONCILE_IDLE_MS = 1_000
 const SWEEP_IDLE_MS = 2_000
-/** Rounds of polling at once: a slow channel must not hold up the others. */
-const POLLERS = 2
 
 export interface Policies {
   /** Stops taking work, lets what is under way end or break off, then resolves. */
@@ -25,13 +23,11 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
   const stopping = new AbortController()
   const { signal } = stopping
   const observe = createObserve(deps)
-  const poll = createPollRound(deps, observe, settings)
+  const poller = createPoller(deps, observe, settings)
   const reconcile = createReconcileRound(deps, observe, settings)
   const idle = (ms: number): number => ms * Math.min(1, settings.scale)
   const loops = [
-    ...Array.from({ length: POLLERS }, () =>
-      runLoop(deps, 'poll', idle(POLL_IDLE_MS), signal, poll),
-    ),
+    runLoop(deps, 'poll', idle(POLL_IDLE_MS), signal, poller.round),
     runLoop(deps, 'reconcile', idle(RECONCILE_IDLE_MS), signal, reconcile),
     runLoop(deps, 'sweep', SWEEP_IDLE_MS, signal, createSweepRound(deps)),
   ]
@@ -39,6 +35,7 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
     stop: async () => {
       stopping.abort()
       await Promise.all(loops)
+      await poller.drain()
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { pollBacklog } from '../../../projections/tasks/query.ts'
 import { taskStream } from '../../domain/task/events.ts'
 import { purgeTaskUrls } from '../ops/task-urls.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
@@ -17,12 +18,27 @@ const KEEP_FOR_MS = 60_000
 /** One round; any replica may run it, also several at once. */
 export function createSweepRound(deps: TaskDeps) {
   return async (): Promise<'idle'> => {
-    deps.metrics.lateAppends.set(deps.background.pending())
+    await showGauges(deps)
     await purgeTaskUrls(deps.pool, deps.clock.nowMs())
     const checkpoint = await readCheckpoint(deps.pool, 'ledger')
     if (checkpoint !== undefined) await dropProjected(deps.pool, checkpoint.position)
     await resolveUnplaced(deps)
     return 'idle'
+  }
+}
+
+const BREAKER_LEVEL = { closed: 0, half_open: 1, open: 2 } as const
+
+async function showGauges(deps: TaskDeps): Promise<void> {
+  const { lateAppends, openTasks, channelBreaker } = deps.metrics
+  lateAppends.set(deps.background.pending())
+  for (const { id, breaker } of deps.channels.health())
+    channelBreaker.set({ channel: id }, BREAKER_LEVEL[breaker])
+  const backlog = await pollBacklog(deps.pool, deps.clock.nowMs())
+  for (const kind of ['poll', 'reconcile']) {
+    const row = backlog.find((one) => one.kind === kind)
+    openTasks.set({ kind, state: 'open' }, row?.open ?? 0)
+    openTasks.set({ kind, state: 'due' }, row?.due ?? 0)
   }
 }
 

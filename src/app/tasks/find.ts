@@ -39,7 +39,7 @@ export async function findOwnTask(
   await catchUp(deps, key.tenantId)
   const known = await findTask(deps.pool, key)
   if (known !== undefined) return known
-  if (await mayBeBehind(deps, key.id)) {
+  if (await mayBeBehind(deps, key)) {
     const found = await findTask(deps.pool, key)
     if (found !== undefined) return found
   }
@@ -47,11 +47,15 @@ export async function findOwnTask(
 }
 
 /** Waits for the projection to pass what the log had when asked; false if there is nothing to wait for. */
-async function mayBeBehind(deps: FindDeps, id: string): Promise<boolean> {
+async function mayBeBehind(
+  deps: FindDeps,
+  { tenantId, id }: { readonly tenantId: string; readonly id: string },
+): Promise<boolean> {
   if (isPlatformId(id)) {
     // The id names its stream: one look tells whether there is anything to wait for.
     const [first] = await deps.log.readStream(taskStream(id), { limit: 1 })
-    if (first === undefined) return false
+    // Another tenant's is as good as none (P8).
+    if (first?.type !== 'TaskRequested' || first.data.tenantId !== tenantId) return false
   }
   const end = await deps.log.endPosition()
   if (end === undefined) return false
