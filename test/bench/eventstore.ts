@@ -19,7 +19,7 @@ export interface Figure {
 const CONCURRENCY = 64
 const APPEND_SECONDS = 5
 const WARM_UP_SECONDS = 1
-const REPLAY_EVENTS = Number(process.argv[2] ?? 200_000)
+const REPLAY_EVENTS = 200_000
 const REPLAY_STREAM_EVENTS = 100
 const FILL_CONCURRENCY = 8
 const PAYLOAD = 'x'.repeat(330)
