@@ -56,7 +56,7 @@ export class StartFailure extends Error {
 
 /** Starts a server and waits until it serves. @throws {StartFailure} */
 export async function startEmbeddedServer(options: StartOptions = {}): Promise<EmbeddedServer> {
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-eventstore-')))
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-contract-')))
   const [command = process.execPath, ...rest] = [
     ...(options.under ?? []),
     process.execPath,
