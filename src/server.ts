@@ -10,9 +10,9 @@ import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import type { Health } from './api/operating/health.ts'
-import { resolveByDns } from './api/kit/public-url.ts'
+import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { createAdmissions } from './app/access/admission.ts'
-import { createAuthenticator, type Authenticator } from './app/access/authenticate.ts'
+import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
@@ -50,6 +50,8 @@ export interface GatewayOptions {
   readonly roles: ReadonlySet<Role>
   readonly logger: Logger
   readonly version: string
+  /** How callback hosts are resolved: by DNS, unless a test names hosts of its own. */
+  readonly resolveHost?: ResolveHost
 }
 
 export interface Gateway {
@@ -87,22 +89,6 @@ function createPool(databaseUrl: string, max: number, logger: Logger): Pool {
   return pool
 }
 
-/** Drops from memory what the log says has changed, in every process. */
-function followTokens(log: EventLog, authenticator: Authenticator, signal: AbortSignal): void {
-  const follow = async (): Promise<void> => {
-    const from = await log.endPosition()
-    const changes = log.subscribe({
-      ...(from === undefined ? {} : { from }),
-      streamPrefix: 'token-',
-      signal,
-    })
-    for await (const message of changes)
-      if (message.kind === 'event') authenticator.noticed(message.event)
-  }
-  // Tokens are cached for seconds only: without this, changes show a little later.
-  void follow().catch(() => undefined)
-}
-
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
  * What was started is let go again when a later step fails.
@@ -111,7 +97,8 @@ function followTokens(log: EventLog, authenticator: Authenticator, signal: Abort
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const closers: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
-    for (const close of closers.splice(0)) await close()
+    for (const close of closers.splice(0))
+      await close().catch((error: unknown) => options.logger.warn({ err: error }, 'closing failed'))
   }
   try {
     const started = await start(options, (close) => closers.unshift(close))
@@ -226,8 +213,8 @@ async function listen(
 ): Promise<string> {
   const { config, logger } = options
   const { pool, log, clock } = deps
-  const stopping = new AbortController()
   const authenticator = createAuthenticator({ pool, log, clock, logger })
+  await follow(deps, authenticator, onStop)
   const app = await buildApp({
     logger,
     clock,
@@ -235,16 +222,27 @@ async function listen(
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
-    resolveHost: resolveByDns,
+    resolveHost: options.resolveHost ?? resolveByDns,
     version: options.version,
     health: createHealth(deps, accepting),
   })
-  onStop(async () => {
-    await withinBound(app.close(), config.drainTimeoutMs)
-    stopping.abort()
-  })
-  followTokens(log, authenticator, stopping.signal)
+  onStop(() => withinBound(app.close(), config.drainTimeoutMs))
   return app.listen({ port: config.port, host: config.host })
+}
+
+/** Drops from memory what the log says has changed about tokens, in every process. */
+async function follow(
+  { pool, log, logger }: TaskDeps,
+  authenticator: Authenticator,
+  onStop: (close: () => Promise<unknown>) => void,
+): Promise<void> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const { done } = await followTokens({ pool, log, authenticator, logger, signal })
+  onStop(() => {
+    stopping.abort()
+    return done
+  })
 }
 
 function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean): Health {

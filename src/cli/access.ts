@@ -10,10 +10,13 @@ import {
   setCreditLimit,
   type AccessDeps,
 } from '../app/access/bootstrap.ts'
+import { accountStream } from '../domain/account/events.ts'
+import { resolveVideoAModel } from '../domain/catalog/video-a.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
-import { systemClock } from '../kernel/clock.ts'
+import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { currencies, type Currency } from '../kernel/money.ts'
 import { CommandError, note, print, table, toJson } from './output.ts'
+import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
 
 /** Most rows a list shows. */
@@ -73,14 +76,17 @@ export async function issueTokenCommand(
   },
 ): Promise<void> {
   const kind = kindOf(options.kind)
+  const scope = kind === 'query' ? scopeOf(options.scope, options.users) : undefined
+  const named = scope?.level === 'specified_users' ? scope.userIds : []
+  await requireUsers(session, options.tenant, [options.user, ...named])
   const issued = await issueToken(depsOf(session), {
     tenantId: options.tenant,
     userId: options.user,
     kind,
     name: options.name ?? `${kind} token`,
-    ...(kind === 'query' ? { scope: scopeOf(options.scope, options.users) } : {}),
-    ...(options.models ? { models: splitList(options.models) } : {}),
-    ...(options.expires ? { expiresAt: options.expires } : {}),
+    ...(scope ? { scope } : {}),
+    ...(options.models ? { models: modelsOf(options.models) } : {}),
+    ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
   })
   await session.projected('access', issued.position)
   note('the secret is shown this once')
@@ -167,6 +173,35 @@ export async function balanceCommand(
   const rows = found.map((b) => [b.currency, b.credit, b.settled, b.held, b.limit, b.available])
   for (const line of table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows))
     print(line)
+}
+
+/** A token of nobody could never be used and would look as if it could. */
+async function requireUsers(
+  { log }: Session,
+  tenantId: string,
+  userIds: readonly string[],
+): Promise<void> {
+  const events = await log.readStream(accountStream(tenantId))
+  if (events.length === 0) throw new CommandError(`no tenant ${tenantId}`)
+  const users = new Set(events.flatMap((e) => (e.type === 'UserAdded' ? [e.data.userId] : [])))
+  const missing = userIds.filter((id) => !users.has(id))
+  if (missing.length > 0)
+    throw new CommandError(`tenant ${tenantId} has no user ${missing.join(', ')}`)
+}
+
+/** External names; an alias stands for its model, as it does in a call. */
+function modelsOf(list: string): string[] {
+  return splitList(list).map((name) => {
+    const known = resolveVideoAModel(name)?.name
+    if (!known) note(`${name} is no video model; it will open a text model of exactly this name`)
+    return known ?? name
+  })
+}
+
+function expiryOf(text: string): string {
+  const atMs = parseTime('--expires', text)
+  if (atMs <= systemClock.nowMs()) throw new CommandError('--expires must not be past')
+  return toTimestamp(atMs)
 }
 
 function kindOf(text: string): TokenKind {

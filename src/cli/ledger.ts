@@ -9,6 +9,7 @@ export async function auditCommand(session: Session, options: { json?: boolean }
   const shown = progress('events audited')
   const report = await audit(session.pool, session.log, shown.update)
   shown.end()
+  if (!report.ok) process.exitCode = 1
   if (options.json) print(toJson(report))
   else {
     for (const finding of report.findings)
@@ -20,7 +21,6 @@ export async function auditCommand(session: Session, options: { json?: boolean }
         (report.notCompared > 0 ? `; ${report.notCompared} later events not compared` : ''),
     )
   }
-  if (!report.ok) process.exitCode = 1
 }
 
 /** `tollgate rebuild <name>`: exit code 1 when what is live differs from what the log says. */
@@ -43,6 +43,7 @@ export async function rebuildCommand(
     ...(options.force ? { force: true } : {}),
   })
   shown.end()
+  if (result.outcome === 'different') process.exitCode = 1
   if (options.json) print(toJson(result))
   else {
     const { comparison } = result
@@ -58,10 +59,8 @@ export async function rebuildCommand(
     }
     print(`${name}: ${result.outcome} after ${result.events} events`)
   }
-  if (result.outcome === 'different') {
+  if (result.outcome === 'different')
     note(
       `what is live differs from what the log says; the rebuilt tables stay in schema ${name}_next`,
     )
-    process.exitCode = 1
-  }
 }

@@ -1,8 +1,44 @@
 /** How commands speak: people get tables and progress on a terminal, machines get `--json`. */
 
-/** Writes a line of the command's result on stdout. */
+/** Whoever read our output has gone, as with `| head`: nothing is left to say, and nothing failed. */
+export class OutputClosedError extends Error {
+  override readonly name = 'OutputClosedError'
+}
+
+/** A failure whose message is all the operator needs: printed without a stack, exit code 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+}
+
+let closed = false
+
+/** To be called once, first: a reader that goes away must not end the program in disorder. */
+export function watchOutput(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    closed = true
+  })
+  process.stderr.on('error', () => undefined)
+}
+
+/** Writes a line of the command's result on stdout. @throws OutputClosedError when nobody reads it */
 export function print(line: string): void {
+  if (closed) throw new OutputClosedError('the reader of the output is gone')
   process.stdout.write(`${line}\n`)
+}
+
+/** The same for long results: waits while the reader is slower than we are. */
+export async function printPaced(line: string): Promise<void> {
+  print(line)
+  const { stdout } = process
+  if (!stdout.writableNeedDrain) return
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      for (const name of ['drain', 'error', 'close'] as const) stdout.off(name, done)
+      resolve()
+    }
+    for (const name of ['drain', 'error', 'close'] as const) stdout.on(name, done)
+  })
 }
 
 /** Writes a line for people beside the result, on stderr. */
@@ -25,43 +61,46 @@ export function table(
   const widths = columns.map((name, i) =>
     Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
   )
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return [line(columns.map((name) => name.toUpperCase())), ...rows.map(line)]
+  return [columns.map((name) => name.toUpperCase()), ...rows].map((cells) => row(cells, widths))
 }
 
-/** Shortest time between two progress lines. */
-const PROGRESS_INTERVAL_MS = 500
+/** One line of a table whose columns are this wide. */
+export function row(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+    .join('  ')
+    .trimEnd()
+}
 
-/** Progress of long work on stderr: one rewritten line on a terminal, sparse lines elsewhere. */
+/** Shortest time between two progress lines: on a terminal, and where each stays. */
+const PROGRESS_INTERVAL_MS = 500
+const SPARSE_PROGRESS_INTERVAL_MS = 5_000
+
+/**
+ * Progress of long work on stderr: one rewritten line on a terminal, sparse lines elsewhere, none
+ * for what is done at once.
+ */
 export function progress(unit: string): {
   readonly update: (done: number, detail?: string) => void
   readonly end: () => void
 } {
   const startedMs = Date.now()
   const terminal = process.stderr.isTTY
-  let shownMs = 0
+  const intervalMs = terminal ? PROGRESS_INTERVAL_MS : SPARSE_PROGRESS_INTERVAL_MS
+  let shownMs = startedMs
   let open = false
   return {
     update(done, detail = '') {
       const nowMs = Date.now()
-      if (nowMs - shownMs < (terminal ? PROGRESS_INTERVAL_MS : PROGRESS_INTERVAL_MS * 10)) return
+      if (nowMs - shownMs < intervalMs) return
       shownMs = nowMs
       const rate = Math.round((done * 1000) / Math.max(1, nowMs - startedMs))
       const text = `${done.toLocaleString('en')} ${unit}, ${rate.toLocaleString('en')}/s ${detail}`
-      process.stderr.write(terminal ? `\r\u001b[K${text}` : `${text}\n`)
+      process.stderr.write(terminal ? `\r\u001b[K${text}` : `${text.trimEnd()}\n`)
       open = terminal
     },
     end() {
       if (open) process.stderr.write('\r\u001b[K')
     },
   }
-}
-
-/** A failure whose message is all the operator needs: printed without a stack, exit code 1. */
-export class CommandError extends Error {
-  override readonly name = 'CommandError'
 }

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { findTaskAnyTenant } from '../../projections/tasks/query.ts'
 import { listPriceBooks } from '../../projections/prices/query.ts'
 import { publishPriceBook } from '../app/pricing/publish.ts'
 import { describeConfig, loadConfig } from '../config.ts'
@@ -16,9 +15,10 @@ import {
   openTenantCommand,
   rotateTokenCommand,
 } from './access.ts'
+import { eventsCommand } from './events.ts'
 import { auditCommand, rebuildCommand } from './ledger.ts'
 import { print, table, toJson } from './output.ts'
-import { replay, type ReplayOptions } from './replay.ts'
+import { replay, type ReplayOptions } from './replay/replay.ts'
 import { runSandbox } from './sandbox.ts'
 import { serve } from './serve.ts'
 import { withSession } from './session.ts'
@@ -66,20 +66,13 @@ function addHistory(program: Command): void {
     .option('--to <time>', 'before this RFC 3339 time')
     .option('--as-of <time or position>', 'the state as it was then instead of the events')
     .option(...JSON_OPTION)
-    .action((options: ReplayOptions) =>
-      withSession(({ log, pool }) =>
-        replay(log, async (id) => (await findTaskAnyTenant(pool, id))?.platformId, options),
-      ),
-    )
+    .action((options: ReplayOptions) => withSession((session) => replay(session, options)))
   program
     .command('events')
     .description('print every event of the log as JSON lines')
     .option('--after <position>', 'only events after this position')
     .action((options: { after?: string }) =>
-      withSession(async ({ log }) => {
-        const from = options.after === undefined ? {} : { from: BigInt(options.after) }
-        for await (const event of log.readAll(from)) print(toJson(event))
-      }),
+      withSession((session) => eventsCommand(session, options)),
     )
 }
 

@@ -7,7 +7,13 @@ import { dataFiles, type Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../server.ts'
 import { CommandError, note } from './output.ts'
-import { removeRuntime, startEmbeddedStores, writeRuntime, type Stores } from './stores.ts'
+import {
+  externalStores,
+  removeRuntime,
+  startEmbeddedStores,
+  writeRuntime,
+  type Stores,
+} from './stores.ts'
 import { openUpstreams } from './upstreams.ts'
 
 /** Past the drain bound the process ends even if something hangs. */
@@ -68,7 +74,7 @@ async function openStoresFor(
 ): Promise<Stores> {
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
   await mkdir(config.dataDir, { recursive: true })
-  return { ...config.external, close: () => Promise.resolve() }
+  return externalStores(config.external)
 }
 
 function parseRoles(list: string | undefined): ReadonlySet<Role> {
@@ -89,8 +95,12 @@ function waitForEnd(logger: Logger): {
   const promise = new Promise<number>((resolve) => {
     end = resolve
   })
+  let draining = false
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => {
+      // Asked twice: at once. Nothing acknowledged is lost by it.
+      if (draining && signal !== 'SIGHUP') process.exit(1)
+      draining = true
       logger.info({ signal }, 'draining')
       end(0)
     })

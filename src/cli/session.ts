@@ -8,7 +8,7 @@ import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/client.ts'
 import type { EventLog } from '../eventlog/types.ts'
 import { CommandError } from './output.ts'
-import { openStores } from './stores.ts'
+import { openStores, type OpenedStores } from './stores.ts'
 
 /** What a command beside `serve` works with: the log, Postgres and the configuration. */
 export interface Session {
@@ -17,6 +17,8 @@ export interface Session {
   readonly pool: Pool
   /** Waits until a read model has passed a position. @throws CommandError when it does not in time */
   readonly projected: (name: string, position: bigint | undefined) => Promise<void>
+  /** Waits until a read model has reached the end of the log; false when it does not in time. */
+  readonly caughtUp: (name: string) => Promise<boolean>
 }
 
 const POOL_SIZE = 4
@@ -29,44 +31,47 @@ const PROJECTED_TIMEOUT_MS = 30_000
 export async function withSession<T>(run: (session: Session) => Promise<T>): Promise<T> {
   const config = loadConfig()
   const logger = pino({ level: 'warn', base: null }, pino.destination(2))
-  const stores = await openStores(config, logger)
-  const pool = new Pool({ connectionString: stores.databaseUrl, max: POOL_SIZE })
-  pool.on('error', () => undefined)
-  const projectionPool = new Pool({
-    connectionString: stores.databaseUrl,
-    max: allProjections.length + 2,
-  })
-  projectionPool.on('error', () => undefined)
-  const log = createEventLog({
-    url: stores.eventStoreUrl,
-    namespace: config.namespace,
-    log: logger,
-  })
+  const closers: (() => Promise<unknown>)[] = []
   try {
-    await migrateEngine(pool)
-    const engine = startProjections({
-      pool: projectionPool,
-      log,
-      projections: allProjections,
-      logger,
+    const stores = await openStores(config, logger)
+    closers.unshift(() => stores.close())
+    const pool = createPool(stores, POOL_SIZE)
+    closers.unshift(() => pool.end())
+    const log = createEventLog({
+      url: stores.eventStoreUrl,
+      namespace: config.namespace,
+      log: logger,
     })
-    try {
-      return await run({
-        config,
-        log,
-        pool,
-        projected: async (name, position) => {
-          if (position === undefined) return
-          if (!(await waitForPosition(pool, name, position, PROJECTED_TIMEOUT_MS)))
-            throw new CommandError(`the ${name} read model is behind the log; try again`)
-        },
-      })
-    } finally {
-      await engine.stop()
+    closers.unshift(() => log.close())
+    await migrateEngine(pool)
+    if (!stores.served) {
+      const own = createPool(stores, allProjections.length + 2)
+      closers.unshift(() => own.end())
+      const engine = startProjections({ pool: own, log, projections: allProjections, logger })
+      closers.unshift(() => engine.stop())
     }
+    return await run({ config, log, pool, ...waits(log, pool) })
   } finally {
-    await log.close()
-    await Promise.all([pool.end(), projectionPool.end()])
-    await stores.close()
+    for (const close of closers) await close()
+  }
+}
+
+function createPool({ databaseUrl }: OpenedStores, max: number): Pool {
+  const pool = new Pool({ connectionString: databaseUrl, max, application_name: 'tollgate' })
+  pool.on('error', () => undefined)
+  return pool
+}
+
+function waits(log: EventLog, pool: Pool): Pick<Session, 'projected' | 'caughtUp'> {
+  const reached = (name: string, position: bigint | undefined): Promise<boolean> =>
+    position === undefined
+      ? Promise.resolve(true)
+      : waitForPosition(pool, name, position, PROJECTED_TIMEOUT_MS)
+  return {
+    projected: async (name, position) => {
+      if (!(await reached(name, position)))
+        throw new CommandError(`the ${name} read model is behind the log; try again`)
+    },
+    caughtUp: async (name) => reached(name, await log.endPosition()),
   }
 }

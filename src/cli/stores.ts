@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
+import { Client } from 'pg'
+import { DataDirError, prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { superviseEventStore } from '../../infra/embedded/eventstore/supervised.ts'
 import { supervisePostgres } from '../../infra/embedded/postgres/supervised.ts'
 import { dataFiles, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
+import { messageOf } from './explain.ts'
+import { CommandError } from './output.ts'
 
 /** Where the log and Postgres are, and how to let go of them. */
 export interface Stores {
@@ -12,6 +16,14 @@ export interface Stores {
   readonly databaseUrl: string
   readonly close: () => Promise<void>
 }
+
+/** Stores for a command beside `serve`. */
+export interface OpenedStores extends Stores {
+  /** Whether a gateway runs on them, as far as it can be known here: it projects already. */
+  readonly served: boolean
+}
+
+const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 
 /** What a running gateway says of itself to other commands on the same machine, mode 0600. */
 interface Runtime {
@@ -28,6 +40,8 @@ export async function startEmbeddedStores(
   onGiveUp: (reason: string) => void,
 ): Promise<Stores> {
   const dataDir = await prepareDataDir(config.dataDir)
+  // Whatever it says was said by one that was killed: nobody else holds the directory now.
+  await removeRuntime(dataDir.path)
   const watch = (child: string) => ({
     onLine: (line: string) => forward(log, child, line),
     onRestart: (restart: object) => log.warn({ child, ...restart }, 'child restarts'),
@@ -54,35 +68,81 @@ export async function startEmbeddedStores(
   }
 }
 
-/** A child's log line, JSON by convention, under its own name in ours. */
+/**
+ * A child's log line, JSON by convention, under the child's name in our log. What it tells about
+ * itself while all is well is detail; what it warns of is not.
+ */
 export function forward(log: Log, child: string, line: string): void {
-  let fields: { readonly level?: unknown; readonly msg?: unknown } = {}
+  const said = parseLine(line)
+  if (said === undefined) return log.warn({ child, line }, 'unreadable log line')
+  // Of the line itself, these are ours to say.
+  const { level, msg, time: _time, pid: _pid, hostname: _host, name: _name, ...fields } = said
+  const message = typeof msg === 'string' ? msg : 'said nothing'
+  const severity =
+    typeof level === 'number' ? level : (levels[String(level)] ?? levels['info'] ?? 0)
+  if (severity >= 50) log.error({ child, ...fields }, message)
+  else if (severity >= 40) log.warn({ child, ...fields }, message)
+  else log.debug({ child, ...fields }, message)
+}
+
+/** The names of log levels as numbers, as pino has them. */
+const levels: Readonly<Record<string, number>> = {
+  debug: 20,
+  info: 30,
+  warn: 40,
+  error: 50,
+  fatal: 60,
+}
+
+function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    if (typeof value === 'object' && value !== null) fields = value
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
   } catch {
-    log.warn({ child, line }, 'child said')
-    return
+    return undefined
   }
-  const { level, msg, ...rest } = fields
-  const message = typeof msg === 'string' ? msg : 'child said'
-  if (level === 'error' || level === 'fatal') log.error({ child, ...rest }, message)
-  else if (level === 'warn') log.warn({ child, ...rest }, message)
-  else if (level === 'debug') log.debug({ child, ...rest }, message)
-  else log.info({ child, ...rest }, message)
+}
+
+/** The stores the operator named. @throws CommandError when Postgres does not let us in */
+export async function externalStores(external: NonNullable<Config['external']>): Promise<Stores> {
+  const { databaseUrl } = external
+  try {
+    const client = new Client({
+      connectionString: databaseUrl,
+      connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
+    })
+    client.on('error', () => undefined)
+    await client.connect()
+    await client.end()
+  } catch (error) {
+    throw new CommandError(`the Postgres of DATABASE_URL cannot be used: ${messageOf(error)}`)
+  }
+  return { ...external, close: () => Promise.resolve() }
 }
 
 /**
- * The stores for a command beside `serve`: the configured ones, else those of the gateway running on
+ * The stores for a command beside `serve`: the configured ones, else those of the gateway that holds
  * this data directory, else embedded ones started for the command.
  */
-export async function openStores(config: Config, log: Log): Promise<Stores> {
-  if (config.external) return { ...config.external, close: () => Promise.resolve() }
-  const running = await readRuntime(config.dataDir)
-  if (running) return { ...running, close: () => Promise.resolve() }
-  return startEmbeddedStores(config, log, (reason) =>
-    log.error({ reason }, 'embedded store failed'),
-  )
+export async function openStores(config: Config, log: Log): Promise<OpenedStores> {
+  // Others may project there already; the engine's own leadership keeps the two apart.
+  if (config.external) return { ...(await externalStores(config.external)), served: false }
+  if (!existsSync(join(config.dataDir, 'version')))
+    throw new CommandError(
+      `there is nothing in ${config.dataDir} yet: run "tollgate serve" once, or set DATA_DIR`,
+    )
+  try {
+    const stores = await startEmbeddedStores(config, log, (reason) =>
+      log.error({ reason }, 'embedded store failed'),
+    )
+    return { ...stores, served: false }
+  } catch (error) {
+    if (!(error instanceof DataDirError) || error.code !== 'data_dir_in_use') throw error
+    const running = await readRuntime(config.dataDir)
+    // Held by another command, or by a gateway that is only just starting.
+    if (!running) throw error
+    return { ...running, served: true, close: () => Promise.resolve() }
+  }
 }
 
 /** Says where the stores of this running gateway are. */
@@ -96,12 +156,9 @@ export async function removeRuntime(dataDir: string): Promise<void> {
   await rm(dataFiles(dataDir).runtime, { force: true })
 }
 
-/** Undefined when no gateway runs on this data directory; a file left by a killed one is stale. */
 async function readRuntime(dataDir: string): Promise<Runtime | undefined> {
   try {
-    const runtime = JSON.parse(await readFile(dataFiles(dataDir).runtime, 'utf8')) as Runtime
-    process.kill(runtime.pid, 0)
-    return runtime
+    return JSON.parse(await readFile(dataFiles(dataDir).runtime, 'utf8')) as Runtime
   } catch {
     return undefined
   }

@@ -7,6 +7,8 @@ import { sandboxChannels } from '../app/channels/sandbox.ts'
 import type { Channel } from '../app/ports.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
+import { messageOf } from './explain.ts'
+import { CommandError } from './output.ts'
 import { forward } from './stores.ts'
 
 /** Whom calls are sent to: configured accounts, or the sandbox when there are none. */
@@ -25,7 +27,7 @@ export async function openUpstreams(
   onGiveUp: (reason: string) => void,
 ): Promise<Upstreams> {
   if (config.channelsFile !== undefined) {
-    const channels = parseChannels(await readFile(config.channelsFile, 'utf8'), (source) =>
+    const channels = parseChannels(await readChannelsFile(config.channelsFile), (source) =>
       'env' in source ? readVariable(source.env) : readSecretFile(source.file),
     )
     return { channels, sandboxUrl: undefined, close: () => Promise.resolve() }
@@ -51,6 +53,14 @@ export async function openUpstreams(
     channels: sandboxChannels({ baseUrl: url }),
     sandboxUrl: url,
     close: () => sandbox.stop(),
+  }
+}
+
+async function readChannelsFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new CommandError(`CHANNELS_FILE cannot be read: ${messageOf(error)}`)
   }
 }
 

@@ -1,0 +1,12 @@
+import { printPaced, toJson } from './output.ts'
+import { parsePosition } from './replay/moment.ts'
+import type { Session } from './session.ts'
+
+/** `tollgate events`: the log as JSON lines, as far as it goes at the moment. */
+export async function eventsCommand(
+  { log }: Pick<Session, 'log'>,
+  options: { readonly after?: string },
+): Promise<void> {
+  const from = options.after === undefined ? {} : { from: parsePosition('--after', options.after) }
+  for await (const event of log.readAll(from)) await printPaced(toJson(event))
+}

@@ -1,0 +1,40 @@
+import { DataDirError } from '../../infra/embedded/data-dir.ts'
+import { ChildFailedError } from '../../infra/embedded/supervisor.ts'
+import { ChannelFileError } from '../app/channels/load.ts'
+import { ConfigError } from '../config.ts'
+import { isDomainError } from '../kernel/errors.ts'
+import { CommandError } from './output.ts'
+
+/** What an operator can act on is said in one message; anything else is a defect and keeps its stack. */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if ('code' in error && error.code === 'EADDRINUSE')
+    return `${error.message}: another program uses this port; set PORT to a free one`
+  if (isDomainError(error)) return withReason(error.message, error.details['reason'])
+  if (isOperational(error)) return messageOf(error)
+  return error.stack ?? error.message
+}
+
+function isOperational(error: Error): boolean {
+  return (
+    error instanceof CommandError ||
+    error instanceof ConfigError ||
+    error instanceof ChannelFileError ||
+    error instanceof DataDirError ||
+    error instanceof ChildFailedError ||
+    // Of the operating system, or of Postgres.
+    'syscall' in error ||
+    'severity' in error
+  )
+}
+
+function withReason(message: string, reason: unknown): string {
+  return typeof reason === 'string' && reason !== '' ? `${message}: ${reason}` : message
+}
+
+/** The words of an error; a host with several addresses fails once for each. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(messageOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,17 @@
+import type { RecordedEvent } from '../../eventlog/types.ts'
+
+/** Whether an event is about this tenant; to be asked in the order of the log. */
+export function createOwnership(tenant: string): (event: RecordedEvent) => boolean {
+  // Later events of a token name only the token; a tenant has few.
+  const tokens = new Set<string>()
+  return (event) => {
+    if (event.type === 'TokenIssued') {
+      if (event.data.tenantId !== tenant) return false
+      tokens.add(event.data.tokenId)
+      return true
+    }
+    if (event.type === 'TokenRotated' || event.type === 'TokenDisabled')
+      return tokens.has(event.data.tokenId)
+    return event.metadata.tenantId === tenant
+  }
+}
