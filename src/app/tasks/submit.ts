@@ -105,9 +105,10 @@ function outcomeFor(error: ProviderError): ChannelOutcome {
   switch (error.kind) {
     case 'invalid':
       return 'success'
+    // The account may lack one model only: that must not close the channel for the others.
     case 'rate_limited':
-      return 'neutral'
     case 'account':
+      return 'neutral'
     case 'unavailable':
     case 'timeout':
     case 'malformed':

@@ -58,6 +58,8 @@ export interface ReplicaOptions {
   readonly perSecond?: number
   readonly clock?: Clock
   readonly crashPoint?: CrashPoint
+  /** Instead of the world's own, for a process that loses it. */
+  readonly log?: EventLog
 }
 
 export interface Replica {
@@ -160,7 +162,8 @@ function makeReplica(
   owner: string,
 ): Replica {
   const clock = options.clock ?? systemClock
-  const { pool, log } = world
+  const { pool } = world
+  const log = options.log ?? world.log
   const providers = createProviders()
   const deps: TaskDeps = {
     pool,
