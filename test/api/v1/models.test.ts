@@ -1,0 +1,59 @@
+import t from 'tap'
+import { asModel, nowMs, principals } from '../support/app.ts'
+import { startText } from './support.ts'
+
+const { app, texts } = await startText(t, {
+  authenticate: async (secret) => {
+    const principal = principals['sk-one']
+    await Promise.resolve()
+    if (secret !== 'sk-one' || principal === undefined) return { ok: false, reason: 'unknown' }
+    return { ok: true, principal: { ...principal, models: new Set(['text-basic', 'a/b c%']) } }
+  },
+})
+texts.models.push({ id: 'a/b c%', createdAtMs: nowMs, families: ['chat', 'x'] })
+
+const basic = {
+  id: 'text-basic',
+  object: 'model',
+  created: nowMs / 1_000,
+  owned_by: 'gateway',
+  supported_endpoints: ['/v1/chat/completions', '/v1/responses'],
+}
+
+async function get(path: string, headers: Record<string, string> = asModel) {
+  return app.inject({ url: `/v1/models${path}`, headers })
+}
+
+void t.test('lists the models the token may use, by name', async (t) => {
+  const answer = await get('')
+  t.equal(answer.statusCode, 200)
+  t.same(answer.json(), {
+    object: 'list',
+    data: [{ ...basic, id: 'a/b c%', supported_endpoints: ['/v1/chat/completions'] }, basic],
+  })
+})
+
+void t.test('shows one, also with a slash in its name, encoded or not', async (t) => {
+  t.same((await get('/text-basic')).json(), basic)
+  for (const path of ['/a%2Fb%20c%25', '/a/b%20c%25'])
+    t.match((await get(path)).json(), { id: 'a/b c%' }, path)
+})
+
+void t.test('404 model_not_found for any other, the same for one it may not use', async (t) => {
+  const forbidden = await get('/gen-3-pro')
+  t.equal(forbidden.statusCode, 404)
+  t.match(forbidden.json(), {
+    error: { type: 'invalid_request_error', code: 'model_not_found', param: 'model' },
+  })
+  for (const path of ['/nothing', '/..%2f..', '/%00', '/__proto__', '/', `/${'x'.repeat(5_000)}`]) {
+    const answer = await get(path)
+    t.equal(answer.statusCode, 404, path)
+    t.equal(answer.body, forbidden.body)
+  }
+  t.equal((await get('/%zz')).statusCode, 400)
+})
+
+void t.test('401 without a token', async (t) => {
+  t.equal((await get('', {})).statusCode, 401)
+  t.equal((await get('/text-basic', {})).statusCode, 401)
+})
