@@ -17,9 +17,12 @@ export function announceReady(url: string, fields: Readonly<Record<string, unkno
 }
 
 /** Tells the parent in words for the operator why this child is about to exit with a failure. */
-export function announceFailure(reason: string): void {
+export function announceFailure(
+  reason: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): void {
   process.stdout.write(`${JSON.stringify({ event: 'failed', reason })}\n`)
-  logLine('fatal', reason)
+  logLine('fatal', reason, fields)
 }
 
 /**

@@ -124,11 +124,10 @@ async function readyPort(
 ): Promise<number> {
   const { stdout } = child
   if (stdout === null) throw new Error('the event store has no stdout')
-  const ready = new Promise<number>((resolve, reject) => {
-    createInterface({ input: stdout }).once('line', (line) => {
+  const ready = new Promise<number>((resolve) => {
+    createInterface({ input: stdout }).on('line', (line) => {
       const message = JSON.parse(line) as { event?: string; port?: number }
       if (message.event === 'ready' && message.port !== undefined) resolve(message.port)
-      else reject(new Error(`unexpected first line: ${line}`))
     })
   })
   const failed = gone.then(async (code): Promise<never> => {

@@ -47,7 +47,12 @@ async function launch(
     complaints = `${complaints}${text}`.slice(-4_000)
   })
   const lines = createInterface({ input: child.stdout ?? process.stdin })
-  const ready = once(lines, 'line').then(([line]) => JSON.parse(String(line)) as { port: number })
+  const ready = new Promise<{ port: number }>((resolve) => {
+    lines.on('line', (line) => {
+      const said = JSON.parse(line) as { event: string; port: number }
+      if (said.event === 'ready') resolve(said)
+    })
+  })
   const gone = once(child, 'exit').then(([code]): never => {
     throw new Error(`the event store ended with ${String(code)}: ${complaints}`)
   })

@@ -13,18 +13,31 @@
  */
 
 import { parseArgs } from 'node:util'
+import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
 import { EventLog } from './log.ts'
 import { type EventStoreServer, startServer } from './server.ts'
 import { OpenError } from './types.ts'
 
+/** What each event of this process means, in words for the operator. */
+const words = {
+  bad_fault: 'fault not understood',
+  ready: 'serving the log',
+  recovered: 'writing again',
+  recovery_failed: 'still cannot write',
+  stopped: 'stopped',
+  stopping: 'stopping',
+  stop_failed: 'could not stop in order',
+  unexpected: 'unexpected failure',
+  write_failed: 'cannot write the log',
+} as const
+
 function report(
   level: 'info' | 'error',
-  event: string,
+  event: keyof typeof words,
   fields: Record<string, unknown> = {},
 ): void {
-  const line = { level, time: new Date().toISOString(), component: 'eventstore', event, ...fields }
-  process.stderr.write(`${JSON.stringify(line)}\n`)
+  logLine(level, words[event], { event, ...fields })
 }
 
 function readArguments(): {
@@ -103,9 +116,7 @@ async function main(): Promise<void> {
       process.exit(1)
     })
   }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
-  if (process.channel !== undefined) process.on('disconnect', () => stop('parent is gone'))
+  onStopRequest(stop)
   if (args.stopOnStdinEnd) {
     process.stdin.on('end', () => stop('stdin ended')).on('error', () => stop('stdin failed'))
     process.stdin.resume()
@@ -115,14 +126,13 @@ async function main(): Promise<void> {
     report('error', 'unexpected', { reason: error.stack ?? error.message })
     process.exit(1)
   })
-  process.stdout.write(
-    `${JSON.stringify({ event: 'ready', url: `esdb://${args.host}:${server.port}?tls=false`, port: server.port })}\n`,
-  )
+  announceReady(`esdb://${args.host}:${server.port}?tls=false`, { port: server.port })
   report('info', 'ready', { port: server.port, lastPosition: log.lastPosition })
 }
 
 main().catch((error: unknown) => {
   const code = error instanceof OpenError ? error.code : 'start_failed'
-  report('error', code, { reason: reasonOf(error) })
+  const reason = reasonOf(error)
+  announceFailure(reason, { event: code, reason })
   process.exit(1)
 })
