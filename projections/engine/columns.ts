@@ -6,8 +6,10 @@
 
 const REPLACEMENT = '\ufffd'
 /** NUL, or half of a pair: only then is a closer look needed. */
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
 const SUSPECT = /[\u0000\ud800-\udfff]/
 /** With the `u` flag only lone surrogates match. */
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
 const UNSTORABLE = /[\u0000\p{Surrogate}]/gu
 
 function quote(text: string): string {

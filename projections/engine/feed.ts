@@ -98,27 +98,26 @@ export function startFeed(
   abort: () => void,
 ): Feed {
   let buffer = emptyBuffer()
-  let ended = false
-  let failure: { readonly error: unknown } | undefined
+  const state: { ended: boolean; failure?: { readonly error: unknown } } = { ended: false }
   const filled = signalBox()
   const drained = signalBox()
 
   const pump = (async () => {
     try {
       for await (const message of messages) {
-        if (ended) break
+        if (state.ended) break
         put(buffer, message)
         filled.wake()
         while (
-          !ended &&
+          !state.ended &&
           (buffer.events.length >= limits.maxEvents || buffer.sizeBytes >= limits.maxBytes)
         )
           await drained.wait()
       }
     } catch (error) {
-      failure = { error }
+      state.failure = { error }
     } finally {
-      ended = true
+      state.ended = true
       filled.wake()
     }
   })()
@@ -132,14 +131,14 @@ export function startFeed(
           drained.wake()
           return batch
         }
-        if (failure) throw failure.error
-        if (ended) return undefined
+        if (state.failure) throw state.failure.error
+        if (state.ended) return undefined
         await filled.wait()
       }
     },
     buffered: () => buffer.events.length,
     close: async () => {
-      ended = true
+      state.ended = true
       abort()
       drained.wake()
       filled.wake()

@@ -161,7 +161,11 @@ export async function reign(options: ReignOptions): Promise<void> {
       signal.addEventListener('abort', () => void feed.close(), { once: true })
       const caughtUp = (): boolean => live && feed.buffered() === 0
       options.onReign({ followers, buffered: feed.buffered, caughtUp })
-      await follow(options, followers, feed, signal, () => (live = true)).finally(feed.close)
+      try {
+        await follow(options, followers, feed, signal, () => (live = true))
+      } finally {
+        await feed.close()
+      }
     }
   } finally {
     end()

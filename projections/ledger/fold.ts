@@ -96,25 +96,27 @@ function applyEvent(change: LedgerChange, event: LedgerEvent): void {
   }
 }
 
+/** Whether an event ends the hold of its task. */
+function closesHold(event: LedgerEvent): event is LedgerEvent & {
+  readonly data: { readonly platformId: string }
+} {
+  return (
+    event.type === 'TaskSettled' ||
+    event.type === 'TaskSubmissionRefused' ||
+    event.type === 'TaskFailed' ||
+    event.type === 'TaskExpired' ||
+    event.type === 'TaskCancelled'
+  )
+}
+
 /** Tasks whose hold a batch may close without having placed it. */
 export function closingSources(batch: readonly LedgerEvent[]): readonly string[] {
   const placed = new Set<string>()
   const closing = new Set<string>()
   for (const event of batch) {
-    switch (event.type) {
-      case 'TaskRequested':
-        placed.add(event.data.platformId)
-        break
-      case 'TaskSettled':
-      case 'TaskSubmissionRefused':
-      case 'TaskFailed':
-      case 'TaskExpired':
-      case 'TaskCancelled':
-        if (!placed.has(event.data.platformId)) closing.add(event.data.platformId)
-        break
-      default:
-        break
-    }
+    if (event.type === 'TaskRequested') placed.add(event.data.platformId)
+    else if (closesHold(event) && !placed.has(event.data.platformId))
+      closing.add(event.data.platformId)
   }
   return [...closing]
 }

@@ -12,7 +12,8 @@ interface Scope {
 }
 
 interface ScopeRow {
-  readonly scope_id: number
+  /** The union with a count makes it a bigint, which the driver gives as text. */
+  readonly scope_id: string
   readonly tenant_id: string
   readonly family: string
   readonly next_seq: string
@@ -41,7 +42,6 @@ async function loadScopes(
   const scopes = new Map<string, Scope>()
   let count = 0
   for (const row of rows) {
-    // The union makes the id a bigint, which the driver gives as text.
     const scopeId = Number(row.scope_id)
     if (row.tenant_id === '') count = scopeId
     else

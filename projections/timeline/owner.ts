@@ -38,23 +38,11 @@ export function sourceOf(event: RecordedEvent): string | undefined {
   }
 }
 
-/** The owner, where the event itself says it. */
+/** The owner, where the event itself says it: always in the first event of a source. */
 export function firstFacts(event: RecordedEvent): Owner | undefined {
-  switch (event.type) {
-    case 'TaskRequested':
-    case 'TokenIssued':
-    case 'CallSettled':
-    case 'CallFailed':
-    case 'UserAdded':
-      return { tenantId: event.data.tenantId, userId: event.data.userId }
-    case 'TenantOpened':
-    case 'CreditGranted':
-    case 'CreditLimitSet':
-    case 'AdjustmentPosted':
-      return { tenantId: event.data.tenantId, userId: undefined }
-    default:
-      return undefined
-  }
+  if (!('tenantId' in event.data)) return undefined
+  const { tenantId } = event.data
+  return { tenantId, userId: 'userId' in event.data ? event.data.userId : undefined }
 }
 
 /** The upstream's id of the task, where the event names it. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { Pool } from 'pg'
 import t from 'tap'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
@@ -76,9 +76,9 @@ t.test('a live projection goes on across the swap', async (t) => {
   const log = new ScriptedLog([...openTenant(recorder, 'tenant_1')])
   const engine = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
   await caughtUp(pool, log, [tasksProjection, ledgerProjection])
-  let writing = true
+  const writing = new AbortController()
   const writer = (async () => {
-    for (let n = 0; writing; n += 1) {
+    for (let n = 0; !writing.signal.aborted; n += 1) {
       for (const step of lives.settled) log.push(recordStep(recorder, { n }, step))
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
@@ -86,7 +86,7 @@ t.test('a live projection goes on across the swap', async (t) => {
   for (let round = 0; round < 3; round += 1)
     for (const projection of [tasksProjection, ledgerProjection])
       t.equal((await rebuildProjection({ pool, log, projection })).outcome, 'swapped')
-  writing = false
+  writing.abort()
   await writer
   await caughtUp(pool, log, [tasksProjection, ledgerProjection])
   t.ok(engine.status().leading)

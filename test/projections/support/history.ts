@@ -40,7 +40,7 @@ export class Recorder {
       revision,
       position: this.#position,
       recordedAt: new Date(this.#recordedAtMs),
-    } as RecordedEvent
+    }
   }
 }
 

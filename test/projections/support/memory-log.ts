@@ -32,7 +32,7 @@ export class ScriptedLog implements EventLog {
   async *readAll(options: { readonly from?: bigint } = {}): AsyncGenerator<RecordedEvent> {
     const from = options.from ?? -1n
     await Promise.resolve()
-    for (const event of [...this.events]) if (event.position > from) yield event
+    for (const event of this.events.slice()) if (event.position > from) yield event
   }
 
   endPosition = async (): Promise<bigint | undefined> =>
