@@ -121,8 +121,9 @@ class Body {
 
   abort(reason: ExchangeError['reason']): void {
     const error = new ExchangeError(reason, true)
-    if (!this.#ended) this.#controller.abort(error)
+    // First: the connection's own complaint about being closed must not be the reason given.
     this.fail(error)
+    if (!this.#ended) this.#controller.abort(error)
   }
 
   discard(): void {

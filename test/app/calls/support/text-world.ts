@@ -4,6 +4,10 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import type { CallView } from '../../../../infra/sandbox/calls/view.ts'
+import {
+  type BreakerSettings,
+  defaultBreakerSettings,
+} from '../../../../src/app/channels/breaker.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
@@ -29,6 +33,9 @@ import { silentLog } from '../../../../src/kernel/log.ts'
 import { createProviders } from '../../../../src/providers/registry.ts'
 import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
 
+/** Tests break so much on purpose that a breaker would open. */
+const TOLERANT: BreakerSettings = { ...defaultBreakerSettings, minimumFailures: 1_000_000 }
+
 /** The text half of a gateway without HTTP over real parts. */
 export interface TextWorld extends World {
   readonly text: (options?: TextReplicaOptions) => Promise<TextReplica>
@@ -43,6 +50,7 @@ export interface TextReplicaOptions {
   readonly limits?: Partial<CallLimits>
   readonly journal?: Partial<JournalLimits>
   readonly log?: EventLog
+  readonly breaker?: BreakerSettings
   readonly deps?: Partial<CallDeps>
 }
 
@@ -79,7 +87,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       journal,
       channels: createChannelDirectory(
         given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
-        { clock },
+        { clock, breaker: given.breaker ?? TOLERANT },
       ),
       providers: providers.text,
       prices: createPriceBookSource(world.pool, clock),

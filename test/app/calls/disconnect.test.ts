@@ -1,0 +1,140 @@
+import t from 'tap'
+import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import type { TextFamily } from '../../../src/app/calls/types.ts'
+import type { CallEventData } from '../../../src/domain/call/events.ts'
+import { unitsOf } from './support/reconcile.ts'
+import { startTextWorld, textInput, until } from './support/text-world.ts'
+
+const world = await startTextWorld(t)
+const families = ['chat', 'responses', 'native'] as const
+let marks = 0
+
+async function settledOf(callId: string): Promise<CallEventData<'CallSettled'> | undefined> {
+  const [first, ...more] = (await world.callEvents()).filter(({ data }) => data.callId === callId)
+  return more.length === 0 && first?.type === 'CallSettled' ? first.data : undefined
+}
+
+/** How a caller leaves. */
+type Leaving = 'abort' | 'return' | 'both' | 'abort-while-waiting'
+
+async function leave(
+  calls: Awaited<ReturnType<typeof world.text>>['calls'],
+  wish: { family: TextFamily; prompt: string; after: number; how: Leaving },
+) {
+  const marker = `left-${(marks += 1)}`
+  const gone = new AbortController()
+  const { callId, frames } = await calls.stream(
+    textInput({
+      family: wish.family,
+      prompt: `${wish.prompt} [[client=${marker}]]`,
+      callerGone: gone.signal,
+    }),
+  )
+  const iterator = frames[Symbol.asyncIterator]()
+  for (let taken = 0; taken < wish.after; taken += 1) await iterator.next()
+  if (wish.how === 'abort-while-waiting') {
+    const waiting = iterator.next()
+    gone.abort()
+    await waiting
+  }
+  if (wish.how === 'abort' || wish.how === 'both') gone.abort()
+  if (wish.how === 'return' || wish.how === 'both') await iterator.return?.()
+  t.same(await iterator.next(), { done: true, value: undefined })
+  await until(() => calls.inFlight() === 0)
+  const [accepted] = await world.accepted(marker)
+  if (accepted === undefined) throw new Error('not accepted')
+  return { callId, accepted }
+}
+
+t.test(
+  'whenever a caller leaves, and however, what was produced is settled exactly once',
+  async (t) => {
+    const { calls } = await world.text()
+    for (const family of families)
+      for (const how of ['abort', 'return', 'both', 'abort-while-waiting'] as const)
+        for (const after of [0, 1, 11]) {
+          const prompt = '[[sandbox words=30 frame-ms=1]]'
+          const { callId, accepted } = await leave(calls, { family, prompt, after, how })
+          const settled = await settledOf(callId)
+          const said = `${family}, ${how} after ${after}`
+          t.equal(settled?.outcome, 'disconnected', said)
+          t.same(settled?.usage, unitsOf(accepted), said)
+        }
+  },
+)
+
+t.test(
+  'a caller who left costs what was seen when upstream takes longer than it may',
+  async (t) => {
+    const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) => ({
+      ...channel,
+      text: { drainTimeoutMs: 200 },
+    }))
+    const { calls } = await world.text({ channels })
+    for (const family of families) {
+      const prompt = '[[sandbox words=40 stall-after=12]]'
+      const { callId, accepted } = await leave(calls, { family, prompt, after: 2, how: 'abort' })
+      const settled = await settledOf(callId)
+      t.equal(settled?.outcome, 'disconnected', family)
+      t.ok(
+        settled?.settlement.lines.every((line) => line.measurement === 'estimated'),
+        family,
+      )
+      t.ok(Number(settled?.usage['output']) < accepted.usage.output_tokens, family)
+    }
+  },
+)
+
+t.test('a caller who left is not followed further than the bound in bytes', async (t) => {
+  const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) => ({
+    ...channel,
+    text: { drainMaxBytes: 1_000 },
+  }))
+  const { calls } = await world.text({ channels })
+  const prompt = '[[sandbox words=5000]]'
+  const { callId } = await leave(calls, { family: 'chat', prompt, after: 1, how: 'return' })
+  const settled = await settledOf(callId)
+  t.equal(settled?.outcome, 'disconnected')
+  t.equal(settled?.settlement.lines[0]?.measurement, 'estimated')
+})
+
+t.test('a caller who takes nothing for too long counts as gone', async (t) => {
+  const { calls } = await world.text({ limits: { consumerStallMs: 10 } })
+  const { callId, frames } = await calls.stream(textInput({ prompt: '[[sandbox words=30]]' }))
+  await frames[Symbol.asyncIterator]().next()
+  await until(() => calls.inFlight() === 0)
+  t.equal((await settledOf(callId))?.outcome, 'disconnected')
+})
+
+t.test('upstream is held back while the caller takes nothing', async (t) => {
+  const { calls } = await world.text()
+  const prompt = '[[sandbox words=60000]] [[client=slow]]'
+  const { frames } = await calls.stream(textInput({ prompt }))
+  const iterator = frames[Symbol.asyncIterator]()
+  await iterator.next()
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const [accepted] = await world.accepted('slow')
+  t.equal(accepted?.finished, false)
+  t.ok(Number(accepted?.bytes_written) < 6_000_000, String(accepted?.bytes_written))
+  await iterator.return?.()
+  await until(() => calls.inFlight() === 0)
+})
+
+t.test('at the end of a shutdown what is open is settled from what came', async (t) => {
+  const { calls } = await world.text()
+  const opened = await Promise.all(
+    families.map((family) =>
+      calls.stream(textInput({ family, prompt: '[[sandbox words=40 stall-after=12]]' })),
+    ),
+  )
+  const readers = opened.map(async ({ frames }) => {
+    for await (const _frame of frames);
+  })
+  const ended = Promise.allSettled(readers)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  const refused = calls.close(200)
+  await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
+  t.equal(await refused, true)
+  for (const { status } of await ended) t.equal(status, 'rejected')
+  for (const { callId } of opened) t.equal((await settledOf(callId))?.outcome, 'cut')
+})

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
+import { collect, startTextWorld, textInput, until } from './support/text-world.ts'
+
+const world = await startTextWorld(t, {
+  logLimits: { unhealthyAfterFailures: 1, probeIntervalMs: 100 },
+})
+
+t.test(
+  'a log that dies in the midst of streams loses nothing: spooled, refused, drained',
+  async (t) => {
+    const { calls, journal } = await world.text({ journal: { spoolAfterMs: 300 } })
+    const families = ['chat', 'responses', 'native'] as const
+    const opened = await Promise.all(
+      families.map((family) =>
+        calls.stream(textInput({ family, prompt: '[[sandbox words=20 frame-ms=10]]' })),
+      ),
+    )
+    await world.store.kill9()
+    const ends = await Promise.all(opened.map(({ frames }) => collect(frames)))
+    for (const { error, frames } of ends) {
+      t.equal(error, undefined)
+      t.ok(frames.length > 15)
+    }
+    t.ok(journal.spooled() > 0)
+    await until(() => !world.log.healthy())
+    await t.rejects(calls.complete(textInput({ prompt: '[[client=while-down]]' })), {
+      code: 'log_unavailable',
+    })
+    t.same(await world.accepted('while-down'), [])
+    await world.store.restart()
+    await until(() => journal.spooled() === 0)
+    const settled = (await world.callEvents()).map(({ type, data }) => [type, data.callId])
+    for (const { callId } of opened)
+      t.same(
+        settled.filter(([, id]) => id === callId),
+        [['CallSettled', callId]],
+      )
+    await until(() => world.log.healthy())
+  },
+)
+
+t.test('without a log and without room to spool, nothing is delivered as success', async (t) => {
+  const made = await world.text()
+  const failing = {
+    ...made.journal,
+    record: () => Promise.reject(Object.assign(new Error('full'), { code: 'x' })),
+  }
+  const { calls } = await world.text({ deps: { journal: failing } })
+  await t.rejects(calls.complete(textInput()), { message: 'full' })
+  const { frames } = await calls.stream(textInput({ prompt: '[[sandbox words=5]]' }))
+  const { error, frames: seen } = await collect(frames)
+  t.match(error, { message: 'full' })
+  t.notMatch(seen.map(({ data }) => data).join(), /"finish_reason":"stop"/)
+})
+
+const twoChannels = (first: string) => {
+  const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
+  if (chat === undefined) throw new Error('no chat channel')
+  return [
+    { ...chat, id: 'first', priority: 0, baseUrl: first },
+    { ...chat, id: 'second', priority: 1, baseUrl: chat.baseUrl },
+  ]
+}
+
+t.test('a channel that cannot be reached is passed over, and then left alone', async (t) => {
+  const { calls, deps } = await world.text({
+    channels: twoChannels('http://127.0.0.1:9/v1'),
+    breaker: { ...defaultBreakerSettings, minimumFailures: 3 },
+  })
+  for (let call = 0; call < 4; call += 1) {
+    const { callId } = await calls.complete(textInput())
+    const event = (await world.callEvents()).find(({ data }) => data.callId === callId)
+    t.equal(event?.data.channelId, 'second')
+  }
+  t.equal(deps.channels.health().find(({ id }) => id === 'first')?.breaker, 'open')
+})
+
+t.test('what may have been accepted is never sent to another channel', async (t) => {
+  for (const fault of ['drop-after-accept', 'http-after-accept=503', 'http-after-accept=500']) {
+    const marker = `once-${fault.replace('=', '-')}`
+    const { calls } = await world.text({ channels: twoChannels(`${world.sandbox.url}/v1`) })
+    const prompt = `[[sandbox ${fault}]] [[client=${marker}]]`
+    await t.rejects(calls.complete(textInput({ prompt })), { code: 'upstream_unavailable' })
+    await t.rejects(calls.stream(textInput({ prompt })), { code: 'upstream_unavailable' })
+    t.equal((await world.accepted(marker)).length, 2, fault)
+  }
+})
+
+t.test('a channel without a free place is not waited for', async (t) => {
+  const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
+  if (chat === undefined) throw new Error('no chat channel')
+  const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
+  const held = calls.complete(textInput({ prompt: '[[sandbox first-byte-ms=400]]' }))
+  await until(() => calls.inFlight() === 1)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
+  await held
+  await calls.complete(textInput())
+  const { calls: narrow } = await world.text({ limits: { maxCalls: 0 } })
+  await t.rejects(narrow.complete(textInput()), { code: 'overloaded' })
+})
+
+t.test('silence has bounds: before the first byte and within a stream', async (t) => {
+  const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs: 200 }).map(
+    (channel) => ({ ...channel, text: { firstByteTimeoutMs: 200, idleTimeoutMs: 200 } }),
+  )
+  const { calls } = await world.text({ channels })
+  await t.rejects(calls.complete(textInput({ prompt: '[[sandbox hang]]' })), {
+    code: 'upstream_timeout',
+  })
+  await t.rejects(calls.stream(textInput({ prompt: '[[sandbox hang]]' })), {
+    code: 'upstream_timeout',
+  })
+  const { frames } = await calls.stream(textInput({ prompt: '[[sandbox words=20 stall-after=5]]' }))
+  t.match((await collect(frames)).error, { code: 'upstream_timeout' })
+})
