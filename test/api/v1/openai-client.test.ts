@@ -1,4 +1,4 @@
-import OpenAI from 'openai'
+import OpenAI, { AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from 'openai'
 import t from 'tap'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { frame, type JsonObject } from '../support/memory-texts.ts'
@@ -190,16 +190,16 @@ async function failure(call: PromiseLike<unknown>): Promise<unknown> {
 void t.test('failures become the client’s own errors', async (t) => {
   const create = async (as = client) => as.chat.completions.create({ model, messages })
   const other = new OpenAI({ baseURL, apiKey: 'sk-nobody', maxRetries: 0 })
-  t.ok((await failure(create(other))) instanceof OpenAI.AuthenticationError)
+  t.ok((await failure(create(other))) instanceof AuthenticationError)
   texts.failure = new DomainError('insufficient_balance', 'Nothing left', {})
   await t.rejects(create(), { status: 402, code: 'insufficient_balance' })
   texts.failure = new DomainError('rate_limited', 'Slow down', { retryAfterMs: 10 })
-  t.ok((await failure(create())) instanceof OpenAI.RateLimitError)
+  t.ok((await failure(create())) instanceof RateLimitError)
   texts.failure = new DomainError('unknown_model', 'No such model', {})
-  t.ok((await failure(create())) instanceof OpenAI.NotFoundError)
+  t.ok((await failure(create())) instanceof NotFoundError)
   texts.failure = undefined
   const empty = client.chat.completions.create({ model, messages: [] })
-  t.ok((await failure(empty)) instanceof OpenAI.BadRequestError)
+  t.ok((await failure(empty)) instanceof BadRequestError)
 })
 
 void t.test('the client repeats what may be repeated and nothing else', async (t) => {
