@@ -8,9 +8,10 @@ import {
   type EngineOptions,
 } from '../../../projections/engine/engine.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
+import type { RecordedEvent } from '../../../src/eventlog/types.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
-import type { ScriptedLog } from './memory-log.ts'
+import { ScriptedLog } from './memory-log.ts'
 
 /** A database of the suite's own with the engine's tables; gone when the test ends. */
 export async function testPool(t: Test, max = 12): Promise<Pool> {
@@ -74,4 +75,22 @@ export async function digestOf(pool: Pool, projection: Projection, schema = proj
     await client.query('reset all')
     client.release()
   }
+}
+
+/** Applies events to some projections and stops. */
+export async function applied(
+  t: Test,
+  pool: Pool,
+  events: readonly RecordedEvent[],
+  projections: readonly Projection[],
+  maxEvents = 100,
+): Promise<void> {
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log, projections, limits: { maxEvents, maxBytes: 1e6 } })
+  await caughtUp(pool, log, projections)
+  await eventually('the indexes exist', async () => {
+    const { rowCount } = await pool.query('select from engine.checkpoints where not indexed')
+    return rowCount === 0
+  })
+  await engine.stop()
 }

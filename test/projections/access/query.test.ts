@@ -1,0 +1,98 @@
+import t from 'tap'
+import { accessProjection } from '../../../projections/access/projection.ts'
+import {
+  findTenant,
+  findToken,
+  findTokenByHash,
+  listTenants,
+  listTokens,
+  listUsers,
+} from '../../../projections/access/query.ts'
+import { applied, testPool } from '../support/database.ts'
+import { openTenant, Recorder, START_MS } from '../support/history.ts'
+
+const time = (offsetMs: number): string => new Date(START_MS + offsetMs).toISOString()
+
+t.test('tokens are found by the hash of any of their secrets', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const token = 'token-tok_tenant_1'
+  const rotated = (secretHash: string, at: number, oldUntil: number) =>
+    recorder.record(token, {
+      type: 'TokenRotated',
+      data: {
+        tokenId: 'tok_tenant_1',
+        secretHash,
+        lastFour: secretHash.slice(-4),
+        rotatedAt: time(at),
+        oldValidUntil: time(oldUntil),
+      },
+    })
+  const events = [
+    ...openTenant(recorder, 'tenant_1'),
+    ...openTenant(recorder, 'tenant_2'),
+    rotated('hash_second', 100, 10_000),
+    rotated('hash_third', 200, 90_000),
+    recorder.record('token-tok_tenant_2', {
+      type: 'TokenDisabled',
+      data: { tokenId: 'tok_tenant_2', reason: 'leaked', disabledAt: time(300) },
+    }),
+    recorder.record('token-tok_query', {
+      type: 'TokenIssued',
+      data: {
+        tokenId: 'tok_query',
+        secretHash: 'hash_query',
+        lastFour: 'wxyz',
+        tenantId: 'tenant_1',
+        userId: 'user_0',
+        kind: 'query',
+        name: 'q',
+        scope: { level: 'specified_users', userIds: ['user_0'] },
+        models: ['m1', 'm2'],
+        expiresAt: time(500),
+        issuedAt: time(400),
+      },
+    }),
+  ]
+  await applied(t, pool, events, [accessProjection], 2)
+  t.equal((await findTokenByHash(pool, 'hash_third'))?.secretValidUntilMs, undefined)
+  t.equal((await findTokenByHash(pool, 'hash_second'))?.secretValidUntilMs, START_MS + 90_000)
+  t.equal(
+    (await findTokenByHash(pool, 'hash_tenant_1'))?.secretValidUntilMs,
+    START_MS + 10_000,
+    'a later rotation does not lengthen it',
+  )
+  t.equal((await findTokenByHash(pool, 'hash_second'))?.tokenId, 'tok_tenant_1')
+  t.match(await findTokenByHash(pool, 'hash_tenant_2'), {
+    disabledAtMs: START_MS + 300,
+    disabledReason: 'leaked',
+  })
+  t.match(await findTokenByHash(pool, 'hash_query'), {
+    kind: 'query',
+    scope: { level: 'specified_users', userIds: ['user_0'] },
+    models: ['m1', 'm2'],
+    expiresAtMs: START_MS + 500,
+    tenantId: 'tenant_1',
+    secretHash: 'hash_query',
+  })
+  t.equal(await findTokenByHash(pool, 'hash_unknown'), undefined)
+  t.equal((await findToken(pool, 'tok_tenant_1'))?.lastFour, 'hird')
+  t.same(
+    (await listTokens(pool, { tenantId: 'tenant_1', limit: 10 })).map((row) => row.tokenId),
+    ['tok_tenant_1', 'tok_query'],
+  )
+  t.same(
+    (await listTokens(pool, { after: 'tok_tenant_2', limit: 10 })).map((row) => row.tokenId),
+    ['tok_query'],
+  )
+  t.match(await findTenant(pool, 'tenant_2'), { name: 'tenant_2', openedAtMs: START_MS })
+  t.equal(await findTenant(pool, 'tenant_9'), undefined)
+  t.same(
+    (await listTenants(pool, { after: 'tenant_1', limit: 5 })).map((row) => row.tenantId),
+    ['tenant_2'],
+  )
+  t.same(
+    (await listUsers(pool, 'tenant_1', 5)).map((row) => row.userId),
+    ['user_0'],
+  )
+})

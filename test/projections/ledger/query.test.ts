@@ -1,0 +1,235 @@
+import t from 'tap'
+import { chainHash, GENESIS } from '../../../projections/ledger/chain.ts'
+import { ledgerProjection } from '../../../projections/ledger/projection.ts'
+import {
+  balances,
+  chainHead,
+  listLines,
+  summarise,
+  type LedgerFilter,
+} from '../../../projections/ledger/query.ts'
+import { toTimestamp } from '../../../src/kernel/clock.ts'
+import { formatAmount, parseAmount, type Per } from '../../../src/kernel/money.ts'
+import { applied, eventually, startEngine, testPool } from '../support/database.ts'
+import {
+  openTenant,
+  overlappingTasks,
+  recordCall,
+  Recorder,
+  START_MS,
+  type Life,
+} from '../support/history.ts'
+import { ScriptedLog } from '../support/memory-log.ts'
+
+const TASKS = 130
+const DAY_MS = 86_400_000
+
+t.test('the ledger as it is read', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const lifeOf = (n: number): Life => (n % 10 === 9 ? 'failed' : n % 10 === 8 ? 'stuck' : 'settled')
+  const events = [
+    ...openTenant(recorder, 'tenant_0'),
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, {
+      tasks: TASKS,
+      width: 9,
+      // An hour apart: several days.
+      shape: (n) => ({ tenantId: `tenant_${n % 2}`, model: `model-${n % 3}`, tokens: 1 + n * 997 }),
+      life: lifeOf,
+    }),
+    recordCall(recorder, 3, 'tenant_1'),
+  ]
+  await applied(t, pool, events, [ledgerProjection], 37)
+
+  const all = async (filter: LedgerFilter, limit = 7) => {
+    const items = []
+    let after: string | undefined
+    do {
+      const page = await listLines(pool, filter, { after, limit })
+      items.push(...page.items)
+      after = page.next
+    } while (after !== undefined)
+    return items
+  }
+
+  await t.test('pages give every line once, newest first, whatever their size', async (t) => {
+    const lines = await all({}, 7)
+    const settled = events.filter(({ type }) => type === 'TaskSettled').length
+    t.equal(lines.length, settled + 2)
+    t.same(
+      (await all({}, 1_000)).map((line) => line.lineId),
+      lines.map((line) => line.lineId),
+    )
+    for (const [index, line] of lines.entries()) {
+      const next = lines[index + 1]
+      if (next)
+        t.ok(
+          line.settledAtMs > next.settledAtMs ||
+            (line.settledAtMs === next.settledAtMs && BigInt(line.seq) > BigInt(next.seq)),
+        )
+    }
+  })
+
+  await t.test('a line explains itself', async (t) => {
+    const [line] = await all({ tenantId: 'tenant_1', sku: 'gpt-x-input-token' })
+    t.match(line, {
+      lineId: 'call_3:1',
+      sourceId: 'call_3',
+      nativeId: null,
+      surface: 'openai.chat',
+      model: 'gpt-x',
+      rule: 'chat',
+      quantity: 103,
+      unit: 'token',
+      price: '4.3',
+      per: 1_000_000,
+      currency: 'USD',
+      amount: '0.0004429',
+      priceBookVersion: '2026-03-01',
+      measurement: 'reported',
+      requestId: 'req_call_3',
+      position: events.at(-1)?.position.toString(),
+    })
+  })
+
+  await t.test('filters narrow', async (t) => {
+    const lines = await all({})
+    const check = async (filter: LedgerFilter, test: (line: (typeof lines)[number]) => boolean) =>
+      t.same(
+        (await all(filter)).map((line) => line.lineId),
+        lines.filter(test).map((line) => line.lineId),
+        JSON.stringify(filter),
+      )
+    await check({ tenantId: 'tenant_0' }, (line) => line.tenantId === 'tenant_0')
+    await check({ userIds: ['user_1', 'user_2'] }, (line) => line.userId !== 'user_0')
+    await check({ userIds: [] }, () => false)
+    await check({ model: 'model-1' }, (line) => line.model === 'model-1')
+    await check({ currency: 'USD' }, (line) => line.currency === 'USD')
+    await check({ sourceId: lines[4]!.sourceId }, (line) => line.sourceId === lines[4]!.sourceId)
+    const fromMs = lines[20]!.settledAtMs
+    const toMs = lines[5]!.settledAtMs
+    await check({ fromMs, toMs }, (line) => line.settledAtMs >= fromMs && line.settledAtMs < toMs)
+    await check({ tenantId: 'tenant_0', sku: 'none' }, () => false)
+  })
+
+  await t.test('an unknown cursor is refused', async (t) => {
+    await t.rejects(listLines(pool, {}, { after: 'nothing:1', limit: 5 }), {
+      code: 'invalid_cursor',
+    })
+  })
+
+  await t.test('summaries are the sums of the lines, per currency, for any times', async (t) => {
+    const lines = await all({})
+    const times: [number | undefined, number | undefined][] = [
+      [undefined, undefined],
+      [START_MS + 20_000, undefined],
+      [START_MS + 20_000, START_MS + 60_000],
+      [START_MS - DAY_MS, START_MS + 60_000],
+      [START_MS - 3 * DAY_MS, START_MS + 3 * DAY_MS],
+      [Date.parse('2026-03-04T00:00:00Z'), Date.parse('2026-03-05T00:00:00Z')],
+    ]
+    for (const [fromMs, toMs] of times)
+      for (const groupBy of ['sku', 'day', 'model', 'tenant'] as const) {
+        const sums = new Map<string, bigint>()
+        for (const line of lines) {
+          if (line.settledAtMs < (fromMs ?? 0) || line.settledAtMs >= (toMs ?? Infinity)) continue
+          const key = {
+            sku: line.sku,
+            model: line.model,
+            tenant: line.tenantId,
+            day: toTimestamp(line.settledAtMs).slice(0, 10),
+          }[groupBy]
+          sums.set(
+            `${key} ${line.currency}`,
+            (sums.get(`${key} ${line.currency}`) ?? 0n) + parseAmount(line.amount),
+          )
+        }
+        const groups = await summarise(pool, { fromMs, toMs }, groupBy)
+        t.same(
+          groups.map(({ key, currency, amount }) => [`${key} ${currency}`, amount]),
+          [...sums]
+            .map(([key, pico]) => [key, formatAmount(pico)])
+            .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)),
+          `${groupBy} ${fromMs} ${toMs}`,
+        )
+        t.equal(
+          groups.reduce((sum, group) => sum + group.lines, 0),
+          lines.filter(
+            (line) => line.settledAtMs >= (fromMs ?? 0) && line.settledAtMs < (toMs ?? Infinity),
+          ).length,
+        )
+      }
+    const [one] = await summarise(pool, { sourceId: 'call_3', currency: 'USD' }, 'tenant')
+    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: '110' })
+  })
+
+  await t.test('balances: credit, limit, holds and what was settled', async (t) => {
+    const found = await balances(pool, 'tenant_0')
+    const mine = (await all({ tenantId: 'tenant_0' })).reduce(
+      (sum, line) => sum + parseAmount(line.amount),
+      0n,
+    )
+    const held = Array.from({ length: TASKS }, (_, n) => n).filter(
+      (n) => n % 2 === 0 && lifeOf(n) === 'stuck',
+    ).length
+    t.equal(found.length, 1)
+    t.match(found[0], {
+      currency: 'CNY',
+      credit: '9999.75',
+      limit: '50',
+      settled: formatAmount(mine),
+      held: formatAmount(BigInt(held) * 10_500_000_000_000n),
+    })
+    t.equal(
+      found[0]?.availablePico,
+      parseAmount('10049.75') - mine - BigInt(held) * 10_500_000_000_000n,
+    )
+    t.same(await balances(pool, 'nobody'), [])
+  })
+
+  await t.test('the chain can be recomputed from the lines that are read', async (t) => {
+    const lines = (await all({}, 500)).sort((a, b) => (BigInt(a.seq) < BigInt(b.seq) ? -1 : 1))
+    let hash: Buffer = GENESIS
+    for (const { seq, hash: stored, settledAtMs, position, ...line } of lines) {
+      hash = chainHash(hash, {
+        ...line,
+        per: line.per as Per,
+        measurement: line.measurement as 'reported',
+        settledAt: toTimestamp(settledAtMs),
+        position: BigInt(position),
+      })
+      if (hash.toString('hex') !== stored) t.fail(`line ${seq} does not continue the chain`)
+    }
+    t.same(await chainHead(pool), { seq: BigInt(lines.length), hash: hash.toString('hex') })
+  })
+})
+
+t.test('the history that cannot be stops the ledger', async (t) => {
+  for (const [what, damage] of [
+    [
+      'lines that do not sum to the amount',
+      (event: ReturnType<typeof recordCall>) => ({
+        ...event,
+        data: {
+          ...event.data,
+          settlement: { ...(event.data as { settlement: object }).settlement, amount: '1' },
+        },
+      }),
+    ],
+    ['the same call settled twice', (event: ReturnType<typeof recordCall>) => event],
+  ] as const) {
+    const pool = await testPool(t)
+    const recorder = new Recorder()
+    const first = recordCall(recorder, 1)
+    const second = damage(recordCall(recorder, what.startsWith('the same') ? 1 : 2)) as typeof first
+    const engine = startEngine(t, {
+      pool,
+      log: new ScriptedLog([first, second]),
+      projections: [ledgerProjection],
+    })
+    await eventually('it stops', () => engine.status().projections[0]?.state === 'stopped')
+    t.equal(engine.status().projections[0]?.stopped?.eventId, second.id)
+    t.equal((await chainHead(pool)).seq, 2n, `${what}: only the first is there`)
+  }
+})

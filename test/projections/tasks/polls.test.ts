@@ -1,0 +1,87 @@
+import t from 'tap'
+import { tasksProjection } from '../../../projections/tasks/projection.ts'
+import {
+  findTask,
+  leaseDuePolls,
+  noteObservation,
+  pollBacklog,
+  reschedulePolls,
+} from '../../../projections/tasks/query.ts'
+import { applied, testPool } from '../support/database.ts'
+import {
+  lives,
+  nativeId,
+  platformId,
+  Recorder,
+  recordStep,
+  START_MS,
+  type Life,
+} from '../support/history.ts'
+
+const LATER = START_MS + 1_000_000
+
+function history(all: Readonly<Record<number, Life>>) {
+  const recorder = new Recorder()
+  return Object.entries(all).flatMap(([n, life]) =>
+    lives[life].map((step) => recordStep(recorder, { n: Number(n) }, step)),
+  )
+}
+
+t.test('what is open upstream is due, what has ended is not', async (t) => {
+  const pool = await testPool(t)
+  const events = history({
+    1: 'settled',
+    2: 'stuck',
+    3: 'queued',
+    4: 'begun',
+    5: 'refused',
+    6: 'lost',
+    7: 'cancelled',
+  })
+  await applied(t, pool, events, [tasksProjection], 3)
+  const due = await leaseDuePolls(pool, { owner: 'a', nowMs: LATER, leaseMs: 10, limit: 10 })
+  t.same(due.map(({ platformId: id, kind, nativeId: native }) => [id, kind, native]).sort(), [
+    [platformId(2), 'poll', nativeId(2)],
+    [platformId(3), 'poll', nativeId(3)],
+    [platformId(4), 'reconcile', null],
+  ])
+  t.same(await pollBacklog(pool, LATER), [
+    { kind: 'poll', open: 2, due: 0 },
+    { kind: 'reconcile', open: 1, due: 0 },
+  ])
+})
+
+t.test('a lease is exclusive, ends by itself, and only its owner can reschedule', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, history({ 1: 'stuck', 2: 'stuck', 3: 'stuck' }), [tasksProjection])
+  const lease = (owner: string, nowMs: number, limit = 10) =>
+    leaseDuePolls(pool, { owner, nowMs, leaseMs: 1_000, limit, kind: 'poll' })
+  t.equal((await lease('a', START_MS)).length, 0, 'nothing is due before its time')
+  const both = await Promise.all([lease('a', LATER, 2), lease('b', LATER, 2)])
+  const ids = both.flat().map((poll) => poll.platformId)
+  t.equal(new Set(ids).size, ids.length, 'no task is leased twice')
+  t.equal((await lease('c', LATER)).length, 3 - ids.length)
+  t.equal((await lease('c', LATER + 1_000)).length, 3, 'all leases have ended')
+
+  const [first] = ids
+  await reschedulePolls(pool, 'a', [{ platformId: first!, dueAtMs: 0 }])
+  t.equal(
+    (await lease('d', LATER + 1_500)).length,
+    0,
+    'an owner whose lease has ended says nothing',
+  )
+  await reschedulePolls(pool, 'c', [
+    { platformId: first!, dueAtMs: LATER + 1_200, observedAtMs: LATER + 7 },
+  ])
+  const again = await lease('d', LATER + 1_500)
+  t.same(
+    again.map((poll) => poll.platformId),
+    [first],
+  )
+  t.equal(again[0]?.attempts, 3)
+  const row = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: first! })
+  t.equal(row?.observedAtMs, LATER + 7, 'a poll without news still counts as an observation')
+  await noteObservation(pool, first!, LATER + 3)
+  const same = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: first! })
+  t.equal(same?.observedAtMs, LATER + 7, 'an earlier one does not')
+})

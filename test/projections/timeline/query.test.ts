@@ -1,0 +1,142 @@
+import t from 'tap'
+import { timelineProjection } from '../../../projections/timeline/projection.ts'
+import { taskHistory, tenantTimeline } from '../../../projections/timeline/query.ts'
+import { applied, testPool } from '../support/database.ts'
+import {
+  nativeId,
+  openTenant,
+  overlappingTasks,
+  platformId,
+  recordCall,
+  Recorder,
+} from '../support/history.ts'
+
+t.test('the timeline', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const events = [
+    ...openTenant(recorder, 'tenant_0'),
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, {
+      tasks: 40,
+      width: 6,
+      shape: (n) => ({ tenantId: `tenant_${n % 2}` }),
+    }),
+    recordCall(recorder, 5, 'tenant_1'),
+    recorder.record('token-tok_tenant_0', {
+      type: 'TokenDisabled',
+      data: {
+        tokenId: 'tok_tenant_0',
+        reason: 'bad \u0000 \ud800 text',
+        disabledAt: '2026-03-04T05:06:07.000Z',
+      },
+    }),
+    recorder.record('pricebook', {
+      type: 'PriceBookPublished',
+      data: {
+        version: 'v',
+        effectiveFrom: '2026-03-04T05:06:07.000Z',
+        publishedAt: '2026-03-04T05:06:07.000Z',
+        digest: 'd',
+        entries: [],
+      },
+    }),
+  ]
+  await applied(t, pool, events, [timelineProjection], 13)
+
+  await t.test('a task’s history is every event of it, oldest first, by either id', async (t) => {
+    const history = await taskHistory(pool, platformId(7))
+    const mine = events.filter(({ stream }) => stream === `task-${platformId(7)}`)
+    t.same(
+      history?.items.map(({ type, position, data, metadata, atMs, eventId, revision }) => ({
+        type,
+        position,
+        data,
+        metadata,
+        atMs,
+        eventId,
+        revision,
+      })),
+      mine.map(({ type, position, data, metadata, recordedAt, id, revision }) => ({
+        type,
+        position: position.toString(),
+        data,
+        metadata,
+        atMs: recordedAt.getTime(),
+        eventId: id,
+        revision,
+      })),
+    )
+    t.match(history, { tenantId: 'tenant_1', userId: 'user_1' })
+    t.same(await taskHistory(pool, nativeId(7)), history)
+    t.equal((await taskHistory(pool, 'call_5'))?.items.length, 1)
+  })
+
+  await t.test('outside the scope there is nothing', async (t) => {
+    const scopes = [{ tenantId: 'tenant_0' }, { userIds: ['user_0'] }, { userIds: [] }]
+    for (const scope of scopes) t.equal(await taskHistory(pool, platformId(7), scope), undefined)
+    t.ok(await taskHistory(pool, platformId(7), { tenantId: 'tenant_1', userIds: ['user_1'] }))
+    t.equal(await taskHistory(pool, 'video_none'), undefined)
+  })
+
+  await t.test('a tenant’s events in order, page by page', async (t) => {
+    const seen: string[] = []
+    let after: string | undefined
+    do {
+      const page = await tenantTimeline(pool, { tenantId: 'tenant_0' }, { after, limit: 9 })
+      seen.push(...page.items.map((item) => item.position))
+      after = page.next
+    } while (after !== undefined)
+    const mine = events.filter((event) => {
+      const first = events.find(({ stream }) => stream === event.stream)
+      return first !== undefined && 'tenantId' in first.data && first.data.tenantId === 'tenant_0'
+    })
+    t.same(
+      seen,
+      mine.map(({ position }) => position.toString()),
+    )
+    t.ok(
+      mine.some(({ type }) => type === 'TokenDisabled'),
+      'also what does not name the tenant',
+    )
+  })
+
+  await t.test('by time, type and source', async (t) => {
+    const fromMs = events[30]!.recordedAt.getTime()
+    const toMs = events[60]!.recordedAt.getTime()
+    const page = await tenantTimeline(
+      pool,
+      { tenantId: 'tenant_1', fromMs, toMs, types: ['TaskSettled'] },
+      { limit: 100 },
+    )
+    const mine = events
+      .slice(30, 60)
+      .filter((event) => event.type === 'TaskSettled' && event.data.tenantId === 'tenant_1')
+    t.ok(mine.length > 0)
+    t.same(
+      page.items.map((item) => item.position),
+      mine.map(({ position }) => position.toString()),
+    )
+    const late = await tenantTimeline(
+      pool,
+      { tenantId: 'tenant_1', fromMs: Date.parse('2030-01-01') },
+      { limit: 10 },
+    )
+    t.same(late.items, [])
+    const one = await tenantTimeline(
+      pool,
+      { tenantId: 'tenant_1', sourceId: platformId(7) },
+      { limit: 10 },
+    )
+    t.equal(one.items.length, 5)
+  })
+
+  await t.test('text that Postgres cannot hold stops nothing', async (t) => {
+    const page = await tenantTimeline(
+      pool,
+      { tenantId: 'tenant_0', types: ['TokenDisabled'] },
+      { limit: 1 },
+    )
+    t.equal(page.items[0]?.data['reason'], 'bad \ufffd \ufffd text')
+  })
+})
