@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
+import type { SandboxOptions } from '../../infra/sandbox/options.ts'
+import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
+import { waitForPosition } from '../../projections/engine/checkpoint.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { logRedaction } from '../../src/api/kit/observe.ts'
+import {
+  type AccessDeps,
+  addUser,
+  grantCredit,
+  issueToken,
+  openTenant,
+} from '../../src/app/access/bootstrap.ts'
+import { openDemoTenant } from '../../src/app/access/demo.ts'
+import { sandboxChannels, sandboxTextChannels } from '../../src/app/channels/sandbox.ts'
+import type { Channel } from '../../src/app/ports.ts'
+import { loadConfig } from '../../src/config.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { roles, startGateway, type Gateway, type Role } from '../../src/server.ts'
+import { newNamespace, startEventStore, type TestEventStore } from './eventstore.ts'
+import { acquireDatabase } from './postgres.ts'
+
+/** Public address every host of the tests resolves to unless the test says otherwise. */
+const PUBLIC_ADDRESS = '93.184.216.34'
+const CATCH_UP_MS = 20_000
+
+export interface StackOptions {
+  readonly sandbox?: Partial<SandboxOptions>
+  /** Variables of the configuration beside those of the stores. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Addresses by host name; a host that is not named here cannot be resolved. */
+  readonly hosts?: Readonly<Record<string, readonly string[]>>
+  /** What the sandbox's channels are turned into. */
+  readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
+}
+
+/** A tenant with credit, one user, and a token of each kind. */
+export interface TestTenant {
+  readonly tenantId: string
+  readonly userId: string
+  readonly modelToken: string
+  readonly profileToken: string
+  readonly queryToken: string
+  readonly adminToken: string
+}
+
+/** One gateway process's worth of the stack. */
+export interface Replica {
+  /** `http://host:port` without a trailing slash. */
+  readonly url: string
+  readonly gateway: Gateway
+  readonly stop: () => Promise<void>
+}
+
+export interface Stack extends Replica {
+  readonly demo: TestTenant
+  readonly other: TestTenant
+  readonly sandbox: Sandbox
+  readonly eventStore: TestEventStore
+  readonly eventStoreUrl: string
+  readonly databaseUrl: string
+  readonly namespace: string
+  /** For what operators do: tenants, users, credit, tokens. */
+  readonly access: AccessDeps
+  /** Everything logged so far, as JSON lines. */
+  readonly logged: () => string
+  /** A further gateway on the same stores; it stops with the stack unless stopped before. */
+  readonly replica: (roles?: readonly Role[]) => Promise<Replica>
+  /** Waits until every read model has everything the log has. */
+  readonly caughtUp: () => Promise<void>
+}
+
+/** Opens a tenant with credit in both currencies and a token of each kind. */
+async function openTestTenant(access: AccessDeps, name: string): Promise<TestTenant> {
+  const [tenantId, userId] = [`tenant_${name}`, `user_${name}`]
+  await openTenant(access, { tenantId, name })
+  await addUser(access, { tenantId, userId, name })
+  for (const currency of ['CNY', 'USD'] as const)
+    await grantCredit(access, { tenantId, currency, amount: '10000', reason: 'test' })
+  const issue = async (kind: 'model' | 'profile' | 'query' | 'admin'): Promise<string> => {
+    const scope = kind === 'query' ? { scope: { level: 'all_users' as const } } : {}
+    const input = { tenantId, userId, kind, name: `${name} ${kind}`, ...scope }
+    return (await issueToken(access, input)).secret
+  }
+  return {
+    tenantId,
+    userId,
+    modelToken: await issue('model'),
+    profileToken: await issue('profile'),
+    queryToken: await issue('query'),
+    adminToken: await issue('admin'),
+  }
+}
+
+/**
+ * A whole gateway over real parts, as `serve` puts it together: event store, Postgres, sandbox,
+ * HTTP on a free port, with the demo tenant and a second one.
+ */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const closers: (() => Promise<unknown>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const close of closers.splice(0)) await close()
+  }
+  try {
+    return await start(options, closers, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function start(
+  options: StackOptions,
+  closers: (() => Promise<unknown>)[],
+  stop: () => Promise<void>,
+): Promise<Stack> {
+  const database = await acquireDatabase()
+  closers.unshift(() => database.drop())
+  const eventStore = await startEventStore()
+  closers.unshift(() => eventStore.stop())
+  const sandbox = await startSandbox({ queuedMs: 60, runningMs: 120, ...options.sandbox })
+  closers.unshift(() => sandbox.close())
+  const namespace = newNamespace()
+  const lines: string[] = []
+  const logger = pino(
+    { level: 'debug', redact: logRedaction, base: null },
+    { write: (line: string) => void lines.push(line) },
+  )
+  const config = loadConfig({
+    PORT: '0',
+    EVENTSTORE_URL: eventStore.url,
+    DATABASE_URL: database.url,
+    EVENTSTORE_NAMESPACE: namespace,
+    MARKER_SECRET: 'a marker secret of the tests',
+    POLL_SCALE: '0.1',
+    POLL_REQUESTS_PER_SECOND: '200',
+    ...options.env,
+  })
+  const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))
+  const ours = [
+    ...sandboxChannels({ baseUrl: sandbox.url }),
+    ...sandboxTextChannels({ baseUrl: sandbox.url }),
+  ]
+  const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
+    const gateway = await startGateway({
+      config,
+      eventStoreUrl: eventStore.url,
+      databaseUrl: database.url,
+      channels: options.channels?.(ours) ?? ours,
+      sandbox: true,
+      markerSecret: config.markerSecret ?? '',
+      roles: new Set(wanted),
+      logger,
+      version: '0.0.0-test',
+      resolveHost: (host) => {
+        const found = hosts.get(host)
+        return found ? Promise.resolve(found) : Promise.reject(new Error('no such host'))
+      },
+    })
+    let stopping: Promise<void> | undefined
+    const stopOnce = () => (stopping ??= gateway.stop())
+    closers.unshift(stopOnce)
+    gateway.markReady()
+    return { url: gateway.address ?? '', gateway, stop: stopOnce }
+  }
+  const first = await replica()
+  const { gateway } = first
+  const access = { log: gateway.log, clock: systemClock, correlationId: 'test' }
+  const caughtUp = () => catchUp(gateway)
+  const demo = await openDemoTenant(access)
+  const other = await openTestTenant(access, 'other')
+  await caughtUp()
+  return {
+    ...first,
+    stop,
+    demo,
+    other,
+    sandbox,
+    eventStore,
+    eventStoreUrl: eventStore.url,
+    databaseUrl: database.url,
+    namespace,
+    access,
+    logged: () => lines.join(''),
+    replica,
+    caughtUp,
+  }
+}
+
+async function catchUp({ log, pool }: Gateway): Promise<void> {
+  const end = (await log.endPosition()) ?? -1n
+  for (const { name } of allProjections)
+    if (!(await waitForPosition(pool, name, end, CATCH_UP_MS)))
+      throw new Error(`the ${name} read model did not catch up`)
+}
+
+/** Asks until the answer is there, at most `withinMs`. */
+export async function eventually<Result>(
+  what: string,
+  look: () => Promise<Result | undefined> | Result | undefined,
+  withinMs = 15_000,
+): Promise<Result> {
+  const untilMs = Date.now() + withinMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (Date.now() > untilMs) throw new Error(`it never came: ${what}`)
+    await sleep(25)
+  }
+}
