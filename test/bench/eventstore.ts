@@ -7,19 +7,13 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client'
 import { startEmbeddedServer } from '../contract/embedded-server.ts'
-
-/** One figure: `value` should be at least `reach`. */
-export interface Figure {
-  readonly name: string
-  readonly value: number
-  readonly unit: string
-  readonly reach: number
-}
+import type { Figure } from './figure.ts'
+import { sized } from './kit/sizes.ts'
 
 const CONCURRENCY = 64
-const APPEND_SECONDS = 5
+const APPEND_SECONDS = sized(5, 1)
 const WARM_UP_SECONDS = 1
-const REPLAY_EVENTS = 200_000
+const REPLAY_EVENTS = sized(200_000, 5_000)
 const REPLAY_STREAM_EVENTS = 100
 const FILL_CONCURRENCY = 8
 const PAYLOAD = 'x'.repeat(330)

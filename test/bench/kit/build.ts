@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/**
+ * What is measured is compiled JavaScript, gateway and peers alike, built into a folder of our own so
+ * that a gateway running from the checkout's `dist` is left alone.
+ */
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const output = fileURLToPath(new URL('../dist/', import.meta.url))
+const BUILD_TIMEOUT_MS = 300_000
+
+let built: Promise<void> | undefined
+
+async function compile(): Promise<void> {
+  await promisify(execFile)(
+    process.execPath,
+    [`${root}node_modules/typescript/bin/tsc`, '-p', `${root}test/bench/tsconfig.json`],
+    { cwd: root, timeout: BUILD_TIMEOUT_MS },
+  ).catch((error: unknown) => {
+    const said = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
+    throw new Error(`the build failed:\n${said}`, { cause: error })
+  })
+  await mkdir(`${output}infra`, { recursive: true })
+  await copyFile(`${root}infra/pricebook.yaml`, `${output}infra/pricebook.yaml`)
+}
+
+/** Builds once a run, unless `BENCH_NO_BUILD=1`. */
+export function build(): Promise<void> {
+  built ??= process.env['BENCH_NO_BUILD'] === '1' ? Promise.resolve() : compile()
+  return built
+}
+
+/** A compiled module by its path from the root of the checkout, without extension. */
+export function compiled(path: string): string {
+  return `${output}${path}.js`
+}
+
+/** A file of a peer installed from npm. */
+export function installed(path: string): string {
+  return fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url))
+}

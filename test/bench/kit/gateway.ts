@@ -1,0 +1,226 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { build, compiled } from './build.ts'
+import { start, startWithUrl, type Running } from './process.ts'
+
+/** The gateway as an operator runs it: the compiled program, a process of its own, embedded stores. */
+
+const SETTLE_TIMEOUT_MS = 300_000
+const COMMAND_TIMEOUT_MS = 60_000
+const CREDIT = '1000000000'
+
+/** A running gateway. */
+export interface BenchGateway extends Running {
+  readonly url: string
+  readonly dataDir: string
+  /** Undefined when its channels come from a file. */
+  readonly sandboxUrl: string | undefined
+  readonly token: string
+  /** Runs a command of the program on its data; returns what it prints. */
+  readonly command: (...args: readonly string[]) => Promise<string>
+  /** Waits until every read model has caught up with the log, so that the next row starts quiet. */
+  readonly settled: () => Promise<void>
+  /** A metric's value summed over its labels. */
+  readonly metric: (name: string) => Promise<number>
+}
+
+/** A port nobody uses at the moment. */
+export async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      const port = typeof address === 'object' && address !== null ? address.port : 0
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+interface Demo {
+  readonly baseUrl: string
+  readonly modelToken: string
+  readonly tenantId: string
+  readonly sandboxUrl?: string
+}
+
+async function isUp(url: string): Promise<boolean> {
+  return fetch(`${url}/readyz`).then(
+    (answer) => answer.body?.cancel().then(() => answer.ok) ?? answer.ok,
+    () => false,
+  )
+}
+
+async function settled(url: string): Promise<void> {
+  const untilMs = performance.now() + SETTLE_TIMEOUT_MS
+  for (;;) {
+    const answer = (await fetch(`${url}/readyz`).then((response) => response.json())) as {
+      readonly projections?: readonly { readonly lagMs: number }[]
+    }
+    if (answer.projections?.every(({ lagMs }) => lagMs === 0) === true) return
+    if (performance.now() > untilMs) throw new Error('the read models do not catch up')
+    await sleep(200)
+  }
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await fetch(`${url}/metrics`).then((response) => response.text())
+  let sum = 0
+  for (const line of text.split('\n')) {
+    if (!line.startsWith(name) || !/[ {]/.test(line[name.length] ?? '')) continue
+    sum += Number(line.slice(line.lastIndexOf(' ') + 1))
+  }
+  return sum
+}
+
+interface LaunchOptions {
+  readonly name: string
+  readonly dataDir: string
+  readonly env: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+}
+
+async function launch(options: LaunchOptions): Promise<Running & { readonly url: string }> {
+  await build()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const process = await start({
+    name: options.name,
+    args: [compiled('src/main'), 'serve', ...(options.args ?? [])],
+    env: {
+      LOG_LEVEL: 'warn',
+      ...options.env,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      DATA_DIR: options.dataDir,
+    },
+    isReady: () => isUp(url),
+  })
+  return { ...process, url }
+}
+
+/** Starts a gateway on a fresh data directory, its demo tenant rich. `stop` removes the data. */
+export async function startGateway(
+  env: Readonly<Record<string, string>> = {},
+): Promise<BenchGateway> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
+  const remove = (): Promise<void> => rm(dataDir, { recursive: true, force: true })
+  const process = await launch({ name: 'gateway', dataDir, env }).catch(async (error: unknown) => {
+    await remove()
+    throw error
+  })
+  const demo = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')) as Demo
+  const command = async (...args: readonly string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(
+      globalThis.process.execPath,
+      [compiled('src/main'), ...args],
+      {
+        env: { ...globalThis.process.env, ...env, DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
+        maxBuffer: 1 << 30,
+        timeout: COMMAND_TIMEOUT_MS,
+      },
+    )
+    return stdout
+  }
+  for (const currency of ['CNY', 'USD'])
+    await command('credit', 'grant', CREDIT, '--tenant', demo.tenantId, '--currency', currency)
+  return {
+    ...process,
+    dataDir,
+    sandboxUrl: demo.sandboxUrl,
+    token: demo.modelToken,
+    command,
+    settled: () => settled(process.url),
+    metric: (name) => metric(process.url, name),
+    stop: async () => {
+      await process.stop()
+      await remove()
+    },
+  }
+}
+
+/**
+ * A second process of the same gateway, serving the API only, whose log forgets settlements: it
+ * shares the first one's Postgres and reads its log through `peers/null-log.ts`.
+ */
+export async function startOnNullLog(
+  gateway: BenchGateway,
+  env: Readonly<Record<string, string>>,
+): Promise<Running & { readonly url: string }> {
+  const runtime = JSON.parse(await readFile(join(gateway.dataDir, 'runtime.json'), 'utf8')) as {
+    readonly eventStoreUrl: string
+    readonly databaseUrl: string
+  }
+  const nullLog = await startWithUrl({
+    name: 'null log',
+    args: [compiled('test/bench/peers/null-log'), runtime.eventStoreUrl],
+  })
+  const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-bench-null-'))
+  const end = async (): Promise<void> => {
+    await nullLog.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  try {
+    const process = await launch({
+      name: 'gateway on a null log',
+      dataDir,
+      args: ['--role', 'api'],
+      env: {
+        ...env,
+        EVENTSTORE_URL: nullLog.url.replace('http://', 'esdb://').concat('?tls=false'),
+        DATABASE_URL: runtime.databaseUrl,
+        MARKER_SECRET: await readFile(join(gateway.dataDir, 'marker.secret'), 'utf8'),
+      },
+    })
+    return {
+      ...process,
+      stop: async () => {
+        await process.stop()
+        await end()
+      },
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+/** The one model the static upstream serves, and its prices. */
+export const TEXT_MODEL = 'text-basic'
+const PRICES = `version: 'bench'
+effective_from: '2026-01-01T00:00:00Z'
+prices:
+  - { sku: ${TEXT_MODEL}-input-token, currency: USD, unit: token, per: 1000000, price: '0.5' }
+  - { sku: ${TEXT_MODEL}-output-token, currency: USD, unit: token, per: 1000000, price: '2' }
+`
+
+/** Settings that send every chat call to this upstream; `remove` takes the files away. */
+export async function chatSettings(upstreamUrl: string): Promise<{
+  readonly env: Readonly<Record<string, string>>
+  readonly remove: () => Promise<void>
+}> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-bench-channels-'))
+  const channels = join(folder, 'channels.yaml')
+  const prices = join(folder, 'prices.yaml')
+  await writeFile(
+    channels,
+    `channels:
+  - id: bench-chat
+    family: chat
+    region: overseas
+    base_url: ${upstreamUrl}/v1
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${TEXT_MODEL}: ${TEXT_MODEL} }
+`,
+  )
+  await writeFile(prices, PRICES)
+  return {
+    env: { CHANNELS_FILE: channels, PRICEBOOK_FILE: prices, BENCH_UPSTREAM_KEY: 'bench' },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,91 @@
+import { createServer, type ServerResponse } from 'node:http'
+
+/**
+ * The upstream of the text benchmarks: reads and drops a request's body, answers the same chat
+ * completion every time, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
+ * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
+ * knows how long it took.
+ *
+ *     node static-upstream.js [frames] [frame-ms]
+ */
+const frames = Number(process.argv[2] ?? 200)
+const frameMs = Number(process.argv[3] ?? 100)
+
+const head = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'text-basic' }
+const usage = { prompt_tokens: 24, completion_tokens: 32, total_tokens: 56 }
+const answer = Buffer.from(
+  JSON.stringify({
+    ...head,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'A boat of paper leaves the quay. '.repeat(8) },
+        finish_reason: 'stop',
+      },
+    ],
+    usage,
+  }),
+)
+
+const nowMicros = (): string => String(process.hrtime.bigint() / 1000n)
+
+function chunk(members: object): string {
+  return `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...members })}\n\n`
+}
+
+const [before = '', after = ''] = chunk({
+  choices: [{ index: 0, delta: { content: '@' }, finish_reason: null }],
+}).split('@')
+const ending = [
+  chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }),
+  chunk({ choices: [], usage }),
+  'data: [DONE]\n\n',
+].join('')
+
+function stream(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const startedMs = performance.now()
+  let sent = 0
+  const next = (): void => {
+    if (response.destroyed) return
+    if (sent === frames) {
+      response.end(ending)
+      return
+    }
+    response.write(`${before}t${nowMicros()} ${after}`)
+    sent += 1
+    // By the clock, not by the last frame: the pace must not slip under load.
+    setTimeout(next, Math.max(0, startedMs + sent * frameMs - performance.now()))
+  }
+  next()
+}
+
+const server = createServer((request, response) => {
+  // `"stream":true` stands among the first bytes or the last: callers of benchmarks send it first,
+  // gateways may write it last.
+  let start = ''
+  let end = ''
+  request.on('data', (data: Buffer) => {
+    if (start.length < 512) start += data.toString('latin1', 0, 512)
+    end = (end + data.toString('latin1', Math.max(0, data.length - 512))).slice(-512)
+  })
+  request.on('end', () => {
+    if (/"stream":\s*true/.test(start) || /"stream":\s*true/.test(end)) {
+      stream(response)
+      return
+    }
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': answer.length,
+    })
+    response.end(answer)
+  })
+})
+server.keepAliveTimeout = 120_000
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}` })}\n`)
+})
+process.on('SIGTERM', () => process.exit(0))
