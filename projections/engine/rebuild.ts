@@ -1,18 +1,27 @@
 import type { Pool } from 'pg'
 import type { EventLog } from '../../src/eventlog/types.ts'
+import { sleepUntil } from './backoff.ts'
 import { build, type BuildTarget, type RebuildProgress } from './build.ts'
 import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
-import { messageOf } from './failures.ts'
+import { isTransient, messageOf } from './failures.ts'
 import { tryLead } from './leadership.ts'
-import { createIndexes, createSchema, nextSchema, schemaExists, swapSchemas } from './schema.ts'
+import {
+  createIndexes,
+  createSchema,
+  dropOldSchema,
+  nextSchema,
+  schemaExists,
+  swapSchemas,
+} from './schema.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection, ProjectionDigest } from './types.ts'
 
 export type { RebuildProgress } from './build.ts'
 
-/** Longest wait for readers of the old tables before the swap is tried again. */
-const SWAP_LOCK_TIMEOUT_MS = 3_000
-const SWAP_ATTEMPTS = 20
+/** How long the drop of the old tables waits for their readers; new readers never wait for it. */
+const DROP_LOCK_TIMEOUT_MS = 1_000
+const DROP_PAUSE_MS = 500
+const DROP_ATTEMPTS = 40
 /** Rounds of catching up with a live projection before the rest is done under its lock. */
 const CATCH_UP_ROUNDS = 10
 
@@ -93,7 +102,6 @@ async function swap(target: BuildTarget): Promise<void> {
   const { pool, projection, schema } = target
   const { name, version } = projection
   await inSchema(pool, schema, async (client) => {
-    await client.query(`set local lock_timeout to ${SWAP_LOCK_TIMEOUT_MS}`)
     const live = await lockCheckpoint(client, name)
     if (live?.version === version) await target.finish(client, live.position)
     await swapSchemas(client, name)
@@ -112,15 +120,18 @@ async function swap(target: BuildTarget): Promise<void> {
   })
 }
 
-async function swapWithRetries(target: BuildTarget): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
+/** Drops the old tables once their last readers are done; what is left falls to the next rebuild. */
+async function dropOld(target: BuildTarget, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; attempt <= DROP_ATTEMPTS && !signal.aborted; attempt += 1) {
     try {
-      await swap(target)
+      await inSchema(target.pool, 'public', async (client) => {
+        await client.query(`set local lock_timeout to ${DROP_LOCK_TIMEOUT_MS}`)
+        await dropOldSchema(client, target.projection.name)
+      })
       return
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined
-      // 55P03: a reader held an old table; 40P01: it came the other way round.
-      if ((code !== '55P03' && code !== '40P01') || attempt >= SWAP_ATTEMPTS) throw error
+      if (!isTransient(error)) throw error
+      await sleepUntil(DROP_PAUSE_MS, signal)
     }
   }
 }
@@ -128,6 +139,7 @@ async function swapWithRetries(target: BuildTarget): Promise<void> {
 async function prepare(pool: Pool, projection: Projection): Promise<void> {
   const schema = nextSchema(projection.name)
   await inSchema(pool, 'public', async (client) => {
+    await dropOldSchema(client, projection.name)
     await createSchema(client, projection, schema)
     await resetCheckpoint(client, schema, projection.version)
   })
@@ -166,7 +178,8 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   for (let round = 0; round < CATCH_UP_ROUNDS; round += 1)
     if ((await target.readTo(before === undefined ? undefined : await current())) === 0) break
   target.say('swapping')
-  await swapWithRetries(target)
+  await swap(target)
+  await dropOld(target, signal)
   target.say('done')
   return { outcome: 'swapped', comparison, events: target.events() }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { BEFORE_FIRST } from './checkpoint.ts'
+import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
 import {
@@ -16,6 +16,9 @@ import type { Projection } from './types.ts'
 
 /** A checkpoint that only passes other namespaces' events is written at most this often. */
 const QUIET_CHECKPOINT_MS = 5_000
+
+/** How often it is looked whether somebody rebuilt a projection that stands still here. */
+const STOPPED_CHECK_MS = 5_000
 
 /** What is to be seen of a reign while it lasts. */
 export interface Reign {
@@ -128,6 +131,28 @@ async function follow(
   }
 }
 
+/** Calls back when a projection that stands still was rebuilt by somebody, so that it may go on. */
+function watchStopped(
+  pool: Pool,
+  followers: readonly Follower[],
+  onRebuilt: () => void,
+): NodeJS.Timeout {
+  const look = async (): Promise<void> => {
+    const standing = followers.filter(({ state, stopped }) => state === 'stopped' && stopped)
+    if (standing.length === 0) return
+    const checkpoints = await readCheckpoints(pool)
+    const rebuilt = standing.some(({ projection: { name, version } }) => {
+      const found = checkpoints.get(name)
+      return found?.version === version && found.stopped === undefined
+    })
+    if (rebuilt) onRebuilt()
+  }
+  // A failure to look is a failure that following will meet as well.
+  const timer = setInterval(() => void look().catch(() => undefined), STOPPED_CHECK_MS)
+  timer.unref()
+  return timer
+}
+
 /** Follows the log until the signal aborts or a rebuilt projection has to join. @throws on failure. */
 export async function reign(options: ReignOptions): Promise<void> {
   const { pool, log, projections, limits } = options
@@ -137,6 +162,7 @@ export async function reign(options: ReignOptions): Promise<void> {
   const ending = new AbortController()
   const signal = AbortSignal.any([options.signal, ending.signal])
   const end = (): void => ending.abort()
+  const watching = watchStopped(pool, followers, end)
   const rebuilding = rebuildStale(options, followers, signal).then(
     (rebuilt) => {
       if (rebuilt) end()
@@ -168,6 +194,7 @@ export async function reign(options: ReignOptions): Promise<void> {
       }
     }
   } finally {
+    clearInterval(watching)
     end()
     await rebuilding
   }

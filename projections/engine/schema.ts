@@ -44,15 +44,23 @@ export async function createIndexes(
   for (const { name } of rows) await client.query(`analyze ${schemaIdentifier(schema)}.${name}`)
 }
 
-/** Puts the rebuilt schema in the place of the live one and drops that, inside a transaction. */
+/**
+ * Puts the rebuilt schema in the place of the live one inside a transaction. The live one is renamed,
+ * not dropped: renaming waits for no reader, and one that is under way finishes on the old tables.
+ */
 export async function swapSchemas(client: PoolClient, name: string): Promise<void> {
   const live = schemaIdentifier(name)
   const next = schemaIdentifier(nextSchema(name))
-  const old = schemaIdentifier(`${name}_old`)
-  await client.query(`drop schema if exists ${old} cascade`)
-  if (await schemaExists(client, name)) {
-    await client.query(`alter schema ${live} rename to ${old}`)
-  }
+  if (await schemaExists(client, name))
+    await client.query(`alter schema ${live} rename to ${schemaIdentifier(oldSchema(name))}`)
   await client.query(`alter schema ${next} rename to ${live}`)
-  await client.query(`drop schema if exists ${old} cascade`)
+}
+
+/** Drops what a rebuild left behind. Waits for readers of it as long as `lock_timeout` says. */
+export async function dropOldSchema(client: PoolClient, name: string): Promise<void> {
+  await client.query(`drop schema if exists ${schemaIdentifier(oldSchema(name))} cascade`)
+}
+
+function oldSchema(name: string): string {
+  return `${name}_old`
 }

@@ -288,3 +288,50 @@ t.test('live in any batches = rebuilt = folded to any position and on', async (t
   )
   t.pass('for every run')
 })
+
+t.test('a projection that stopped over damaged tables goes on once it is rebuilt', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const log = new ScriptedLog([
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, { tasks: 5, width: 2 }),
+  ])
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await pool.query(`insert into ledger.settlements values ('call_9', 'x', 'USD', 0, 0, 0)`)
+  log.push(recordCall(recorder, 9))
+  await eventually('it stops', () => engine.status().projections[0]?.state === 'stopped')
+  const result = await rebuildProjection({ pool, log, projection: ledgerProjection, force: true })
+  t.equal(result.comparison?.equal, false)
+  await eventually('it goes on', () => engine.status().projections[0]?.state === 'following')
+  await caughtUp(pool, log, [ledgerProjection])
+  t.equal((await chainHead(pool)).seq, 7n)
+})
+
+t.test('a reader that takes its time delays neither the swap nor other readers', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(20))
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const reader = await pool.connect()
+  await reader.query('begin')
+  const before = await reader.query('select * from ledger.lines order by seq')
+  const phases: string[] = []
+  const rebuilding = rebuildProjection({
+    pool,
+    log,
+    projection: ledgerProjection,
+    onProgress: ({ phase }) => phases.push(phase),
+  })
+  await eventually('the swap is made', async () => {
+    const { rowCount } = await pool.query(`select from pg_namespace where nspname = 'ledger_old'`)
+    return rowCount === 1
+  })
+  t.equal((await chainHead(pool)).seq, BigInt(before.rowCount ?? 0), 'others read the new tables')
+  await reader.query('commit')
+  reader.release()
+  t.equal((await rebuilding).outcome, 'swapped')
+  t.equal((await pool.query(`select from pg_namespace where nspname = 'ledger_old'`)).rowCount, 0)
+  t.ok(phases.includes('swapping'))
+})
