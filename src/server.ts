@@ -13,6 +13,11 @@ import type { Health } from './api/operating/health.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { createAdmissions } from './app/access/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
+import type { CallDeps } from './app/calls/deps.ts'
+import { balanceReader, createFunds } from './app/calls/funds.ts'
+import { defaultCallLimits } from './app/calls/limits.ts'
+import { createCallMetrics } from './app/calls/metrics.ts'
+import { startTextCalls } from './app/calls/start.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
@@ -26,7 +31,7 @@ import { createBackgroundAppends } from './app/tasks/background-appends.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRecentWrites } from './app/tasks/recent-writes.ts'
 import { createTaskUseCases } from './app/tasks/use-cases.ts'
-import type { Config } from './config.ts'
+import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/client.ts'
 import type { EventLog } from './eventlog/types.ts'
 import { systemClock } from './kernel/clock.ts'
@@ -67,6 +72,8 @@ export interface Gateway {
 
 /** A read model further behind than this is not ready to answer from. */
 const MAX_PROJECTION_LAG_MS = 30_000
+/** Past the drain bound, what was cancelled then gets this long to be settled and answered. */
+const SETTLE_MARGIN_MS = 8_000
 /** The engine's leadership, its digests and one to spare. */
 const ENGINE_SPARE_CONNECTIONS = 3
 const READ_MODELS_TIMEOUT_MS = 60_000
@@ -158,7 +165,7 @@ async function start(
   }
   let accepting = false
   const address = options.roles.has('api')
-    ? await listen(options, deps, metrics, () => accepting, onStop)
+    ? await listen(options, deps, providers.text, metrics, () => accepting, onStop)
     : undefined
   onStop(async () => {
     accepting = false
@@ -207,6 +214,7 @@ function startEngine({ databaseUrl, logger }: GatewayOptions, log: EventLog): ()
 async function listen(
   options: GatewayOptions,
   deps: TaskDeps,
+  textProviders: CallDeps['providers'],
   metrics: Registry,
   accepting: () => boolean,
   onStop: (close: () => Promise<unknown>) => void,
@@ -215,18 +223,33 @@ async function listen(
   const { pool, log, clock } = deps
   const authenticator = createAuthenticator({ pool, log, clock, logger })
   await follow(deps, authenticator, onStop)
+  const text = await startTextCalls({
+    ...deps,
+    providers: textProviders,
+    funds: createFunds(balanceReader(pool), clock),
+    metrics: createCallMetrics(metrics),
+    limits: defaultCallLimits,
+    registry: metrics,
+    spoolDirectory: dataFiles(config.dataDir).spool,
+  })
   const app = await buildApp({
     logger,
     clock,
     metrics,
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
+    texts: text.calls,
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: options.resolveHost ?? resolveByDns,
     version: options.version,
     health: createHealth(deps, accepting),
   })
-  onStop(() => withinBound(app.close(), config.drainTimeoutMs))
+  onStop(() =>
+    Promise.all([
+      withinBound(app.close(), config.drainTimeoutMs + SETTLE_MARGIN_MS),
+      text.stop(config.drainTimeoutMs),
+    ]),
+  )
   return app.listen({ port: config.port, host: config.host })
 }
 

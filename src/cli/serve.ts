@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import pino, { type Logger } from 'pino'
+import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { logRedaction } from '../api/kit/observe.ts'
 import { openDemoTenant } from '../app/access/demo.ts'
 import { dataFiles, type Config } from '../config.ts'
@@ -73,8 +74,9 @@ async function openStoresFor(
   fail: (reason: string) => void,
 ): Promise<Stores> {
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
-  await mkdir(config.dataDir, { recursive: true })
-  return externalStores(config.external)
+  // The spool is this process's alone, whoever keeps the log.
+  const dataDir = await prepareDataDir(config.dataDir)
+  return { ...externalStores(config.external), close: () => dataDir.release() }
 }
 
 function parseRoles(list: string | undefined): ReadonlySet<Role> {

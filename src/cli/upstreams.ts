@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
-import { sandboxChannels } from '../app/channels/sandbox.ts'
+import { sandboxChannels, sandboxTextChannels } from '../app/channels/sandbox.ts'
 import type { Channel } from '../app/ports.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
@@ -50,7 +50,7 @@ export async function openUpstreams(
   })
   const { url } = await sandbox.ready
   return {
-    channels: sandboxChannels({ baseUrl: url }),
+    channels: [...sandboxChannels({ baseUrl: url }), ...sandboxTextChannels({ baseUrl: url })],
     sandboxUrl: url,
     close: () => sandbox.stop(),
   }

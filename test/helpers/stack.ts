@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import type { SandboxOptions } from '../../infra/sandbox/options.ts'
@@ -143,8 +146,11 @@ async function start(
     ...sandboxTextChannels({ baseUrl: sandbox.url }),
   ]
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
+    // Each process has a data directory of its own: its spool is there.
+    const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-stack-'))
+    closers.push(() => rm(dataDir, { recursive: true, force: true }))
     const gateway = await startGateway({
-      config,
+      config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
       databaseUrl: database.url,
       channels: options.channels?.(ours) ?? ours,
