@@ -89,11 +89,10 @@ class EventWriter {
 
 function open(reply: FastifyReply, headers: Readonly<Record<string, string>>): ServerResponse {
   const { raw } = reply
-  void reply.hijack()
+  void reply.headers(headers).hijack()
   raw.on('error', noop)
   raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
-    ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { callerOf } from './authenticate.ts'
 
@@ -35,12 +35,15 @@ function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none'
 }
 
-/** Counts and times every answer, and writes one log line for each. */
+/** Stands for an answer that nobody waited for. */
+const CALLER_LEFT = 499
+
+/** Counts and times every answer, also one whose caller left, and writes one log line for each. */
 export function useObservation(app: FastifyInstance, registry: Registry): void {
   const labelNames = ['method', 'route', 'status'] as const
   const total = new Counter({
     name: 'tollgate_http_requests_total',
-    help: 'Requests answered.',
+    help: 'Requests answered; status 499 where the caller left first.',
     labelNames,
     registers: [registry],
   })
@@ -51,25 +54,33 @@ export function useObservation(app: FastifyInstance, registry: Registry): void {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry],
   })
-  app.addHook('onResponse', async (request, reply) => {
-    const labels = {
-      method: request.method,
-      route: routeOf(request),
-      status: String(reply.statusCode),
-    }
+  const observed = new WeakSet<FastifyRequest>()
+  const observe = (request: FastifyRequest, reply: FastifyReply, status: number): void => {
+    if (observed.has(request)) return
+    observed.add(request)
+    const labels = { method: request.method, route: routeOf(request), status: String(status) }
     total.inc(labels)
     seconds.observe(labels, reply.elapsedTime / 1_000)
     const caller = callerOf(request)
     request.log.info(
       {
         ...labels,
-        status: reply.statusCode,
+        status,
         durationMs: Math.round(reply.elapsedTime * 10) / 10,
         platformId: reply.getHeader('x-platform-id'),
+        callId: reply.getHeader('x-call-id'),
         tenantId: caller?.tenantId,
         tokenId: caller?.tokenId,
       },
       'request',
     )
+  }
+  app.addHook('onRequest', async (request, reply) => {
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) observe(request, reply, CALLER_LEFT)
+    })
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    observe(request, reply, reply.statusCode)
   })
 }

@@ -235,3 +235,35 @@ void t.test('a slow reader who does read gets every frame', async (t) => {
   }
   t.ok(bytes > 200 * 64 * 1024)
 })
+
+void t.test(
+  'a stream is counted and logged like any answer, 499 when its caller left',
+  async (t) => {
+    texts.steps = () => [frame(chunk('a'))]
+    const whole = await fetchStream()
+    while ((await whole.next()) !== undefined);
+    const left = gate()
+    texts.steps = () => [frame(chunk('a')), left.wait]
+    const cut = await fetchStream()
+    await cut.cancel()
+    const lines = (): readonly Record<string, unknown>[] =>
+      harness
+        .logged()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter((line) => line['msg'] === 'request')
+    for (const [{ answer }, status] of [
+      [whole, 200],
+      [cut, 499],
+    ] as const) {
+      const reqId = answer.headers.get('x-request-id')
+      const found = () => lines().filter((line) => line['reqId'] === reqId)
+      await until(() => found().length > 0)
+      t.match(found(), [{ status, route: chatPath, callId: /^call_/, tenantId: 'tenant_1' }])
+    }
+    left.open()
+    const metrics = (await harness.app.inject('/metrics')).body
+    t.match(metrics, /tollgate_http_requests_total\{[^}]*chat\/completions",status="499"\} [1-9]/)
+  },
+)
