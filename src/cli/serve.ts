@@ -76,7 +76,13 @@ async function openStoresFor(
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
   // The spool is this process's alone, whoever keeps the log.
   const dataDir = await prepareDataDir(config.dataDir)
-  return { ...externalStores(config.external), close: () => dataDir.release() }
+  try {
+    const stores = await externalStores(config.external)
+    return { ...stores, close: () => dataDir.release() }
+  } catch (error) {
+    await dataDir.release()
+    throw error
+  }
 }
 
 function parseRoles(list: string | undefined): ReadonlySet<Role> {
