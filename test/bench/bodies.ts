@@ -39,7 +39,13 @@ function largeBody(): Buffer {
   return body
 }
 
-async function send(url: URL, headers: Readonly<Record<string, string>>, body: Buffer) {
+interface Sender {
+  /** Sends one body; says what became of it. */
+  readonly one: () => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+function senderOf(url: URL, headers: Readonly<Record<string, string>>, body: Buffer): Sender {
   const pool = new Pool(url.origin, {
     connections: AT_ONCE,
     headersTimeout: TIMEOUT_MS,
@@ -70,7 +76,7 @@ export const run: Benchmark = () =>
     const { row } = await startTollgate(closers, upstream.url)
     await tryOut(row)
     const idleMib = await residentMib(row.pid)
-    const sender = await send(new URL(row.url), row.headers, largeBody())
+    const sender = senderOf(new URL(row.url), row.headers, largeBody())
     closers.later(sender.close)
     const mib = BYTES / 1024 / 1024
     const figures: Figure[] = [

@@ -70,7 +70,9 @@ function figuresOf(row: Row, { micros, whole, faults, peakMib }: Measured): read
       value: (whole / wanted) * 100,
       unit: '%',
       reach: 100,
-      note: `${whole} of ${wanted}, ${micros.length} frames ${[...faults].slice(0, 3).join('; ')}`,
+      note: [`${whole} of ${wanted}, ${micros.length} frames`, ...[...faults].slice(0, 3)].join(
+        '; ',
+      ),
     },
     {
       name: `${of}, peak memory`,

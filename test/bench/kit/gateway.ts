@@ -11,7 +11,7 @@ import { start, startWithUrl, type Running } from './process.ts'
 /** The gateway as an operator runs it: the compiled program, a process of its own, embedded stores. */
 
 const SETTLE_TIMEOUT_MS = 300_000
-const COMMAND_TIMEOUT_MS = 60_000
+const COMMAND_TIMEOUT_MS = 300_000
 const CREDIT = '1000000000'
 
 /** A running gateway. */
