@@ -192,7 +192,8 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   const windowMs = sendingTimeMs(channels)
   const rivals = await rivalsOf(deps, request)
   const only = rivals && onlyMatch(request, rivals, distinct(listed), windowMs)
-  if (only !== undefined) {
+  // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.
+  if (only !== undefined && !(await isKnown(deps, request, only))) {
     await adopt(deps, observe, request, only)
     adopted.add(only.task.nativeId)
     return 'adopted'
@@ -201,10 +202,13 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   return candidates.length === 0 ? 'absent' : report(deps, request, candidates.length)
 }
 
-/** A page that moved while it was listed shows a task twice. */
+/** A page that moved while it was listed shows a task twice, as do two channels of one account. */
 function distinct(listed: readonly ListedTask[]): readonly ListedTask[] {
-  const byId = new Map(listed.map((one) => [`${one.channel.id} ${one.task.nativeId}`, one]))
-  return [...byId.values()]
+  return [...new Map(listed.map((one) => [one.task.nativeId, one])).values()]
+}
+
+async function isKnown(deps: TaskDeps, { family }: TaskRequest, { task }: ListedTask) {
+  return (await findKnownNativeIds(deps.pool, family, [task.nativeId])).has(task.nativeId)
 }
 
 function report(deps: TaskDeps, request: TaskRequest, candidates: number): Verdict {
@@ -234,7 +238,10 @@ async function declareUncertain(
   )
 }
 
-/** Other requests with the same marker and no outcome; undefined when there are too many. */
+/**
+ * Other requests with the same marker and no outcome the read model knows of; one that has it since
+ * is still a rival for what was listed before. Undefined when there are too many.
+ */
 async function rivalsOf(
   deps: TaskDeps,
   request: TaskRequest,
@@ -244,7 +251,7 @@ async function rivalsOf(
   if (open.length > MAX_RIVALS) return undefined
   const states = await Promise.all(open.map(({ platformId }) => loadTask(deps.log, platformId)))
   return states.flatMap((state) =>
-    state.phase === 'requested' || state.phase === 'uncertain' ? [state.request] : [],
+    state.phase === 'none' || state.phase === 'refused' ? [] : [state.request],
   )
 }
 

@@ -1,5 +1,7 @@
 import t from 'tap'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
+import { createReconcileRound } from '../../../src/app/policies/reconcile.ts'
+import { createObserve } from '../../../src/app/tasks/observe.ts'
 import {
   codeOf,
   createInput,
@@ -128,4 +130,74 @@ t.test('a process that dies right after the provider accepted loses nothing', as
     'TaskSucceeded',
     'TaskSettled',
   ])
+})
+
+t.test('a lost creation is found through every channel of the account, and once', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const channels = world.channels.flatMap((channel) => [
+    channel,
+    { ...channel, id: `${channel.id}-beside` },
+  ])
+  const { tasks } = world.replica({ channels })
+  const ids = await Promise.all(
+    [{}, { safetyIdentifier: 'user-alone' }].map((wish) =>
+      uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]', ...wish }),
+    ),
+  )
+  world.replica({ channels, policies: true, clock: ahead })
+  for (const id of ids)
+    t.match(
+      await eventually('the adoption', async () =>
+        (await world.eventsOf(id)).find((event) => event.type === 'TaskSubmitted'),
+      ),
+      { data: { via: 'reconciliation' } },
+    )
+})
+
+t.test('a task whose own request is only just being recorded is not adopted', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const safetyIdentifier = 'user-1'
+  const lost = await uncertain(
+    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    { prompt: 'x [[sandbox hang]]', safetyIdentifier },
+  )
+  // A second request is accepted, and its process is slow to write that down.
+  let goOn: () => void = () => undefined
+  const slow = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const log = {
+    ...world.log,
+    append: async (...given: Parameters<typeof world.log.append>) => {
+      if (given[1].some(({ type }) => type === 'TaskSubmitted')) await slow
+      return world.log.append(...given)
+    },
+  }
+  const slowly = world.replica({ log }).tasks.createTask(createInput({ safetyIdentifier }))
+  await eventually('the acceptance', () => (world.sandbox.accepted().length > 0 ? true : undefined))
+  await world.settle()
+
+  // It is written down just after the reconciler looked which listed tasks are known.
+  const { deps } = world.replica({ clock: ahead })
+  const pool = new Proxy(deps.pool, {
+    get(target, name) {
+      if (name !== 'query') return Reflect.get(target, name, target) as unknown
+      return async (query: { readonly name?: string }, ...rest: unknown[]) => {
+        const answer = (await Reflect.apply(target.query, target, [query, ...rest])) as unknown
+        if (query.name !== 'tasks.submissions.known') return answer
+        goOn()
+        await slowly
+        await world.settle()
+        return answer
+      }
+    },
+  })
+  const round = createReconcileRound({ ...deps, pool }, createObserve(deps), {
+    owner: 'reconciler',
+    scale: 1,
+  })
+  await round(new AbortController().signal)
+  const { platformId } = await slowly
+  t.same(typesOf(await world.eventsOf(lost)), ['TaskRequested', 'TaskSubmissionUncertain'])
+  t.same(typesOf(await world.eventsOf(platformId)), ['TaskRequested', 'TaskSubmitted'])
 })
