@@ -120,7 +120,6 @@ export async function run(events = sized(1_000_000, 5_000)): Promise<readonly Fi
       name: '  processor time of this process',
       value: Math.round((cpu.user + cpu.system) / (tasks * EVENTS_PER_TASK)),
       unit: 'µs per event',
-      reach: '',
     },
     {
       name: '  peak memory of the process',
