@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { TextFamily } from '../../../src/app/calls/types.ts'
+import { createEventLog } from '../../../src/eventlog/client.ts'
+import { newNamespace } from '../../helpers/eventstore.ts'
+import { unitsOf } from './support/reconcile.ts'
+import { startTextWorld } from './support/text-world.ts'
+
+const CHILD = fileURLToPath(new URL('support/crash-child.ts', import.meta.url))
+const world = await startTextWorld(t)
+const namespace = newNamespace()
+const log = createEventLog({ url: world.store.url, namespace })
+t.teardown(() => log.close())
+let marks = 0
+
+/** Makes one call in a process of its own and kills it at a point, or after so many frames. */
+async function die(wish: {
+  readonly family: TextFamily
+  readonly streamed: boolean
+  readonly crashAt?: string
+  readonly killAfter?: number
+}) {
+  const marker = `crash-${(marks += 1)}`
+  const child = spawn(process.execPath, ['--import=tsx', CHILD], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  child.stdin.end(
+    JSON.stringify({
+      eventStoreUrl: world.store.url,
+      namespace,
+      databaseUrl: world.pool.options.connectionString,
+      sandboxUrl: world.sandbox.url,
+      crashAt: wish.crashAt ?? '',
+      family: wish.family,
+      streamed: wish.streamed,
+      prompt: `[[sandbox words=20 frame-ms=3]] [[client=${marker}]]`,
+    }),
+  )
+  const seen: { readonly frame?: string; readonly ended?: boolean }[] = []
+  const exited = once(child, 'exit')
+  for await (const line of createInterface({ input: child.stdout })) {
+    seen.push(JSON.parse(line) as { frame?: string })
+    if (seen.length === wish.killAfter) child.kill('SIGKILL')
+  }
+  const [, signal] = (await exited) as [number | null, string | null]
+  const [accepted] = await world.accepted(marker)
+  const settled = []
+  for await (const event of log.readAll())
+    if (event.type === 'CallSettled' && accepted !== undefined) settled.push(event.data)
+  return { signal, seen, accepted, settled }
+}
+
+const END = /"finish_reason":"|"finishReason":|"type":"response.completed"/
+const isWhole = (seen: readonly { readonly frame?: string; readonly ended?: boolean }[]) =>
+  seen.some(({ frame, ended }) => ended === true || END.test(frame ?? ''))
+
+t.test(
+  'a process killed between provider and journal delivers nothing and bills nothing',
+  async (t) => {
+    for (const crashAt of ['call.after-provider', 'call.before-append'])
+      for (const streamed of [false, true]) {
+        const { signal, seen, accepted, settled } = await die({ family: 'chat', streamed, crashAt })
+        t.equal(signal, 'SIGKILL')
+        t.ok(accepted, `${crashAt}: the provider was asked`)
+        t.equal(isWhole(seen), false)
+        t.same(settled, [], 'what was not delivered whole is our loss, not the caller’s')
+      }
+  },
+)
+
+t.test('a process killed between journal and delivery has billed once, exactly', async (t) => {
+  for (const [index, family] of (['chat', 'responses', 'native'] as const).entries()) {
+    const { seen, accepted, settled } = await die({
+      family,
+      streamed: true,
+      crashAt: 'call.after-append',
+    })
+    t.equal(isWhole(seen), false)
+    t.equal(settled.length, index + 1)
+    t.same(settled.at(-1)?.usage, accepted && unitsOf(accepted), family)
+  }
+})
+
+t.test('a process killed in the midst of a stream has not delivered its end', async (t) => {
+  const { seen, settled } = await die({ family: 'chat', streamed: true, killAfter: 4 })
+  t.equal(isWhole(seen), false)
+  t.equal(settled.length, 3, 'nothing was added')
+})

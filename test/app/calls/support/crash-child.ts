@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { Pool } from 'pg'
+import { Registry } from 'prom-client'
+import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
+import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
+import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
+import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
+import { createTextUseCases } from '../../../../src/app/calls/use-cases.ts'
+import { crashPointFrom } from '../../../../src/app/crash-points.ts'
+import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
+import { createEventLog } from '../../../../src/eventlog/client.ts'
+import { createJournal, newInstanceId } from '../../../../src/eventlog/journal.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+import { createProviders } from '../../../../src/providers/registry.ts'
+import type { TextFamily } from '../../../../src/app/calls/types.ts'
+import { textInput } from './text-world.ts'
+
+/** A process that makes one call and says, line by line, what its caller was given. */
+interface Order {
+  readonly eventStoreUrl: string
+  readonly namespace: string
+  readonly databaseUrl: string
+  readonly sandboxUrl: string
+  readonly crashAt: string
+  readonly family: TextFamily
+  readonly streamed: boolean
+  readonly prompt: string
+}
+
+const order = JSON.parse(readFileSync(0, 'utf8')) as Order
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+const pool = new Pool({ connectionString: order.databaseUrl })
+const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
+const providers = createProviders()
+const instanceId = newInstanceId(Date.now())
+const calls = createTextUseCases({
+  log,
+  journal: createJournal({ log, instanceId, logger: silentLog }),
+  channels: createChannelDirectory(sandboxTextChannels({ baseUrl: order.sandboxUrl }), {
+    clock: systemClock,
+  }),
+  providers: providers.text,
+  prices: createPriceBookSource(pool, systemClock),
+  funds: createFunds(balanceReader(pool), systemClock),
+  metrics: createCallMetrics(new Registry()),
+  clock: systemClock,
+  logger: silentLog,
+  crashPoint: crashPointFrom(order.crashAt),
+  limits: defaultCallLimits,
+})
+const input = textInput({ family: order.family, prompt: order.prompt })
+if (order.streamed) {
+  const { frames } = await calls.stream(input)
+  for await (const frame of frames) say({ frame: frame.data })
+  say({ ended: true })
+} else {
+  await calls.complete(input)
+  say({ ended: true })
+}
+process.exit(0)
