@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser'
+import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createFrameSplitter, type Frame } from '../../../src/providers/kit/frames.ts'
@@ -46,11 +47,11 @@ t.test('frames are what the standard says, however the text is cut', async (t) =
     fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (text, at) => {
       // The reference waits for what may follow a last CR; a line of comment makes that moot.
       const whole = `${text}:\n`
-      t.same(split(cut(whole, at)), reference(whole), { diff: null })
-      return true
+      return isDeepStrictEqual(split(cut(whole, at)), reference(whole))
     }),
     { numRuns: 300 },
   )
+  t.pass()
 })
 
 t.test('LF, CR and CRLF end lines, also when CR and LF come apart', async (t) => {

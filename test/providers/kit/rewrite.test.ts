@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createMemberRewriter } from '../../../src/providers/kit/rewrite.ts'
@@ -50,9 +51,9 @@ t.test('whatever the object, only its own member changes', async (t) => {
     fc.property(fc.dictionary(name, tree), fc.constantFrom(0, 1), (object, space) => {
       const json = JSON.stringify(object, null, space)
       const expected = typeof object['model'] === 'string' ? { ...object, model: 'ours' } : object
-      t.same(JSON.parse(rewrite(json)), JSON.parse(JSON.stringify(expected)), { diff: null })
-      return true
+      return isDeepStrictEqual(JSON.parse(rewrite(json)), JSON.parse(JSON.stringify(expected)))
     }),
     { numRuns: 300 },
   )
+  t.pass()
 })
