@@ -21,26 +21,27 @@ export function storable(text: string): string {
   return SUSPECT.test(text) ? text.replaceAll(UNSTORABLE, REPLACEMENT) : text
 }
 
+/** What an array literal has to quote, or Postgres cannot hold. */
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
+const UNCLEAN = /["\\\u0000\ud800-\udfff]/
+
 /** `text[]` (also for `numeric[]`, `timestamptz[]` and the like by a cast). */
 export function textColumn(values: readonly (string | null | undefined)[]): string {
-  let literal = '{'
-  for (const [index, value] of values.entries()) {
-    if (index > 0) literal += ','
-    literal += value === null || value === undefined ? 'NULL' : quote(storable(value))
-  }
-  return `${literal}}`
+  // Nearly every column is clean: joining it at once makes no garbage per value.
+  if (!values.includes(null) && !values.includes(undefined) && !UNCLEAN.test(values.join('')))
+    return values.length === 0 ? '{}' : `{"${values.join('","')}"}`
+  const literals = values.map((value) =>
+    value === null || value === undefined ? 'NULL' : quote(storable(value)),
+  )
+  return `{${literals.join(',')}}`
 }
 
 /** `int[]`, `bigint[]`, `numeric[]`, `boolean[]`: what needs no quoting. */
 export function plainColumn(
   values: readonly (number | bigint | boolean | null | undefined)[],
 ): string {
-  let literal = '{'
-  for (const [index, value] of values.entries()) {
-    if (index > 0) literal += ','
-    literal += value === null || value === undefined ? 'NULL' : String(value)
-  }
-  return `${literal}}`
+  if (!values.includes(null) && !values.includes(undefined)) return `{${values.join(',')}}`
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`
 }
 
 function storableValue(value: unknown): unknown {

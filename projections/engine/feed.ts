@@ -4,7 +4,7 @@ import type { Batch } from './apply.ts'
 /** Bounds of one batch, and of what is read ahead (one more batch). */
 export interface FeedLimits {
   readonly maxEvents: number
-  /** Of event data as JSON; a single larger event is a batch of its own. */
+  /** Of event data, about as JSON; a single larger event is a batch of its own. */
   readonly maxBytes: number
 }
 
@@ -47,10 +47,20 @@ function signalBox(): { readonly wait: () => Promise<void>; readonly wake: () =>
   }
 }
 
+/** About how long a value is as JSON, without making it. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2
+  if (value === null || typeof value !== 'object') return 8
+  let sizeBytes = 2
+  for (const key of Object.keys(value))
+    sizeBytes += key.length + 4 + sizeOf((value as Readonly<Record<string, unknown>>)[key])
+  return sizeBytes
+}
+
 function put(buffer: Buffer, message: SubscriptionMessage): void {
   switch (message.kind) {
     case 'event': {
-      const sizeBytes = JSON.stringify(message.event.data).length
+      const sizeBytes = sizeOf(message.event.data)
       buffer.events.push({ event: message.event, sizeBytes })
       buffer.sizeBytes += sizeBytes
       buffer.position = message.event.position

@@ -131,8 +131,19 @@ export function balanceOf(
 
 /** Adds an entry; an amount of zero moves nothing and leaves none. */
 export function enter(change: LedgerChange, entry: Omit<Entry, 'n'>): void {
-  if (entry.amountPico === 0n) return
+  const { position, kind, sourceId, tenantId, currency, debit, credit, amountPico } = entry
+  if (amountPico === 0n) return
   const last = change.entries.at(-1)
-  const n = last?.position === entry.position ? last.n + 1 : 1
-  change.entries.push({ ...entry, n })
+  const n = last?.position === position ? last.n + 1 : 1
+  change.entries.push({
+    position,
+    n,
+    kind,
+    sourceId,
+    tenantId,
+    currency,
+    debit,
+    credit,
+    amountPico,
+  })
 }

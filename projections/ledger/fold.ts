@@ -45,9 +45,9 @@ function applyEvent(change: LedgerChange, event: LedgerEvent): void {
       placeHold(change, position, event.data)
       break
     case 'TaskSettled': {
-      const { platformId: sourceId, usage: _, ...facts } = event.data
-      closeHold(change, sourceId, 'captured', facts.settledAt, position)
-      settle(change, position, { ...facts, sourceId })
+      const { platformId: sourceId, nativeId, settledAt } = event.data
+      closeHold(change, sourceId, 'captured', settledAt, position)
+      settle(change, position, { sourceId, nativeId }, event.data)
       break
     }
     case 'TaskSubmissionRefused':
@@ -62,13 +62,9 @@ function applyEvent(change: LedgerChange, event: LedgerEvent): void {
     case 'TaskCancelled':
       closeHold(change, event.data.platformId, 'released', event.data.cancelledAt, position)
       break
-    case 'CallSettled': {
-      const { callId: sourceId, userId, tenantId, tokenId, requestId, surface, model } = event.data
-      const { settledAt, settlement } = event.data
-      const facts = { sourceId, tenantId, userId, tokenId, requestId, surface, model }
-      settle(change, position, { ...facts, nativeId: null, settledAt, settlement })
+    case 'CallSettled':
+      settle(change, position, { sourceId: event.data.callId, nativeId: null }, event.data)
       break
-    }
     case 'CreditGranted':
       giveCredit(change, position, { ...event.data, kind: 'granted', sourceId: event.data.grantId })
       break

@@ -19,7 +19,9 @@ export function closeHold(
   const { tenantId, currency, amountPico } = held.hold
   balanceOf(change, tenantId, currency, position).held -= amountPico
   enter(change, {
-    ...held.hold,
+    sourceId,
+    tenantId,
+    currency,
     position,
     kind: state === 'captured' ? 'hold_captured' : 'hold_released',
     debit: 'available',
@@ -47,7 +49,10 @@ export function placeHold(
   })
   balanceOf(change, tenantId, quote.currency, position).held += amountPico
   enter(change, {
-    ...hold,
+    sourceId,
+    tenantId,
+    currency: quote.currency,
+    amountPico,
     position,
     kind: 'hold_placed',
     debit: 'held',

@@ -6,10 +6,8 @@ import { storable } from '../engine/columns.ts'
 import type { LedgerLine } from './chain.ts'
 import { balanceOf, enter, type LedgerChange } from './change.ts'
 
-/** What a settlement says of itself, whatever it settles. */
+/** What the settling event of a task or a call says. */
 export interface Settled {
-  readonly sourceId: string
-  readonly nativeId: string | null
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string
@@ -23,7 +21,7 @@ export interface Settled {
 function addToDay(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
   const { tenantId, currency, sku, unit, model, userId } = line
   const day = line.settledAt.slice(0, 10)
-  const key = JSON.stringify([tenantId, day, currency, sku, unit, model, userId])
+  const key = `${tenantId}\n${day}\n${currency}\n${sku}\n${unit}\n${model}\n${userId}`
   let delta = change.days.get(key)
   if (delta === undefined) {
     const facts = { tenantId, day, currency, sku, unit, model, userId }
@@ -36,20 +34,33 @@ function addToDay(change: LedgerChange, line: LedgerLine, amountPico: bigint): v
 }
 
 /** Writes the lines of a settlement and what it does to the balance. */
-export function settle(change: LedgerChange, position: bigint, settled: Settled): void {
-  const { settlement, ...facts } = settled
+export function settle(
+  change: LedgerChange,
+  position: bigint,
+  source: { readonly sourceId: string; readonly nativeId: string | null },
+  settled: Settled,
+): void {
+  const { sourceId } = source
+  const { settlement, tenantId, userId, tokenId, surface, model, requestId } = settled
   const { currency, priceBookVersion } = settlement
+  // It is upstream's: hash what the table can hold.
+  const nativeId = source.nativeId === null ? null : storable(source.nativeId)
   const settledAt = toTimestamp(fromTimestamp(settled.settledAt))
   let sum = 0n
   for (const [index, line] of settlement.lines.entries()) {
     const amountPico = parseAmount(line.amount)
     sum += amountPico
+    // Written out: spreading makes slow objects, and every line of the log passes here.
     const row: LedgerLine = {
-      ...facts,
-      // It is upstream's: hash what the table can hold.
-      nativeId: facts.nativeId === null ? null : storable(facts.nativeId),
+      lineId: `${sourceId}:${index + 1}`,
       settledAt,
-      lineId: `${settled.sourceId}:${index + 1}`,
+      tenantId,
+      userId,
+      tokenId,
+      sourceId,
+      nativeId,
+      surface,
+      model,
       sku: line.sku,
       rule: line.rule,
       quantity: line.quantity,
@@ -60,14 +71,14 @@ export function settle(change: LedgerChange, position: bigint, settled: Settled)
       amount: formatAmount(amountPico),
       priceBookVersion,
       measurement: line.measurement,
+      requestId,
       position,
     }
     change.lines.push(row)
     addToDay(change, row, amountPico)
   }
   const amountPico = parseAmount(settlement.amount)
-  invariant(sum === amountPico, `the lines of ${settled.sourceId} do not sum to its amount`)
-  const { sourceId, tenantId } = settled
+  invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)
   const lines = settlement.lines.length
   change.settlements.push({ sourceId, tenantId, currency, amountPico, lines, position })
   balanceOf(change, tenantId, currency, position).settled += amountPico

@@ -76,10 +76,14 @@ async function insertEvents(client: PoolClient, placed: readonly Placed[]): Prom
     // JSON documents go as one array each: nothing has to be quoted for an array literal.
     text: `insert into events (position, tenant_id, user_id, source_id, type, event_id, stream,
                                revision, at, data, metadata)
-           select * from rows from (
+           select position, tenant_id, user_id, source_id, type, event_id, stream, revision,
+                  to_timestamp(at_ms / 1000.0), data, metadata
+           from rows from (
              unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::uuid[],
-                    $7::text[], $8::bigint[], $9::timestamptz[]),
-             jsonb_array_elements($10::jsonb), jsonb_array_elements($11::jsonb))`,
+                    $7::text[], $8::bigint[], $9::bigint[]),
+             jsonb_array_elements($10::jsonb), jsonb_array_elements($11::jsonb))
+             as e (position, tenant_id, user_id, source_id, type, event_id, stream, revision,
+                   at_ms, data, metadata)`,
     values: [
       plainColumn(placed.map(({ event }) => event.position)),
       textColumn(placed.map(({ owner }) => owner.tenantId)),
@@ -89,7 +93,7 @@ async function insertEvents(client: PoolClient, placed: readonly Placed[]): Prom
       textColumn(placed.map(({ event }) => event.id)),
       textColumn(placed.map(({ event }) => event.stream)),
       plainColumn(placed.map(({ event }) => event.revision)),
-      textColumn(placed.map(({ event }) => event.recordedAt.toISOString())),
+      plainColumn(placed.map(({ event }) => event.recordedAt.getTime())),
       `[${placed.map(({ event }) => storableJson(event.data)).join(',')}]`,
       `[${placed.map(({ event }) => storableJson(event.metadata)).join(',')}]`,
     ],
