@@ -124,6 +124,8 @@ export interface TextTally {
 export interface TextAnswer {
   readonly body: Readonly<Record<string, unknown>>
   readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  readonly restMs: number | undefined
   /** Counts when asked: only needed where upstream reported no usage. */
   readonly tally: () => TextTally
 }
@@ -141,6 +143,8 @@ export interface TextChunk {
 /** A stream that has begun. */
 export interface TextStream {
   readonly upstreamRequestId: string | undefined
+  /** As in `TextAnswer`. */
+  readonly restMs: number | undefined
   /**
    * What has arrived since the last call, never an empty list; undefined at the end. Upstream is held
    * back while nobody reads. One call at a time.

@@ -19,7 +19,7 @@ export interface Attempt<Result> {
  *
  * @throws ProviderError of the last channel, DomainError `no_channel` or `overloaded`
  */
-export async function attempt<Result>(
+export async function attempt<Result extends { readonly restMs: number | undefined }>(
   deps: CallDeps,
   call: AdmittedCall,
   ask: (provider: TextProvider, channel: Channel, request: TextRequest) => Promise<Result>,
@@ -37,9 +37,10 @@ export async function attempt<Result>(
     try {
       const upstreamModel = channel.models[model] ?? model
       const result = await ask(provider, channel, { model, upstreamModel, body })
+      rest(deps, call, channel, result.restMs)
       return { channel, lease, result }
     } catch (error) {
-      endAttempt(deps, lease, error)
+      endAttempt(deps, call, lease, error)
       if (!(error instanceof ProviderError)) throw error
       last = { channel, error }
       if (!isWorthAnotherChannel(error)) break
@@ -57,7 +58,12 @@ export async function attempt<Result>(
 }
 
 /** Gives the lease back and tells the breaker what happened; undefined means that it went well. */
-export function endAttempt(deps: CallDeps, lease: ChannelLease, error: unknown): void {
+export function endAttempt(
+  deps: CallDeps,
+  call: AdmittedCall,
+  lease: ChannelLease,
+  error: unknown,
+): void {
   const outcome = outcomeOf(error)
   const { channel } = lease
   deps.metrics.attempts.inc({
@@ -65,7 +71,7 @@ export function endAttempt(deps: CallDeps, lease: ChannelLease, error: unknown):
     outcome: error instanceof ProviderError ? error.kind : outcome,
   })
   if (error instanceof ProviderError && error.kind === 'rate_limited')
-    deps.channels.rest(channel.id, deps.clock.nowMs() + (error.retryAfterMs ?? 0))
+    rest(deps, call, channel, error.retryAfterMs)
   lease.release(outcome)
 }
 
@@ -77,6 +83,11 @@ function outcomeOf(error: unknown): ChannelOutcome {
   return error.kind === 'rate_limited' ? 'neutral' : 'failure'
 }
 
+function rest(deps: CallDeps, call: AdmittedCall, channel: Channel, restMs?: number): void {
+  if (restMs === undefined) return
+  deps.channels.rest(channel.id, call.input.model, deps.clock.nowMs() + restMs)
+}
+
 function isWorthAnotherChannel(error: ProviderError): boolean {
   return error.acceptance === 'ruled_out' && error.kind !== 'invalid'
 }
@@ -86,6 +97,14 @@ function nobody(deps: CallDeps, call: AdmittedCall): DomainError {
   const ids = new Set(deps.channels.serving({ family, model }).map((channel) => channel.id))
   const open = deps.channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')
   const { callId } = call
+  const restingUntilMs = deps.channels.restingUntilMs({ family, model })
+  if (restingUntilMs !== undefined)
+    return new DomainError('rate_limited', 'The model service is at its limit.', {
+      callId,
+      kind: 'rate_limited',
+      acceptance: 'ruled_out',
+      retryAfterMs: restingUntilMs - deps.clock.nowMs(),
+    })
   return open
     ? new DomainError('overloaded', `every channel of ${model} is busy`, { callId, model })
     : new DomainError('no_channel', `no channel of ${model} is available`, { callId, model })

@@ -35,7 +35,7 @@ async function answer(
   const { channel, lease, result } = await attempt(deps, call, (provider, channel, request) =>
     provider.complete(channel, request, options),
   )
-  endAttempt(deps, lease, undefined)
+  endAttempt(deps, call, lease, undefined)
   deps.crashPoint('call.after-provider')
   const { body, upstreamRequestId } = result
   const served = { channel, upstreamRequestId }

@@ -191,6 +191,7 @@ export class Pump {
     const isCut = !tally.finished
     endAttempt(
       deps,
+      call,
       lease,
       this.#abandoned && isCut ? new Error('left') : isCut ? broken : undefined,
     )

@@ -35,8 +35,10 @@ export interface ChannelLease {
 export interface ChannelDirectory {
   /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
   readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
-  /** Upstream asked for quiet: no call begins there before this time. */
-  readonly rest: (id: string, untilMs: number) => void
+  /** Upstream asked for quiet: no call of this model begins there before this time. */
+  readonly rest: (id: string, model: string, untilMs: number) => void
+  /** When the first channel of a model that rests is back; undefined when none rests. */
+  readonly restingUntilMs: (wish: ChannelWish) => number | undefined
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, whatever its health. */
   readonly serving: (wish: ChannelWish) => readonly Channel[]
@@ -51,7 +53,8 @@ interface Slot {
   inFlight: number
   /** Calls that may be in flight or wait for a connection. */
   readonly maxInFlight: number
-  restUntilMs: number
+  /** By external name; a model that never rested is not in it. */
+  readonly restUntilMs: Map<string, number>
 }
 
 /** Builds the directory. `random` is uniform in 0 ≤ x < 1. */
@@ -72,7 +75,7 @@ export function createChannelDirectory(
     // A text call that waits for a connection would wait behind whole streams.
     maxInFlight:
       channel.maxConcurrent * (isTextFamily(channel.family) ? 1 : WAITING_PER_CONNECTION),
-    restUntilMs: 0,
+    restUntilMs: new Map(),
   }))
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))
 
@@ -98,9 +101,18 @@ export function createChannelDirectory(
 
   return {
     all: channels,
-    rest: (id, untilMs) => {
+    rest: (id, model, untilMs) => {
       const slot = slotOf.get(id)
-      if (slot !== undefined) slot.restUntilMs = Math.max(slot.restUntilMs, untilMs)
+      const before = slot?.restUntilMs.get(model) ?? 0
+      slot?.restUntilMs.set(model, Math.max(before, untilMs))
+    },
+    restingUntilMs: (wish) => {
+      const nowMs = deps.clock.nowMs()
+      const until = slots
+        .filter((slot) => serves(slot.channel, wish))
+        .map((slot) => slot.restUntilMs.get(wish.model) ?? 0)
+        .filter((untilMs) => untilMs > nowMs)
+      return until.length === 0 ? undefined : Math.min(...until)
     },
     byId: (id) => slotOf.get(id)?.channel,
     serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),
@@ -112,7 +124,7 @@ export function createChannelDirectory(
           serves(slot.channel, wish) &&
           excluded?.has(slot.channel.id) !== true &&
           slot.inFlight < slot.maxInFlight &&
-          nowMs >= slot.restUntilMs &&
+          nowMs >= (slot.restUntilMs.get(wish.model) ?? 0) &&
           mayTry(slot.breaker, nowMs, settings),
       )
       const slot = pickWeighted(usable, random)

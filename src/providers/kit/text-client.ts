@@ -9,6 +9,7 @@ import { ExchangeError } from './exchange-error.ts'
 import { fromExchange, malformed } from './failures.ts'
 import { parseFields } from './fields.ts'
 import { type OpenedStream, readWhole } from './open-stream.ts'
+import { restOf } from './limit-headers.ts'
 import { headerOf } from './retry-after.ts'
 import { createScrubber, type Scrubber, vendorWords } from './scrub.ts'
 import { fromTextResponse } from './text-errors.ts'
@@ -63,13 +64,13 @@ export function createTextProvider(
       const body = parseFields(response.text)
       const answer = body && wire.readAnswer(body, request, line.scrub)
       if (answer === undefined) throw malformed()
-      return { ...answer, upstreamRequestId: headerOf(response.headers, 'x-request-id') }
+      return { ...answer, ...headOf(response.headers) }
     },
     stream: async (channel, request, options) => {
       const line = lineOf(channel)
       const opened = await openLineStream(line, wire, { channel, request, options })
-      const upstreamRequestId = headerOf(opened.headers, 'x-request-id')
-      return createTextStream(opened, wire.frameReader(request, line.scrub), upstreamRequestId)
+      const reader = wire.frameReader(request, line.scrub)
+      return createTextStream(opened, reader, headOf(opened.headers))
     },
     close: async () => {
       const open = [...lines.values()]
@@ -100,6 +101,11 @@ async function openLineStream(
   if (opened.statusCode === 200 && type.startsWith('text/event-stream')) return opened
   const text200 = await readWhole(opened, MAX_ERROR_BYTES).catch(rethrow)
   throw refusal(wire, { ...opened, text: text200 }, line.scrub)
+}
+
+/** What the head of an answer says beside the answer. */
+function headOf(headers: ExchangeResponse['headers']) {
+  return { upstreamRequestId: headerOf(headers, 'x-request-id'), restMs: restOf(headers) }
 }
 
 function refusal(

@@ -15,7 +15,7 @@ const FINISHED_IDLE_MS = 10_000
 export function createTextStream(
   opened: OpenedStream,
   reader: FrameReader,
-  upstreamRequestId: string | undefined,
+  head: Pick<TextStream, 'upstreamRequestId' | 'restMs'>,
 ): TextStream {
   const decoder = new StringDecoder('utf8')
   const splitter = createFrameSplitter(MAX_FRAME_LENGTH)
@@ -67,7 +67,7 @@ export function createTextStream(
   }
 
   return {
-    upstreamRequestId,
+    ...head,
     read: async () => {
       const chunks: TextChunk[] = []
       for (;;) {

@@ -88,6 +88,16 @@ t.test('what may have been accepted is never sent to another channel', async (t)
   }
 })
 
+t.test('a model whose limit is used up rests, and no other', async (t) => {
+  const { calls } = await world.text()
+  await calls.complete(textInput({ prompt: '[[sandbox remaining=0 reset-ms=60000]]' }))
+  await t.rejects(calls.complete(textInput()), {
+    code: 'rate_limited',
+    details: { kind: 'rate_limited', acceptance: 'ruled_out' },
+  })
+  await calls.complete(textInput({ model: 'text-cache' }))
+})
+
 t.test('a channel without a free place is not waited for', async (t) => {
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no chat channel')

@@ -180,7 +180,7 @@ for (const family of families) {
     )
     await t.rejects(
       fresh.stream(textInput({ family })),
-      { code: 'overloaded' },
+      { code: 'rate_limited' },
       'the channel rests for as long as it was asked to',
     )
   })

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
-import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxChannels, sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { textFamilies } from '../../../src/domain/catalog/text.ts'
 import { videoAModels } from '../../../src/domain/catalog/video-a.ts'
 
 const minimal = `
@@ -44,14 +45,75 @@ t.test('a minimal entry gets the defaults', async (t) => {
   )
 })
 
-t.test('the example file is valid and covers every model', async (t) => {
+t.test('the example file is valid, covers every video model and every text wire', async (t) => {
   const text = readFileSync(
     new URL('../../../infra/channels.example.yaml', import.meta.url),
     'utf8',
   )
   const channels = parseChannels(text, () => 'secret')
-  const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
+  const videos = channels.filter(({ family }) => family === 'video-a')
+  const served = new Set(videos.flatMap((channel) => Object.keys(channel.models)))
   t.same(served, new Set(videoAModels.map((model) => model.name)))
+  for (const family of textFamilies)
+    t.ok(
+      channels.some((channel) => channel.family === family),
+      family,
+    )
+})
+
+t.test('a text channel has limits of its own and names its models as it likes', async (t) => {
+  const text = (more: string) => `
+channels:
+  - id: chat-1
+    family: chat
+    region: overseas
+    base_url: https://upstream.example.test/v1
+    credential: { env: UPSTREAM_KEY }
+    models: { text-basic: upstream-1 }
+${more}`
+  t.match(
+    parseChannels(text(''), () => 'secret'),
+    [{ id: 'chat-1', timeoutMs: 600_000, maxConcurrent: 2_048 }],
+  )
+  t.match(
+    parseChannels(
+      text(`
+    first_byte_timeout_ms: 1000
+    idle_timeout_ms: 2000
+    drain_timeout_ms: 3000
+    drain_max_bytes: 4000
+    credential_header: x-native-api-key`),
+      () => 'secret',
+    ),
+    [
+      {
+        text: {
+          firstByteTimeoutMs: 1_000,
+          idleTimeoutMs: 2_000,
+          drainTimeoutMs: 3_000,
+          drainMaxBytes: 4_000,
+          credentialHeader: 'x-native-api-key',
+        },
+      },
+    ],
+  )
+  t.match(
+    faultsOf(text('').replace('text-basic:', 'domestic-video-2-0:')).join(),
+    /cannot be the name of a text model/,
+  )
+  t.match(faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(), /only text channels have/)
+})
+
+t.test('without a file the sandbox serves every text wire', async (t) => {
+  const channels = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9300/' })
+  t.same(
+    channels.map(({ family, baseUrl }) => [family, baseUrl]),
+    [
+      ['chat', 'http://127.0.0.1:9300/v1'],
+      ['responses', 'http://127.0.0.1:9300/v1'],
+      ['native', 'http://127.0.0.1:9300/v1beta'],
+    ],
+  )
 })
 
 t.test('all faults are said at once, and never a credential', async (t) => {
