@@ -22,6 +22,7 @@ import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { createMetricsRegistry, createTaskMetrics, eventLogMetrics } from './app/metrics.ts'
+import { surviveLostConnections } from './app/ops/pool.ts'
 import { migrateOps } from './app/ops/tables.ts'
 import { startPolicies } from './app/policies/start.ts'
 import type { Channel } from './app/ports.ts'
@@ -92,7 +93,9 @@ function createPool(databaseUrl: string, max: number, logger: Logger): Pool {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
   })
-  pool.on('error', (error) => logger.warn({ err: error.message }, 'idle database connection lost'))
+  surviveLostConnections(pool, (error) =>
+    logger.warn({ err: error.message }, 'idle database connection lost'),
+  )
   return pool
 }
 

@@ -4,6 +4,7 @@ import { allProjections } from '../../projections/registry.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { waitForPosition } from '../../projections/engine/checkpoint.ts'
+import { surviveLostConnections } from '../app/ops/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/client.ts'
 import type { EventLog } from '../eventlog/types.ts'
@@ -58,7 +59,7 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
 
 function createPool({ databaseUrl }: OpenedStores, max: number): Pool {
   const pool = new Pool({ connectionString: databaseUrl, max, application_name: 'tollgate' })
-  pool.on('error', () => undefined)
+  surviveLostConnections(pool, () => undefined)
   return pool
 }
 
