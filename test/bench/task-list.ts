@@ -1,4 +1,4 @@
-import { Pool } from 'pg'
+import { Pool, type PoolClient } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { prepareFollower, indexFollower } from '../../projections/engine/follower.ts'
 import { tasksProjection } from '../../projections/tasks/projection.ts'
@@ -26,8 +26,7 @@ const OTHER_TENANTS = 20
  * Rows as the projection leaves them, written by SQL because a million lives take minutes: nine of
  * ten tasks succeeded, some failed, few are anything else; one in 50 is hidden.
  */
-async function fill(pool: Pool, tasks: number): Promise<void> {
-  const client = await pool.connect()
+async function fill(client: PoolClient, tasks: number): Promise<void> {
   await client.query('set search_path to tasks')
   for (let scope = 0; scope <= OTHER_TENANTS; scope += 1) {
     const count = scope === 0 ? tasks : Math.floor(tasks / 100)
@@ -45,7 +44,7 @@ async function fill(pool: Pool, tasks: number): Promise<void> {
           updated_at_ms, observed_at_ms, expires_at_ms, revision, position)
        select 'video_' || $1::int || '_' || lpad(n::text, 20, '0'), $1::int, n, 'tenant_' || $1::int,
               'user_1', 'tok_1', 'video-a', 'provA.tasks', 'req_' || n,
-              'domestic-video-2-' || (n * 7919 % ${MODELS}), 'channel_1', 'domestic',
+              'domestic-video-2-' || (n::bigint * 7919 % ${MODELS}), 'channel_1', 'domestic',
               'cgt-' || $1::int || '-' || n, 'submitted',
               case when n % 1000 < 900 then 'succeeded' when n % 1000 < 990 then 'failed'
                    when n % 1000 < 994 then 'expired' when n % 1000 < 998 then 'cancelled'
@@ -68,7 +67,6 @@ async function fill(pool: Pool, tasks: number): Promise<void> {
       `insert into counts select scope_id, ${level}, (seq >> ${shift})::int, status, model, count(*)
        from tasks where visible group by 1, 2, 3, 4, 5`,
     )
-  client.release()
 }
 
 /** Small deterministic random numbers: every run asks for the same pages. */
@@ -112,7 +110,8 @@ export async function run(tasks = sized(1_000_000, 5_000)): Promise<readonly Fig
   try {
     await migrateEngine(pool)
     const follower = await prepareFollower(pool, tasksProjection)
-    await fill(pool, tasks)
+    const client = await pool.connect()
+    await fill(client, tasks).finally(() => client.release(true))
     await indexFollower(pool, follower)
     const figures: Figure[] = []
     for (const filtered of ['none', 'status', 'model', 'both'] as const) {

@@ -40,11 +40,16 @@ t.test('what is open upstream is due, what has ended is not', async (t) => {
   })
   await applied(t, pool, events, [tasksProjection], 3)
   const due = await leaseDuePolls(pool, { owner: 'a', nowMs: LATER, leaseMs: 10, limit: 10 })
-  t.same(due.map(({ platformId: id, kind, nativeId: native }) => [id, kind, native]).sort(), [
-    [platformId(2), 'poll', nativeId(2)],
-    [platformId(3), 'poll', nativeId(3)],
-    [platformId(4), 'reconcile', null],
-  ])
+  t.same(
+    due
+      .map(({ platformId: id, kind, nativeId: native }) => [id, kind, native])
+      .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)),
+    [
+      [platformId(2), 'poll', nativeId(2)],
+      [platformId(3), 'poll', nativeId(3)],
+      [platformId(4), 'reconcile', null],
+    ],
+  )
   t.same(await pollBacklog(pool, LATER), [
     { kind: 'poll', open: 2, due: 0 },
     { kind: 'reconcile', open: 1, due: 0 },
