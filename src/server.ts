@@ -10,6 +10,7 @@ import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import type { Health } from './api/operating/health.ts'
+import { drain } from './api/kit/drain.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { createAdmissions } from './app/access/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
@@ -235,6 +236,8 @@ async function listen(
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
+  let closeApp = (): Promise<void> => Promise.resolve()
+  onStop(() => Promise.all([closeApp(), text.stop(config.drainTimeoutMs)]))
   const app = await buildApp({
     logger,
     clock,
@@ -247,12 +250,7 @@ async function listen(
     version: options.version,
     health: createHealth(deps, accepting),
   })
-  onStop(() =>
-    Promise.all([
-      withinBound(app.close(), config.drainTimeoutMs + SETTLE_MARGIN_MS),
-      text.stop(config.drainTimeoutMs),
-    ]),
-  )
+  closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })
 }
 
@@ -286,14 +284,4 @@ function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean):
     maxLagMs: MAX_PROJECTION_LAG_MS,
     accepting,
   }
-}
-
-/** Waits for work, but not longer than this. */
-async function withinBound(work: PromiseLike<unknown>, boundMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const bound = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, boundMs)
-  })
-  await Promise.race([work, bound])
-  clearTimeout(timer)
 }
