@@ -6,10 +6,10 @@ import { type Channel, ProviderError } from '../ports.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import { executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
-import { findOwnTask } from './find.ts'
+import { catchUp, findOwnTask } from './find.ts'
 import { isTerminal } from './observe.ts'
 import { familyOf, inTurn, type Refreshed, type Refresher } from './refresh.ts'
-import { taskError } from './record.ts'
+import { quietly, taskError } from './record.ts'
 import type { DeleteTask } from './types.ts'
 import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
 
@@ -38,6 +38,8 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
     const row = await findOwnTask(deps, { tenantId, family, id })
     const { platformId } = row
     await removals.run(platformId, () => remove(deps, refresher, { row, requestId, tokenId }))
+    // What this answer says must hold on every replica.
+    await quietly(deps, platformId, catchUp(deps, tenantId))
     return { platformId }
   }
 }

@@ -1,0 +1,196 @@
+import t from 'tap'
+import { addUser, grantCredit, issueToken, openTenant } from '../../src/app/access/bootstrap.ts'
+import { startStack } from '../helpers/stack.ts'
+import { queriesOf, tasksOf } from './support/client.ts'
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const { demo, other, access } = stack
+const tasks = tasksOf(stack.url, demo.modelToken)
+const finance = queriesOf(stack.url, demo.queryToken)
+
+interface Line {
+  readonly line_id: string
+  readonly sku: string
+  readonly currency: string
+  readonly amount: string
+  readonly user_id: string
+  readonly tenant_id: string
+  readonly settled_at: string
+}
+
+async function tokenFor(
+  tenantId: string,
+  userId: string,
+  scope?: Parameters<typeof issueToken>[1]['scope'],
+): Promise<string> {
+  const kind = scope === undefined ? 'model' : 'query'
+  const input = { tenantId, userId, kind, name: 'test', ...(scope ? { scope } : {}) } as const
+  return (await issueToken(access, input)).secret
+}
+
+await addUser(access, { tenantId: demo.tenantId, userId: 'user_second', name: 'Second' })
+const second = tasksOf(stack.url, await tokenFor(demo.tenantId, 'user_second'))
+const foreign = tasksOf(stack.url, other.modelToken)
+const made = [
+  [tasks, await tasks.created({ resolution: '480p' })],
+  [tasks, await tasks.created({ model: 'overseas-video-2-0', resolution: '1080p' })],
+  [tasks, await tasks.created({ model: 'domestic-video-2-5', resolution: '480p' })],
+  [second, await second.created()],
+  [foreign, await foreign.created()],
+] as const
+for (const [who, id] of made) await who.reaches(id, 'succeeded')
+await stack.caughtUp()
+
+const linesOf = async (token: string, query = ''): Promise<readonly Line[]> => {
+  const answer = await queriesOf(stack.url, token).lines(query)
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.body.data.items
+}
+
+t.test('lines come newest first, page by page through the cursor', async (t) => {
+  const whole = await linesOf(demo.queryToken)
+  t.equal(whole.length, 4)
+  t.same(
+    whole.map(({ settled_at }) => settled_at),
+    whole
+      .map(({ settled_at }) => settled_at)
+      .toSorted()
+      .toReversed(),
+  )
+  const seen: Line[] = []
+  let cursor: string | null = ''
+  for (let page = 0; page < 5 && cursor !== null; page += 1) {
+    const answer = await finance.lines(`limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`)
+    seen.push(...answer.body.data.items)
+    cursor = answer.body.data.next_cursor
+  }
+  t.equal(cursor, null)
+  t.same(seen, whole)
+})
+
+t.test('filters by sku, model, currency, source, user and time', async (t) => {
+  const [line] = await linesOf(demo.queryToken, 'sku=overseas-video-2-0-1080p-novideo')
+  t.match(line, { currency: 'USD', tenant_id: demo.tenantId })
+  const skus = async (query: string) =>
+    (await linesOf(demo.queryToken, query)).map(({ sku }) => sku)
+  t.same(await skus('currency=USD'), ['overseas-video-2-0-1080p-novideo'])
+  t.same(await skus('model=domestic-video-2-5'), ['domestic-video-2-5-novideo'])
+  t.same(await skus('user_id=user_second'), ['domestic-video-2-0-720p-novideo'])
+  t.same(await skus('from=2000-01-01&to=2001-01-01'), [])
+  t.equal((await skus('from=2000-01-01')).length, 4)
+  for (const [query, param] of [
+    ['from=yesterday', 'from'],
+    ['from=2026-02-01&to=2026-01-01', 'from'],
+    ['currency=EUR', 'currency'],
+    ['limit=0', 'limit'],
+    ['cursor=x', 'cursor'],
+    ['format=xml', 'format'],
+  ] as const) {
+    const answer = await finance.lines(query)
+    t.equal(answer.status, 400, query)
+    t.match(answer.body, { success: false, error: { code: 'invalid_request', param } })
+  }
+})
+
+t.test('the same lines as CSV, by Accept or by format', async (t) => {
+  const byFormat = await finance.lines('format=csv')
+  t.match(byFormat.headers.get('content-type'), /^text\/csv/)
+  t.match(byFormat.headers.get('content-disposition'), /ledger-lines\.csv/)
+  const rows = byFormat.text.trimEnd().split(/\r?\n/)
+  t.match(rows[0], /^line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface/)
+  const lines = await linesOf(demo.queryToken)
+  t.same(
+    rows.slice(1).map((row) => row.split(',')[0]),
+    lines.map(({ line_id }) => line_id),
+  )
+  const byAccept = await finance.get('/ledger/lines', { accept: 'text/csv' })
+  t.equal(byAccept.text, byFormat.text)
+})
+
+t.test('summaries add up exactly, never across currencies', async (t) => {
+  const lines = await linesOf(demo.queryToken)
+  for (const group of ['sku', 'day', 'model', 'tenant']) {
+    const { body } = await finance.summary(`group_by=${group}`)
+    t.equal(body.data.group_by, group)
+    for (const currency of ['CNY', 'USD']) {
+      const amounts = (items: readonly { currency: string; amount: string }[]) =>
+        items.flatMap((item) => (item.currency === currency ? [item.amount] : []))
+      t.equal(sum(amounts(body.data.items)), sum(amounts(lines)), `${group} ${currency}`)
+    }
+  }
+  const csv = await finance.summary('group_by=sku&format=csv')
+  const rows = csv.text.trimEnd().split(/\r?\n/)
+  t.equal(rows[0], 'key,currency,unit,quantity,amount,lines')
+  t.equal(rows.length, 5)
+})
+
+/** Exact: amounts have at most 12 decimals. */
+function sum(amounts: readonly string[]): bigint {
+  return amounts.reduce((total, amount) => {
+    const [whole = '0', fraction = ''] = amount.split('.')
+    return total + BigInt(whole + fraction.padEnd(12, '0'))
+  }, 0n)
+}
+
+t.test('the scope of a query token opens what it says and nothing else', async (t) => {
+  const { tenantId, userId } = demo
+  const own = await tokenFor(tenantId, userId, { level: 'current_user' })
+  const some = await tokenFor(tenantId, userId, {
+    level: 'specified_users',
+    userIds: ['user_second'],
+  })
+  const operator = await tokenFor(tenantId, userId, { level: 'all_tenants' })
+  const users = async (token: string) =>
+    new Set((await linesOf(token)).map(({ user_id }) => user_id))
+  t.same(await users(own), new Set([userId]))
+  t.same(await users(some), new Set(['user_second']))
+  t.same(await users(demo.queryToken), new Set([userId, 'user_second']))
+  t.same(await users(operator), new Set([userId, 'user_second', other.userId]))
+  t.same(await users(other.queryToken), new Set([other.userId]))
+
+  const mine = made[0][1]
+  t.equal((await queriesOf(stack.url, own).history(mine)).status, 200)
+  t.equal((await queriesOf(stack.url, some).history(mine)).status, 404)
+  t.equal((await queriesOf(stack.url, other.queryToken).history(mine)).status, 404)
+  const asked = await queriesOf(stack.url, demo.queryToken).lines(`tenant_id=${other.tenantId}`)
+  t.equal(asked.status, 403)
+  t.match(asked.body, { success: false, error: { code: 'scope_denied', param: 'tenant_id' } })
+  t.equal((await queriesOf(stack.url, own).lines('user_id=user_second')).status, 403)
+  t.equal((await linesOf(operator, `tenant_id=${other.tenantId}`)).length, 1)
+})
+
+t.test('401 without a token, 403 with one of another kind', async (t) => {
+  t.equal((await queriesOf(stack.url, 'qak-nobody').lines()).status, 401)
+  t.equal((await queriesOf(stack.url, demo.modelToken).lines()).status, 403)
+  t.equal((await queriesOf(stack.url, demo.adminToken).summary()).status, 403)
+})
+
+t.test(
+  '402 insufficient_balance before anything is sent, also when many come at once',
+  async (t) => {
+    const { tenantId } = await openPoorTenant()
+    const poor = tasksOf(stack.url, await tokenFor(tenantId, 'user_poor'))
+    const before = stack.sandbox.accepted().length
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => poor.create({ prompt: 'x [[sandbox stall]]' })),
+    )
+    const accepted = answers.filter(({ status }) => status === 200)
+    t.equal(accepted.length, 2, 'its credit holds two')
+    t.equal(stack.sandbox.accepted().length - before, 2)
+    const refused = answers.find(({ status }) => status === 402)
+    t.match(refused?.body.error, {
+      code: 'insufficient_balance',
+      type: 'PaymentRequired',
+      param: '',
+    })
+  },
+)
+
+async function openPoorTenant(): Promise<{ readonly tenantId: string }> {
+  const { tenantId } = await openTenant(access, { tenantId: 'tenant_poor', name: 'poor' })
+  await addUser(access, { tenantId, userId: 'user_poor', name: 'poor' })
+  await grantCredit(access, { tenantId, currency: 'CNY', amount: '12', reason: 'test' })
+  await stack.caughtUp()
+  return { tenantId }
+}
