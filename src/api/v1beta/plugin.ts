@@ -16,6 +16,7 @@ import { readNativeRequest, type NativeRequest } from './request.ts'
 import {
   GenerateBodySchema,
   GeneratedSchema,
+  GeneratedStreamSchema,
   ModelParamsSchema,
   StreamQuerySchema,
 } from './schemas.ts'
@@ -72,10 +73,9 @@ export function v1betaPlugin(deps: V1BetaDeps) {
 
     app.post('/models/:model(^[^:]*)::generateContent', {
       schema: {
-        ...describe('Generate content'),
+        ...describe('Generate content', GeneratedSchema),
         params: ModelParamsSchema,
         body: GenerateBodySchema,
-        response: { 200: GeneratedSchema },
       },
       // The reader judges bodies and names the field; the schema only documents.
       validatorCompiler: () => () => true,
@@ -87,7 +87,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
 
     app.post('/models/:model(^[^:]*)::streamGenerateContent', {
       schema: {
-        ...describe('Generate content as a stream'),
+        ...describe('Generate content as a stream', GeneratedStreamSchema),
         params: ModelParamsSchema,
         querystring: StreamQuerySchema,
         body: GenerateBodySchema,
