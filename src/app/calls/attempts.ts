@@ -22,9 +22,10 @@ export interface Attempt<Result> {
 export async function attempt<Result extends { readonly restMs: number | undefined }>(
   deps: CallDeps,
   call: AdmittedCall,
+  body: TextRequest['body'],
   ask: (provider: TextProvider, channel: Channel, request: TextRequest) => Promise<Result>,
 ): Promise<Attempt<Result>> {
-  const { family, model, body } = call.input
+  const { family, model } = call.input
   const provider = deps.providers.get(family)
   if (provider === undefined) throw nobody(deps, call)
   const tried = new Set<string>()

@@ -11,7 +11,8 @@ import type { TextCallInput } from './types.ts'
 /** A call that was admitted: priced, its hold placed, nothing sent yet. */
 export interface AdmittedCall {
   readonly callId: string
-  readonly input: TextCallInput
+  /** Without the body: a stream outlives what began it, and that may be large. */
+  readonly input: Omit<TextCallInput, 'body'>
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly quote: TextQuote
@@ -58,5 +59,6 @@ export async function admit(
   const quote = quoteOf(input, await deps.prices.current())
   const hold = await deps.funds.hold(principal.tenantId, quote.currency, expectedPico(quote, input))
   const startedAtMs = deps.clock.nowMs()
-  return { callId: newCallId(startedAtMs), input, streamed, startedAtMs, quote, hold }
+  const { body: _body, ...kept } = input
+  return { callId: newCallId(startedAtMs), input: kept, streamed, startedAtMs, quote, hold }
 }

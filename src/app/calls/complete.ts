@@ -17,7 +17,7 @@ export async function completeCall(
 ): Promise<CompletedCall> {
   const call = await admit(deps, input, false)
   try {
-    return await answer(deps, call, stopped)
+    return await answer(deps, call, input.body, stopped)
   } catch (error) {
     // Whatever went wrong, the hold ends; ending it twice does nothing.
     call.hold.withdraw()
@@ -28,16 +28,17 @@ export async function completeCall(
 async function answer(
   deps: CallDeps,
   call: AdmittedCall,
+  body: TextCallInput['body'],
   stopped: AbortSignal,
 ): Promise<CompletedCall> {
   const { input, callId } = call
   const options = { signal: stopped, requestId: input.requestId }
-  const { channel, lease, result } = await attempt(deps, call, (provider, channel, request) =>
+  const { channel, lease, result } = await attempt(deps, call, body, (provider, channel, request) =>
     provider.complete(channel, request, options),
   )
   endAttempt(deps, call, lease, undefined)
   deps.crashPoint('call.after-provider')
-  const { body, upstreamRequestId } = result
+  const { body: answered, upstreamRequestId } = result
   const served = { channel, upstreamRequestId }
   const tally = result.tally()
   if (tally.failure !== undefined) {
@@ -46,9 +47,15 @@ async function answer(
       message: 'the provider reported a failed result',
       usage: tally.usage,
     })
-    return { callId, body, headers: {}, settlement: freeOfCharge(call), measurement: 'reported' }
+    return {
+      callId,
+      body: answered,
+      headers: {},
+      settlement: freeOfCharge(call),
+      measurement: 'reported',
+    }
   }
   const outcome = input.callerGone.aborted ? 'disconnected' : 'completed'
   const settled = await settleCall(deps, call, served, { tally, outcome })
-  return { callId, body, headers: {}, ...settled }
+  return { callId, body: answered, headers: {}, ...settled }
 }

@@ -4,7 +4,7 @@ export interface CallLimits {
   readonly maxCalls: number
   /** Channels tried for one call. */
   readonly maxAttempts: number
-  /** Bytes of frames held back until a stream is settled. */
+  /** UTF-16 units of frames held back until a stream is settled; more than the largest frame there is. */
   readonly maxWithheldBytes: number
   /** A caller who takes no frame for this long counts as gone. */
   readonly consumerStallMs: number
@@ -18,7 +18,7 @@ export interface CallLimits {
 export const defaultCallLimits: CallLimits = {
   maxCalls: 8_000,
   maxAttempts: 3,
-  maxWithheldBytes: 4 << 20,
+  maxWithheldBytes: 32 << 20,
   consumerStallMs: 120_000,
   drainTimeoutMs: 60_000,
   drainMaxBytes: 4 << 20,

@@ -1,10 +1,11 @@
+import type { DomainError } from '../../kernel/errors.ts'
 import { ProviderError, type TextChunk, type TextStream } from '../ports.ts'
 import { endAttempt } from './attempts.ts'
 import type { AdmittedCall } from './call.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import type { CallDeps } from './deps.ts'
 import { type CallOutcome, failureOf, noteFailure, type Served, settleCall } from './record.ts'
-import { brokenOff, refusalOf } from './refusals.ts'
+import { refusalOf } from './refusals.ts'
 import type { TextFrame } from './types.ts'
 
 /** A stream that has begun upstream, and all it takes to end it properly. */
@@ -117,18 +118,27 @@ export class Pump {
     // Whoever drains has waited for the same reading and goes on from it.
     if (this.#abandoned) return
     this.#reading = undefined
-    if (chunks !== undefined) this.#sort(chunks)
-    if (chunks !== undefined && this.#withheldBytes <= this.#deps.limits.maxWithheldBytes) return
-    if (chunks !== undefined) this.#open.source.cancel()
+    if (chunks !== undefined) {
+      this.#sort(chunks)
+      if (!this.#isOverflowing()) return
+      this.#open.source.cancel()
+      broken = new ProviderError(
+        'malformed',
+        'certain',
+        'The model service does not come to an end.',
+      )
+    }
     this.#state = 'ending'
+    const left = this.#ready.slice(this.#readyAt)
+    this.#readyAt = 0
     try {
-      await this.#end(broken, 'completed')
-      this.#ready = this.#error === undefined ? this.#withheld : []
+      this.#error = await this.#end(broken, 'completed')
+      this.#ready = [...left, ...this.#withheld]
     } catch (error) {
+      // Not settled: then what was held back is never delivered.
       this.#ready = []
       this.#error = error
     }
-    this.#readyAt = 0
     this.#over()
   }
 
@@ -180,44 +190,42 @@ export class Pump {
   }
 
   /**
-   * Settles or notes what came of the call. Sets the error that its caller gets after what it has.
+   * Settles or notes what came of the call; returns the error that its caller gets after all frames.
    * @throws the journal's errors
    */
-  async #end(broken: unknown, whole: CallOutcome): Promise<void> {
+  async #end(broken: unknown, whole: CallOutcome): Promise<DomainError | undefined> {
     const { call, served, lease, source } = this.#open
     const deps = this.#deps
     deps.crashPoint('call.after-provider')
     const tally = source.tally()
-    const isCut = !tally.finished
-    endAttempt(
-      deps,
-      call,
-      lease,
-      this.#abandoned && isCut ? new Error('left') : isCut ? broken : undefined,
-    )
+    const isCut = !tally.finished || this.#isOverflowing()
+    const cause = isCut && broken === undefined ? endedEarly() : broken
+    if (isCut && this.#abandoned) lease.release('neutral')
+    else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     if (tally.failure !== undefined) {
       noteFailure(deps, call, served, {
-        ...(broken instanceof ProviderError ? failureOf(broken) : { code: tally.failure.code }),
+        ...(cause instanceof ProviderError ? failureOf(cause) : { code: tally.failure.code }),
         message: 'the provider reported a failed result',
         usage: tally.usage,
       })
-      if (broken instanceof ProviderError) this.#error = refusalOf(broken, call.callId)
-      return
+      if (!(cause instanceof ProviderError)) return undefined
+      this.#withheld.length = 0
+      return refusalOf(cause, call.callId)
     }
-    const producedNothing = tally.outputBytes === 0 && tally.usage === undefined
     // A caller who left before anything came asked for it all the same.
-    const isBillable = !isCut || this.#abandoned || !producedNothing
-    if (isBillable)
+    const producedNothing = tally.outputBytes === 0 && tally.usage === undefined
+    if (isCut && producedNothing && !this.#abandoned)
+      noteFailure(deps, call, served, failureOf(asProviderError(cause)))
+    else
       await settleCall(deps, call, served, {
         tally,
         outcome: isCut && whole === 'completed' ? 'cut' : whole,
       })
-    else noteFailure(deps, call, served, cutFailure(broken))
-    if (!isCut) return
-    this.#error =
-      broken instanceof ProviderError
-        ? refusalOf(broken, call.callId)
-        : brokenOff(call.callId, isBillable)
+    return isCut ? refusalOf(asProviderError(cause), call.callId) : undefined
+  }
+
+  #isOverflowing(): boolean {
+    return this.#withheldBytes > this.#deps.limits.maxWithheldBytes
   }
 
   #over(): void {
@@ -227,8 +235,11 @@ export class Pump {
   }
 }
 
-function cutFailure(broken: unknown): { readonly code: string; readonly message: string } {
-  return broken instanceof ProviderError
-    ? failureOf(broken)
-    : { code: 'cut', message: 'cut: the provider broke off before it had said anything' }
+/** Upstream closed in order, but before its result was whole. */
+function endedEarly(): ProviderError {
+  return new ProviderError('unavailable', 'certain', 'The model service broke off its answer.')
+}
+
+function asProviderError(cause: unknown): ProviderError {
+  return cause instanceof ProviderError ? cause : endedEarly()
 }

@@ -30,13 +30,3 @@ export function refusalOf(error: ProviderError, callId: string): DomainError {
       return unreachable(error.kind)
   }
 }
-
-/** A stream that ended before its result did; what came of it is settled from an estimate. */
-export function brokenOff(callId: string, settled: boolean): DomainError {
-  return new DomainError('upstream_unavailable', 'The model service broke off its answer.', {
-    callId,
-    kind: 'unavailable',
-    acceptance: 'certain',
-    settled,
-  })
-}

@@ -15,8 +15,11 @@ export async function streamCall(
   const call = await admit(deps, input, true)
   try {
     const options = { signal: stopped, requestId: input.requestId }
-    const { channel, lease, result } = await attempt(deps, call, (provider, channel, request) =>
-      provider.stream(channel, request, options),
+    const { channel, lease, result } = await attempt(
+      deps,
+      call,
+      input.body,
+      (provider, channel, request) => provider.stream(channel, request, options),
     )
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
     const pump = new Pump(deps, { call, served, lease, source: result })

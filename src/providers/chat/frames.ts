@@ -1,7 +1,7 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/failures.ts'
-import { type Fields, isFields, objectsOf, parseFields } from '../kit/fields.ts'
+import { expectedChoices, type Fields, isFields, objectsOf, parseFields } from '../kit/fields.ts'
 import { readPlainError, unknownError } from '../kit/plain-errors.ts'
 import { createMemberRewriter } from '../kit/rewrite.ts'
 import type { Scrubber } from '../kit/scrub.ts'
@@ -16,7 +16,9 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
   const rewriteModel = createMemberRewriter('model', request.model)
   let usage: TextUsage | undefined
   let outputBytes = 0
-  let finished = false
+  const expected = expectedChoices(request.body['n'])
+  const ended = new Set<unknown>()
+  let done = false
   let over = false
   let failure: { readonly code: string; readonly message: string } | undefined
 
@@ -24,14 +26,14 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
   const follow = (choices: readonly Fields[]): void => {
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
-      if (typeof choice['finish_reason'] === 'string') finished = true
+      if (typeof choice['finish_reason'] === 'string') ended.add(choice['index'])
     }
   }
 
   return {
     read: ({ event, data }) => {
       if (data === DONE) {
-        finished = true
+        done = true
         over = true
         return undefined
       }
@@ -51,10 +53,13 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
         event: undefined,
         data: rewriteModel(data, chunk),
         usageOnly,
-        terminal: finished || usageOnly,
+        terminal: ended.size > 0 || usageOnly,
       }
     },
-    tally: () => ({ usage, outputBytes, finished, failure }),
+    tally: () => {
+      const finished = done || ended.size >= expected
+      return { usage, outputBytes, finished, failure }
+    },
     over: () => over,
   }
 }

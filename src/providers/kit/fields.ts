@@ -47,3 +47,9 @@ export function parseFields(text: string): Fields | undefined {
 export function bytesOf(value: unknown): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0
 }
+
+/** How many alternatives a request asks for, by the member that says so. */
+export function expectedChoices(value: unknown): number {
+  const count = countOf(value)
+  return count === undefined || count === 0 ? 1 : count
+}

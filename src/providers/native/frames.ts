@@ -1,7 +1,14 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/failures.ts'
-import { fieldsOf, objectsOf, parseFields, textOf } from '../kit/fields.ts'
+import {
+  expectedChoices,
+  type Fields,
+  fieldsOf,
+  objectsOf,
+  parseFields,
+  textOf,
+} from '../kit/fields.ts'
 import { createMemberRewriter } from '../kit/rewrite.ts'
 import type { Scrubber } from '../kit/scrub.ts'
 import { fromStreamError } from '../kit/text-errors.ts'
@@ -15,7 +22,9 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameR
   let usage: TextUsage | undefined
   let searches = 0
   let outputBytes = 0
-  let finished = false
+  const expected = expectedChoices(fieldsOf(request.body['generationConfig'])['candidateCount'])
+  const ended = new Set<unknown>()
+  let blocked = false
   let failure: { readonly code: string; readonly message: string } | undefined
   return {
     read: ({ data }) => {
@@ -30,26 +39,26 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameR
       outputBytes += nativeOutputBytes(body)
       searches = Math.max(searches, searchesOf(body))
       usage = nativeUsage(body['usageMetadata'], searches) ?? usage
-      if (isFinished(body)) finished = true
+      blocked ||= isBlocked(body)
+      for (const candidate of objectsOf(body['candidates']))
+        if (textOf(candidate['finishReason']) !== undefined) ended.add(candidate['index'] ?? 0)
       return {
         event: undefined,
         data: rewriteModel(data, body),
         usageOnly: false,
-        terminal: finished,
+        terminal: blocked || ended.size > 0,
       }
     },
-    tally: () => ({ usage, outputBytes, finished, failure }),
+    tally: () => {
+      const finished = blocked || ended.size >= expected
+      return { usage, outputBytes, finished, failure }
+    },
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,
   }
 }
 
-/** Whether a body ends its result: with a reason, or by holding the prompt back. */
-export function isFinished(body: Readonly<Record<string, unknown>>): boolean {
-  return (
-    textOf(fieldsOf(body['promptFeedback'])['blockReason']) !== undefined ||
-    objectsOf(body['candidates']).some(
-      (candidate) => textOf(candidate['finishReason']) !== undefined,
-    )
-  )
+/** Whether the prompt was held back: then that is the whole result. */
+function isBlocked(body: Fields): boolean {
+  return textOf(fieldsOf(body['promptFeedback'])['blockReason']) !== undefined
 }

@@ -14,6 +14,8 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response
 
 /** Follows a responses stream (wire.md §8.2); events it does not know pass as they are. */
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+  // Nothing below may hold on to the request: a stream outlives it, and it may be large.
+  const { model } = request
   /** Finished items as they were told, for terminal events that do not repeat them. */
   const items: Fields[] = []
   let usage: TextUsage | undefined
@@ -43,7 +45,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
     }
     return JSON.stringify({
       ...body,
-      response: responseView(response, request.model, tools, scrub),
+      response: responseView(response, model, tools, scrub),
     })
   }
 

@@ -272,3 +272,31 @@ t.test('chat: cumulative usage of a cut stream is a lower bound', async (t) => {
   t.equal(settled?.usage['input'], accepted.usage.input_tokens)
   t.equal(settled?.settlement.lines[0]?.measurement, 'estimated')
 })
+
+t.test(
+  'a stream that does not come to an end after its end is broken off and settled',
+  async (t) => {
+    const { calls: small } = await world.text({ limits: { maxWithheldBytes: 2_000 } })
+    const prompt = '[[sandbox words=60]]'
+    const body = { n: 2 }
+    const { callId, frames } = await small.stream(textInput({ prompt, body }))
+    const { error, frames: seen } = await collect(frames)
+    t.match(error, { code: 'upstream_malformed' })
+    t.ok(seen.length > 60)
+    t.equal((await settledOf(callId))?.outcome, 'cut')
+  },
+)
+
+for (const family of ['chat', 'native'] as const)
+  t.test(`${family}: of several alternatives, the last to end ends the stream`, async (t) => {
+    const body = { chat: { n: 2 }, native: { generationConfig: { candidateCount: 2 } } }[family]
+    const whole = await run({ family, prompt: '[[sandbox words=30]]', body })
+    t.equal(whole.error, undefined)
+    t.same((await settledOf(whole.callId))?.usage, unitsOf(whole.accepted))
+    if (family === 'native') return
+    // The sandbox tells one after the other: 33 frames are the first and some of the second.
+    const cut = await run({ family, prompt: '[[sandbox words=30 cut-after=40]]', body })
+    t.match(cut.error, { code: 'upstream_unavailable' })
+    t.equal((await settledOf(cut.callId))?.outcome, 'cut')
+    t.equal(cut.frames.length, 40, 'what was held back is paid for and delivered')
+  })
