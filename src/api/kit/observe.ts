@@ -38,6 +38,9 @@ function routeOf(request: FastifyRequest): string {
 /** Stands for an answer that nobody waited for. */
 const CALLER_LEFT = 499
 
+/** Routes that are asked by machines, again and again. */
+const watched: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
 /** Counts and times every answer, also one whose caller left, and writes one log line for each. */
 export function useObservation(app: FastifyInstance, registry: Registry): void {
   const labelNames = ['method', 'route', 'status'] as const
@@ -62,7 +65,9 @@ export function useObservation(app: FastifyInstance, registry: Registry): void {
     total.inc(labels)
     seconds.observe(labels, reply.elapsedTime / 1_000)
     const caller = callerOf(request)
-    request.log.info(
+    // Who watches us asks every few seconds; that all is well is no news.
+    const quiet = watched.has(labels.route) && reply.statusCode < 400
+    request.log[quiet ? 'debug' : 'info'](
       {
         ...labels,
         status,
