@@ -1,0 +1,16 @@
+/**
+ * How to run a program as an operator would: `env` in front of it drops what a test runner loads into
+ * every process of its own, however that one is started; the process id stays the program's.
+ */
+export function bare(
+  program: string,
+  args: readonly string[],
+): readonly [file: string, args: string[]] {
+  return ['env', ['-u', 'NODE_OPTIONS', program, ...args]]
+}
+
+/** What the machine's owner has set, none of ours. */
+export function bareEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '/' } = process.env
+  return { PATH, HOME }
+}

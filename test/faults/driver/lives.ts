@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Machine } from './machine.ts'
+import { furtherLife, type LifePlan, pointsToReach, type StoreKill } from './plan.ts'
+import type { Dice } from './random.ts'
+import type { FaultRule, Sandbox } from './sandbox.ts'
+import type { Difference } from './witness.ts'
+
+/** Leads the gateway through its lives; each ends in a kill. */
+
+/** A named point that is not met in this time is tried again at the end, with more patience. */
+const POINT_TIMEOUT_MS = 8_000
+const LAST_POINT_TIMEOUT_MS = 30_000
+/** Longer than any lease of the policies. */
+export const LEASES_MS = 600_000
+/** A second try of a point, so that meeting none is a finding and not bad luck. */
+const SECOND_TRIES = 2
+
+export interface LivesOptions {
+  readonly machine: Machine
+  readonly sandbox: Sandbox
+  readonly dice: Dice
+  readonly say: (line: string) => void
+}
+
+export class Lives {
+  /** Kills that struck, by target or point. */
+  readonly kills = new Map<string, number>()
+  readonly reached = new Set<string>()
+  readonly differences: Difference[] = []
+  readonly #options: LivesOptions
+  #focus: string | undefined
+
+  constructor(options: LivesOptions) {
+    this.#options = options
+  }
+
+  /** The crash point the present life waits for. */
+  get focus(): string | undefined {
+    return this.#focus
+  }
+
+  /** How many kills struck. */
+  get struck(): number {
+    return [...this.kills.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Leads through the plans, then on until so many kills struck. The first life must be running. */
+  async run(plans: readonly LifePlan[], kills: number): Promise<void> {
+    const { say } = this.#options
+    // What runs has no crash point set: its end comes first.
+    await this.#lead({ end: 'kill', target: 'gateway', afterMs: 1_500, kills: [] })
+    for (const plan of plans) {
+      const what = plan.end === 'crash' ? `at ${plan.name}:${plan.hit}` : plan.target
+      const stores = plan.kills.map(({ target }) => target).join(', ')
+      say(`${this.struck} of ${kills} kills; next ${what}${stores && `, before it ${stores}`}`)
+      await this.#live(plan)
+    }
+    for (let tries = 0; tries < SECOND_TRIES; tries += 1)
+      for (const name of pointsToReach())
+        if (!this.reached.has(name)) {
+          say(`again: ${name}`)
+          await this.#live({ end: 'crash', name, hit: 1, kills: [] }, LAST_POINT_TIMEOUT_MS)
+        }
+    while (this.struck < kills) await this.#live(furtherLife(this.#options.dice))
+    for (const name of pointsToReach())
+      if (!this.reached.has(name))
+        this.differences.push({ code: 'point_unmet', subject: name, message: 'was never reached' })
+    this.#focus = undefined
+  }
+
+  /** A life without faults. Its clock goes ahead: what waits out a dead one's lease waits no longer. */
+  async peace(clockAheadMs: number): Promise<void> {
+    const { machine, sandbox } = this.#options
+    await sandbox.clearFaults()
+    await this.#start(machine, { clockAheadMs })
+  }
+
+  /** Kills at the expiry of what never found its end, then lets it expire. */
+  async lastDeadline(clockAheadMs: number): Promise<void> {
+    const { machine } = this.#options
+    const name = 'expire.before-append'
+    machine.kill('gateway')
+    await machine.ended
+    this.#count('gateway')
+    await this.#start(machine, { crashAt: `${name}:1`, clockAheadMs })
+    if (await this.#endsWithin(LAST_POINT_TIMEOUT_MS)) {
+      this.reached.add(name)
+      this.#count(name)
+    } else {
+      // Without anything open there is nothing to expire.
+      this.differences.push({ code: 'point_unmet', subject: name, message: 'was never reached' })
+      machine.kill('gateway')
+      await machine.ended
+    }
+    await this.peace(clockAheadMs + LEASES_MS)
+  }
+
+  async #live(plan: LifePlan, patienceMs = POINT_TIMEOUT_MS): Promise<void> {
+    const { machine, sandbox, dice } = this.#options
+    await sandbox.clearFaults()
+    for (const rule of faultRules(dice)) await sandbox.addFault(rule)
+    const crashAt = plan.end === 'crash' ? `${plan.name}:${plan.hit}` : undefined
+    this.#focus = plan.end === 'crash' ? plan.name : undefined
+    const started = await this.#start(machine, { crashAt })
+    if (started === 'ended' && plan.end === 'crash') {
+      this.reached.add(plan.name)
+      this.#count(plan.name)
+      return
+    }
+    await this.#lead(plan, patienceMs)
+  }
+
+  async #lead(plan: LifePlan, patienceMs = POINT_TIMEOUT_MS): Promise<void> {
+    const { machine } = this.#options
+    const stores = this.#killStores(plan.kills)
+    if (plan.end === 'crash') {
+      const met = await this.#endsWithin(patienceMs)
+      if (met) {
+        this.reached.add(plan.name)
+        this.#count(plan.name)
+      } else {
+        machine.kill('gateway')
+        await machine.ended
+        this.#count('gateway')
+      }
+      await stores
+      return
+    }
+    await stores
+    await sleep(plan.afterMs)
+    machine.kill(plan.target)
+    await machine.ended
+    this.#count(plan.target)
+  }
+
+  async #killStores(kills: readonly StoreKill[]): Promise<void> {
+    const { machine } = this.#options
+    for (const { target, afterMs } of kills) {
+      await sleep(afterMs)
+      if (machine.address === undefined) return
+      if (machine.kill(target).length > 0) this.#count(target)
+    }
+  }
+
+  /** Whether the life ends by itself; any way but the crash point's is a finding. */
+  async #endsWithin(timeoutMs: number): Promise<boolean> {
+    const { machine } = this.#options
+    const how = await Promise.race([machine.ended, sleep(timeoutMs, undefined, { ref: false })])
+    if (how === undefined) return false
+    if (how !== 'ended by SIGKILL')
+      this.differences.push({ code: 'gave_up', subject: how, message: machine.tail() })
+    return true
+  }
+
+  async #start(
+    machine: Machine,
+    options: { readonly crashAt?: string | undefined; readonly clockAheadMs?: number },
+  ): Promise<'ready' | 'ended'> {
+    const startedMs = performance.now()
+    const started = await machine.start(options)
+    const tookMs = Math.round(performance.now() - startedMs)
+    if (started === 'ready') this.#options.say(`  ready after ${tookMs} ms`)
+    else if ((await machine.ended) !== 'ended by SIGKILL') {
+      const message = `${await machine.ended}:\n${machine.tail()}`
+      this.differences.push({ code: 'start_failed', subject: options.crashAt ?? '', message })
+      throw new Error(`the gateway does not start again:\n${message}`)
+    }
+    return started
+  }
+
+  #count(target: string): void {
+    this.kills.set(target, (this.kills.get(target) ?? 0) + 1)
+  }
+}
+
+/** Faults of the queries of a life: an upstream that is never quite well. */
+function faultRules(dice: Dice): readonly FaultRule[] {
+  const op = ['get', 'list', 'delete']
+  const rule = (faults: readonly string[], rate: number): FaultRule => ({
+    faults,
+    rate,
+    seed: dice.integer(1, 1_000_000),
+    match: { op },
+  })
+  return dice.weighted<readonly FaultRule[]>([
+    [4, []],
+    [2, [rule(['http=500'], 0.15)]],
+    [1, [rule(['drop-before-accept'], 0.15)]],
+    [1, [rule(['drop-after-accept'], 0.2)]],
+    [1, [rule(['malformed'], 0.15)]],
+    [1, [rule(['garbage'], 0.1), rule(['http=429'], 0.1)]],
+    [1, [rule(['hang'], 0.05)]],
+    [1, [rule(['first-byte-ms=400'], 0.3)]],
+  ])
+}

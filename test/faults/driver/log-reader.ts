@@ -1,0 +1,124 @@
+import { EventStoreDBClient, START } from '@eventstore/db-client'
+
+/** Reads the log by itself, with none of the product's code: what an outsider finds in it. */
+
+const READ_TIMEOUT_MS = 60_000
+
+export interface LoggedEvent {
+  readonly type: string
+  readonly revision: bigint
+  readonly at: number
+  readonly commandId: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+interface Line {
+  readonly sku: string
+  readonly quantity: number
+  readonly amount: string
+}
+
+/** One task as its own stream tells it. */
+export interface LoggedTask {
+  readonly platformId: string
+  readonly events: readonly LoggedEvent[]
+  readonly model: string
+  readonly marker: string
+  readonly markerIsOurs: boolean
+  readonly requestedAtMs: number
+  readonly nativeId: string | undefined
+  readonly via: string | undefined
+  readonly refused: boolean
+  readonly uncertain: boolean
+  readonly deleted: boolean
+  /** Undefined while it is open. */
+  readonly end: 'succeeded' | 'failed' | 'expired' | 'cancelled' | undefined
+  readonly possibleCostLeak: boolean
+  readonly settlements: readonly {
+    readonly nativeId: string
+    readonly tokens: number
+    readonly currency: string
+    readonly amount: string
+    readonly lines: readonly Line[]
+  }[]
+}
+
+const ends: Readonly<Record<string, LoggedTask['end']>> = {
+  TaskSucceeded: 'succeeded',
+  TaskFailed: 'failed',
+  TaskExpired: 'expired',
+  TaskCancelled: 'cancelled',
+}
+
+/** Every task of the log by platform id. */
+export async function readTasks(
+  eventStoreUrl: string,
+  namespace = 'tollgate.',
+): Promise<ReadonlyMap<string, LoggedTask>> {
+  const client = EventStoreDBClient.connectionString(eventStoreUrl)
+  const streams = new Map<string, LoggedEvent[]>()
+  const prefix = `${namespace}task-`
+  try {
+    const reading = client.readAll({ fromPosition: START, deadline: READ_TIMEOUT_MS })
+    for await (const { event } of reading) {
+      if (event === undefined || !event.streamId.startsWith(prefix)) continue
+      const id = event.streamId.slice(prefix.length)
+      const known = streams.get(id) ?? []
+      streams.set(id, known)
+      const metadata = event.metadata as { readonly commandId?: string } | undefined
+      known.push({
+        type: event.type,
+        revision: event.revision,
+        at: event.created.getTime(),
+        commandId: metadata?.commandId ?? '',
+        data: event.data as Readonly<Record<string, unknown>>,
+      })
+    }
+  } finally {
+    await client.dispose()
+  }
+  return new Map([...streams].map(([id, events]) => [id, fold(id, events)]))
+}
+
+function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
+  const of = (type: string): LoggedEvent | undefined => events.find((one) => one.type === type)
+  const has = (type: string): boolean => of(type) !== undefined
+  const requested = of('TaskRequested')?.data ?? {}
+  const submitted = of('TaskSubmitted')?.data
+  const last = events.findLast(({ type }) => Object.hasOwn(ends, type))
+  return {
+    platformId,
+    events,
+    model: String(requested['model']),
+    marker: String(requested['marker']),
+    markerIsOurs: requested['markerIsOurs'] === true,
+    requestedAtMs: Date.parse(String(requested['requestedAt'])),
+    nativeId: submitted === undefined ? undefined : String(submitted['nativeId']),
+    via: submitted === undefined ? undefined : String(submitted['via']),
+    refused: has('TaskSubmissionRefused'),
+    uncertain: has('TaskSubmissionUncertain'),
+    deleted: has('TaskDeleted'),
+    end: last === undefined ? undefined : ends[last.type],
+    possibleCostLeak: of('TaskExpired')?.data['possibleCostLeak'] === true,
+    settlements: events
+      .filter(({ type }) => type === 'TaskSettled')
+      .map(({ data }) => {
+        const { settlement, usage, nativeId } = data as {
+          readonly nativeId: string
+          readonly usage: { readonly completion_tokens: number }
+          readonly settlement: {
+            readonly currency: string
+            readonly amount: string
+            readonly lines: readonly Line[]
+          }
+        }
+        const { currency, amount, lines } = settlement
+        return { nativeId, tokens: usage.completion_tokens, currency, amount, lines }
+      }),
+  }
+}
+
+/** Whether a task still waits for something: it was accepted, or may have been. */
+export function isOpen(task: LoggedTask): boolean {
+  return !task.refused && task.end === undefined
+}

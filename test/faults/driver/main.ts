@@ -1,0 +1,92 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { build } from './build.ts'
+import { type Report, runFaults } from './run.ts'
+
+const HELP = `npm run faults -- [--kills N] [--seed S] [--data DIR] [--keep] [--json]
+
+Builds the gateway, sends it mixed traffic against a simulated upstream that is never killed, and
+meanwhile kills with SIGKILL the gateway, its event store and its Postgres, at random moments and at
+every named point between two steps of a task's life. After the last kill everything may settle; then
+what upstream accepted is compared with the log and the ledger.
+
+  --kills N   kills in all (default 100; at least 30)
+  --seed S    the run's dice (default: new ones); a run that failed prints its own
+  --data DIR  where the run keeps its data (default: a new folder below ${tmpdir()})
+  --keep      leave that data behind, logs included
+  --json      print the report as JSON
+
+Exit code 0: no difference. 1: differences, listed with the seed. 2: bad command line.`
+
+const FEWEST_KILLS = 30
+const SHOWN = 100
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '100' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+      data: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(`${HELP}\n`)
+    return 0
+  }
+  const kills = Number(values.kills)
+  if (!Number.isSafeInteger(kills) || kills < FEWEST_KILLS) {
+    process.stderr.write(`--kills must be a whole number from ${FEWEST_KILLS}\n`)
+    return 2
+  }
+  const directory = values.data ?? (await mkdtemp(join(tmpdir(), 'tollgate-faults-')))
+  // Postgres may have to run under another account, which must get through.
+  if (values.data === undefined) await chmod(directory, 0o711)
+  const startedMs = performance.now()
+  const say = (line: string): void => {
+    const at = ((performance.now() - startedMs) / 1_000).toFixed(1)
+    process.stderr.write(`${at.padStart(7)} s  ${line}\n`)
+  }
+  say(`seed ${values.seed}, ${kills} kills, data in ${directory}`)
+  try {
+    const built = await build(join(directory, 'build'))
+    const report = await runFaults({
+      build: built,
+      directory: join(directory, 'run'),
+      kills,
+      seed: values.seed,
+      say,
+    })
+    process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : shown(report))
+    if (report.differences.length === 0) return 0
+    process.stderr.write(`replay with: npm run faults -- --kills ${kills} --seed ${values.seed}\n`)
+    return 1
+  } finally {
+    if (!values.keep) await rm(directory, { recursive: true, force: true })
+  }
+}
+
+function shown({ kills, killsInAll, answers, figures, differences, seconds }: Report): string {
+  const table = (title: string, rows: Readonly<Record<string, number>>): string[] => [
+    title,
+    ...Object.entries(rows).map(([name, count]) => `  ${String(count).padStart(7)}  ${name}`),
+  ]
+  return `${[
+    ...table(`${killsInAll} kills in ${seconds} s`, kills),
+    ...table('answers to callers', answers),
+    ...table('what became of it', figures),
+    `${differences.length} difference(s)`,
+    ...differences.slice(0, SHOWN).map((one) => `  ${one.code}  ${one.subject}  ${one.message}`),
+  ].join('\n')}\n`
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(
+    `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  )
+  return 1
+})

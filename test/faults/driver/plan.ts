@@ -1,0 +1,63 @@
+import { crashPoints, type CrashPointName } from '../../../src/app/crash-points.ts'
+import type { Target } from './processes.ts'
+import type { Dice } from './random.ts'
+
+/** Which life of the gateway ends how, and what else is killed during it. */
+
+export interface StoreKill {
+  readonly target: Exclude<Target, 'gateway' | 'everything'>
+  /** After the life became ready, or after the kill before it. */
+  readonly afterMs: number
+}
+
+export type LifePlan =
+  | { readonly end: 'crash'; readonly name: CrashPointName; readonly hit: number; readonly kills: readonly StoreKill[] } // prettier-ignore
+  | { readonly end: 'kill'; readonly target: 'gateway' | 'everything'; readonly afterMs: number; readonly kills: readonly StoreKill[] } // prettier-ignore
+
+/** Reached only past a task's deadline: the run's last part is there for it. */
+const LAST_POINT: CrashPointName = 'expire.before-append'
+/** Share of kills that strike a store rather than the gateway. */
+const STORE_SHARE = 0.35
+const CRASH_SHARE = 0.6
+
+/** The points of a task's life; those of synchronous calls (`call.`) have no traffic here. */
+export function pointsToReach(): readonly CrashPointName[] {
+  return crashPoints.filter((name) => name !== LAST_POINT && !name.startsWith('call.'))
+}
+
+/** Plans `kills` kills in all, but for the one at the last deadline; every named point comes up. */
+export function planLives(dice: Dice, kills: number): readonly LifePlan[] {
+  const storeKills = Math.round(kills * STORE_SHARE)
+  const lifeKills = kills - storeKills
+  const points = pointsToReach()
+  const named: CrashPointName[] = dice.shuffled(points)
+  while (named.length < lifeKills * CRASH_SHARE) named.push(dice.pick(points))
+  const ends = dice.shuffled<CrashPointName | undefined>([
+    ...named.slice(0, lifeKills),
+    ...Array.from({ length: Math.max(0, lifeKills - named.length) }, () => undefined),
+  ])
+  const share: StoreKill[][] = ends.map(() => [])
+  for (let made = 0; made < storeKills; made += 1) dice.pick(share).push(storeKill(dice))
+  return ends.map((name, index): LifePlan => {
+    const during = share[index] ?? []
+    if (name !== undefined) return { end: 'crash', name, hit: dice.integer(1, 4), kills: during }
+    const target = dice.chance(0.25) ? 'everything' : 'gateway'
+    return { end: 'kill', target, afterMs: dice.integer(0, 2_500), kills: during }
+  })
+}
+
+/** Two stores and the gateway in short order, for when earlier plans struck less than they meant to. */
+export function furtherLife(dice: Dice): LifePlan {
+  const kills = [storeKill(dice), storeKill(dice)]
+  return { end: 'kill', target: 'gateway', afterMs: dice.integer(0, 800), kills }
+}
+
+function storeKill(dice: Dice): StoreKill {
+  const target = dice.weighted<StoreKill['target']>([
+    [5, 'event-store'],
+    [4, 'postgres'],
+    [2, 'postgres-wrapper'],
+    [1, 'database-session'],
+  ])
+  return { target, afterMs: dice.integer(0, 900) }
+}

@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+
+/** Finding the processes of a gateway by whose child they are: a name alone may be anybody's. */
+
+interface Seen {
+  readonly pid: number
+  readonly parent: number
+  readonly command: string
+}
+
+/** What can be killed; `postgres-wrapper` is the process of ours that runs Postgres. */
+export type Target =
+  'gateway' | 'event-store' | 'postgres' | 'postgres-wrapper' | 'database-session' | 'everything'
+
+const PS_TIMEOUT_MS = 10_000
+
+function parentOf(stat: string): number {
+  // The name in parentheses may hold anything; state and parent follow it.
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
+
+function allProcesses(): readonly Seen[] {
+  if (!existsSync('/proc/self/stat')) {
+    const text = execFileSync('ps', ['-Axo', 'pid=,ppid=,command='], {
+      encoding: 'utf8',
+      timeout: PS_TIMEOUT_MS,
+    })
+    return text.split('\n').flatMap((line) => {
+      const [, pid, parent, command = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []
+      return pid === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), command }]
+    })
+  }
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      const parent = parentOf(readFileSync(`/proc/${name}/stat`, 'utf8'))
+      return [{ pid: Number(name), parent, command }]
+    } catch {
+      return [] // It ended while we looked.
+    }
+  })
+}
+
+function descendants(root: number): readonly Seen[] {
+  const all = allProcesses()
+  const found = all.filter(({ pid }) => pid === root)
+  const parents = new Set([root])
+  for (let before = 0; before !== found.length;) {
+    before = found.length
+    for (const one of all)
+      if (parents.has(one.parent) && !parents.has(one.pid)) {
+        parents.add(one.pid)
+        found.push(one)
+      }
+  }
+  return found
+}
+
+function isPostmaster({ command }: Seen): boolean {
+  const [program = ''] = command.split(' ')
+  return basename(program) === 'postgres' && command.includes(' -D ')
+}
+
+/** The processes a target stands for, of the tree below `root`; empty when none runs now. */
+export function processesOf(root: number, target: Target): readonly number[] {
+  const tree = descendants(root)
+  const those = (fits: (one: Seen) => boolean): number[] => tree.filter(fits).map(({ pid }) => pid)
+  switch (target) {
+    case 'gateway':
+      return [root]
+    case 'event-store':
+      return those(({ command }) => /infra\/embedded\/eventstore\/main\./.test(command))
+    case 'postgres':
+      return those(isPostmaster)
+    case 'postgres-wrapper':
+      return those(({ command }) => /infra\/embedded\/postgres\/main\./.test(command))
+    case 'database-session':
+      // Postgres answers the violent end of one of its sessions by restarting them all.
+      return those(({ command }) => /^postgres: .*127\.0\.0\.1/.test(command)).slice(0, 1)
+    case 'everything':
+      return tree.map(({ pid }) => pid)
+  }
+}
+
+/** Sends a signal; false when the process is gone. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A process for good: its number alone is given to another one day. */
+export interface Known {
+  readonly pid: number
+  /** When it started, in the kernel's own count; empty where that cannot be told. */
+  readonly started: string
+}
+
+function statOf(pid: number): readonly string[] | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return undefined
+  }
+}
+
+/** Remembers who a process is. */
+export function identify(pid: number): Known {
+  return { pid, started: statOf(pid)?.[19] ?? '' }
+}
+
+/** Whether that very process still runs; one that ended and was not waited for does not. */
+export function isAlive({ pid, started }: Known): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch {
+    return false
+  }
+  if (!existsSync('/proc/self/stat')) return true
+  const stat = statOf(pid)
+  return stat !== undefined && stat[0] !== 'Z' && stat[19] === started
+}

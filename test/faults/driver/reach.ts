@@ -1,0 +1,67 @@
+import type { Answer, Call } from './caller.ts'
+import { TASKS } from './caller.ts'
+import type { LoggedTask } from './log-reader.ts'
+import type { Difference, Witness } from './witness.ts'
+
+/** Whether every id a caller was ever given is found, under both names, and says what the log says. */
+
+const AT_ONCE = 8
+
+export async function judgeReach(
+  call: Call,
+  witness: Witness,
+  tasks: ReadonlyMap<string, LoggedTask>,
+): Promise<readonly Difference[]> {
+  const differences: Difference[] = []
+  const byNativeId = new Map([...tasks.values()].map((task) => [task.nativeId, task]))
+  const checks: (() => Promise<void>)[] = []
+  const look = (id: string, task: LoggedTask): void => {
+    checks.push(async () => {
+      const answer = await call('reach', 'GET', `${TASKS}/${id}`)
+      const message = problemOf(answer, task)
+      if (message !== undefined) differences.push({ code: 'out_of_reach', subject: id, message })
+    })
+  }
+  for (const { marker, nativeIds, platformIds } of witness.intended.values()) {
+    for (const id of nativeIds) {
+      const task = byNativeId.get(id)
+      if (task) look(id, task)
+      else differences.push({ code: 'id_lost', subject: id, message: `told to ${marker}` })
+    }
+    for (const id of platformIds) {
+      const task = tasks.get(id)
+      // Told with a refusal before anything was recorded: there is nothing to find.
+      if (task) look(id, task)
+    }
+  }
+  for (const [id, sighting] of witness.sightings) {
+    const task = tasks.get(id) ?? byNativeId.get(id)
+    if (task === undefined) continue
+    if (sighting.deleted === true && !task.deleted && task.end !== 'cancelled')
+      differences.push({ code: 'deletion_lost', subject: id, message: `is ${task.end ?? 'open'}` })
+    const settled = task.settlements[0]?.tokens
+    if (sighting.succeededTokens !== undefined && sighting.succeededTokens !== settled)
+      differences.push({
+        code: 'shown_not_settled',
+        subject: id,
+        message: `shown with ${sighting.succeededTokens} tokens, settled ${settled ?? 'nothing'}`,
+      })
+  }
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let check = checks.pop(); check; check = checks.pop()) await check()
+    }),
+  )
+  return differences
+}
+
+function problemOf(answer: Answer | undefined, task: LoggedTask): string | undefined {
+  if (answer === undefined) return 'no answer'
+  const hidden = task.deleted || task.refused
+  if (hidden) return answer.status === 404 ? undefined : `hidden, but answered ${answer.status}`
+  if (answer.status !== 200) return `answered ${answer.status}`
+  const { status } = answer.body
+  if (task.end !== undefined && status !== task.end)
+    return `shown as ${String(status)}, in the log ${task.end}`
+  return undefined
+}

@@ -1,0 +1,72 @@
+import type { Build } from './build.ts'
+import { LEASES_MS, Lives } from './lives.ts'
+import { planLives } from './plan.ts'
+import { dice } from './random.ts'
+import { startTraffic } from './traffic.ts'
+import { figuresOf, Trial } from './trial.ts'
+import type { Difference } from './witness.ts'
+
+/** A whole run: traffic and kills, then peace, then the comparison of what upstream did with what we say. */
+
+/** Past the family's longest deadline, whatever a task was created with. */
+const PAST_DEADLINES_MS = 80 * 3_600_000
+
+export interface RunOptions {
+  readonly build: Build
+  /** An empty directory below one that other accounts may pass through. */
+  readonly directory: string
+  readonly kills: number
+  readonly seed: string
+  readonly say: (line: string) => void
+}
+
+export interface Report {
+  /** Kills that struck, by target or named point. */
+  readonly kills: Readonly<Record<string, number>>
+  readonly killsInAll: number
+  /** Named points at which a gateway died. */
+  readonly reached: readonly string[]
+  readonly answers: Readonly<Record<string, number>>
+  readonly figures: Readonly<Record<string, number>>
+  readonly differences: readonly Difference[]
+  readonly seconds: number
+}
+
+export async function runFaults(options: RunOptions): Promise<Report> {
+  const { say } = options
+  const startedMs = performance.now()
+  const chance = dice(options.seed)
+  const trial = await Trial.open({ ...options, seed: chance.integer(1, 1_000_000) })
+  try {
+    const { machine, sandbox, witness } = trial
+    const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), say })
+    const traffic = startTraffic(chance.fork('traffic'), {
+      caller: () => trial.caller(),
+      witness,
+      focus: () => lives.focus,
+    })
+    try {
+      // The last two strike after the traffic, at the last deadline.
+      const kills = options.kills - 2
+      await lives.run(planLives(chance.fork('plan'), kills), kills)
+    } finally {
+      await traffic.stop()
+    }
+    await lives.peace(LEASES_MS)
+    await trial.settle()
+    await lives.lastDeadline(PAST_DEADLINES_MS)
+    const findings = await trial.settle('past-every-deadline')
+    await trial.conclude(findings)
+    return {
+      kills: Object.fromEntries(lives.kills),
+      killsInAll: lives.struck,
+      reached: [...lives.reached].sort(),
+      answers: Object.fromEntries([...witness.answers].sort(([a], [b]) => a.localeCompare(b))),
+      figures: figuresOf(findings, witness),
+      differences: [...witness.differences, ...lives.differences, ...trial.differences],
+      seconds: Math.round((performance.now() - startedMs) / 1_000),
+    }
+  } finally {
+    await trial.close()
+  }
+}

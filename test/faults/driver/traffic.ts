@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, type Call, TASKS } from './caller.ts'
+import { type Creation, newCreation } from './creations.ts'
+import type { Dice } from './random.ts'
+import type { Intended, Witness } from './witness.ts'
+
+/** Mixed traffic of several callers of one tenant, until told to stop. */
+
+const WORKERS = 5
+const MAX_KNOWN = 60
+const KEY_TRIES = 4
+const DELETES_AT_ONCE = 10
+const SAME_GETS_AT_ONCE = 6
+
+interface Worker {
+  readonly dice: Dice
+  readonly call: Call
+  readonly witness: Witness
+  /** Ids this worker was given lately. */
+  readonly known: string[]
+  readonly name: string
+  /** The crash point the gateway waits for, if any: traffic then tends towards it. */
+  readonly focus: () => string | undefined
+  made: number
+}
+
+export interface Traffic {
+  readonly stop: () => Promise<void>
+}
+
+export function startTraffic(
+  dice: Dice,
+  options: {
+    readonly caller: () => Call
+    readonly witness: Witness
+    readonly focus: () => string | undefined
+  },
+): Traffic {
+  const stopping = new AbortController()
+  const work = Array.from({ length: WORKERS }, async (_, index) => {
+    const name = `w${index}`
+    const worker: Worker = {
+      dice: dice.fork(name),
+      call: options.caller(),
+      witness: options.witness,
+      known: [],
+      name,
+      focus: options.focus,
+      made: 0,
+    }
+    while (!stopping.signal.aborted) {
+      await act(worker)
+      await sleep(worker.dice.integer(20, 160))
+    }
+  })
+  return {
+    stop: async () => {
+      stopping.abort()
+      await Promise.all(work)
+    },
+  }
+}
+
+function act(worker: Worker): Promise<unknown> {
+  const { dice, known } = worker
+  if (known.length === 0) return create(worker)
+  const id = dice.pick(known)
+  return dice.weighted<() => Promise<unknown>>([
+    [35, () => create(worker)],
+    [worker.focus()?.startsWith('delete.') ? 40 : 8, () => createAndDelete(worker)],
+    [20, () => get(worker, id)],
+    [5, () => Promise.all(Array.from({ length: SAME_GETS_AT_ONCE }, () => get(worker, id)))],
+    [10, () => list(worker)],
+    [14, () => remove(worker, id)],
+    [4, () => Promise.all(Array.from({ length: DELETES_AT_ONCE }, () => remove(worker, id)))],
+    [4, () => Promise.all([get(worker, id), remove(worker, id), list(worker)])],
+  ])()
+}
+
+async function create(worker: Worker): Promise<string | undefined> {
+  const { dice, witness, name } = worker
+  worker.made += 1
+  const creation = newCreation(dice, `${name}-${worker.made}`, worker.focus())
+  const intended = witness.intend(creation)
+  if (dice.chance(0.3)) return createWithKey(worker, creation, intended)
+  // Some callers hang up before they hear the answer: theirs is settled all the same.
+  const hangUp = dice.chance(0.08) ? { hangUpMs: dice.integer(1, 120) } : {}
+  const answer = await worker.call('create', 'POST', TASKS, { body: creation.body, ...hangUp })
+  return answer && learn(worker, intended, answer)
+}
+
+/** A careful caller: after any doubt the same request again under the same key. */
+async function createWithKey(
+  worker: Worker,
+  creation: Creation,
+  intended: Intended,
+): Promise<string | undefined> {
+  const { dice } = worker
+  const headers = { 'idempotency-key': `key-${creation.marker}` }
+  const send = async (): Promise<string | undefined> => {
+    const answer = await worker.call('create', 'POST', TASKS, { body: creation.body, headers })
+    return answer && learn(worker, intended, answer)
+  }
+  if (dice.chance(0.2)) {
+    const ids = await Promise.all([send(), send(), send()])
+    return ids.find((id) => id !== undefined)
+  }
+  for (let tries = 0; tries < KEY_TRIES; tries += 1) {
+    const id = await send()
+    if (id !== undefined) {
+      if (dice.chance(0.2)) await send()
+      return id
+    }
+    await sleep(dice.integer(20, 400))
+  }
+  return undefined
+}
+
+/** Takes the ids out of an answer; returns the one this caller goes on with. */
+function learn(worker: Worker, intended: Intended, answer: Answer): string | undefined {
+  const { witness, known } = worker
+  const platformId = answer.headers.get('x-platform-id')
+  if (platformId !== null) intended.platformIds.add(platformId)
+  if (answer.status !== 200) {
+    if (answer.status === 502 && platformId === null)
+      witness.differ('id_withheld', intended.marker, 'a 502 of a creation names no task')
+    return undefined
+  }
+  const { id } = answer.body
+  if (typeof id !== 'string' || platformId === null) {
+    witness.differ('id_withheld', intended.marker, 'a creation answered 200 without its ids')
+    return undefined
+  }
+  intended.nativeIds.add(id)
+  if (intended.nativeIds.size > 1)
+    witness.differ('two_tasks', intended.marker, `was given ${[...intended.nativeIds].join(' ')}`)
+  if (intended.handle === undefined) {
+    intended.handle = worker.dice.chance(0.3) ? platformId : id
+    known.push(intended.handle)
+    if (known.length > MAX_KNOWN) known.shift()
+  }
+  return intended.handle
+}
+
+/** Meets the deletion with the queue, with its end, or with rendering. */
+async function createAndDelete(worker: Worker): Promise<void> {
+  const id = await create(worker)
+  if (id === undefined) return
+  await sleep(worker.dice.pick([0, 100, 500, 1_400, 2_400]))
+  await remove(worker, id)
+}
+
+async function get(worker: Worker, id: string): Promise<void> {
+  const { witness } = worker
+  const sighting = witness.sighting(id)
+  const before = { ...sighting }
+  const answer = await worker.call('get', 'GET', `${TASKS}/${id}`)
+  if (answer === undefined) return
+  if (answer.status === 404 && !sighting.deletionTried)
+    witness.differ('id_lost', id, 'a task a caller was given is not found')
+  if (answer.status === 200) noteSight(worker, id, answer.body, before.deleted === true)
+}
+
+function noteSight(
+  { witness }: Worker,
+  id: string,
+  task: Readonly<Record<string, unknown>>,
+  wasDeleted: boolean,
+): void {
+  const sighting = witness.sighting(id)
+  const { status, usage } = task
+  if (wasDeleted && status !== 'cancelled')
+    witness.differ('deletion_undone', id, `deleted, then shown as ${String(status)}`)
+  if (status === 'succeeded') {
+    const tokens = Number((usage as { completion_tokens?: number } | undefined)?.completion_tokens)
+    if (sighting.succeededTokens !== undefined && sighting.succeededTokens !== tokens)
+      witness.differ('usage_changed', id, `shown as ${sighting.succeededTokens}, then as ${tokens}`)
+    sighting.succeededTokens = tokens
+  } else if (sighting.succeededTokens !== undefined)
+    witness.differ('went_back', id, `shown as succeeded, then as ${String(status)}`)
+}
+
+async function list(worker: Worker): Promise<void> {
+  const { dice } = worker
+  const filter = dice.pick(['', '&filter.status=succeeded', '&filter.status=running'])
+  const path = `${TASKS}?page_num=${dice.integer(1, 3)}&page_size=${dice.pick([1, 10, 50])}${filter}`
+  const answer = await worker.call('list', 'GET', path)
+  if (answer?.status !== 200) return
+  const items = answer.body['items']
+  if (!Array.isArray(items)) {
+    worker.witness.differ('bad_list', path, 'a list without items')
+    return
+  }
+  for (const item of items as readonly Record<string, unknown>[])
+    if (filter.endsWith('succeeded') && item['status'] !== 'succeeded')
+      worker.witness.differ('bad_list', path, `shows ${String(item['status'])}`)
+}
+
+async function remove(worker: Worker, id: string): Promise<void> {
+  const { witness } = worker
+  const sighting = witness.sighting(id)
+  sighting.deletionTried = true
+  const answer = await worker.call('delete', 'DELETE', `${TASKS}/${id}`)
+  if (answer?.status === 200) sighting.deleted = true
+}

@@ -1,0 +1,181 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Build } from './build.ts'
+import { type Call, createCaller } from './caller.ts'
+import { readLedger } from './ledger.ts'
+import { isOpen, readTasks } from './log-reader.ts'
+import { type Demo, Machine } from './machine.ts'
+import { type Findings, judge } from './oracle.ts'
+import { judgeReach } from './reach.ts'
+import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
+import { type Difference, Witness } from './witness.ts'
+
+/** A gateway, its upstream and its callers, and the judgement over what they did together. */
+
+const CHANNEL_TIMEOUT_MS = 1_500
+const QUEUED_MS = 600
+const RUNNING_MS = 1_500
+/** How long what is left may take to find its end once there are no more faults. */
+const SETTLE_TIMEOUT_MS = 90_000
+const SETTLE_PAUSE_MS = 1_000
+const CREDIT = '100000000'
+
+export interface TrialOptions {
+  readonly build: Build
+  /** An empty directory below one that other accounts may pass through. */
+  readonly directory: string
+  /** Of the sandbox's own dice. */
+  readonly seed: number
+  readonly say: (line: string) => void
+}
+
+export class Trial {
+  readonly witness = new Witness()
+  readonly differences: Difference[] = []
+  readonly machine: Machine
+  readonly sandbox: Sandbox
+  readonly #say: (line: string) => void
+  #demo: Demo | undefined
+
+  private constructor(machine: Machine, sandbox: Sandbox, say: (line: string) => void) {
+    this.machine = machine
+    this.sandbox = sandbox
+    this.#say = say
+  }
+
+  /** Starts the sandbox, then the gateway for the first time, with credit for any number of tasks. */
+  static async open(options: TrialOptions): Promise<Trial> {
+    const { build, directory, seed, say } = options
+    await mkdir(directory, { recursive: true, mode: 0o711 })
+    const times = { queuedMs: QUEUED_MS, runningMs: RUNNING_MS }
+    const sandbox = await startSandbox(build, directory, { ...times, seed })
+    const machine = new Machine({
+      build,
+      dataDir: join(directory, 'data'),
+      logFile: join(directory, 'gateway.log'),
+      environment: {
+        CHANNELS_FILE: await writeChannels(directory, sandbox.url, CHANNEL_TIMEOUT_MS),
+        FAULTS_UPSTREAM_KEY: 'one-account',
+        POLL_SCALE: '0.3',
+        LOG_LEVEL: 'info',
+      },
+    })
+    const trial = new Trial(machine, sandbox, say)
+    try {
+      await trial.#begin()
+    } catch (error) {
+      await trial.close()
+      throw error
+    }
+    return trial
+  }
+
+  get demo(): Demo {
+    if (this.#demo === undefined) throw new Error('the trial has not begun')
+    return this.#demo
+  }
+
+  /** A caller of the demo tenant whose answers are looked at. */
+  caller(): Call {
+    return createCaller({
+      address: () => this.machine.address,
+      token: this.demo.modelToken,
+      witness: this.witness,
+    })
+  }
+
+  /** Peace: everything that can find its end does, within a bound. What then differs is kept. */
+  async settle(when: Findings['when'] = 'present'): Promise<Findings> {
+    const untilMs = performance.now() + SETTLE_TIMEOUT_MS
+    let said = -1
+    for (;;) {
+      const findings = await this.#look(when)
+      const differences = judge(findings)
+      if (differences.length === 0) return findings
+      if (performance.now() > untilMs) {
+        this.differences.push(...differences)
+        return findings
+      }
+      const [first] = differences
+      if (differences.length !== said)
+        this.#say(`settling (${when}): ${differences.length} left, such as ${first?.code ?? ''}`)
+      said = differences.length
+      await sleep(SETTLE_PAUSE_MS)
+    }
+  }
+
+  /** Every id is found, the books are equal, the gateway ends in order and leaves nothing behind. */
+  async conclude({ tasks }: Findings): Promise<void> {
+    this.differences.push(...(await judgeReach(this.caller(), this.witness, tasks)))
+    await this.#command(['audit'])
+    const names = ['ledger', 'tasks', 'timeline']
+    await Promise.all(names.map((name) => this.#command(['rebuild', name])))
+    await this.machine.stop()
+    const left = this.machine.leftOver()
+    if (left.length > 0)
+      this.differences.push({ code: 'orphans', subject: left.join(' '), message: 'still running' })
+  }
+
+  /** Lets go of everything, however it went. */
+  async close(): Promise<void> {
+    await this.machine.clear()
+    await this.sandbox.stop()
+  }
+
+  async #begin(): Promise<void> {
+    if ((await this.machine.start()) === 'ended')
+      throw new Error(`the gateway does not start:\n${this.machine.tail()}`)
+    this.#demo = await this.machine.demo()
+    const grant = ['credit', 'grant', CREDIT, '--tenant', this.#demo.tenantId, '--currency']
+    for (const { exitCode, output } of await Promise.all(
+      ['CNY', 'USD'].map((currency) => this.machine.command([...grant, currency])),
+    ))
+      if (exitCode !== 0) throw new Error(`credit cannot be granted:\n${output}`)
+  }
+
+  async #command(args: readonly string[]): Promise<void> {
+    const { exitCode, output } = await this.machine.command(args)
+    const subject = args.join(' ')
+    this.#say(`${subject}: ${output.trim().split('\n').at(-1) ?? ''}`)
+    if (exitCode !== 0)
+      this.differences.push({ code: `${args[0]}_failed`, subject, message: output })
+  }
+
+  async #look(when: Findings['when']): Promise<Findings> {
+    const { machine, sandbox, witness } = this
+    const { address } = machine
+    if (address === undefined) throw new Error(`the gateway is down:\n${machine.tail()}`)
+    const { eventStoreUrl } = await machine.runtime()
+    // Upstream first: of what it accepts while we look, the log knows before it does.
+    const accepted = await sandbox.accepted()
+    const tasks = await readTasks(eventStoreUrl)
+    const lines = await readLedger(address, this.demo.queryToken)
+    return { accepted, tasks, lines, witness, when }
+  }
+}
+
+/** What became of everything, in figures. */
+export function figuresOf(
+  { accepted, tasks, lines }: Findings,
+  witness: Witness,
+): Readonly<Record<string, number>> {
+  const all = [...tasks.values()]
+  const count = (fits: (task: (typeof all)[number]) => boolean): number => all.filter(fits).length
+  return {
+    'creations sent by callers': witness.intended.size,
+    'tasks accepted upstream': accepted.length,
+    'successes upstream': accepted.filter(({ success }) => success).length,
+    'tasks in the log': all.length,
+    settled: count(({ settlements }) => settlements.length > 0),
+    'ledger lines': lines.length,
+    refused: count(({ refused }) => refused),
+    'declared uncertain': count(({ uncertain }) => uncertain),
+    'adopted by reconciliation': count(({ via }) => via === 'reconciliation'),
+    failed: count(({ end }) => end === 'failed'),
+    cancelled: count(({ end }) => end === 'cancelled'),
+    'hidden by callers': count(({ deleted }) => deleted),
+    'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
+    open: count(isOpen),
+  }
+}

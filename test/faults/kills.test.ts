@@ -1,0 +1,37 @@
+import t from 'tap'
+import { crashPoints } from '../../src/app/crash-points.ts'
+import { runFaults } from './driver/run.ts'
+import { builtApart, freshDirectory } from './place.ts'
+
+const KILLS = 30
+/** It takes about a minute and a half on two cores that do nothing else. */
+const TIMEOUT_MS = 480_000
+/** Less than this settled, and the run says little. */
+const FEWEST_SETTLED = 20
+
+t.test(
+  'after thirty kills every success upstream is settled once, to the last digit',
+  async (t) => {
+    const seed = process.env['FAULTS_SEED'] ?? String(Date.now() % 1_000_000_000)
+    t.comment(`replay with: npm run faults -- --kills ${KILLS} --seed ${seed}`)
+    const directory = await freshDirectory(t)
+    const report = await runFaults({
+      build: await builtApart(t),
+      directory,
+      kills: KILLS,
+      seed,
+      say: () => undefined,
+    })
+    t.comment(JSON.stringify({ seconds: report.seconds, ...report.figures, kills: report.kills }))
+    t.same(report.differences, [], `with the seed ${seed}`)
+    t.ok(report.killsInAll >= KILLS, `${report.killsInAll} kills struck`)
+    t.same(
+      report.reached,
+      crashPoints.filter((name) => !name.startsWith('call.')).sort(),
+      'a gateway died at every named point of a task’s life',
+    )
+    const settled = report.figures['settled'] ?? 0
+    t.ok(settled >= FEWEST_SETTLED, `${settled} successes were settled`)
+    t.ok((report.figures['adopted by reconciliation'] ?? 0) > 0, 'lost creations were found')
+  },
+)
