@@ -43,9 +43,13 @@ export function formatAmount(amountPico: bigint): DecimalString {
 
 /** Checks and canonicalises a price: non-negative, at most 6 decimals. @throws RangeError otherwise. */
 export function canonicalPrice(text: DecimalString): DecimalString {
+  return formatScaled(parsePrice(text), PRICE_DIGITS)
+}
+
+function parsePrice(text: DecimalString): bigint {
   const micro = parseScaled(text, PRICE_DIGITS)
   if (micro < 0n) throw new RangeError(`negative price: ${text}`)
-  return formatScaled(micro, PRICE_DIGITS)
+  return micro
 }
 
 /**
@@ -71,6 +75,6 @@ export function divideRounded(value: bigint, divisor: bigint): bigint {
 export function lineAmount(quantity: number, price: DecimalString, per: Per): bigint {
   if (!Number.isSafeInteger(quantity) || quantity < 0)
     throw new RangeError(`not a safe quantity: ${quantity}`)
-  const micro = parseScaled(canonicalPrice(price), PRICE_DIGITS)
+  const micro = parsePrice(price)
   return (BigInt(quantity) * micro * (PICO / 10n ** BigInt(PRICE_DIGITS))) / BigInt(per)
 }

@@ -32,6 +32,8 @@ export interface TextQuote {
   readonly priceBookVersion: string
   readonly currency: Currency
   readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
+  /** The most a token of input can cost, whatever a cache makes of it: for holds. */
+  readonly dearestInput: RatedSku
   /** Of the tools the request offers; usage of others was never quoted and is not billed. */
   readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
 }
@@ -56,16 +58,17 @@ export function quoteText(
     book.lookup(`${model}-${unit}-token`, currency) === undefined
       ? { ...input, rule: rule(`${unit}/at-input-rate`) }
       : required(unit)
+  const inputs = {
+    input,
+    'cached-input': orInput('cached-input'),
+    'cache-write-5m': orInput('cache-write-5m'),
+    'cache-write-1h': orInput('cache-write-1h'),
+  }
   return {
     priceBookVersion: book.version,
     currency,
-    tokens: {
-      input,
-      'cached-input': orInput('cached-input'),
-      'cache-write-5m': orInput('cache-write-5m'),
-      'cache-write-1h': orInput('cache-write-1h'),
-      output: required('output'),
-    },
+    tokens: { ...inputs, output: required('output') },
+    dearestInput: dearest(Object.values(inputs), input),
     tools: Object.fromEntries(
       offered.map((tool) => [tool, rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`))]),
     ),
@@ -84,7 +87,7 @@ export function settleText(
 ): Settlement {
   const { tokens, tools } = quote
   const line = (rated: RatedSku | undefined, quantity: number) =>
-    rated && settlementLine(rated, quantity, measurement)
+    rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
   return settlement(quote, [
     line(tokens.input, usage.input),
     line(tokens['cached-input'], usage.cachedInput),
@@ -108,14 +111,11 @@ export function holdText(
   quote: TextQuote,
   expected: { readonly inputTokens: number; readonly outputTokens: number },
 ): bigint {
-  const { output, ...inputs } = quote.tokens
-  let holdPico = lineAmount(expected.outputTokens, output.price, output.per)
-  let dearestPico = 0n
-  for (const { price, per } of Object.values(inputs)) {
-    const amountPico = lineAmount(expected.inputTokens, price, per)
-    if (amountPico > dearestPico) dearestPico = amountPico
-  }
-  holdPico += dearestPico
+  const { output } = quote.tokens
+  const { dearestInput } = quote
+  let holdPico =
+    lineAmount(expected.outputTokens, output.price, output.per) +
+    lineAmount(expected.inputTokens, dearestInput.price, dearestInput.per)
   for (const { price, per } of Object.values(quote.tools))
     holdPico += lineAmount(ASSUMED_TOOL_CALLS, price, per)
   return holdPico
@@ -133,6 +133,12 @@ export function usageByUnit(usage: TextUsage): Readonly<Record<string, number>> 
     [TOOL_SKUS['code-interpreter']]: usage.codeInterpreterSessions,
     [TOOL_SKUS['file-search']]: usage.fileSearchCalls,
   }
+}
+
+/** Any price may be per one, a thousand or a million: a million of each are compared. */
+function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
+  const ofMillion = ({ price, per }: RatedSku) => lineAmount(1_000_000, price, per)
+  return rated.reduce((most, one) => (ofMillion(one) > ofMillion(most) ? one : most), first)
 }
 
 /** Where a book has both, the first of them. */
