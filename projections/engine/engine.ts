@@ -10,7 +10,7 @@ import { secondsSince, type ProjectionStatus } from './status.ts'
 import type { Projection } from './types.ts'
 
 /** Bounds of one batch: the memory of the engine is a few of them. */
-const FEED_LIMITS: FeedLimits = { maxEvents: 4_000, maxBytes: 8 * 1024 * 1024 }
+const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 /** How often a process that does not lead asks for the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
 

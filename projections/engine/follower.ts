@@ -8,6 +8,7 @@ import {
   resetCheckpoint,
 } from './checkpoint.ts'
 import { CheckpointMovedError, messageOf, type StopReason } from './failures.ts'
+import { lockUntilCommit } from './locks.ts'
 import { createIndexes, createSchema, schemaExists } from './schema.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
@@ -44,6 +45,7 @@ export async function stopFollower(
 export async function prepareFollower(pool: Pool, projection: Projection): Promise<Follower> {
   const { name, version } = projection
   return inSchema(pool, 'public', async (client) => {
+    await lockUntilCommit(client, `prepare.${name}`)
     const found = await lockCheckpoint(client, name)
     const fresh = found === undefined || !(await schemaExists(client, name))
     if (fresh) {

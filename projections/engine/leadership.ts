@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { LOCK_CLASS } from './migrate.ts'
+import { LOCK_CLASS } from './locks.ts'
 
 /** How often the connection that holds the lock is asked whether it still lives. */
 const PING_INTERVAL_MS = 5_000

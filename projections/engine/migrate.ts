@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-
-/** Namespace of the advisory locks of this program's projections ("toll"). */
-export const LOCK_CLASS = 0x746f6c6c
+import { prepareFollower } from './follower.ts'
+import { lockUntilCommit } from './locks.ts'
+import type { Projection } from './types.ts'
 
 const tablesSql = `
   create schema if not exists engine;
@@ -24,12 +24,23 @@ const tablesSql = `
   ) with (fillfactor = 50);
 `
 
-/** Creates what the engine itself needs; safe to run by any number of processes at once. */
-export async function migrateEngine(pool: Pool): Promise<void> {
+/**
+ * Creates what the engine itself needs, and the empty tables of projections that never ran, so that
+ * queries find them from the beginning. Safe to run by any number of processes at once.
+ */
+export async function migrateEngine(
+  pool: Pool,
+  projections: readonly Projection[] = [],
+): Promise<void> {
+  await migrateOwn(pool)
+  for (const projection of projections) await prepareFollower(pool, projection)
+}
+
+async function migrateOwn(pool: Pool): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    await client.query(`select pg_advisory_xact_lock(${LOCK_CLASS}, hashtext('engine.migrate'))`)
+    await lockUntilCommit(client, 'engine.migrate')
     await client.query(tablesSql)
     await client.query('commit')
     client.release()

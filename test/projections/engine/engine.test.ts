@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import t, { type Test } from 'tap'
 import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { balances, chainHead, listLines, trialBalance } from '../../../projections/ledger/query.ts'
@@ -106,6 +107,18 @@ t.test(
     await eventually('the other leads', () => other.status().leading)
   },
 )
+
+t.test('tables are there before anything ran, whoever of several comes first', async (t) => {
+  const pool = await testPool(t, 30)
+  await Promise.all([1, 2, 3, 4].map(() => migrateEngine(pool, allProjections)))
+  const page = { tenantId: 'nobody', family: 'video-a', pageNumber: 1, pageSize: 10 }
+  t.same(await listTasks(pool, page), { rows: [], total: 0 })
+  t.same(await listLines(pool, {}, { limit: 1 }), { items: [], next: undefined })
+  const log = new ScriptedLog(history(3).events)
+  startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  t.equal((await listTasks(pool, { ...page, tenantId: 'tenant_1' })).total, 3)
+})
 
 t.test('a leader that lost its connections steps back and nothing is applied twice', async (t) => {
   const pool = await testPool(t, 30)
