@@ -10,7 +10,7 @@ import {
   setCreditLimit,
   type AccessDeps,
 } from '../app/access/bootstrap.ts'
-import { accountStream } from '../domain/account/events.ts'
+import { accountStream, type AccountEventData } from '../domain/account/events.ts'
 import { resolveVideoAModel } from '../domain/catalog/video-a.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
@@ -18,6 +18,8 @@ import { currencies, type Currency } from '../kernel/money.ts'
 import { CommandError, note, print, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
+
+type User = Pick<AccountEventData<'UserAdded'>, 'userId' | 'name'>
 
 /** Most rows a list shows. */
 const LIST_LIMIT = 1_000
@@ -39,13 +41,45 @@ export async function openTenantCommand(
   options: { id?: string; user?: string; json?: boolean },
 ): Promise<void> {
   const deps = depsOf(session)
-  const { tenantId } = await openTenant(deps, {
+  const { tenantId, position } = await openTenant(deps, {
     name,
     ...(options.id ? { tenantId: options.id } : {}),
   })
+  const users = position === undefined ? await usersOf(session, tenantId) : []
+  const [known] = users
+  if (known !== undefined) {
+    note('the tenant was open before')
+    return show({ tenantId, userId: known.userId }, options.json)
+  }
   const user = await addUser(deps, { tenantId, name: options.user ?? name })
   await session.projected('access', user.position)
   show({ tenantId, userId: user.userId }, options.json)
+}
+
+/** `tollgate tenant add-user` */
+export async function addUserCommand(
+  session: Session,
+  name: string,
+  options: { tenant: string; id?: string; json?: boolean },
+): Promise<void> {
+  const user = await addUser(depsOf(session), {
+    tenantId: options.tenant,
+    name,
+    ...(options.id ? { userId: options.id } : {}),
+  })
+  await session.projected('access', user.position)
+  show({ tenantId: options.tenant, userId: user.userId }, options.json)
+}
+
+/** `tollgate tenant users` */
+export async function listUsersCommand(
+  session: Session,
+  options: { tenant: string; json?: boolean },
+): Promise<void> {
+  const users = await usersOf(session, options.tenant)
+  if (options.json) return print(toJson(users))
+  const rows = users.map((user) => [user.userId, user.name])
+  for (const line of table(['user', 'name'], rows)) print(line)
 }
 
 export async function listTenantsCommand(
@@ -175,15 +209,20 @@ export async function balanceCommand(
     print(line)
 }
 
+/** Straight from the log: what was added a moment ago counts. @throws CommandError without the tenant */
+async function usersOf({ log }: Session, tenantId: string): Promise<readonly User[]> {
+  const events = await log.readStream(accountStream(tenantId))
+  if (events.length === 0) throw new CommandError(`no tenant ${tenantId}`)
+  return events.flatMap((event) => (event.type === 'UserAdded' ? [event.data] : []))
+}
+
 /** A token of nobody could never be used and would look as if it could. */
 async function requireUsers(
-  { log }: Session,
+  session: Session,
   tenantId: string,
   userIds: readonly string[],
 ): Promise<void> {
-  const events = await log.readStream(accountStream(tenantId))
-  if (events.length === 0) throw new CommandError(`no tenant ${tenantId}`)
-  const users = new Set(events.flatMap((e) => (e.type === 'UserAdded' ? [e.data.userId] : [])))
+  const users = new Set((await usersOf(session, tenantId)).map((user) => user.userId))
   const missing = userIds.filter((id) => !users.has(id))
   if (missing.length > 0)
     throw new CommandError(`tenant ${tenantId} has no user ${missing.join(', ')}`)

@@ -1,9 +1,13 @@
-import { DataDirError } from '../../infra/embedded/data-dir.ts'
-import { ChildFailedError } from '../../infra/embedded/supervisor.ts'
-import { ChannelFileError } from '../app/channels/load.ts'
-import { ConfigError } from '../config.ts'
 import { isDomainError } from '../kernel/errors.ts'
-import { CommandError } from './output.ts'
+
+/** Errors whose message is meant for the operator, by name: their modules need not be loaded here. */
+const forOperators: ReadonlySet<string> = new Set([
+  'CommandError',
+  'ConfigError',
+  'ChannelFileError',
+  'DataDirError',
+  'ChildFailedError',
+])
 
 /** What an operator can act on is said in one message; anything else is a defect and keeps its stack. */
 export function explain(error: unknown): string {
@@ -16,16 +20,8 @@ export function explain(error: unknown): string {
 }
 
 function isOperational(error: Error): boolean {
-  return (
-    error instanceof CommandError ||
-    error instanceof ConfigError ||
-    error instanceof ChannelFileError ||
-    error instanceof DataDirError ||
-    error instanceof ChildFailedError ||
-    // Of the operating system, or of Postgres.
-    'syscall' in error ||
-    'severity' in error
-  )
+  // Of the operating system, or of Postgres.
+  return forOperators.has(error.name) || 'syscall' in error || 'severity' in error
 }
 
 function withReason(message: string, reason: unknown): string {

@@ -1,27 +1,17 @@
-import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { listPriceBooks } from '../../projections/prices/query.ts'
-import { publishPriceBook } from '../app/pricing/publish.ts'
 import { describeConfig, loadConfig } from '../config.ts'
-import { systemClock } from '../kernel/clock.ts'
-import {
-  balanceCommand,
-  disableTokenCommand,
-  grantCommand,
-  issueTokenCommand,
-  limitCommand,
-  listTenantsCommand,
-  listTokensCommand,
-  openTenantCommand,
-  rotateTokenCommand,
-} from './access.ts'
-import { eventsCommand } from './events.ts'
-import { auditCommand, rebuildCommand } from './ledger.ts'
-import { print, table, toJson } from './output.ts'
-import { replay, type ReplayOptions } from './replay/replay.ts'
-import { runSandbox } from './sandbox.ts'
-import { serve } from './serve.ts'
-import { withSession } from './session.ts'
+import { print } from './output.ts'
+import type { Session } from './session.ts'
+
+/** Runs a command on the stores. What a command is made of is loaded only when it is run. */
+async function onStores(run: (session: Session) => Promise<void>): Promise<void> {
+  const { withSession } = await import('./session.ts')
+  await withSession(run)
+}
+
+const access = () => import('./access.ts')
+const ledger = () => import('./ledger.ts')
+const prices = () => import('./prices.ts')
 
 const JSON_OPTION = ['--json', 'print JSON for machines'] as const
 
@@ -35,13 +25,17 @@ export function createProgram(version: string): Command {
     .command('serve')
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
-    .action((options: { role?: string }) => serve(loadConfig(), version, options.role))
+    .action(async (options: { role?: string }) => {
+      const config = loadConfig()
+      const { serve } = await import('./serve.ts')
+      await serve(config, version, options.role)
+    })
   program
     .command('sandbox')
     .description('run only the simulated providers; arguments are passed on to them')
     .allowUnknownOption()
     .argument('[args...]')
-    .action((args: string[]) => runSandbox(args))
+    .action(async (args: string[]) => (await import('./sandbox.ts')).runSandbox(args))
   program
     .command('config')
     .description('print the effective configuration, secrets masked')
@@ -52,6 +46,7 @@ export function createProgram(version: string): Command {
     })
   addHistory(program)
   addLedger(program)
+  addPrices(program)
   addAccess(program)
   return program
 }
@@ -66,13 +61,15 @@ function addHistory(program: Command): void {
     .option('--to <time>', 'before this RFC 3339 time')
     .option('--as-of <time or position>', 'the state as it was then instead of the events')
     .option(...JSON_OPTION)
-    .action((options: ReplayOptions) => withSession((session) => replay(session, options)))
+    .action((options) =>
+      onStores(async (s) => (await import('./replay/replay.ts')).replay(s, options)),
+    )
   program
     .command('events')
     .description('print every event of the log as JSON lines')
     .option('--after <position>', 'only events after this position')
-    .action((options: { after?: string }) =>
-      withSession((session) => eventsCommand(session, options)),
+    .action((options) =>
+      onStores(async (s) => (await import('./events.ts')).eventsCommand(s, options)),
     )
 }
 
@@ -83,50 +80,33 @@ function addLedger(program: Command): void {
       'recompute every ledger line from the log and compare; exit code 1 on any difference',
     )
     .option(...JSON_OPTION)
-    .action((options: { json?: boolean }) =>
-      withSession((session) => auditCommand(session, options)),
-    )
+    .action((options) => onStores(async (s) => (await ledger()).auditCommand(s, options)))
   program
     .command('rebuild')
     .description('build a read model anew beside the live one, compare, swap')
     .argument('<name>', 'tasks, ledger, timeline, access or prices')
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
-    .action((name: string, options: { json?: boolean; force?: boolean }) =>
-      withSession((session) => rebuildCommand(session, name, options)),
+    .action((name: string, options) =>
+      onStores(async (s) => (await ledger()).rebuildCommand(s, name, options)),
     )
-  const prices = program.command('prices').description('the price books')
-  prices
+}
+
+function addPrices(program: Command): void {
+  const books = program.command('prices').description('the price books')
+  books
     .command('publish')
     .description('publish a price book file; the same book again changes nothing')
     .argument('<file>')
     .option('--demonstrations', 'keep entries marked as demonstrations')
-    .action((file: string, options: { demonstrations?: boolean }) =>
-      withSession(async ({ log, projected }) => {
-        const book = await publishPriceBook(
-          { log, clock: systemClock },
-          {
-            yamlText: await readFile(file, 'utf8'),
-            demonstrations: options.demonstrations === true,
-            correlationId: 'cli',
-          },
-        )
-        await projected('prices', book.position)
-        print(`${book.version}: ${book.published ? 'published' : 'was published before'}`)
-      }),
+    .action((file: string, options) =>
+      onStores(async (s) => (await prices()).publishPricesCommand(s, file, options)),
     )
-  prices
+  books
     .command('list')
     .description('published price books, newest first')
     .option(...JSON_OPTION)
-    .action((options: { json?: boolean }) =>
-      withSession(async ({ pool }) => {
-        const books = await listPriceBooks(pool)
-        if (options.json) return print(toJson(books))
-        const rows = books.map((b) => [b.version, b.effectiveFrom, b.publishedAt])
-        for (const line of table(['version', 'effective from', 'published'], rows)) print(line)
-      }),
-    )
+    .action((options) => onStores(async (s) => (await prices()).listPricesCommand(s, options)))
 }
 
 function addAccess(program: Command): void {
@@ -138,12 +118,35 @@ function addAccess(program: Command): void {
     .option('--id <id>', 'tenant id instead of a new one')
     .option('--user <name>', 'name of the first user')
     .option(...JSON_OPTION)
-    .action((name: string, options) => withSession((s) => openTenantCommand(s, name, options)))
+    .action((name: string, options) =>
+      onStores(async (s) => (await access()).openTenantCommand(s, name, options)),
+    )
   tenant
     .command('list')
     .description('every tenant')
     .option(...JSON_OPTION)
-    .action((options) => withSession((s) => listTenantsCommand(s, options)))
+    .action((options) => onStores(async (s) => (await access()).listTenantsCommand(s, options)))
+  tenant
+    .command('add-user')
+    .description('add a user to a tenant')
+    .argument('<name>')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
+    .option(...JSON_OPTION)
+    .action((name: string, options) =>
+      onStores(async (s) => (await access()).addUserCommand(s, name, options)),
+    )
+  tenant
+    .command('users')
+    .description('users of a tenant')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action((options) => onStores(async (s) => (await access()).listUsersCommand(s, options)))
+  addTokens(program)
+  addCredit(program)
+}
+
+function addTokens(program: Command): void {
   const token = program.command('token').description('tokens; secrets are shown once')
   token
     .command('issue')
@@ -160,27 +163,34 @@ function addAccess(program: Command): void {
     .option('--models <names>', 'only these models, comma-separated')
     .option('--expires <time>', 'RFC 3339 time')
     .option(...JSON_OPTION)
-    .action((options) => withSession((s) => issueTokenCommand(s, options)))
+    .action((options) => onStores(async (s) => (await access()).issueTokenCommand(s, options)))
   token
     .command('rotate')
     .description('give a token a new secret; the old one stays valid for a while')
     .argument('<token id>')
     .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
     .option(...JSON_OPTION)
-    .action((id: string, options) => withSession((s) => rotateTokenCommand(s, id, options)))
+    .action((id: string, options) =>
+      onStores(async (s) => (await access()).rotateTokenCommand(s, id, options)),
+    )
   token
     .command('disable')
     .description('end a token at once')
     .argument('<token id>')
     .option('--reason <text>', 'why', 'disabled by an operator')
     .option(...JSON_OPTION)
-    .action((id: string, options) => withSession((s) => disableTokenCommand(s, id, options)))
+    .action((id: string, options) =>
+      onStores(async (s) => (await access()).disableTokenCommand(s, id, options)),
+    )
   token
     .command('list')
     .description('tokens of a tenant, without secrets')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => withSession((s) => listTokensCommand(s, options)))
+    .action((options) => onStores(async (s) => (await access()).listTokensCommand(s, options)))
+}
+
+function addCredit(program: Command): void {
   const credit = program.command('credit').description('credit of a tenant')
   credit
     .command('grant')
@@ -191,7 +201,9 @@ function addAccess(program: Command): void {
     .option('--reason <text>', 'why', 'granted by an operator')
     .option('--id <id>', 'grant id: the same again changes nothing')
     .option(...JSON_OPTION)
-    .action((amount: string, options) => withSession((s) => grantCommand(s, amount, options)))
+    .action((amount: string, options) =>
+      onStores(async (s) => (await access()).grantCommand(s, amount, options)),
+    )
   credit
     .command('limit')
     .description('how far below zero a balance may go')
@@ -199,11 +211,13 @@ function addAccess(program: Command): void {
     .requiredOption('--tenant <id>', 'tenant')
     .requiredOption('--currency <code>', 'CNY or USD')
     .option(...JSON_OPTION)
-    .action((amount: string, options) => withSession((s) => limitCommand(s, amount, options)))
+    .action((amount: string, options) =>
+      onStores(async (s) => (await access()).limitCommand(s, amount, options)),
+    )
   credit
     .command('balance')
     .description('credit, settled, held and available per currency')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => withSession((s) => balanceCommand(s, options)))
+    .action((options) => onStores(async (s) => (await access()).balanceCommand(s, options)))
 }
