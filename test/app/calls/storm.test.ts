@@ -1,0 +1,110 @@
+import t from 'tap'
+import type { CallView } from '../../../infra/sandbox/calls/view.ts'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { unitsOf } from './support/reconcile.ts'
+import { startTextWorld, textInput, until } from './support/text-world.ts'
+
+/** Reproducible chance (mulberry32), uniform in 0 ≤ x < 1. */
+function chanceOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const SEED = 20_260_115
+const CALLS = 240
+const FAMILIES = ['chat', 'responses', 'native'] as const
+const FAULTS = [
+  '',
+  '',
+  '',
+  'split-bytes',
+  'cut-after=9',
+  'error-after=9',
+  'no-usage',
+  'stall-after=12',
+]
+
+const world = await startTextWorld(t)
+
+t.test(
+  'many streams, hang-ups at random frames, faults, then a shutdown: every call is accounted for once',
+  async (t) => {
+    const chance = chanceOf(SEED)
+    const { calls, journal } = await world.text()
+    const delivered = new Map<string, boolean>()
+    const markers = new Map<string, string>()
+
+    const one = async (index: number): Promise<void> => {
+      const family = FAMILIES[index % FAMILIES.length] ?? 'chat'
+      const fault = FAULTS[Math.floor(chance() * FAULTS.length)] ?? ''
+      const hangUpAt = chance() < 0.5 ? Math.floor(chance() * 25) : Infinity
+      const gone = new AbortController()
+      const marker = `storm-${index}`
+      const prompt = `[[sandbox words=20 frame-ms=2 ${fault}]] [[client=${marker}]]`
+      const { callId, frames } = await calls.stream(
+        textInput({ family, prompt, callerGone: gone.signal }),
+      )
+      markers.set(callId, marker)
+      delivered.set(callId, false)
+      let taken = 0
+      try {
+        for await (const _frame of frames) {
+          taken += 1
+          if (taken > hangUpAt) {
+            gone.abort()
+            return
+          }
+        }
+        delivered.set(callId, !gone.signal.aborted)
+      } catch (error) {
+        if (!isDomainError(error)) throw error
+      }
+    }
+    const running = Promise.all(Array.from({ length: CALLS }, (_, index) => one(index)))
+    await until(() => markers.size === CALLS)
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    t.equal(await calls.close(2_500), true, 'the stalled ones are cancelled at the deadline')
+    await running
+    t.equal(await journal.flush(5_000), true)
+
+    const events = await world.callEvents()
+    const byCall = groupByCall(events)
+    t.same(new Set(byCall.keys()), new Set(markers.keys()), 'nothing more and nothing less')
+    const accepted = new Map<string, CallView>()
+    for (const marker of markers.values())
+      for (const view of await world.accepted(marker)) accepted.set(marker, view)
+    const faults: string[] = []
+    for (const [callId, marker] of markers) {
+      const [event, ...more] = byCall.get(callId) ?? []
+      const view = accepted.get(marker)
+      if (event === undefined || view === undefined || more.length > 0)
+        faults.push(`${marker}: not once`)
+      else if (event.type === 'CallFailed') {
+        if (delivered.get(callId) === true || view.outcome !== 'failed')
+          faults.push(`${marker}: free`)
+      } else {
+        const lines = event.data.settlement.lines
+        const isReported = lines.every((line) => line.measurement === 'reported')
+        const exact = JSON.stringify(unitsOf(view)) === JSON.stringify(event.data.usage)
+        if (isReported && !exact) faults.push(`${marker}: not what upstream reported`)
+        if (delivered.get(callId) === true && event.data.outcome !== 'completed')
+          faults.push(`${marker}: delivered but ${event.data.outcome}`)
+      }
+    }
+    t.same(faults, [])
+  },
+)
+
+function groupByCall<E extends { readonly data: { readonly callId: string } }>(
+  events: readonly E[],
+): ReadonlyMap<string, readonly E[]> {
+  const groups = new Map<string, E[]>()
+  for (const event of events)
+    groups.set(event.data.callId, [...(groups.get(event.data.callId) ?? []), event])
+  return groups
+}
