@@ -34,7 +34,7 @@ async function upstream(t: Test, answer: (response: ServerResponse) => void) {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void server.closeAllConnections())
+  t.teardown(() => server.closeAllConnections())
   t.teardown(() => void server.close())
   const { port } = server.address() as AddressInfo
   const channel: Channel = {
