@@ -83,13 +83,21 @@ const READ_MODELS_PAUSE_MS = 20
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 /** Longest statement of a request or policy; rebuilds lift it for themselves. */
 const STATEMENT_TIMEOUT_MS = 30_000
+/** A database that does not answer at all is given up after this, and its connection with it. */
+const QUERY_TIMEOUT_MS = 10_000
+/** The same for the projections, whose statements may be large. */
+const ENGINE_QUERY_TIMEOUT_MS = 600_000
 
 const shippedPriceBook = new URL('../infra/pricebook.yaml', import.meta.url)
 
-function createPool(databaseUrl: string, max: number, logger: Logger): Pool {
+function createPool(
+  databaseUrl: string,
+  bounds: { readonly max: number; readonly query_timeout: number },
+  logger: Logger,
+): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
-    max,
+    ...bounds,
     connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
@@ -127,7 +135,8 @@ async function start(
   const { config, logger } = options
   const clock = systemClock
   const metrics = createMetricsRegistry()
-  const pool = createPool(options.databaseUrl, config.databasePoolSize, logger)
+  const bounds = { max: config.databasePoolSize, query_timeout: QUERY_TIMEOUT_MS }
+  const pool = createPool(options.databaseUrl, bounds, logger)
   onStop(() => pool.end())
   const log = createEventLog({
     url: options.eventStoreUrl,
@@ -207,7 +216,8 @@ async function waitForReadModels(pool: Pool): Promise<void> {
 
 /** Starts the projections on connections of their own; returns how to stop them. */
 function startEngine({ databaseUrl, logger }: GatewayOptions, log: EventLog): () => Promise<void> {
-  const pool = createPool(databaseUrl, allProjections.length + ENGINE_SPARE_CONNECTIONS, logger)
+  const max = allProjections.length + ENGINE_SPARE_CONNECTIONS
+  const pool = createPool(databaseUrl, { max, query_timeout: ENGINE_QUERY_TIMEOUT_MS }, logger)
   const engine = startProjections({ pool, log, projections: allProjections, logger })
   return async () => {
     await engine.stop()

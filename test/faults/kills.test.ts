@@ -9,6 +9,8 @@ const TIMEOUT_MS = 480_000
 /** Less than this settled, and the run says little. */
 const FEWEST_SETTLED = 20
 
+t.setTimeout(TIMEOUT_MS)
+
 t.test(
   'after thirty kills every success upstream is settled once, to the last digit',
   async (t) => {

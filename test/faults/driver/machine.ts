@@ -69,6 +69,10 @@ export class Machine {
     this.#log = createWriteStream(options.logFile, { flags: 'a' })
   }
 
+  get dataDir(): string {
+    return this.#options.dataDir
+  }
+
   /** Where the gateway answers; undefined while it is down. */
   get address(): string | undefined {
     return this.#address

@@ -5,7 +5,7 @@ import type { Dice } from './random.ts'
 /** Which life of the gateway ends how, and what else is killed during it. */
 
 export interface StoreKill {
-  readonly target: Exclude<Target, 'gateway' | 'everything'>
+  readonly target: Exclude<Target, 'gateway' | 'everything' | 'database-sessions'>
   /** After the life became ready, or after the kill before it. */
   readonly afterMs: number
 }

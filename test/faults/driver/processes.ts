@@ -12,7 +12,13 @@ interface Seen {
 
 /** What can be killed; `postgres-wrapper` is the process of ours that runs Postgres. */
 export type Target =
-  'gateway' | 'event-store' | 'postgres' | 'postgres-wrapper' | 'database-session' | 'everything'
+  | 'gateway'
+  | 'event-store'
+  | 'postgres'
+  | 'postgres-wrapper'
+  | 'database-session'
+  | 'database-sessions'
+  | 'everything'
 
 const PS_TIMEOUT_MS = 10_000
 
@@ -64,6 +70,10 @@ function isPostmaster({ command }: Seen): boolean {
   return basename(program) === 'postgres' && command.includes(' -D ')
 }
 
+function isSession({ command }: Seen): boolean {
+  return /^postgres: .*127\.0\.0\.1/.test(command)
+}
+
 /** The processes a target stands for, of the tree below `root`; empty when none runs now. */
 export function processesOf(root: number, target: Target): readonly number[] {
   const tree = descendants(root)
@@ -79,7 +89,9 @@ export function processesOf(root: number, target: Target): readonly number[] {
       return those(({ command }) => /infra\/embedded\/postgres\/main\./.test(command))
     case 'database-session':
       // Postgres answers the violent end of one of its sessions by restarting them all.
-      return those(({ command }) => /^postgres: .*127\.0\.0\.1/.test(command)).slice(0, 1)
+      return those(isSession).slice(0, 1)
+    case 'database-sessions':
+      return those(isSession)
     case 'everything':
       return tree.map(({ pid }) => pid)
   }
