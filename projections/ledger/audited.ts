@@ -21,13 +21,15 @@ export interface TenantBalance {
   readonly credit: string
   readonly settled: string
   readonly held: string
+  readonly limit: string
 }
 
 /** Every balance there is. */
 export async function allBalances(db: Queryable): Promise<readonly TenantBalance[]> {
   const { rows } = await db.query<TenantBalance>(
     `select tenant_id as "tenantId", currency, trim_scale(granted + adjusted)::text as credit,
-            trim_scale(settled)::text as settled, trim_scale(held)::text as held
+            trim_scale(settled)::text as settled, trim_scale(held)::text as held,
+            trim_scale(credit_limit)::text as limit
      from ledger.balances order by tenant_id, currency`,
   )
   return rows

@@ -3,6 +3,7 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type LedgerPage, type SettledLine } from './list.ts'
 export { allBalances, linesInLogOrder, type TenantBalance } from './audited.ts'
+export { inconsistencies, type Inconsistency } from './derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'
 export type { LedgerFilter } from './filter.ts'
 export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './chain.ts'

@@ -1,11 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import * as fc from 'fast-check'
-import type { Pool } from 'pg'
 import t from 'tap'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
-import { startProjections } from '../../../projections/engine/engine.ts'
 import { rebuildProjection, RebuildRunningError } from '../../../projections/engine/rebuild.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
@@ -13,8 +7,6 @@ import { balances, chainHead } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import { leaseDuePolls, reschedulePoll } from '../../../projections/tasks/query.ts'
-import { silentLog } from '../../../src/kernel/log.ts'
-import type { RecordedEvent } from '../../../src/eventlog/types.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
 import {
   lives,
@@ -23,26 +15,9 @@ import {
   recordCall,
   Recorder,
   recordStep,
-  type Life,
+  mixedHistory,
 } from '../support/history.ts'
 import { ScriptedLog } from '../support/memory-log.ts'
-
-const LIVES = Object.keys(lives) as Life[]
-
-function mixedHistory(tasks: number, seed = 0): RecordedEvent[] {
-  const recorder = new Recorder()
-  return [
-    ...openTenant(recorder, 'tenant_0'),
-    ...openTenant(recorder, 'tenant_1'),
-    ...overlappingTasks(recorder, {
-      tasks,
-      width: 13,
-      shape: (n) => ({ tenantId: `tenant_${(n + seed) % 3}`, model: `model-${n % 4}` }),
-      life: (n) => LIVES[(n * 7 + seed) % LIVES.length] ?? 'settled',
-    }),
-    recordCall(recorder, seed),
-  ]
-}
 
 t.test('a rebuild beside a live projection gives the same rows, hashes and balances', async (t) => {
   const pool = await testPool(t)
@@ -186,107 +161,6 @@ t.test('only one rebuild of a projection at a time', async (t) => {
   t.equal(both.filter(({ status }) => status === 'fulfilled').length, 1)
   const failed = both.find((result) => result.status === 'rejected')
   t.ok(failed?.reason instanceof RebuildRunningError)
-})
-
-t.test('a rebuild killed at any time leaves the live tables and can be run again', async (t) => {
-  const pool = await testPool(t)
-  const events = mixedHistory(400)
-  const log = new ScriptedLog(events)
-  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
-  await caughtUp(pool, log, [ledgerProjection])
-  await engine.stop()
-  const before = await digestOf(pool, ledgerProjection)
-  for (const delayMs of [0, 40, 120]) {
-    const child = spawn(
-      process.execPath,
-      [
-        '--import=tsx',
-        fileURLToPath(new URL('../support/rebuild-child.ts', import.meta.url)),
-        pool.options.connectionString ?? '',
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    await once(child.stdout, 'data')
-    await new Promise((resolve) => setTimeout(resolve, delayMs))
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    t.same(await digestOf(pool, ledgerProjection), before)
-  }
-  await eventually('the lock of the killed one is free', async () => {
-    try {
-      return (
-        (await rebuildProjection({ pool, log, projection: ledgerProjection })).outcome === 'swapped'
-      )
-    } catch (error) {
-      if (error instanceof RebuildRunningError) return false
-      throw error
-    }
-  })
-  t.same(await digestOf(pool, ledgerProjection), before)
-  t.equal(
-    (await pool.query(`select from pg_namespace where nspname in ('ledger_next', 'ledger_old')`))
-      .rowCount,
-    0,
-  )
-})
-
-/** Forgets every read model and how far it was. */
-async function dropAll(pool: Pool): Promise<void> {
-  for (const { name } of allProjections) await pool.query(`drop schema if exists "${name}" cascade`)
-  await pool.query('delete from engine.checkpoints')
-}
-
-/** Follows the events up to `end` in batches of `size`, as a process that is stopped there. */
-async function foldTo(pool: Pool, events: readonly RecordedEvent[], size: number): Promise<void> {
-  const log = new ScriptedLog(events)
-  const engine = startProjections({
-    pool,
-    log,
-    projections: allProjections,
-    logger: silentLog,
-    limits: { maxEvents: size, maxBytes: 1e6 },
-  })
-  await caughtUp(pool, log, allProjections)
-  await engine.stop()
-}
-
-t.test('live in any batches = rebuilt = folded to any position and on', async (t) => {
-  const pool = await testPool(t)
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat({ max: 9 }),
-      fc.double({ min: 0, max: 1, noNaN: true }),
-      fc.integer({ min: 1, max: 60 }),
-      fc.integer({ min: 1, max: 60 }),
-      async (seed, share, firstSize, secondSize) => {
-        const events = mixedHistory(25, seed)
-        const cut = Math.floor(share * events.length)
-        await dropAll(pool)
-        await foldTo(pool, events.slice(0, cut), firstSize)
-        for (const projection of allProjections) {
-          const result = await rebuildProjection({
-            pool,
-            log: new ScriptedLog(events.slice(0, cut)),
-            projection,
-          })
-          if (result.comparison?.equal !== true)
-            throw new Error(`${projection.name} differs at ${cut}`)
-        }
-        await foldTo(pool, events, secondSize)
-        const split = await Promise.all(
-          allProjections.map((projection) => digestOf(pool, projection)),
-        )
-        await dropAll(pool)
-        await foldTo(pool, events, events.length)
-        const whole = await Promise.all(
-          allProjections.map((projection) => digestOf(pool, projection)),
-        )
-        if (JSON.stringify(split) !== JSON.stringify(whole)) throw new Error('the batches show')
-      },
-    ),
-    { numRuns: 8, interruptAfterTimeLimit: 7_000 },
-  )
-  t.pass('for every run')
 })
 
 t.test('a projection that stopped over damaged tables goes on once it is rebuilt', async (t) => {

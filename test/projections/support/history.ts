@@ -202,6 +202,7 @@ export const lives = {
 } as const satisfies Record<string, readonly TaskStep[]>
 
 export type Life = keyof typeof lives
+const LIFE_NAMES = Object.keys(lives) as Life[]
 
 /** Records one step of a task. */
 export function recordStep(recorder: Recorder, shape: TaskShape, step: TaskStep): RecordedEvent {
@@ -345,4 +346,20 @@ export function* overlappingTasks(
     }
     turn += 1
   }
+}
+
+/** A little of everything that can happen, different for every seed. */
+export function mixedHistory(tasks: number, seed = 0): RecordedEvent[] {
+  const recorder = new Recorder()
+  return [
+    ...openTenant(recorder, 'tenant_0'),
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, {
+      tasks,
+      width: 13,
+      shape: (n) => ({ tenantId: `tenant_${(n + seed) % 3}`, model: `model-${n % 4}` }),
+      life: (n) => LIFE_NAMES[(n * 7 + seed) % LIFE_NAMES.length] ?? 'settled',
+    }),
+    recordCall(recorder, seed),
+  ]
 }
