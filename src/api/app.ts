@@ -11,6 +11,7 @@ import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, type BodyBudget } from './kit/body-budget.ts'
+import { followConnections } from './kit/drain.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
@@ -147,6 +148,7 @@ async function registerText(
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
+  followConnections(app)
   app.addHook('onRequest', async (request, reply) => {
     rememberUrl(request.raw.socket, request.raw.url)
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')

@@ -364,5 +364,5 @@ void t.test('everything the provider counts as success is on the ledger, once', 
   for (const { sku, quantity, measurement } of items)
     if (measurement === 'reported') actual.set(sku, (actual.get(sku) ?? 0) + quantity)
   t.same(Object.fromEntries(actual), Object.fromEntries(expected))
-  t.ok(actual.size > 10, `${actual.size} SKUs were compared`)
+  t.ok(actual.size > 8, `${actual.size} SKUs were compared`)
 })
