@@ -1,18 +1,20 @@
 import type { Pool, PoolClient } from 'pg'
-import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import {
-  allBalances,
-  linesInLogOrder,
-  type SettledLine,
-} from '../../../projections/ledger/query.ts'
+  BEFORE_FIRST,
+  readCheckpoint,
+  waitForPosition,
+  type Checkpoint,
+} from '../../../projections/engine/checkpoint.ts'
+import { allBalances, inconsistencies } from '../../../projections/ledger/query.ts'
 import type { EventLog } from '../../eventlog/types.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { AuditFold, type ExpectedLine, type Finding } from './fold.ts'
+import { AuditFold, type ExpectedBalance, type Finding } from './fold.ts'
+import { LedgerReader } from './ledger-reader.ts'
 
 /** The ledger projection is given this long to reach the end of the log. */
 const CATCH_UP_MS = 30_000
-/** Ledger lines read at once. */
-const PAGE = 2_000
+/** How often it is asked whether the ledger stands still. */
+const LOOK_MS = 500
 /** Findings kept; more are counted only. */
 const MAX_FINDINGS = 1_000
 
@@ -24,7 +26,7 @@ export interface AuditReport {
   readonly lines: number
   readonly settledSources: number
   readonly balances: number
-  /** Events after the position: the ledger had not reached them. */
+  /** Events after the position: the ledger had not reached them, so only the log was checked there. */
   readonly notCompared: number
   readonly findings: readonly Finding[]
   readonly findingsInAll: number
@@ -40,165 +42,125 @@ export async function audit(
   onProgress: (events: number) => void,
 ): Promise<AuditReport> {
   const end = await log.endPosition()
-  if (end !== undefined) await waitForPosition(pool, 'ledger', end, CATCH_UP_MS)
+  if (end !== undefined) await reach(pool, end)
   const client = await pool.connect()
   try {
     await client.query('begin transaction isolation level repeatable read, read only')
     await client.query('set local statement_timeout to 0')
-    return await compare(client, log, onProgress)
+    return await compare(client, log, end, onProgress)
   } finally {
     await client.query('rollback').catch(() => undefined)
     client.release()
   }
 }
 
+/** Waits until the ledger has come so far, unless it stands still. */
+async function reach(pool: Pool, end: bigint): Promise<void> {
+  const untilMs = Date.now() + CATCH_UP_MS
+  while (Date.now() < untilMs) {
+    if (await waitForPosition(pool, 'ledger', end, LOOK_MS)) return
+    if ((await readCheckpoint(pool, 'ledger'))?.stopped !== undefined) return
+  }
+}
+
 async function compare(
   client: PoolClient,
   log: EventLog,
+  wanted: bigint | undefined,
   onProgress: (events: number) => void,
 ): Promise<AuditReport> {
-  const position = (await readCheckpoint(client, 'ledger'))?.position ?? -1n
+  const checkpoint = await readCheckpoint(client, 'ledger')
+  const position = checkpoint?.position ?? BEFORE_FIRST
   const fold = new AuditFold()
+  const { findings } = fold
   const ledger = new LedgerReader(client)
-  let notCompared = 0
+  let [events, lines] = [0, 0]
+  let balances: Balances | undefined
   for await (const event of log.readAll()) {
-    if (event.position > position) {
-      notCompared += 1
-      continue
-    }
+    // The log is checked to its end; with the ledger it is compared as far as that has come.
+    if (event.position > position) balances ??= copyOf(fold.balances)
     const expected = fold.observe(event)
     onProgress(fold.events)
-    if (expected.length > 0) await ledger.match(expected, fold.findings)
+    if (balances !== undefined) continue
+    events += 1
+    lines += expected.length
+    if (expected.length > 0) await ledger.match(expected, findings)
   }
   fold.finish()
-  await ledger.finish(fold.findings)
-  const balances = await compareBalances(client, fold)
+  await ledger.finish(findings)
+  if (wanted !== undefined && position < wanted) findings.push(whyBehind(checkpoint, wanted))
+  const compared = await compareBalances(client, balances ?? fold.balances, findings)
+  for (const { table, key } of await inconsistencies(client, MAX_FINDINGS))
+    findings.push({
+      code: 'table_inconsistent',
+      sourceId: key,
+      position: '',
+      message: `ledger.${table} does not follow from the lines and entries`,
+    })
   return {
-    ok: fold.findings.length === 0,
+    ok: findings.length === 0,
     position: position.toString(),
-    events: fold.events,
-    lines: fold.lines,
+    events,
+    lines,
     settledSources: fold.settledSources.size,
-    balances,
-    notCompared,
-    findings: fold.findings.slice(0, MAX_FINDINGS),
-    findingsInAll: fold.findings.length,
+    balances: compared,
+    notCompared: fold.events - events,
+    findings: findings.slice(0, MAX_FINDINGS),
+    findingsInAll: findings.length,
   }
 }
 
-/** Walks the ledger's lines in the order of the log, beside the fold: memory stays flat. */
-class LedgerReader {
-  readonly #client: PoolClient
-  #page: SettledLine[] = []
-  #after = '0'
-  #exhausted = false
-
-  constructor(client: PoolClient) {
-    this.#client = client
-  }
-
-  /** Compares the lines of one settlement with what stands next in the ledger. */
-  async match(expected: readonly ExpectedLine[], findings: Finding[]): Promise<void> {
-    for (const line of expected) {
-      // What stands before this line's place in the log has nothing in the log to stand on.
-      for (let row = await this.#peek(); row; row = await this.#peek()) {
-        if (BigInt(row.position) >= line.position) break
-        findings.push(unexplained(row))
-        this.#page.shift()
-      }
-      const row = await this.#peek()
-      if (row?.lineId !== line.lineId) {
-        findings.push({
-          code: 'line_missing',
-          sourceId: line.sourceId,
-          position: line.position.toString(),
-          message: `${line.lineId} is not in the ledger`,
-        })
-        continue
-      }
-      this.#page.shift()
-      findings.push(...differences(line, row))
+/** A ledger that stands still is a finding: what it would not take is not settled for anyone. */
+function whyBehind(checkpoint: Checkpoint | undefined, wanted: bigint): Finding {
+  const stopped = checkpoint?.stopped
+  const position = stopped?.position ?? (checkpoint?.position ?? BEFORE_FIRST).toString()
+  if (stopped === undefined)
+    return {
+      code: 'ledger_behind',
+      sourceId: 'ledger',
+      position,
+      message: `the ledger did not come to position ${wanted} in time: does a projector run?`,
     }
-  }
-
-  async finish(findings: Finding[]): Promise<void> {
-    for (let row = await this.#peek(); row; row = await this.#peek()) {
-      findings.push(unexplained(row))
-      this.#page.shift()
-    }
-  }
-
-  async #peek(): Promise<SettledLine | undefined> {
-    if (this.#page.length === 0 && !this.#exhausted) {
-      this.#page = [...(await linesInLogOrder(this.#client, this.#after, PAGE))]
-      this.#after = this.#page.at(-1)?.seq ?? this.#after
-      this.#exhausted = this.#page.length < PAGE
-    }
-    return this.#page[0]
-  }
-}
-
-function unexplained(row: SettledLine): Finding {
   return {
-    code: 'line_unexplained',
-    sourceId: row.sourceId,
-    position: row.position,
-    message: `${row.lineId} stands in the ledger but not in the log`,
+    code: 'ledger_stopped',
+    sourceId: stopped.eventId ?? 'ledger',
+    position,
+    message: `the ledger refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
   }
 }
 
-const comparedFields = [
-  'sourceId',
-  'nativeId',
-  'tenantId',
-  'userId',
-  'tokenId',
-  'surface',
-  'model',
-  'requestId',
-  'sku',
-  'rule',
-  'quantity',
-  'unit',
-  'price',
-  'per',
-  'currency',
-  'amount',
-  'priceBookVersion',
-  'measurement',
-] as const
+const nothing: ExpectedBalance = { creditPico: 0n, settledPico: 0n, heldPico: 0n, limitPico: 0n }
 
-function differences(line: ExpectedLine, row: SettledLine): readonly Finding[] {
-  const differing = comparedFields.filter((field) => String(line[field]) !== String(row[field]))
-  const fields: string[] = [...differing]
-  if (row.position !== line.position.toString()) fields.push('position')
-  if (Date.parse(line.settledAt) !== row.settledAtMs) fields.push('settledAt')
-  return fields.map((field) => ({
-    code: 'line_differs',
-    sourceId: line.sourceId,
-    position: line.position.toString(),
-    message: `${line.lineId}: ${field} differs between log and ledger`,
-  }))
+/** A copy: later events go on changing the fold's own. */
+function copyOf(balances: Balances): Balances {
+  return new Map([...balances].map(([key, balance]) => [key, { ...balance }]))
 }
 
-/** Credits, settled amounts and holds per tenant and currency; returns how many were compared. */
-async function compareBalances(client: PoolClient, fold: AuditFold): Promise<number> {
+/** What the ledger's balances were expected to be when it had come as far as it has. */
+type Balances = ReadonlyMap<string, ExpectedBalance>
+
+/** Credits, settled amounts, holds and limits per tenant and currency; returns how many were compared. */
+async function compareBalances(
+  client: PoolClient,
+  balances: Balances,
+  findings: Finding[],
+): Promise<number> {
   const rows = await allBalances(client)
   const seen = new Set<string>()
   const differ = (key: string, what: string): void => {
-    fold.findings.push({ code: 'balance_differs', sourceId: key, position: '', message: what })
+    findings.push({ code: 'balance_differs', sourceId: key, position: '', message: what })
   }
   for (const row of rows) {
     const key = `${row.tenantId} ${row.currency}`
     seen.add(key)
-    const expected = fold.balances.get(key) ?? { creditPico: 0n, settledPico: 0n, heldPico: 0n }
+    const expected = balances.get(key) ?? nothing
     if (parseAmount(row.credit) !== expected.creditPico) differ(key, 'credit differs')
     if (parseAmount(row.settled) !== expected.settledPico) differ(key, 'settled amount differs')
     if (parseAmount(row.held) !== expected.heldPico) differ(key, 'held amount differs')
+    if (parseAmount(row.limit) !== expected.limitPico) differ(key, 'limit differs')
   }
-  for (const [key, expected] of fold.balances) {
-    const zero =
-      expected.creditPico === 0n && expected.settledPico === 0n && expected.heldPico === 0n
+  for (const [key, expected] of balances) {
+    const zero = Object.values(expected).every((pico) => pico === 0n)
     if (!seen.has(key) && !zero) differ(key, 'the balance is not in the ledger')
   }
   return rows.length

@@ -18,6 +18,9 @@ export interface Finding {
     | 'line_unexplained'
     | 'line_differs'
     | 'balance_differs'
+    | 'table_inconsistent'
+    | 'ledger_stopped'
+    | 'ledger_behind'
   readonly sourceId: string
   readonly position: string
   readonly message: string
@@ -52,6 +55,7 @@ export interface ExpectedBalance {
   creditPico: bigint
   settledPico: bigint
   heldPico: bigint
+  limitPico: bigint
 }
 
 interface OpenTask {
@@ -117,6 +121,11 @@ export class AuditFold {
           event.data.amount,
         )
         return []
+      case 'CreditLimitSet':
+        this.#balance(event.data.tenantId, event.data.currency).limitPico = parseAmount(
+          event.data.limit,
+        )
+        return []
       case 'PriceBookPublished':
         this.#books.set(
           event.data.version,
@@ -130,7 +139,6 @@ export class AuditFold {
       case 'CallFailed':
       case 'TenantOpened':
       case 'UserAdded':
-      case 'CreditLimitSet':
       case 'TokenIssued':
       case 'TokenRotated':
       case 'TokenDisabled':
@@ -235,7 +243,7 @@ export class AuditFold {
     const key = `${tenantId} ${currency}`
     const found = this.balances.get(key)
     if (found) return found
-    const fresh = { creditPico: 0n, settledPico: 0n, heldPico: 0n }
+    const fresh = { creditPico: 0n, settledPico: 0n, heldPico: 0n, limitPico: 0n }
     this.balances.set(key, fresh)
     return fresh
   }
