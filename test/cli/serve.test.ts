@@ -1,0 +1,54 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { call, tasksOf } from '../e2e/support/client.ts'
+import { serve, tollgate } from './support/tollgate.ts'
+
+const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
+t.teardown(() => rm(dataDir, { recursive: true, force: true }))
+
+t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', async (t) => {
+  const first = await serve(dataDir)
+  const { demo } = first
+  t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)
+  t.equal((await stat(join(dataDir, 'runtime.json'))).mode & 0o777, 0o600)
+  t.match(demo, { tenantId: 'tenant_demo', modelToken: /^sk-/, queryToken: /^qak-/ })
+  t.match(demo, { profileToken: /^pat-/, adminToken: /^adm-/, sandboxUrl: /^http/ })
+  t.match(first.stderr(), /Tollgate is ready at http.*\/docs[\s\S]*curl/)
+
+  const tasks = tasksOf(demo.baseUrl, demo.modelToken)
+  const id = await tasks.created()
+  await tasks.reaches(id, 'succeeded')
+  const lost = await tasks.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=1500]]' })
+  t.equal((await call(`${demo.baseUrl}/readyz`)).status, 200)
+
+  const env = { DATA_DIR: dataDir }
+  const audited = await tollgate(['audit'], env)
+  t.match(audited, { code: 0, stdout: /^clean: \d+ events/, stderr: '' })
+  const second = await tollgate(['serve'], { ...env, PORT: '0' })
+  t.equal(second.code, 1, 'one process at a time on a data directory')
+  t.match(second.stderr, new RegExp(`is in use by process ${first.pid}`))
+  t.notMatch(second.stderr, /\n\s+at /)
+
+  t.equal(await first.end('SIGKILL'), null)
+  const again = await serve(dataDir)
+  t.same({ ...again.demo, baseUrl: '', sandboxUrl: '' }, { ...demo, baseUrl: '', sandboxUrl: '' })
+  const later = tasksOf(again.demo.baseUrl, demo.modelToken)
+  t.equal((await later.get(id)).body.status, 'succeeded')
+  t.equal((await later.reaches(lost, 'succeeded')).status, 200, 'work goes on where it stood')
+
+  t.equal(await again.end('SIGTERM'), 0)
+  t.match(again.log.at(-1), /"msg":"stopped"/)
+  const lines = [...first.log, ...again.log].map((line) => JSON.parse(line) as { msg?: string })
+  for (const line of lines) t.type(line.msg, 'string')
+  for (const text of again.log) t.equal(text.split('"time":').length, 2, 'one time a line')
+  t.notMatch(again.log.join('\n'), /child said|unreadable/)
+  for (const secret of [demo.modelToken, demo.adminToken])
+    t.notOk([...first.log, ...again.log, first.stderr()].join('\n').includes(secret))
+
+  const alone = await tollgate(['audit', '--json'], env)
+  t.equal(alone.code, 0)
+  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 2, notCompared: 0 })
+  await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
+})

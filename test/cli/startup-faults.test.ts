@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startEventStore } from '../helpers/eventstore.ts'
+import { acquireDatabase } from '../helpers/postgres.ts'
+import { tollgate, type Ended, type Environment } from './support/tollgate.ts'
+
+async function directory(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** It ends with 1 and says why in words, without a stack. */
+function refused(t: Test, ended: Ended, why: RegExp): void {
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, why)
+  t.notMatch(ended.stderr, /\n\s+at |\[object |undefined/)
+}
+
+const serve = (env: Environment) => tollgate(['serve'], { PORT: '0', ...env })
+
+t.test('every fault of the configuration is named at once', async (t) => {
+  const ended = await serve({
+    PORT: 'http',
+    HOST: 'example.com',
+    EVENTSTORE_URL: 'http://127.0.0.1:2113',
+    LOG_LEVEL: 'loud',
+    EVENTSTORE_NAMESPACE: '-',
+  })
+  refused(t, ended, /5 fault\(s\)/)
+  for (const name of ['PORT', 'HOST', 'EVENTSTORE_URL', 'LOG_LEVEL', 'EVENTSTORE_NAMESPACE'])
+    t.match(ended.stderr, new RegExp(`- .*${name}`))
+  const config = await tollgate(['config'], { PORT: 'http' })
+  refused(t, config, /PORT must be a whole number/)
+})
+
+t.test('external stores without a marker secret are refused', async (t) => {
+  const ended = await serve({
+    EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
+    DATABASE_URL: 'postgres://127.0.0.1/tollgate',
+  })
+  refused(t, ended, /MARKER_SECRET must be set/)
+})
+
+t.test('a data directory that cannot be written is named', async (t) => {
+  const path = join(await directory(t), 'file')
+  await writeFile(path, 'not a directory')
+  const ended = await serve({ DATA_DIR: join(path, 'data') })
+  refused(t, ended, /data directory .*file\/data cannot be written: .*set DATA_DIR/)
+})
+
+t.test('a data directory of a newer release is named and left alone', async (t) => {
+  const path = await directory(t)
+  await writeFile(join(path, 'version'), '99\n')
+  for (const args of [['serve'], ['audit']])
+    refused(t, await tollgate(args, { PORT: '0', DATA_DIR: path }), /written by a newer release/)
+})
+
+t.test('a command beside no gateway does not make a data directory', async (t) => {
+  const path = join(await directory(t), 'none')
+  refused(t, await tollgate(['audit'], { DATA_DIR: path }), /nothing in .*none yet/)
+  await t.rejects(mkdir(join(path, 'x')), { code: 'ENOENT' })
+})
+
+t.test('a taken port is named; what was started is stopped', async (t) => {
+  const squatter = createServer().listen(0, '127.0.0.1')
+  await once(squatter, 'listening')
+  t.teardown(() => squatter.close())
+  const { port } = squatter.address() as AddressInfo
+  const path = await directory(t)
+  const ended = await serve({ DATA_DIR: path, PORT: String(port) })
+  refused(t, ended, new RegExp(`:${port}.*set PORT to a free one`))
+  t.match(ended.stdout.trimEnd().split('\n').at(-1), /"msg":"stopped"/)
+})
+
+t.test('a channel file that is missing or wrong is refused, every fault named', async (t) => {
+  const path = await directory(t)
+  const file = join(path, 'channels.yaml')
+  const env = { DATA_DIR: join(path, 'data'), CHANNELS_FILE: file }
+  refused(t, await serve(env), /CHANNELS_FILE cannot be read: .*channels\.yaml/)
+  await writeFile(file, 'channels:\n  - id: one\n    family: video-z\n')
+  refused(t, await serve(env), /channel/i)
+})
+
+t.test('external stores that are away are named, and no secret with them', async (t) => {
+  const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret' }
+  const store = await startEventStore()
+  t.teardown(() => store.stop())
+  const postgres = 'postgres://tollgate:database-secret@127.0.0.1:1/tollgate'
+  const noDatabase = await serve({ ...data, EVENTSTORE_URL: store.url, DATABASE_URL: postgres })
+  refused(t, noDatabase, /Postgres of DATABASE_URL cannot be used: .*ECONNREFUSED/)
+  const database = await acquireDatabase()
+  t.teardown(() => database.drop())
+  const noLog = await serve({
+    ...data,
+    EVENTSTORE_URL: 'esdb://admin:log-secret@127.0.0.1:1?tls=false',
+    DATABASE_URL: database.url,
+  })
+  refused(t, noLog, /event log is unavailable/)
+  for (const { stdout, stderr } of [noDatabase, noLog])
+    t.notMatch(stdout + stderr, /database-secret|log-secret|marker-secret/)
+})
+
+t.test('what is no command, option or role teaches what there is', async (t) => {
+  for (const [args, why] of [
+    [['sevre'], /unknown command/],
+    [['audit', '--jsn'], /unknown option/],
+    [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
+    [['token', 'issue'], /required option/],
+  ] as const)
+    refused(t, await tollgate(args, { DATA_DIR: await directory(t) }), why)
+  const help = await tollgate(['--help'], {})
+  t.equal(help.code, 0)
+  for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])
+    t.match(help.stdout, new RegExp(`^  ${name}`, 'm'))
+})

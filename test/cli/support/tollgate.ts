@@ -1,0 +1,121 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { eventually } from '../../helpers/stack.ts'
+import { bare, builtMain } from './build.ts'
+
+const READY_MS = 60_000
+const RUN_MS = 60_000
+
+export type Environment = Readonly<Record<string, string>>
+
+/** How a command ended and what it said. */
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+type Child = ChildProcessByStdio<null, Readable, Readable>
+
+async function launch(args: readonly string[], env: Environment): Promise<Child> {
+  return spawn('env', [...bare(env), process.execPath, await builtMain(), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
+  return text
+}
+
+/** Runs the real command line as a process, to its end. */
+export async function tollgate(args: readonly string[], env: Environment): Promise<Ended> {
+  const child = await launch(args, env)
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS)
+  const [stdout, stderr] = await Promise.all([
+    textOf(child.stdout),
+    textOf(child.stderr),
+    once(child, 'exit'),
+  ])
+  clearTimeout(timer)
+  return { code: child.exitCode, stdout, stderr }
+}
+
+/** Runs it with its output going through a shell pipeline, e.g. `| head -n 1`. */
+export async function tollgateThrough(
+  args: readonly string[],
+  pipeline: string,
+  env: Environment,
+): Promise<Ended> {
+  const script = `set -o pipefail; "$0" "$@" ${pipeline}`
+  const command = ['bash', '-c', script, process.execPath, await builtMain(), ...args]
+  const child = spawn('env', [...bare(env), ...command], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = await Promise.all([
+    textOf(child.stdout),
+    textOf(child.stderr),
+    once(child, 'exit'),
+  ])
+  return { code: child.exitCode, stdout, stderr }
+}
+
+/** What `demo.json` holds. */
+export interface Demo {
+  readonly baseUrl: string
+  readonly sandboxUrl: string
+  readonly modelToken: string
+  readonly profileToken: string
+  readonly queryToken: string
+  readonly adminToken: string
+  readonly tenantId: string
+}
+
+/** A `tollgate serve` that is ready. */
+export interface Serving {
+  readonly demo: Demo
+  readonly pid: number
+  /** Lines on stdout so far: the log. */
+  readonly log: readonly string[]
+  readonly stderr: () => string
+  /** Sends a signal and waits for the end; the exit code, null after a kill. */
+  readonly end: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => Promise<number | null>
+}
+
+/** Starts the gateway on embedded stores and waits until it says that it is ready. */
+export async function serve(dataDir: string, env: Environment = {}): Promise<Serving> {
+  const child = await launch(['serve'], {
+    DATA_DIR: dataDir,
+    PORT: '0',
+    SANDBOX_TIME_SCALE: '0.1',
+    POLL_SCALE: '0.2',
+    ...env,
+  })
+  const log: string[] = []
+  let stderr = ''
+  createInterface({ input: child.stdout }).on('line', (line) => log.push(line))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const exited = once(child, 'exit')
+  await eventually(
+    'the gateway is ready',
+    () => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${stderr}${log.join('\n')}`)
+      return log.some((line) => line.includes('"msg":"ready"')) ? true : undefined
+    },
+    READY_MS,
+  )
+  return {
+    demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')) as Demo,
+    pid: child.pid ?? -1,
+    log,
+    stderr: () => stderr,
+    end: async (signal) => {
+      child.kill(signal)
+      await exited
+      return child.exitCode
+    },
+  }
+}
