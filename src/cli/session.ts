@@ -44,7 +44,7 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
       log: logger,
     })
     closers.unshift(() => log.close())
-    await migrateEngine(pool)
+    await migrateEngine(pool, allProjections)
     if (!stores.served) {
       const own = createPool(stores, allProjections.length + 2)
       closers.unshift(() => own.end())
