@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { readCheckpoints } from '../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
 import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
@@ -78,8 +76,6 @@ const MAX_PROJECTION_LAG_MS = 30_000
 const SETTLE_MARGIN_MS = 8_000
 /** The engine's leadership, its digests and one to spare. */
 const ENGINE_SPARE_CONNECTIONS = 3
-const READ_MODELS_TIMEOUT_MS = 60_000
-const READ_MODELS_PAUSE_MS = 20
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 /** Longest statement of a request or policy; rebuilds lift it for themselves. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -145,11 +141,10 @@ async function start(
     observer: eventLogMetrics(metrics),
   })
   onStop(() => log.close())
-  await migrateEngine(pool)
+  await migrateEngine(pool, allProjections)
   await migrateOps(pool)
   await publishPrices(options, log)
   if (options.roles.has('projector')) onStop(startEngine(options, log))
-  await waitForReadModels(pool)
 
   const providers = createProviders()
   onStop(() => providers.close())
@@ -197,21 +192,6 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<vo
     },
   )
   options.logger.info({ version: book.version, published: book.published }, 'price book')
-}
-
-/** The first start makes the tables; nothing may ask them before. @throws when nobody makes them */
-async function waitForReadModels(pool: Pool): Promise<void> {
-  const untilMs = Date.now() + READ_MODELS_TIMEOUT_MS
-  for (;;) {
-    const made = await readCheckpoints(pool)
-    const missing = allProjections.filter(({ name }) => !made.has(name))
-    if (missing.length === 0) return
-    if (Date.now() > untilMs) {
-      const names = missing.map(({ name }) => name).join(', ')
-      throw new Error(`read models are missing (${names}): no process with the role projector runs`)
-    }
-    await sleep(READ_MODELS_PAUSE_MS)
-  }
 }
 
 /** Starts the projections on connections of their own; returns how to stop them. */
