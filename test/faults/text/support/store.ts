@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { bare, bareEnvironment } from '../../driver/bare.ts'
+import type { Product } from './product.ts'
+
+/** The embedded event store as a process of its own, to be killed and held without its gateways. */
+export interface Store {
+  readonly url: string
+  /** Ends it as a power cut would. */
+  readonly kill9: () => Promise<void>
+  /** Starts it again on the same data and port. */
+  readonly restart: () => Promise<void>
+  /** Holds it with all its connections open; `thaw` lets it go on. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+  readonly stop: () => Promise<void>
+}
+
+const START_MS = 30_000
+
+async function launch(product: Product, directory: string, port: number) {
+  const args = [product.eventStore, '--data', join(directory, 'events'), '--port', String(port)]
+  const log = openSync(join(directory, 'event-store.log'), 'a')
+  const child: ChildProcess = spawn(...bare(process.execPath, args), {
+    stdio: ['ignore', 'pipe', log],
+    env: bareEnvironment(),
+  })
+  const ended = once(child, 'exit')
+  const first = await Promise.race([
+    once(createInterface({ input: child.stdout ?? process.stdin }), 'line'),
+    ended.then(() => ['']),
+    sleep(START_MS, [''], { ref: false }),
+  ])
+  const said = JSON.parse(String(first[0]) || '{}') as { readonly port?: number }
+  if (said.port === undefined) {
+    child.kill('SIGKILL')
+    throw new Error('the event store did not start')
+  }
+  return { child, ended, port: said.port }
+}
+
+/** Starts one with its data below `directory`. */
+export async function startStore(product: Product, directory: string): Promise<Store> {
+  let running = await launch(product, directory, 0)
+  const { port } = running
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    running.child.kill(signal)
+    await running.ended
+  }
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    kill9: () => end('SIGKILL'),
+    restart: async () => {
+      running = await launch(product, directory, port)
+    },
+    freeze: () => void running.child.kill('SIGSTOP'),
+    thaw: () => void running.child.kill('SIGCONT'),
+    stop: async () => {
+      running.child.kill('SIGCONT')
+      await end('SIGTERM')
+    },
+  }
+}

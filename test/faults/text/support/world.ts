@@ -1,0 +1,207 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openDemoTenant } from '../../../../src/app/access/demo.ts'
+import { createEventLog } from '../../../../src/eventlog/client.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { newNamespace } from '../../../helpers/eventstore.ts'
+import { acquireDatabase } from '../../../helpers/postgres.ts'
+import { Machine } from '../../driver/machine.ts'
+import { type Dice, dice } from '../../driver/random.ts'
+import { startSandbox } from '../../driver/sandbox.ts'
+import {
+  account,
+  type Account,
+  type Allowed,
+  ledgerDifferences,
+  type LedgerLine,
+} from './account.ts'
+import { writeTextChannels } from './channels.ts'
+import { ask, type Asking, type Heard } from './caller.ts'
+import { type LoggedCall, readCalls } from './call-log.ts'
+import { priceBook } from './prices.ts'
+import { builtOnce } from './product.ts'
+import { startStore, type Store } from './store.ts'
+import { follow, type Upstream } from './upstream.ts'
+
+/** Gateways as processes of their own on stores that outlive them, and an upstream that never dies. */
+
+const CATCH_UP_MS = 20_000
+const LEDGER_PAGE = 500
+const HTTP_TIMEOUT_MS = 20_000
+
+export interface TextWorld {
+  /** Of the seed and of this file. */
+  readonly dice: Dice
+  readonly seed: string
+  readonly upstream: Upstream
+  readonly store: Store
+  /** A gateway, not started yet, with a data directory of its own. */
+  readonly machine: (name: string, env?: Readonly<Record<string, string>>) => Machine
+  readonly spoolOf: (name: string) => string
+  readonly logFileOf: (name: string) => string
+  /** Calls a gateway; what is heard is kept for the account. */
+  readonly call: (machine: Machine, asking: Asking) => Promise<Heard>
+  readonly heard: readonly Heard[]
+  readonly logged: () => Promise<readonly LoggedCall[]>
+  /** Compares upstream, log and callers; differences that a fault explains are `allowed`. */
+  readonly account: (allowed?: Allowed) => Promise<Account>
+  /** Compares the ledger, once it has caught up, with the log. */
+  readonly ledgerFaults: (machine: Machine) => Promise<readonly string[]>
+  readonly close: () => Promise<void>
+}
+
+/** The seed of this run: `FAULTS_SEED`, or a new one. */
+function seedOfRun(): string {
+  return process.env['FAULTS_SEED'] ?? String(Math.floor(Math.random() * 1_000_000_000))
+}
+
+/** Starts everything but the gateways. */
+export async function startTextWorld(name: string): Promise<TextWorld> {
+  const seed = seedOfRun()
+  const closers: (() => Promise<unknown>)[] = []
+  const close = async (): Promise<void> => {
+    for (const one of closers.splice(0)) await one()
+  }
+  try {
+    return await start(name, seed, closers, close)
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function start(
+  name: string,
+  seed: string,
+  closers: (() => Promise<unknown>)[],
+  close: () => Promise<void>,
+): Promise<TextWorld> {
+  const build = await builtOnce()
+  const directory = await mkdtemp(join(tmpdir(), `tollgate-faults-${name}-`))
+  closers.push(() => rm(directory, { recursive: true, force: true }))
+  const [database, store, sandbox] = await Promise.all([
+    acquireDatabase(),
+    startStore(build, directory),
+    startSandbox(build, directory, { queuedMs: 100, runningMs: 100, seed: 1 }),
+  ])
+  const upstream = follow(sandbox)
+  closers.unshift(() => upstream.stop())
+  closers.unshift(() => store.stop())
+  closers.unshift(() => database.drop())
+  const namespace = newNamespace()
+  const tenant = await openTenant(store.url, namespace)
+  const priceBookFile = join(directory, 'prices.json')
+  await writeFile(priceBookFile, priceBook())
+  const environment = {
+    EVENTSTORE_URL: store.url,
+    DATABASE_URL: database.url,
+    EVENTSTORE_NAMESPACE: namespace,
+    MARKER_SECRET: 'a marker secret of the tests',
+    DATABASE_POOL_SIZE: '8',
+    CHANNELS_FILE: await writeTextChannels(directory, sandbox.url),
+    PRICEBOOK_FILE: priceBookFile,
+    FAULTS_UPSTREAM_KEY: 'upstream-key',
+  }
+  const heard: Heard[] = []
+  const dataDirOf = (machine: string): string => join(directory, machine)
+  const logFileOf = (machine: string): string => join(directory, `${machine}.log`)
+  const logged = () => readCalls(store.url, namespace)
+  return {
+    dice: dice(`${seed}/${name}`),
+    seed,
+    upstream,
+    store,
+    heard,
+    logFileOf,
+    logged,
+    close,
+    spoolOf: (machine) => join(dataDirOf(machine), 'spool'),
+    machine: (machineName, env = {}) => {
+      const machine = new Machine({
+        build,
+        dataDir: dataDirOf(machineName),
+        logFile: logFileOf(machineName),
+        environment: { ...environment, ...env },
+      })
+      closers.unshift(() => machine.clear())
+      return machine
+    },
+    call: async (machine, asking) => {
+      const one = await ask(machine.address ?? 'http://127.0.0.1:9', tenant.modelToken, asking)
+      heard.push(one)
+      return one
+    },
+    account: async (allowed) =>
+      account(
+        {
+          calls: await upstream.calls(),
+          markers: await upstream.markers(),
+          logged: await logged(),
+          heard,
+        },
+        allowed,
+      ),
+    ledgerFaults: async (machine) => {
+      const events = await logged()
+      return eventuallyEmpty(async () =>
+        ledgerDifferences(await readLedger(machine.address ?? '', tenant.queryToken), events),
+      )
+    },
+  }
+}
+
+async function openTenant(
+  url: string,
+  namespace: string,
+): Promise<{ readonly modelToken: string; readonly queryToken: string }> {
+  const log = createEventLog({ url, namespace })
+  try {
+    return await openDemoTenant({ log, clock: systemClock, correlationId: 'test' })
+  } finally {
+    await log.close()
+  }
+}
+
+async function readLedger(address: string, token: string): Promise<readonly LedgerLine[]> {
+  const lines: LedgerLine[] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const url = `${address}/api/query/v1/ledger/lines?limit=${LEDGER_PAGE}${query}`
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
+    })
+    if (!response.ok) throw new Error(`the ledger answered ${response.status}`)
+    const { data } = (await response.json()) as {
+      readonly data: { readonly items: readonly LedgerLine[]; readonly next_cursor: string | null }
+    }
+    lines.push(...data.items)
+    cursor = data.next_cursor
+  }
+  return lines
+}
+
+/** The faults that are left once there are none, or time is up. */
+async function eventuallyEmpty(look: () => Promise<readonly string[]>): Promise<readonly string[]> {
+  const untilMs = Date.now() + CATCH_UP_MS
+  for (;;) {
+    const faults = await look()
+    if (faults.length === 0 || Date.now() > untilMs) return faults
+    await sleep(50)
+  }
+}
+
+/** Asks until something is so. @throws when it does not come about */
+export async function until(
+  what: string,
+  look: () => boolean | Promise<boolean>,
+  withinMs = 20_000,
+): Promise<void> {
+  const untilMs = Date.now() + withinMs
+  while (!(await look())) {
+    if (Date.now() > untilMs) throw new Error(`it never came about: ${what}`)
+    await sleep(25)
+  }
+}
