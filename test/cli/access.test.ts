@@ -1,0 +1,164 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
+import { eventually, startStack } from '../helpers/stack.ts'
+import { tollgate } from './support/tollgate.ts'
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const env = {
+  EVENTSTORE_URL: stack.eventStoreUrl,
+  DATABASE_URL: stack.databaseUrl,
+  EVENTSTORE_NAMESPACE: stack.namespace,
+  MARKER_SECRET: 'a marker secret of the tests',
+}
+
+const run = (...args: readonly string[]) => tollgate(args, env)
+/** Runs with --json and reads what it says. @throws when it failed */
+async function asked<Result>(...args: readonly string[]): Promise<Result> {
+  const ended = await run(...args, '--json')
+  if (ended.code !== 0) throw new Error(ended.stderr)
+  return JSON.parse(ended.stdout) as Result
+}
+const statusOf = async (token: string) => (await call(`${stack.url}${TASKS}`, { token })).status
+const tenant = 'tenant_acme'
+
+t.test('a tenant is opened with a user, credit and tokens, and calls at once', async (t) => {
+  const opened = await asked<{ tenantId: string; userId: string }>(
+    'tenant',
+    'open',
+    'Acme',
+    '--id',
+    tenant,
+  )
+  t.equal(opened.tenantId, tenant)
+  const again = await asked<typeof opened>('tenant', 'open', 'Acme', '--id', tenant)
+  t.same(again, opened, 'the same again changes nothing')
+  t.match(await run('tenant', 'open', 'Other name', '--id', tenant), {
+    code: 1,
+    stderr: /the tenant exists/,
+  })
+  await asked('tenant', 'add-user', 'Second', '--tenant', tenant, '--id', 'user_second')
+  t.match(await asked('tenant', 'users', '--tenant', tenant), [
+    { userId: opened.userId, name: 'Acme' },
+    { userId: 'user_second', name: 'Second' },
+  ])
+  t.match((await run('tenant', 'list')).stdout, /tenant_acme +Acme/)
+
+  const who = ['--tenant', tenant, '--user', opened.userId]
+  const model = await asked<{ secret: string }>('token', 'issue', ...who, '--kind', 'model')
+  const poor = tasksOf(stack.url, model.secret)
+  t.equal((await poor.create()).status, 402, 'prepaid, and nothing was paid yet')
+  const grant = ['credit', 'grant', '100.5', '--tenant', tenant, '--currency', 'CNY', '--id', 'g1']
+  for (let twice = 0; twice < 2; twice += 1) t.equal((await run(...grant)).code, 0)
+  const id = await poor.created()
+  await poor.reaches(id, 'succeeded')
+  await stack.caughtUp()
+  t.match(await asked('credit', 'balance', '--tenant', tenant), [
+    { currency: 'CNY', credit: '100.5', settled: '5.0094', held: '0', available: '95.4906' },
+  ])
+  t.equal((await run('credit', 'limit', '50', '--tenant', tenant, '--currency', 'USD')).code, 0)
+  const table = await run('credit', 'balance', '--tenant', tenant)
+  t.match(table.stdout, /CNY +100\.5 +5\.0094 +0 +0 +95\.4906\nUSD +0 +0 +0 +50 +50/)
+
+  const query = await asked<{ secret: string }>('token', 'issue', ...who, '--kind', 'query')
+  t.equal((await queriesOf(stack.url, query.secret).lines()).body.data.items.length, 1)
+})
+
+t.test('a token is listed without its secret, rotated, disabled', async (t) => {
+  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+  const who = ['--tenant', tenant, '--user', user?.userId ?? '']
+  const issued = await asked<{ tokenId: string; secret: string }>(
+    ...['token', 'issue', ...who, '--kind', 'model', '--name', 'batch jobs'],
+    ...['--models', 'domestic-video-2-0-fast-260128', '--expires', '2999-01-01'],
+  )
+  const tasks = tasksOf(stack.url, issued.secret)
+  t.equal((await tasks.create({ model: 'domestic-video-2-0-fast' })).status, 200, 'by its alias')
+  t.equal((await tasks.create({ model: 'domestic-video-2-0' })).status, 403)
+  const listed = await run('token', 'list', '--tenant', tenant)
+  t.match(
+    listed.stdout,
+    new RegExp(`${issued.tokenId} +model +…${issued.secret.slice(-4)} +batch jobs`),
+  )
+  t.notOk(listed.stdout.includes(issued.secret))
+
+  const rotate = ['token', 'rotate', issued.tokenId, '--overlap', '0']
+  const rotated = await asked<{ secret: string }>(...rotate)
+  t.equal(await statusOf(rotated.secret), 200)
+  await eventually('the old secret ends', async () =>
+    (await statusOf(issued.secret)) === 401 ? true : undefined,
+  )
+  t.equal((await run('token', 'disable', issued.tokenId)).code, 0)
+  await eventually('disabled', async () =>
+    (await statusOf(rotated.secret)) === 401 ? true : undefined,
+  )
+})
+
+t.test('1 with one line why for what cannot be', async (t) => {
+  const who = ['--tenant', tenant, '--user', 'user_second']
+  for (const [args, why] of [
+    [
+      ['token', 'issue', '--tenant', 'tenant_none', '--user', 'u', '--kind', 'model'],
+      /no tenant tenant_none/,
+    ],
+    [['token', 'issue', '--tenant', tenant, '--user', 'u', '--kind', 'model'], /has no user u$/m],
+    [['token', 'issue', ...who, '--kind', 'root'], /--kind must be one of/],
+    [['token', 'issue', ...who, '--kind', 'query', '--scope', 'all'], /--scope must be/],
+    [
+      ['token', 'issue', ...who, '--kind', 'model', '--expires', '2020-01-01'],
+      /--expires must not be past/,
+    ],
+    [['token', 'rotate', 'token_none'], /no token token_none/],
+    [['token', 'disable', 'token_none'], /token/],
+    [['credit', 'grant', '-5', '--tenant', tenant, '--currency', 'CNY'], /./],
+    [['credit', 'grant', '1e3', '--tenant', tenant, '--currency', 'CNY'], /decimal/],
+    [
+      ['credit', 'grant', '5', '--tenant', tenant, '--currency', 'EUR'],
+      /--currency must be one of/,
+    ],
+    [
+      ['credit', 'grant', '5', '--tenant', 'tenant_none', '--currency', 'CNY'],
+      /tenant does not exist/,
+    ],
+    [['tenant', 'users', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['prices', 'publish', '/nowhere.yaml'], /no such file/],
+  ] as const) {
+    const ended = await run(...args)
+    t.equal(ended.code, 1, args.join(' '))
+    t.match(ended.stderr, why)
+    t.notMatch(ended.stderr, /\n\s+at /)
+  }
+})
+
+t.test('prices: a new version is published once and listed', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-prices-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const shipped = await readFile(new URL('../../infra/pricebook.yaml', import.meta.url), 'utf8')
+  const file = join(directory, 'book.yaml')
+  await writeFile(file, shipped.replace(/^version: .*$/m, "version: '2027-01-01'"))
+  const publish = ['prices', 'publish', file, '--demonstrations']
+  t.match(await run(...publish), { code: 0, stdout: '2027-01-01: published\n' })
+  t.match(await run(...publish), { code: 0, stdout: '2027-01-01: was published before\n' })
+  t.match((await run('prices', 'list')).stdout, /^VERSION.*\n2027-01-01 /)
+  await writeFile(file, 'version: [')
+  t.match(await run(...publish), { code: 1, stderr: /not YAML/ })
+})
+
+t.test('config prints what is in effect and hides what is secret', async (t) => {
+  const ended = await run('config')
+  t.equal(ended.code, 0)
+  t.match(ended.stdout, /^PORT=8080$/m)
+  t.match(ended.stdout, /^DATABASE_URL=\(set, hidden\)$/m)
+  t.match(ended.stdout, /^MARKER_SECRET=\(set, hidden\)$/m)
+  t.notOk(ended.stdout.includes('a marker secret'))
+})
+
+t.test('without any gateway running, commands see and change the same', async (t) => {
+  await stack.gateway.stop()
+  t.equal((await run('credit', 'grant', '1', '--tenant', tenant, '--currency', 'CNY')).code, 0)
+  t.match(await asked('credit', 'balance', '--tenant', tenant), [{ credit: '101.5' }, {}])
+  t.match(await asked('audit'), { ok: true, notCompared: 0 })
+  t.match(await asked('rebuild', 'access'), { outcome: 'swapped' })
+})
