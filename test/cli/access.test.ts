@@ -70,9 +70,13 @@ t.test('a tenant is opened with a user, credit and tokens, and calls at once', a
 t.test('a token is listed without its secret, rotated, disabled', async (t) => {
   const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
   const who = ['--tenant', tenant, '--user', user?.userId ?? '']
+  const issue = ['token', 'issue', ...who, '--kind', 'model', '--name', 'batch jobs']
   const issued = await asked<{ tokenId: string; secret: string }>(
-    ...['token', 'issue', ...who, '--kind', 'model', '--name', 'batch jobs'],
-    ...['--models', 'domestic-video-2-0-fast-260128', '--expires', '2999-01-01'],
+    ...issue,
+    '--expires',
+    '2999-01-01',
+    '--models',
+    'domestic-video-2-0-fast-260128',
   )
   const tasks = tasksOf(stack.url, issued.secret)
   t.equal((await tasks.create({ model: 'domestic-video-2-0-fast' })).status, 200, 'by its alias')

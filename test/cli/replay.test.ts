@@ -88,7 +88,7 @@ t.test('what happened to a token later belongs to its tenant too', async (t) => 
   const issued = json((await replay('--tenant', tenantId, '--json')).stdout).find(
     ({ type }) => String(type) === 'TokenIssued',
   )
-  const { tokenId } = issued?.['data'] as unknown as { readonly tokenId: string }
+  const { tokenId } = (issued?.['data'] ?? {}) as { readonly tokenId: string }
   await disableToken(stack.access, { tokenId, reason: 'test' })
   const after = await replay('--tenant', tenantId, '--json')
   t.equal(typesOf(after.stdout).at(-1), 'TokenDisabled')

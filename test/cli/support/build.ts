@@ -43,7 +43,8 @@ async function build(directory: string): Promise<void> {
   const said = await promisify(execFile)('env', args).catch(String)
   await cp(join(ROOT, 'infra/pricebook.yaml'), join(directory, 'infra/pricebook.yaml'))
   await cp(join(ROOT, 'package.json'), join(directory, 'package.json'))
-  if (!(await exists(join(directory, 'src/main.js')))) throw new Error(`not built: ${String(said)}`)
+  if (!(await exists(join(directory, 'src/main.js'))))
+    throw new Error(`not built: ${JSON.stringify(said)}`)
   await writeFile(join(directory, 'complete'), '')
 }
 
