@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Answer, type Call, TASKS } from './driver/caller.ts'
+import { LEASES_MS } from './driver/lives.ts'
 import type { Target } from './driver/processes.ts'
 import { signal } from './driver/processes.ts'
 import { Trial } from './driver/trial.ts'
@@ -116,6 +117,9 @@ function sceneOf(t: Test, trial: Trial): Scene {
       }
     },
     judge: async () => {
+      // What waits for its next look upstream need not be waited for here.
+      await machine.stop()
+      await machine.start({ clockAheadMs: LEASES_MS })
       await trial.conclude(await trial.settle())
       t.same([...witness.differences, ...trial.differences], [], 'nothing differs')
     },

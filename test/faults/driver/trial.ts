@@ -99,7 +99,9 @@ export class Trial {
       }
       const [first] = differences
       if (differences.length !== said)
-        this.#say(`settling (${when}): ${differences.length} left, such as ${first?.code ?? ''}`)
+        this.#say(
+          `settling (${when}): ${differences.length} left, such as ${first?.code ?? ''} ${first?.subject ?? ''}: ${first?.message ?? ''}`,
+        )
       said = differences.length
       await sleep(SETTLE_PAUSE_MS)
     }
