@@ -35,7 +35,8 @@ export interface Readiness {
 /** How long one probe may take before it counts as away. */
 export const PROBE_TIMEOUT_MS = 2_000
 
-async function inTime<T>(work: () => Promise<T>): Promise<T> {
+/** Runs a probe; one that takes too long has failed. */
+export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { readReadiness, type Health } from './health.ts'
+import { useProjectionMetrics } from './projection-metrics.ts'
 
 export interface OperatingDeps {
   readonly health: Health
@@ -29,6 +30,7 @@ const tags = ['Operating']
 export function operatingPlugin(deps: OperatingDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
+    useProjectionMetrics(deps.metrics, deps.health)
     app.addHook('onSend', async (_request, reply) => {
       void reply.header('cache-control', 'no-store')
     })

@@ -14,6 +14,7 @@ import { readListQuery } from './list-tasks.ts'
 import {
   CreatedTaskSchema,
   CreateTaskBodySchema,
+  CreateTaskHeadersSchema,
   DeletedTaskSchema,
   ListTasksQuerySchema,
   TaskListSchema,
@@ -52,6 +53,7 @@ export function provAPlugin(deps: ProvADeps) {
           failures: [400, 401, 402, 403, 404, 409, 413, 415, 429, 502, 503],
           preferred: ['model_not_allowed', 'asset_not_found', 'idempotency_key_reused'],
         }),
+        headers: CreateTaskHeadersSchema,
         body: CreateTaskBodySchema,
       },
       // The catalog owns the rules of the body and names the field; the schema only documents.

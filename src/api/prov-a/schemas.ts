@@ -87,6 +87,17 @@ export const CreateTaskBodySchema = Type.Object(
   },
 )
 
+/** For the documentation, as the body above. */
+export const CreateTaskHeadersSchema = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'The same key and body again answers with the same task and sends nothing.',
+    }),
+  ),
+})
+
 export const CreatedTaskSchema = Type.Object(
   {
     id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),

@@ -1,0 +1,42 @@
+import { Gauge, type Registry } from 'prom-client'
+import { inTime, type Health, type ProjectionState } from './health.ts'
+
+/** How far the read models are behind the log, asked at every scrape. */
+export function useProjectionMetrics(registry: Registry, health: Health): void {
+  const labelNames = ['projection'] as const
+  let states: Promise<readonly ProjectionState[]> | undefined
+  /** One look serves all gauges of a scrape; what cannot be told is left out. */
+  const look = (): Promise<readonly ProjectionState[]> => {
+    states ??= inTime(health.projections)
+      .catch((): readonly ProjectionState[] => [])
+      .finally(() => (states = undefined))
+    return states
+  }
+  const gauge = (name: string, help: string, valueOf: (state: ProjectionState) => number): void => {
+    const registered: Gauge<'projection'> = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        registered.reset()
+        for (const state of await look()) registered.set({ projection: state.name }, valueOf(state))
+      },
+    })
+  }
+  gauge(
+    'tollgate_projection_lag_seconds',
+    'Age of the oldest event a read model has not considered yet.',
+    ({ lagMs }) => lagMs / 1_000,
+  )
+  gauge(
+    'tollgate_projection_position',
+    'Position of the last event a read model has considered; -1 before the first.',
+    ({ position }) => Number(position ?? -1),
+  )
+  gauge(
+    'tollgate_projection_stopped',
+    '1 while a read model stands still at an event it cannot apply.',
+    ({ stopped }) => (stopped === undefined ? 0 : 1),
+  )
+}
