@@ -1,0 +1,92 @@
+import t from 'tap'
+import { eventually, startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from './support/client.ts'
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const tasks = tasksOf(stack.url, stack.demo.modelToken)
+const readModels = ['access', 'ledger', 'prices', 'tasks', 'timeline']
+
+t.test('readyz says what is up and how far each read model is', async (t) => {
+  await tasks.reaches(await tasks.created(), 'succeeded')
+  const ready = await call(`${stack.url}/readyz`)
+  t.equal(ready.status, 200)
+  t.match(ready.body, {
+    ready: true,
+    reasons: [],
+    dependencies: { event_log: 'up', postgres: 'up' },
+  })
+  t.same(ready.body.projections.map(({ name }: { name: string }) => name).toSorted(), readModels)
+  t.same((await call(`${stack.url}/healthz`)).body, { status: 'ok' })
+})
+
+t.test('metrics speak of requests, tasks, upstream, the log and every read model', async (t) => {
+  const { text, headers } = await call(`${stack.url}/metrics`)
+  t.match(headers.get('content-type'), /^text\/plain/)
+  for (const name of readModels) {
+    t.match(
+      text,
+      new RegExp(`^tollgate_projection_lag_seconds\\{projection="${name}"\\} [0-9.]+$`, 'm'),
+    )
+    t.match(text, new RegExp(`^tollgate_projection_position\\{projection="${name}"\\} \\d+$`, 'm'))
+    t.match(text, new RegExp(`^tollgate_projection_stopped\\{projection="${name}"\\} 0$`, 'm'))
+  }
+  t.match(text, /^tollgate_tasks_created_total\{.*outcome="submitted"\} 1$/m)
+  t.match(text, /^tollgate_tasks_ended_total\{.*status="succeeded"\} 1$/m)
+  t.match(text, /^tollgate_log_healthy 1$/m)
+  t.match(text, /^tollgate_http_requests_total\{.*status="200"\} \d+$/m)
+  t.notMatch(text, /tenant_|cgt-|video_/, 'no ids: they would never end')
+})
+
+t.test('every route is described, and the page that shows it loads whole', async (t) => {
+  const described = await call(`${stack.url}/openapi.json`)
+  t.equal(described.status, 200)
+  const { paths } = described.body as { paths: Record<string, Record<string, { summary: string }>> }
+  for (const path of [
+    '/provA/api/v3/contents/generations/tasks',
+    '/provA/api/v3/contents/generations/tasks/{id}',
+    '/api/query/v1/ledger/lines',
+    '/api/query/v1/ledger/summary',
+    '/api/query/v1/tasks/{id}/history',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+  ])
+    t.ok(
+      Object.values(paths[path] ?? {}).every(({ summary }) => summary !== ''),
+      path,
+    )
+  t.match(paths['/provA/api/v3/contents/generations/tasks']?.['post'], {
+    parameters: [{ in: 'header', name: 'idempotency-key' }],
+  })
+  const page = await call(`${stack.url}/docs/`)
+  t.equal(page.status, 200)
+  const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, part]) => part ?? '')
+  t.ok(parts.length > 3)
+  for (const part of parts) {
+    const url = new URL(part, `${stack.url}/docs/`)
+    t.equal(url.origin, stack.url, 'nothing comes from elsewhere')
+    t.equal((await call(url.href)).status, 200, url.pathname)
+  }
+})
+
+t.test('with the log away creations are refused in their own shape, and come back', async (t) => {
+  await stack.eventStore.kill9()
+  const refused = await eventually('refused', async () => {
+    const answer = await tasks.create()
+    return answer.status === 503 ? answer : undefined
+  })
+  t.match(refused.body.error, { code: 'service_unavailable', type: 'ServiceUnavailable' })
+  const before = stack.sandbox.accepted().length
+  t.equal((await tasks.create()).status, 503)
+  t.equal(stack.sandbox.accepted().length, before, 'nothing is sent upstream')
+  const ready = await call(`${stack.url}/readyz`)
+  t.equal(ready.status, 503)
+  t.match(ready.body, { ready: false, dependencies: { event_log: 'down', postgres: 'up' } })
+  t.equal((await call(`${stack.url}/healthz`)).status, 200, 'the process lives')
+  await stack.eventStore.restart()
+  await eventually('ready again', async () =>
+    (await call(`${stack.url}/readyz`)).status === 200 ? true : undefined,
+  )
+  await tasks.reaches(await tasks.created(), 'succeeded')
+})
