@@ -44,7 +44,7 @@ export async function startEmbeddedStores(
   await removeRuntime(dataDir.path)
   const watch = (child: string) => ({
     onLine: (line: string) => forward(log, child, line),
-    onRestart: (restart: object) => log.warn({ child, ...restart }, 'child restarts'),
+    onRestart: (restart: Restart) => reportRestart(log, child, restart),
     onGiveUp: (reason: string) => onGiveUp(`${child} keeps failing: ${reason}`),
   })
   const postgres = supervisePostgres({
@@ -66,6 +66,18 @@ export async function startEmbeddedStores(
     await close()
     throw error
   }
+}
+
+interface Restart {
+  readonly attempt: number
+  readonly delayMs: number
+  readonly reason: string
+}
+
+/** How it ended, in a line: what it had said before was passed on when it said it. */
+export function reportRestart(log: Log, child: string, restart: Restart): void {
+  const [reason] = restart.reason.split('\n')
+  log.warn({ child, ...restart, reason }, 'child restarts')
 }
 
 /**

@@ -9,7 +9,7 @@ import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
-import { forward } from './stores.ts'
+import { forward, reportRestart } from './stores.ts'
 
 /** Whom calls are sent to: configured accounts, or the sandbox when there are none. */
 export interface Upstreams {
@@ -45,7 +45,7 @@ export async function openUpstreams(
     ],
     onLine: (line) => forward(log, 'sandbox', line),
     readyTimeoutMs: SANDBOX_READY_TIMEOUT_MS,
-    onRestart: (restart) => log.warn({ child: 'sandbox', ...restart }, 'child restarts'),
+    onRestart: (restart) => reportRestart(log, 'sandbox', restart),
     onGiveUp: (reason) => onGiveUp(`sandbox keeps failing: ${reason}`),
   })
   const { url } = await sandbox.ready
