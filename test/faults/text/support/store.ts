@@ -17,6 +17,8 @@ export interface Store {
   /** Holds it with all its connections open; `thaw` lets it go on. */
   readonly freeze: () => void
   readonly thaw: () => void
+  /** From now on every append is durable and none is answered; or all is well again. */
+  readonly loseAnswers: (lose: boolean) => void
   readonly stop: () => Promise<void>
 }
 
@@ -24,9 +26,10 @@ const START_MS = 30_000
 
 async function launch(product: Product, directory: string, port: number) {
   const args = [product.eventStore, '--data', join(directory, 'events'), '--port', String(port)]
+  args.push('--fault', '')
   const log = openSync(join(directory, 'event-store.log'), 'a')
   const child: ChildProcess = spawn(...bare(process.execPath, args), {
-    stdio: ['ignore', 'pipe', log],
+    stdio: ['ignore', 'pipe', log, 'ipc'],
     env: bareEnvironment(),
   })
   const ended = once(child, 'exit')
@@ -59,6 +62,7 @@ export async function startStore(product: Product, directory: string): Promise<S
     },
     freeze: () => void running.child.kill('SIGSTOP'),
     thaw: () => void running.child.kill('SIGCONT'),
+    loseAnswers: (lose) => void running.child.send({ fault: lose ? 'lose-ack-every:1' : '' }),
     stop: async () => {
       running.child.kill('SIGCONT')
       await end('SIGTERM')
