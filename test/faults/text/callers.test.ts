@@ -133,8 +133,14 @@ await t.test('two thousand streams and a SIGTERM: each ends in time or is billed
   const delivered = ends.filter((one) => one.delivered).length
   t.comment(`${delivered} delivered, ${found.estimated} estimated in all`)
   t.ok(openAtOnce >= STALLED && delivered <= STREAMS - STALLED, `${openAtOnce} open at once`)
-  for (const { delivered, text, asking, status } of ends)
-    if (!delivered && !text.includes('error')) t.fail(`${asking.marker}: ${status} ${text}`)
+  const silent = ends.filter(
+    (one) => !one.delivered && one.ended === 'whole' && !one.text.includes('error'),
+  )
+  t.same(
+    silent.slice(0, 5).map(({ asking, status }) => `${asking.marker}: ${status}`),
+    [],
+    'no stream ends as if that were all',
+  )
   t.same(await world.ledgerFaults(machine), [])
   const { exitCode, output } = await machine.command(['audit'])
   t.equal(exitCode, 0, output)
