@@ -84,14 +84,15 @@ export function progress(unit: string): {
   readonly update: (done: number, detail?: string) => void
   readonly end: () => void
 } {
-  const startedMs = Date.now()
   const terminal = process.stderr.isTTY
   const intervalMs = terminal ? PROGRESS_INTERVAL_MS : SPARSE_PROGRESS_INTERVAL_MS
-  let shownMs = startedMs
+  let startedMs: number | undefined
+  let shownMs = 0
   let open = false
   return {
     update(done, detail = '') {
       const nowMs = Date.now()
+      if (startedMs === undefined) startedMs = shownMs = nowMs
       if (nowMs - shownMs < intervalMs) return
       shownMs = nowMs
       const rate = Math.round((done * 1000) / Math.max(1, nowMs - startedMs))

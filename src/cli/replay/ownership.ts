@@ -12,6 +12,7 @@ export function createOwnership(tenant: string): (event: RecordedEvent) => boole
     }
     if (event.type === 'TokenRotated' || event.type === 'TokenDisabled')
       return tokens.has(event.data.tokenId)
-    return event.metadata.tenantId === tenant
+    const named = 'tenantId' in event.data ? event.data.tenantId : undefined
+    return (event.metadata.tenantId ?? named) === tenant
   }
 }
