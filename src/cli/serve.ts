@@ -167,7 +167,10 @@ async function openDemo(
     .catch(() => undefined)
   const addresses = { baseUrl: gateway.address, ...(sandboxUrl ? { sandboxUrl } : {}) }
   if (typeof known === 'object' && known !== null) {
-    await writePrivate(path, `${JSON.stringify({ ...known, ...addresses }, undefined, 2)}\n`)
+    // Addresses are those of this start; without a sandbox there is none.
+    const kept = Object.entries(known).filter(([name]) => name !== 'sandboxUrl')
+    const demo = { ...addresses, ...Object.fromEntries(kept), baseUrl: gateway.address }
+    await writePrivate(path, `${JSON.stringify(demo, undefined, 2)}\n`)
     return
   }
   const { tenantId, modelToken, profileToken, queryToken, adminToken } = await openDemoTenant({
