@@ -87,22 +87,18 @@ async function start(
     startSandbox(build, directory, { queuedMs: 100, runningMs: 100, seed: 1 }),
   ])
   const upstream = follow(sandbox)
-  closers.unshift(() => upstream.stop())
-  closers.unshift(() => store.stop())
-  closers.unshift(() => database.drop())
+  closers.unshift(
+    () => database.drop(),
+    () => store.stop(),
+    () => upstream.stop(),
+  )
   const namespace = newNamespace()
   const tenant = await openTenant(store.url, namespace)
-  const priceBookFile = join(directory, 'prices.json')
-  await writeFile(priceBookFile, priceBook())
   const environment = {
     EVENTSTORE_URL: store.url,
     DATABASE_URL: database.url,
     EVENTSTORE_NAMESPACE: namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
-    DATABASE_POOL_SIZE: '8',
-    CHANNELS_FILE: await writeTextChannels(directory, sandbox.url),
-    PRICEBOOK_FILE: priceBookFile,
-    FAULTS_UPSTREAM_KEY: 'upstream-key',
+    ...(await writeSettings(directory, sandbox.url)),
   }
   const heard: Heard[] = []
   const dataDirOf = (machine: string): string => join(directory, machine)
@@ -133,22 +129,28 @@ async function start(
       heard.push(one)
       return one
     },
-    account: async (allowed) =>
-      account(
-        {
-          calls: await upstream.calls(),
-          markers: await upstream.markers(),
-          logged: await logged(),
-          heard,
-        },
-        allowed,
-      ),
-    ledgerFaults: async (machine) => {
-      const events = await logged()
-      return eventuallyEmpty(async () =>
-        ledgerDifferences(await readLedger(machine.address ?? '', tenant.queryToken), events),
-      )
+    account: async (allowed) => {
+      const [events, calls] = [await logged(), await upstream.calls()]
+      return account({ calls, markers: await upstream.markers(), logged: events, heard }, allowed)
     },
+    ledgerFaults: async ({ address = '' }) =>
+      lastingFaults(address, tenant.queryToken, await logged()),
+  }
+}
+
+/** Prices and channels, and what is the same for every gateway. */
+async function writeSettings(
+  directory: string,
+  sandboxUrl: string,
+): Promise<Readonly<Record<string, string>>> {
+  const priceBookFile = join(directory, 'prices.json')
+  await writeFile(priceBookFile, priceBook())
+  return {
+    MARKER_SECRET: 'a marker secret of the tests',
+    DATABASE_POOL_SIZE: '8',
+    CHANNELS_FILE: await writeTextChannels(directory, sandboxUrl),
+    PRICEBOOK_FILE: priceBookFile,
+    FAULTS_UPSTREAM_KEY: 'upstream-key',
   }
 }
 
@@ -183,11 +185,15 @@ async function readLedger(address: string, token: string): Promise<readonly Ledg
   return lines
 }
 
-/** The faults that are left once there are none, or time is up. */
-async function eventuallyEmpty(look: () => Promise<readonly string[]>): Promise<readonly string[]> {
+/** What differs between ledger and log once nothing does any more, or time is up. */
+async function lastingFaults(
+  address: string,
+  token: string,
+  events: readonly LoggedCall[],
+): Promise<readonly string[]> {
   const untilMs = Date.now() + CATCH_UP_MS
   for (;;) {
-    const faults = await look()
+    const faults = ledgerDifferences(await readLedger(address, token), events)
     if (faults.length === 0 || Date.now() > untilMs) return faults
     await sleep(50)
   }
