@@ -183,7 +183,10 @@ t.test('a task whose own request is only just being recorded is not adopted', as
     get(target, name) {
       if (name !== 'query') return Reflect.get(target, name, target) as unknown
       return async (query: { readonly name?: string }, ...rest: unknown[]) => {
-        const answer = (await Reflect.apply(target.query, target, [query, ...rest])) as unknown
+        const answer = (await Reflect.apply(target.query.bind(target), undefined, [
+          query,
+          ...rest,
+        ])) as unknown
         if (query.name !== 'tasks.submissions.known') return answer
         goOn()
         await slowly
