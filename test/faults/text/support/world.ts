@@ -87,11 +87,7 @@ async function start(
     startSandbox(build, directory, { queuedMs: 100, runningMs: 100, seed: 1 }),
   ])
   const upstream = follow(sandbox)
-  closers.unshift(
-    () => database.drop(),
-    () => store.stop(),
-    () => upstream.stop(),
-  )
+  closers.unshift(() => database.drop(), store.stop, upstream.stop)
   const namespace = newNamespace()
   const tenant = await openTenant(store.url, namespace)
   const environment = {
