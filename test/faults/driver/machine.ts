@@ -67,6 +67,7 @@ export class Machine {
   constructor(options: MachineOptions) {
     this.#options = options
     this.#log = createWriteStream(options.logFile, { flags: 'a' })
+    process.on('exit', this.#killAll)
   }
 
   get dataDir(): string {
@@ -219,12 +220,18 @@ export class Machine {
 
   /** Ends whatever is left, however the run went. */
   async clear(): Promise<void> {
-    this.#note()
     const life = this.#life
+    this.#killAll()
+    process.off('exit', this.#killAll)
     this.#life = undefined
-    for (const pid of this.leftOver()) signal(pid, 'SIGKILL')
     if (life !== undefined) await life.ended
     this.#log.end()
+  }
+
+  /** Also when this process is told to end: nothing of a run outlives it. */
+  readonly #killAll = (): void => {
+    this.#note()
+    for (const pid of this.leftOver()) signal(pid, 'SIGKILL')
   }
 
   #note(): void {

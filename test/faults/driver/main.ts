@@ -84,6 +84,9 @@ function shown({ kills, killsInAll, answers, figures, differences, seconds }: Re
   ].join('\n')}\n`
 }
 
+// Ending by way of `exit` takes the gateway and the sandbox along.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => process.exit(1))
+
 process.exitCode = await main().catch((error: unknown) => {
   process.stderr.write(
     `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,

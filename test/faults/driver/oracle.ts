@@ -140,6 +140,22 @@ function judgeOne(
   if (excuse === undefined) say('unsettled', upstream.id, `client ${intended.marker}: ${upstream.outcome}, ${owner === undefined ? 'nobody owns it' : `owned by ${owner.platformId}, ${owner.end ?? 'open'}`}`) // prettier-ignore
 }
 
+/** Successes that stand unsettled, by why they may: few, or the run says little. */
+export function excuses(findings: Findings): Readonly<Record<string, number>> {
+  const owners = ownersOf(findings, () => undefined)
+  const counts: Record<string, number> = {}
+  for (const upstream of findings.accepted) {
+    const owner = owners.get(upstream.id)
+    if (!upstream.success || (owner?.settlements.length ?? 0) > 0) continue
+    const why =
+      upstream.usage === null
+        ? 'upstream never told its usage'
+        : (excuseOf(findings, owners, upstream, owner) ?? 'no excuse')
+    counts[`unsettled success: ${why}`] = (counts[`unsettled success: ${why}`] ?? 0) + 1
+  }
+  return counts
+}
+
 /** Why a success may stand unsettled: only what nobody could have told, and what says so. */
 function excuseOf(
   { tasks, accepted }: Findings,

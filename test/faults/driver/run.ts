@@ -62,7 +62,7 @@ export async function runFaults(options: RunOptions): Promise<Report> {
       killsInAll: lives.struck,
       reached: [...lives.reached].sort(),
       answers: Object.fromEntries([...witness.answers].sort(([a], [b]) => a.localeCompare(b))),
-      figures: figuresOf(findings, witness),
+      figures: figuresOf(findings),
       differences: [...witness.differences, ...lives.differences, ...trial.differences],
       seconds: Math.round((performance.now() - startedMs) / 1_000),
     }

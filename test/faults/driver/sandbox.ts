@@ -112,6 +112,8 @@ export async function startSandbox(
     '--seed': times.seed,
   }
   let running = await launch(build, directory, 0, options)
+  const kill = (): void => void running.child.kill('SIGKILL')
+  process.on('exit', kill)
   const { url } = running
   const control = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(`${url}/__sandbox/${path}`, {
@@ -153,6 +155,7 @@ export async function startSandbox(
     stop: async () => {
       running.child.kill('SIGCONT')
       await end(running, 'SIGTERM')
+      process.off('exit', kill)
     },
   }
 }

@@ -6,7 +6,7 @@ import { type Call, createCaller } from './caller.ts'
 import { readLedger } from './ledger.ts'
 import { isOpen, readTasks } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
-import { type Findings, judge } from './oracle.ts'
+import { excuses, type Findings, judge } from './oracle.ts'
 import { judgeReach } from './reach.ts'
 import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
 import { type Difference, Witness } from './witness.ts'
@@ -158,10 +158,8 @@ export class Trial {
 }
 
 /** What became of everything, in figures. */
-export function figuresOf(
-  { accepted, tasks, lines }: Findings,
-  witness: Witness,
-): Readonly<Record<string, number>> {
+export function figuresOf(findings: Findings): Readonly<Record<string, number>> {
+  const { accepted, tasks, lines, witness } = findings
   const all = [...tasks.values()]
   const count = (fits: (task: (typeof all)[number]) => boolean): number => all.filter(fits).length
   return {
@@ -170,6 +168,7 @@ export function figuresOf(
     'successes upstream': accepted.filter(({ success }) => success).length,
     'tasks in the log': all.length,
     settled: count(({ settlements }) => settlements.length > 0),
+    ...excuses(findings),
     'ledger lines': lines.length,
     refused: count(({ refused }) => refused),
     'declared uncertain': count(({ uncertain }) => uncertain),

@@ -1,0 +1,198 @@
+import t from 'tap'
+import type { LedgerLine } from './ledger.ts'
+import type { LoggedEvent, LoggedTask } from './log-reader.ts'
+import { type Findings, judge } from './oracle.ts'
+import { expectedPico, toPico } from './prices.ts'
+import type { Accepted } from './sandbox.ts'
+import { Witness } from './witness.ts'
+
+/** The oracle itself: it finds nothing where nothing is wrong, and every wrong there can be. */
+
+const PRICED = { model: 'domestic-video-2-0', resolution: '720p', hasVideo: false }
+const AT = '2026-01-02T03:04:05.000Z'
+
+const accepted: Accepted = {
+  seq: 1,
+  id: 'cgt-1',
+  family: 'video-a',
+  requested_model: 'domestic-video-2-0-260128',
+  safety_identifier: 'marker-1',
+  client_marker: 'w0-1',
+  accepted_at: AT,
+  status: 'succeeded',
+  finished: true,
+  outcome: 'succeeded',
+  success: true,
+  usage: { completion_tokens: 1_000 },
+  usage_later: null,
+  cancelled: false,
+  deleted: false,
+  gone: false,
+}
+
+function event(type: string, commandId = 'cmd'): LoggedEvent {
+  return { type, revision: 0n, at: 0, commandId, data: {} }
+}
+
+const settlement = {
+  nativeId: 'cgt-1',
+  tokens: 1_000,
+  currency: 'CNY',
+  amount: '0.046',
+  lines: [{ sku: 'domestic-video-2-0-720p-novideo', quantity: 1_000, amount: '0.046' }],
+}
+
+const task: LoggedTask = {
+  platformId: 'video_1',
+  events: ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'].map((type) =>
+    event(type),
+  ),
+  model: PRICED.model,
+  marker: 'marker-1',
+  markerIsOurs: true,
+  requestedAtMs: Date.parse(AT) - 50,
+  nativeId: 'cgt-1',
+  via: 'create',
+  refused: false,
+  uncertain: false,
+  deleted: false,
+  end: 'succeeded',
+  possibleCostLeak: false,
+  settlements: [settlement],
+}
+
+const line: LedgerLine = {
+  line_id: 'video_1:1',
+  source_id: 'video_1',
+  native_id: 'cgt-1',
+  tenant_id: 'tenant_demo',
+  model: PRICED.model,
+  sku: 'domestic-video-2-0-720p-novideo',
+  quantity: 1_000,
+  currency: 'CNY',
+  amount: '0.046000000000',
+}
+
+const openTask: LoggedTask = {
+  ...task,
+  events: [event('TaskRequested')],
+  nativeId: undefined,
+  via: undefined,
+  end: undefined,
+  settlements: [],
+}
+
+interface Scene {
+  readonly accepted?: readonly Accepted[]
+  readonly tasks?: readonly LoggedTask[]
+  readonly lines?: readonly LedgerLine[]
+  readonly when?: Findings['when']
+}
+
+function codes(scene: Scene = {}): readonly string[] {
+  const witness = new Witness()
+  const told = witness.intend({
+    marker: 'w0-1',
+    priced: PRICED,
+    safetyIdentifier: undefined,
+    switches: [],
+  })
+  told.platformIds.add('video_1')
+  const { tasks = [task], when = 'past-every-deadline' } = scene
+  const findings = {
+    accepted: scene.accepted ?? [accepted],
+    tasks: new Map(tasks.map((one) => [one.platformId, one])),
+    lines: scene.lines ?? [line],
+    witness,
+    when,
+  }
+  return [...new Set(judge(findings).map(({ code }) => code))].sort()
+}
+
+t.test('a success settled once and exactly is no difference', async (t) => {
+  t.same(codes(), [])
+})
+
+t.test('money: unsettled, wrong, doubled or in vain', async (t) => {
+  const failed = { ...accepted, success: false, outcome: 'failed', usage: null }
+  const unsettled = { ...openTask, nativeId: 'cgt-1', end: 'failed' as const }
+  t.same(codes({ tasks: [unsettled], lines: [] }), ['unsettled'])
+  t.same(codes({ accepted: [failed] }), ['line_in_vain', 'settled_in_vain'])
+  const dear = { ...settlement, amount: '0.047' }
+  t.same(codes({ tasks: [{ ...task, settlements: [dear] }] }), ['wrong_amount'])
+  const more = { ...settlement, tokens: 1_001 }
+  t.ok(codes({ tasks: [{ ...task, settlements: [more] }] }).includes('wrong_usage'))
+  const dollars = { ...settlement, currency: 'USD' }
+  t.ok(codes({ tasks: [{ ...task, settlements: [dollars] }] }).includes('wrong_currency'))
+  t.same(codes({ accepted: [{ ...accepted, deleted: true }] }), ['usage_destroyed'])
+})
+
+t.test('one upstream task for one request, owned by it and by nothing else', async (t) => {
+  const twin = { ...accepted, seq: 2, id: 'cgt-2' }
+  t.ok(codes({ accepted: [accepted, twin] }).includes('sent_twice'))
+  const thief = { ...task, platformId: 'video_2' }
+  t.ok(codes({ tasks: [task, thief] }).includes('owned_twice'))
+  t.ok(codes({ tasks: [{ ...task, platformId: 'video_9' }] }).includes('wrong_owner'))
+  t.ok(codes({ tasks: [{ ...task, marker: 'marker-2' }] }).includes('wrong_owner'))
+  t.ok(codes({ accepted: [] }).includes('made_up'))
+  t.ok(codes({ accepted: [{ ...accepted, client_marker: 'w9-9' }] }).includes('unasked'))
+  t.same(codes({ tasks: [{ ...task, requestedAtMs: Date.parse(AT) + 5_000 }] }), [
+    'intent_too_late',
+  ])
+})
+
+t.test('the ledger holds the lines of the settlements and no others', async (t) => {
+  t.same(codes({ lines: [] }), ['line_missing'])
+  t.same(codes({ lines: [line, { ...line, line_id: 'video_1:2' }] }), ['line_unexplained'])
+  t.same(codes({ lines: [{ ...line, quantity: 999 }] }), ['line_differs'])
+})
+
+t.test('a stream with a success beside its settlement, two ends or none', async (t) => {
+  const [requested, submitted, succeeded, settled] = task.events
+  const events = (...of: readonly (LoggedEvent | undefined)[]): LoggedTask => ({
+    ...task,
+    events: of.filter((one) => one !== undefined),
+  })
+  const apart = events(requested, submitted, succeeded, event('TaskSettled', 'another'))
+  t.same(codes({ tasks: [apart] }), ['success_without_settlement'])
+  t.same(codes({ tasks: [events(requested, submitted, succeeded)] }), [
+    'success_without_settlement',
+  ])
+  const twice = events(requested, submitted, succeeded, settled, settled)
+  t.same(codes({ tasks: [twice] }), ['twice'])
+  t.same(codes({ tasks: [events(...task.events, event('TaskFailed'))] }), ['two_ends'])
+  t.same(codes({ tasks: [events(submitted, succeeded, settled)] }), ['no_intent'])
+})
+
+t.test('what is open needs a reason, and past every deadline there is none', async (t) => {
+  const none = { lines: [] }
+  const never = { ...accepted, success: false, finished: false, outcome: 'never', usage: null }
+  const running = { ...openTask, nativeId: 'cgt-1' }
+  const scene = { accepted: [never], tasks: [running], ...none }
+  t.same(codes({ ...scene, when: 'present' }), [])
+  t.same(codes(scene), ['still_open'])
+  const failed = { ...never, finished: true, outcome: 'failed' }
+  t.same(codes({ ...scene, accepted: [failed], when: 'present' }), ['end_unseen'])
+  t.same(codes({ ...scene, tasks: [{ ...running, end: 'expired' }] }), ['leak_unreported'])
+  t.same(codes({ accepted: [never], tasks: [], ...none }), ['unreported'])
+})
+
+t.test('a lost creation is excused only where nobody could tell it from another', async (t) => {
+  const lost = { ...openTask, end: 'expired' as const, possibleCostLeak: true }
+  const scene = { tasks: [lost], lines: [] }
+  t.same(codes(scene), ['unsettled'], 'our own marker is certain')
+  const theirs = { ...lost, markerIsOurs: false }
+  t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
+  t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
+  t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
+})
+
+t.test('prices are those of the specification, exact to the last digit', async (t) => {
+  t.equal(expectedPico(PRICED, 1_000), toPico('0.046'))
+  const resolution = '1080p'
+  const overseas = { model: 'overseas-video-2-0-filter-off', resolution, hasVideo: true }
+  t.equal(expectedPico(overseas, 1), toPico('0.0000047'))
+  t.equal(expectedPico({ model: 'overseas-video-2-5', hasVideo: false }, 3), toPico('0.0000321'))
+  const fast = { model: 'domestic-video-2-0-fast', resolution: '480p', hasVideo: true }
+  t.equal(expectedPico(fast, 1_000_000), toPico('22'))
+})
