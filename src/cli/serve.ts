@@ -15,7 +15,7 @@ import {
   writeRuntime,
   type Stores,
 } from './stores.ts'
-import { openUpstreams } from './upstreams.ts'
+import { openUpstreams, readChannels } from './upstreams.ts'
 
 /** Past the drain bound the process ends even if something hangs. */
 const STOP_MARGIN_MS = 15_000
@@ -29,12 +29,14 @@ export function createLogger(level: string): Logger {
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
   const logger = createLogger(config.logLevel)
   const wanted = parseRoles(roleList)
+  // What the operator wrote down wrongly is said before anything is started.
+  const configured = await readChannels(config)
   const closers: (() => Promise<unknown>)[] = []
   const ended = waitForEnd(logger)
   try {
     const stores = await openStoresFor(config, logger, ended.fail)
     closers.unshift(() => stores.close())
-    const upstreams = await openUpstreams(config, logger, ended.fail)
+    const upstreams = await openUpstreams(config, configured, logger, ended.fail)
     closers.unshift(() => upstreams.close())
     const gateway = await startGateway({
       config,

@@ -20,18 +20,23 @@ export interface Upstreams {
 
 const SANDBOX_READY_TIMEOUT_MS = 30_000
 
-/** Reads the channel file, or starts the sandbox. @throws ChannelFileError naming every fault. */
+/** The configured accounts, undefined without any. @throws ChannelFileError naming every fault */
+export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
+  if (config.channelsFile === undefined) return undefined
+  return parseChannels(await readChannelsFile(config.channelsFile), (source) =>
+    'env' in source ? readVariable(source.env) : readSecretFile(source.file),
+  )
+}
+
+/** The configured accounts, or the sandbox, started for it. */
 export async function openUpstreams(
   config: Config,
+  configured: readonly Channel[] | undefined,
   log: Log,
   onGiveUp: (reason: string) => void,
 ): Promise<Upstreams> {
-  if (config.channelsFile !== undefined) {
-    const channels = parseChannels(await readChannelsFile(config.channelsFile), (source) =>
-      'env' in source ? readVariable(source.env) : readSecretFile(source.file),
-    )
-    return { channels, sandboxUrl: undefined, close: () => Promise.resolve() }
-  }
+  if (configured !== undefined)
+    return { channels: configured, sandboxUrl: undefined, close: () => Promise.resolve() }
   const sandbox = superviseChild({
     name: 'sandbox',
     modulePath: new URL('../../infra/sandbox/main.ts', import.meta.url),

@@ -23,29 +23,6 @@ function refused(t: Test, ended: Ended, why: RegExp): void {
 
 const serve = (env: Environment) => tollgate(['serve'], { PORT: '0', ...env })
 
-t.test('every fault of the configuration is named at once', async (t) => {
-  const ended = await serve({
-    PORT: 'http',
-    HOST: 'example.com',
-    EVENTSTORE_URL: 'http://127.0.0.1:2113',
-    LOG_LEVEL: 'loud',
-    EVENTSTORE_NAMESPACE: '-',
-  })
-  refused(t, ended, /5 fault\(s\)/)
-  for (const name of ['PORT', 'HOST', 'EVENTSTORE_URL', 'LOG_LEVEL', 'EVENTSTORE_NAMESPACE'])
-    t.match(ended.stderr, new RegExp(`- .*${name}`))
-  const config = await tollgate(['config'], { PORT: 'http' })
-  refused(t, config, /PORT must be a whole number/)
-})
-
-t.test('external stores without a marker secret are refused', async (t) => {
-  const ended = await serve({
-    EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
-    DATABASE_URL: 'postgres://127.0.0.1/tollgate',
-  })
-  refused(t, ended, /MARKER_SECRET must be set/)
-})
-
 t.test('a data directory that cannot be written is named', async (t) => {
   const path = join(await directory(t), 'file')
   await writeFile(path, 'not a directory')
@@ -77,15 +54,6 @@ t.test('a taken port is named; what was started is stopped', async (t) => {
   t.match(ended.stdout.trimEnd().split('\n').at(-1), /"msg":"stopped"/)
 })
 
-t.test('a channel file that is missing or wrong is refused, every fault named', async (t) => {
-  const path = await directory(t)
-  const file = join(path, 'channels.yaml')
-  const env = { DATA_DIR: join(path, 'data'), CHANNELS_FILE: file }
-  refused(t, await serve(env), /CHANNELS_FILE cannot be read: .*channels\.yaml/)
-  await writeFile(file, 'channels:\n  - id: one\n    family: video-z\n')
-  refused(t, await serve(env), /channel/i)
-})
-
 t.test('external stores that are away are named, and no secret with them', async (t) => {
   const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret' }
   const store = await startEventStore()
@@ -103,18 +71,4 @@ t.test('external stores that are away are named, and no secret with them', async
   refused(t, noLog, /event log is unavailable/)
   for (const { stdout, stderr } of [noDatabase, noLog])
     t.notMatch(stdout + stderr, /database-secret|log-secret|marker-secret/)
-})
-
-t.test('what is no command, option or role teaches what there is', async (t) => {
-  for (const [args, why] of [
-    [['sevre'], /unknown command/],
-    [['audit', '--jsn'], /unknown option/],
-    [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
-    [['token', 'issue'], /required option/],
-  ] as const)
-    refused(t, await tollgate(args, { DATA_DIR: await directory(t) }), why)
-  const help = await tollgate(['--help'], {})
-  t.equal(help.code, 0)
-  for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])
-    t.match(help.stdout, new RegExp(`^  ${name}`, 'm'))
 })

@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { tollgate, type Ended, type Environment } from './support/tollgate.ts'
+
+async function directory(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** It ends with 1 and says why in words, without a stack. */
+function refused(t: Test, ended: Ended, why: RegExp): void {
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, why)
+  t.notMatch(ended.stderr, /\n\s+at |\[object |undefined/)
+}
+
+const serve = (env: Environment) => tollgate(['serve'], { PORT: '0', ...env })
+
+t.test('every fault of the configuration is named at once', async (t) => {
+  const ended = await serve({
+    PORT: 'http',
+    HOST: 'example.com',
+    EVENTSTORE_URL: 'http://127.0.0.1:2113',
+    LOG_LEVEL: 'loud',
+    EVENTSTORE_NAMESPACE: '-',
+  })
+  refused(t, ended, /5 fault\(s\)/)
+  for (const name of ['PORT', 'HOST', 'EVENTSTORE_URL', 'LOG_LEVEL', 'EVENTSTORE_NAMESPACE'])
+    t.match(ended.stderr, new RegExp(`- .*${name}`))
+  const config = await tollgate(['config'], { PORT: 'http' })
+  refused(t, config, /PORT must be a whole number/)
+})
+
+t.test('external stores without a marker secret are refused', async (t) => {
+  const ended = await serve({
+    EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
+    DATABASE_URL: 'postgres://127.0.0.1/tollgate',
+  })
+  refused(t, ended, /MARKER_SECRET must be set/)
+})
+
+t.test('a channel file that is missing or wrong is refused, every fault named', async (t) => {
+  const path = await directory(t)
+  const file = join(path, 'channels.yaml')
+  const env = { DATA_DIR: join(path, 'data'), CHANNELS_FILE: file }
+  const missing = await serve(env)
+  refused(t, missing, /CHANNELS_FILE cannot be read: .*channels\.yaml/)
+  t.equal(missing.stdout, '', 'nothing was started')
+  await writeFile(file, 'channels:\n  - id: one\n    family: video-z\n')
+  refused(t, await serve(env), /channel/i)
+})
+
+t.test('what is no command, option or role teaches what there is', async (t) => {
+  for (const [args, why] of [
+    [['sevre'], /unknown command/],
+    [['audit', '--jsn'], /unknown option/],
+    [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
+    [['token', 'issue'], /required option/],
+  ] as const)
+    refused(t, await tollgate(args, { DATA_DIR: await directory(t) }), why)
+  const help = await tollgate(['--help'], {})
+  t.equal(help.code, 0)
+  for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])
+    t.match(help.stdout, new RegExp(`^  ${name}`, 'm'))
+})
