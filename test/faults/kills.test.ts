@@ -1,7 +1,8 @@
 import t from 'tap'
 import { crashPoints } from '../../src/app/crash-points.ts'
 import { runFaults } from './driver/run.ts'
-import { builtApart, freshDirectory } from './place.ts'
+import { freshDirectory } from './place.ts'
+import { builtOnce } from './text/support/product.ts'
 
 const KILLS = 30
 /** It takes about a minute and a half on two cores that do nothing else. */
@@ -18,7 +19,7 @@ t.test(
     t.comment(`replay with: npm run faults -- --kills ${KILLS} --seed ${seed}`)
     const directory = await freshDirectory(t)
     const report = await runFaults({
-      build: await builtApart(t),
+      build: await builtOnce(),
       directory,
       kills: KILLS,
       seed,
