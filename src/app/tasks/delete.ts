@@ -6,7 +6,7 @@ import { type Channel, ProviderError } from '../ports.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import { executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
-import { catchUp, findOwnTask } from './find.ts'
+import { catchUp, findOwnSubmittedTask } from './find.ts'
 import { isTerminal } from './observe.ts'
 import { familyOf, inTurn, type Refreshed, type Refresher } from './refresh.ts'
 import { quietly, taskError } from './record.ts'
@@ -35,7 +35,7 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
   const removals = createSingleFlight<void>()
   return async ({ principal, family, id, requestId }) => {
     const { tenantId, tokenId } = principal
-    const row = await findOwnTask(deps, { tenantId, family, id })
+    const row = await findOwnSubmittedTask(deps, { tenantId, family, id })
     const { platformId } = row
     await removals.run(platformId, () => remove(deps, refresher, { row, requestId, tokenId }))
     // What this answer says must hold on every replica.

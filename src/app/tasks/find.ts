@@ -46,6 +46,21 @@ export async function findOwnTask(
   throw new DomainError('task_not_found', 'the task does not exist', {})
 }
 
+/**
+ * As `findOwnTask`; a row without a native id is believed only once the projection has passed the
+ * log's end: another replica may have submitted the task a moment ago.
+ */
+export async function findOwnSubmittedTask(
+  deps: FindDeps,
+  key: Parameters<typeof findOwnTask>[1],
+): Promise<TaskRow> {
+  const row = await findOwnTask(deps, key)
+  if (row.nativeId !== null) return row
+  const end = await deps.log.endPosition()
+  if (end !== undefined) await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS)
+  return findOwnTask(deps, key)
+}
+
 /** Waits for the projection to pass what the log had when asked; false if there is nothing to wait for. */
 async function mayBeBehind(
   deps: FindDeps,

@@ -31,7 +31,7 @@ t.test('deletion', async (t) => {
   })
 
   await t.test(
-    'ten DELETEs at once of a queued task cancel it once, and all succeed',
+    'ten DELETEs at once of a queued task cancel it once; one that comes late may hide it',
     async (t) => {
       const { platformId, nativeId } = await one.tasks.createTask(createInput())
       await world.settle()
@@ -42,10 +42,17 @@ t.test('deletion', async (t) => {
           ),
         ),
       )
-      t.same(new Set(codes), new Set(['no error']))
+      const allowed = new Set(['no error', 'task_not_found'])
+      t.same(
+        codes.filter((code) => !allowed.has(code)),
+        [],
+      )
       const types = await typesOf(platformId)
-      t.equal(types.filter((type) => type === 'TaskCancelled').length, 1)
-      t.notOk(types.includes('TaskDeleted'))
+      t.same(
+        types.filter((type) => type !== 'TaskDeleted'),
+        ['TaskRequested', 'TaskSubmitted', 'TaskCancelled'],
+      )
+      t.ok(types.indexOf('TaskDeleted') === -1 || types.indexOf('TaskDeleted') === 3)
       t.equal(acceptedOf(world, nativeId)?.deleted, false, 'the record was never deleted upstream')
     },
   )
