@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
+import { sleepUntil } from './backoff.ts'
 import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
@@ -19,6 +20,14 @@ const QUIET_CHECKPOINT_MS = 5_000
 
 /** How often it is looked whether somebody rebuilt a projection that stands still here. */
 const STOPPED_CHECK_MS = 5_000
+
+/**
+ * After a batch the engine rests for as many times as long as the batch took, so that what arrives
+ * meanwhile shares the next one: many small transactions would cost whoever serves callers more than
+ * the delay costs readers. Nothing rests while the feed is full.
+ */
+const REST_FACTOR = 2
+const MAX_REST_MS = 100
 
 /** What is to be seen of a reign while it lasts. */
 export interface Reign {
@@ -122,12 +131,16 @@ async function follow(
     const batch = await feed.next()
     if (signal.aborted) return
     if (batch === undefined) throw new Error('the subscription ended')
+    let restMs = 0
     if (!isQuiet(batch, followers, lastWriteMs)) {
+      const startedMs = performance.now()
       await applyOne(options, followers, batch)
       lastWriteMs = performance.now()
+      restMs = Math.min(MAX_REST_MS, (lastWriteMs - startedMs) * REST_FACTOR)
     }
     if (batch.caughtUp) onCaughtUp()
     options.onProgress()
+    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await sleepUntil(restMs, signal)
   }
 }
 
