@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Pool } from 'pg'
+import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { migrateEngine } from '../projections/engine/migrate.ts'
-import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import type { Health } from './api/operating/health.ts'
@@ -21,7 +20,7 @@ import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { createMetricsRegistry, createTaskMetrics, eventLogMetrics } from './app/metrics.ts'
-import { surviveLostConnections } from './app/ops/pool.ts'
+import { openPool } from './app/ops/pool.ts'
 import { migrateOps } from './app/ops/tables.ts'
 import { startPolicies } from './app/policies/start.ts'
 import type { Channel } from './app/ports.ts'
@@ -36,6 +35,7 @@ import { createEventLog } from './eventlog/client.ts'
 import type { EventLog } from './eventlog/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
+import { startProjector } from './projector.ts'
 import { createProviders } from './providers/registry.ts'
 import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
@@ -74,35 +74,10 @@ export interface Gateway {
 const MAX_PROJECTION_LAG_MS = 30_000
 /** Past the drain bound, what was cancelled then gets this long to be settled and answered. */
 const SETTLE_MARGIN_MS = 8_000
-/** The engine's leadership, its digests and one to spare. */
-const ENGINE_SPARE_CONNECTIONS = 3
-const DATABASE_CONNECT_TIMEOUT_MS = 5_000
-/** Longest statement of a request or policy; rebuilds lift it for themselves. */
-const STATEMENT_TIMEOUT_MS = 30_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
-/** The same for the projections, whose statements may be large. */
-const ENGINE_QUERY_TIMEOUT_MS = 600_000
 
 const shippedPriceBook = new URL('../infra/pricebook.yaml', import.meta.url)
-
-function createPool(
-  databaseUrl: string,
-  bounds: { readonly max: number; readonly query_timeout: number },
-  logger: Logger,
-): Pool {
-  const pool = new Pool({
-    connectionString: databaseUrl,
-    ...bounds,
-    connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    application_name: 'tollgate',
-  })
-  surviveLostConnections(pool, (error) =>
-    logger.warn({ err: error.message }, 'idle database connection lost'),
-  )
-  return pool
-}
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
@@ -131,8 +106,12 @@ async function start(
   const { config, logger } = options
   const clock = systemClock
   const metrics = createMetricsRegistry()
-  const bounds = { max: config.databasePoolSize, query_timeout: QUERY_TIMEOUT_MS }
-  const pool = createPool(options.databaseUrl, bounds, logger)
+  const pool = openPool({
+    databaseUrl: options.databaseUrl,
+    max: config.databasePoolSize,
+    queryTimeoutMs: QUERY_TIMEOUT_MS,
+    onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
+  })
   onStop(() => pool.end())
   const log = createEventLog({
     url: options.eventStoreUrl,
@@ -144,7 +123,8 @@ async function start(
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
   await publishPrices(options, log)
-  if (options.roles.has('projector')) onStop(startEngine(options, log))
+  if (options.roles.has('projector'))
+    onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
   const providers = createProviders()
   onStop(() => providers.close())
@@ -192,17 +172,6 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<vo
     },
   )
   options.logger.info({ version: book.version, published: book.published }, 'price book')
-}
-
-/** Starts the projections on connections of their own; returns how to stop them. */
-function startEngine({ databaseUrl, logger }: GatewayOptions, log: EventLog): () => Promise<void> {
-  const max = allProjections.length + ENGINE_SPARE_CONNECTIONS
-  const pool = createPool(databaseUrl, { max, query_timeout: ENGINE_QUERY_TIMEOUT_MS }, logger)
-  const engine = startProjections({ pool, log, projections: allProjections, logger })
-  return async () => {
-    await engine.stop()
-    await pool.end()
-  }
 }
 
 async function listen(

@@ -57,7 +57,13 @@ const below: Readonly<Record<string, readonly string[]>> = {
   'infra/sandbox': ['src/kernel'],
 }
 /** The rooms where everything is put together. */
-const assembly = new Set(['src/config.ts', 'src/server.ts', 'src/main.ts', 'src/cli'])
+const assembly = new Set([
+  'src/config.ts',
+  'src/projector.ts',
+  'src/server.ts',
+  'src/main.ts',
+  'src/cli',
+])
 
 function offences(file: SourceFile): string[] {
   const room = roomOf(file.path)

@@ -41,8 +41,8 @@ export async function leaseDuePolls(
     readonly kind?: 'poll' | 'reconcile'
   },
 ): Promise<readonly DuePoll[]> {
+  // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
   const { rows } = await db.query<PollRecord>({
-    name: 'tasks.polls.lease',
     text: `with due as (
              select platform_id from tasks.polls
              where kind = any($5::text[]) and due_at_ms <= $2
@@ -92,7 +92,6 @@ export async function reschedulePolls(
 ): Promise<void> {
   if (items.length === 0) return
   await db.query({
-    name: 'tasks.polls.reschedule',
     // A row that is locked is just ending or being moved by a projection: it is left to its lease.
     text: `with mine as (
              select p.platform_id, i.due_at_ms, i.observed_at_ms

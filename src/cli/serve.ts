@@ -8,6 +8,7 @@ import { dataFiles, type Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../server.ts'
 import { CommandError, note } from './output.ts'
+import { openProjector } from './projector.ts'
 import {
   externalStores,
   removeRuntime,
@@ -38,13 +39,16 @@ export async function serve(config: Config, version: string, roleList?: string):
     closers.unshift(() => stores.close())
     const upstreams = await openUpstreams(config, configured, logger, ended.fail)
     closers.unshift(() => upstreams.close())
+    const inside = new Set(wanted)
+    if (wanted.size > 1 && inside.delete('projector'))
+      closers.unshift(await openProjector(config, stores, logger, ended.fail))
     const gateway = await startGateway({
       config,
       ...stores,
       channels: upstreams.channels,
       sandbox: upstreams.sandboxUrl !== undefined,
       markerSecret: config.markerSecret ?? (await ownMarkerSecret(config.dataDir)),
-      roles: wanted,
+      roles: inside,
       logger,
       version,
     })

@@ -27,6 +27,8 @@ const MAX_REVISION_TEXT = '9223372036854775807'
 
 export class Group {
   readonly batch: Put[] = []
+  /** The events of the batch in order of position. */
+  readonly records: Buffer[] = []
   /** Heads and ids as they are once the batch is durable. */
   readonly heads = new Map<string, StreamHead>()
   readonly seen = new Map<string, SeenEvent>()
@@ -155,6 +157,7 @@ export class Group {
       revision,
       position,
     })
+    this.records.push(value)
     const entry = encodeStreamEntry({ position, sizeBytes: value.length })
     this.batch.push(
       { type: 'put', key: eventKey(position), value },

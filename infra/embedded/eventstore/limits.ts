@@ -42,6 +42,9 @@ export const MAX_CACHED_HEADS = 50_000
 export const PAGE_EVENTS = 512
 export const PAGE_BYTES = 512 * KIB
 
+/** The newest records kept in memory for those who follow the log. */
+export const MAX_TAIL_BYTES = 8 * MIB
+
 /** Frames are joined into one HTTP/2 write up to this size. */
 export const WRITE_BYTES = 64 * KIB
 

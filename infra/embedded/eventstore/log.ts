@@ -23,6 +23,7 @@ import {
 import { checkMetadata } from './metadata.ts'
 import { readAllPage, readHeads, readStreamPage, type Range } from './reads.ts'
 import { recordPosition } from './record.ts'
+import { Tail } from './tail.ts'
 import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
 import { verifyEnd } from './verify.ts'
 
@@ -45,6 +46,7 @@ export class EventLog {
   readonly #report: LogEvents
   readonly #heads = new BoundedMap<StreamHead>(MAX_CACHED_HEADS)
   readonly #recent = new BoundedMap<SeenEvent>(MAX_RECENT_IDS)
+  readonly #tail = new Tail()
   readonly #listeners = new Set<() => void>()
   #queue: Queued[] = []
   #queuedBytes = 0
@@ -112,6 +114,10 @@ export class EventLog {
   /** One page of `$all`, within what is durable; empty when none is left. */
   async readAll(range: Range, limit: number, backwards: boolean): Promise<Buffer[]> {
     const end = this.#lastPosition
+    if (!backwards) {
+      const page = this.#tail.page(range.from, Math.min(range.to, end), limit)
+      if (page !== undefined) return page
+    }
     const within = backwards
       ? { from: Math.min(range.from, end), to: range.to }
       : { from: range.from, to: Math.min(range.to, end) }
@@ -149,6 +155,7 @@ export class EventLog {
     const end = await verifyEnd(this.#database)
     this.#lastPosition = end.lastPosition
     this.#heads.clear()
+    this.#tail.clear()
     for (const [id, seen] of end.recent) this.#recent.set(id, seen)
   }
 
@@ -204,6 +211,7 @@ export class EventLog {
     if (group.batch.length > 0) {
       group.seal()
       await this.#database.write(group.batch)
+      this.#tail.add(this.#lastPosition + 1, group.records)
       this.#lastPosition = group.lastPosition
       for (const [stream, head] of group.heads) this.#heads.set(stream, head)
       for (const [id, seen] of group.seen) this.#recent.set(id, seen)

@@ -148,7 +148,8 @@ async function availableNow(
   const { rows } = await client.query<{ reserved: string }>({
     name: 'admission-reserved',
     text: `select coalesce(sum(hold), 0)::text as reserved from ops.admissions
-           where tenant_id = $1 and currency = $2 and (position is null or position > $3)`,
+           where tenant_id = $1 and currency = $2
+             and coalesce(position, 9223372036854775807) > $3`,
     values: [tenantId, currency, known?.position ?? -1n],
   })
   return (known?.availablePico ?? 0n) - parseAmount(rows[0]?.reserved ?? '0')

@@ -41,8 +41,8 @@ export function createNoteTaker(pool: Pool) {
 }
 
 async function write(pool: Pool, batch: readonly Note[]): Promise<void> {
+  // Without a name: planned for so many notes and the table as it is.
   await pool.query({
-    name: 'admission-notes',
     text: `update ops.admissions a set position = n.position
            from unnest($1::text[], $2::bigint[]) as n (platform_id, position)
            where a.platform_id = n.platform_id`,

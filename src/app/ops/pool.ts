@@ -1,4 +1,31 @@
-import type { Pool } from 'pg'
+import { Pool } from 'pg'
+
+const CONNECT_TIMEOUT_MS = 5_000
+/** Longest statement of a request or policy; rebuilds lift it for themselves. */
+const STATEMENT_TIMEOUT_MS = 30_000
+
+export interface PoolOptions {
+  readonly databaseUrl: string
+  /** Connections at most. */
+  readonly max: number
+  /** A database that does not answer at all is given up after this, and its connection with it. */
+  readonly queryTimeoutMs: number
+  readonly onLost: (error: Error) => void
+}
+
+/** Connections to Postgres, opened as they are needed. */
+export function openPool(options: PoolOptions): Pool {
+  const pool = new Pool({
+    connectionString: options.databaseUrl,
+    max: options.max,
+    query_timeout: options.queryTimeoutMs,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    application_name: 'tollgate',
+  })
+  surviveLostConnections(pool, options.onLost)
+  return pool
+}
 
 /**
  * Keeps the loss of a connection from ending the process: the pool itself only listens to idle ones,

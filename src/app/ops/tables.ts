@@ -16,7 +16,10 @@ create table if not exists ops.admissions (
   position bigint,
   admitted_at timestamptz not null default now()
 );
-create index if not exists admissions_tenant on ops.admissions (tenant_id, currency);
+drop index if exists ops.admissions_tenant;
+-- What is not projected by a position is found without passing what is.
+create index if not exists admissions_unprojected
+  on ops.admissions (tenant_id, currency, (coalesce(position, 9223372036854775807)));
 create index if not exists admissions_age on ops.admissions (admitted_at) where position is null;
 
 create table if not exists ops.task_urls (

@@ -1,0 +1,52 @@
+import { superviseChild } from '../../infra/embedded/supervisor.ts'
+import { readVariable, type Config } from '../config.ts'
+import type { Log } from '../kernel/log.ts'
+import { forward, reportRestart, type Stores } from './stores.ts'
+
+/** The environment of the child: addresses hold passwords, and arguments are for everybody to see. */
+export const projectorVariables = {
+  eventStoreUrl: 'EVENTSTORE_URL',
+  databaseUrl: 'DATABASE_URL',
+  namespace: 'EVENTSTORE_NAMESPACE',
+} as const
+
+/** What else decides how the stores are reached. */
+const PASSED_ON = ['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'] as const
+
+const READY_TIMEOUT_MS = 60_000
+
+function passedOn(): Record<string, string> {
+  const found = PASSED_ON.map((name) => [name, readVariable(name)] as const)
+  return Object.fromEntries(
+    found.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined),
+  )
+}
+
+/**
+ * Runs the projector in a process of its own beside the API: what moves the read models along takes
+ * no turns of the event loop that callers wait for, and less of the machine.
+ */
+export async function openProjector(
+  config: Config,
+  stores: Stores,
+  log: Log,
+  onGiveUp: (reason: string) => void,
+): Promise<() => Promise<void>> {
+  const projector = superviseChild({
+    name: 'projector',
+    modulePath: new URL('./projector-process.ts', import.meta.url),
+    args: () => [],
+    env: {
+      ...passedOn(),
+      [projectorVariables.eventStoreUrl]: stores.eventStoreUrl,
+      [projectorVariables.databaseUrl]: stores.databaseUrl,
+      [projectorVariables.namespace]: config.namespace,
+    },
+    onLine: (line) => forward(log, 'projector', line),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    onRestart: (restart) => reportRestart(log, 'projector', restart),
+    onGiveUp: (reason) => onGiveUp(`projector keeps failing: ${reason}`),
+  })
+  await projector.ready
+  return () => projector.stop()
+}

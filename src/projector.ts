@@ -1,0 +1,31 @@
+import { startProjections } from '../projections/engine/engine.ts'
+import { allProjections } from '../projections/registry.ts'
+import { openPool } from './app/ops/pool.ts'
+import type { EventLog } from './eventlog/types.ts'
+import type { Log } from './kernel/log.ts'
+
+/** The engine's leadership, its digests and one to spare. */
+const SPARE_CONNECTIONS = 3
+/** Statements of a projection may be large. */
+const QUERY_TIMEOUT_MS = 600_000
+
+export interface ProjectorOptions {
+  readonly databaseUrl: string
+  readonly log: EventLog
+  readonly logger: Log
+}
+
+/** Moves the read models along on connections of its own; returns how to stop. Tables must exist. */
+export function startProjector({ databaseUrl, log, logger }: ProjectorOptions) {
+  const pool = openPool({
+    databaseUrl,
+    max: allProjections.length + SPARE_CONNECTIONS,
+    queryTimeoutMs: QUERY_TIMEOUT_MS,
+    onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
+  })
+  const engine = startProjections({ pool, log, projections: allProjections, logger })
+  return async (): Promise<void> => {
+    await engine.stop()
+    await pool.end()
+  }
+}

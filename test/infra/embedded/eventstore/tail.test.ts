@@ -1,0 +1,73 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import {
+  MAX_TAIL_BYTES,
+  PAGE_BYTES,
+  PAGE_EVENTS,
+} from '../../../../infra/embedded/eventstore/limits.ts'
+import { Tail } from '../../../../infra/embedded/eventstore/tail.ts'
+
+/** Records that know their position; the size is what counts. */
+function records(position: number, sizes: readonly number[]): Buffer[] {
+  return sizes.map((size, index) => {
+    const record = Buffer.alloc(Math.max(size, 8))
+    record.writeDoubleBE(position + index, 0)
+    return record
+  })
+}
+
+const positionsOf = (page: readonly Buffer[]): number[] =>
+  page.map((record) => record.readDoubleBE(0))
+
+t.test('a page is the log from there on, or is not told at all', async (t) => {
+  const size = fc.oneof(fc.integer({ min: 8, max: 4_000 }), fc.constant(MAX_TAIL_BYTES / 3))
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(size, { minLength: 1, maxLength: 6 }), { maxLength: 30 }),
+      fc.integer({ min: 1, max: 100 }),
+      fc.integer({ min: 0, max: 40 }),
+      (groups, begin, back) => {
+        const tail = new Tail()
+        let next = begin
+        for (const sizes of groups) {
+          tail.add(next, records(next, sizes))
+          next += sizes.length
+        }
+        const from = Math.max(1, next - back)
+        const page = tail.page(from, next - 1, PAGE_EVENTS)
+        if (page === undefined) return
+        const wanted = Array.from({ length: page.length }, (_, index) => from + index)
+        t.match(positionsOf(page), wanted)
+        if (from < next && page.length === 0) throw new Error('a page without progress')
+      },
+    ),
+  )
+})
+
+t.test('what is older than the bound has to be read from the database', async (t) => {
+  const tail = new Tail()
+  t.equal(tail.page(1, 10, 10), undefined, 'nothing is known of a log not written to')
+  const each = MAX_TAIL_BYTES / 4
+  for (let position = 1; position <= 8; position += 1) tail.add(position, records(position, [each]))
+  t.equal(tail.page(4, 8, 10), undefined)
+  t.same(positionsOf(tail.page(5, 8, 10) ?? []), [5], 'one record larger than a page alone')
+  t.ok(each > PAGE_BYTES)
+})
+
+t.test('a page keeps to its limit and its end, and is empty past the end', async (t) => {
+  const tail = new Tail()
+  tail.add(1, records(1, [8, 8, 8, 8]))
+  t.same(positionsOf(tail.page(2, 4, 2) ?? []), [2, 3])
+  t.same(positionsOf(tail.page(2, 2, 10) ?? []), [2])
+  t.same(tail.page(5, 4, 10), [])
+})
+
+t.test('after a gap only what comes after it is kept', async (t) => {
+  const tail = new Tail()
+  tail.add(1, records(1, [8, 8]))
+  tail.clear()
+  t.equal(tail.page(1, 2, 10), undefined)
+  tail.add(7, records(7, [8]))
+  t.equal(tail.page(2, 7, 10), undefined)
+  t.same(positionsOf(tail.page(7, 7, 10) ?? []), [7])
+})
