@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomFillSync } from 'node:crypto'
+import { hash, randomBytes, randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { v5 as uuidV5 } from 'uuid'
 
@@ -62,5 +62,5 @@ export function newSecret(prefix: string): string {
 
 /** Lower-case hex SHA-256. */
 export function sha256Hex(text: string | Uint8Array): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text, 'hex')
 }

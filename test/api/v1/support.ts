@@ -2,8 +2,11 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import type { ApiDeps } from '../../../src/api/app.ts'
+import { drain } from '../../../src/api/kit/drain.ts'
 import { asModel, startApp, type Harness } from '../support/app.ts'
 import { MemoryTexts } from '../support/memory-texts.ts'
+
+const DRAIN_MS = 2_000
 
 export interface TextHarness extends Harness {
   readonly texts: MemoryTexts
@@ -18,7 +21,8 @@ export interface TextHarness extends Harness {
 export async function startText(t: Test, part: Partial<ApiDeps> = {}): Promise<TextHarness> {
   const texts = new MemoryTexts()
   const harness = await startApp({ texts, ...part })
-  t.teardown(async () => harness.app.close())
+  // Clients keep connections: closing alone would wait for them.
+  t.teardown(async () => drain(harness.app, DRAIN_MS))
   const post: TextHarness['post'] = async (url, payload, headers = {}) => {
     const request: InjectOptions = {
       method: 'POST',
