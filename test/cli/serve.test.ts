@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
+import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
+import { eventually } from '../helpers/stack.ts'
 import { serve, tollgate } from './support/tollgate.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
@@ -38,6 +40,17 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   t.equal((await later.get(id)).body.status, 'succeeded')
   t.equal((await later.reaches(lost, 'succeeded')).status, 200, 'work goes on where it stood')
 
+  const [projector, ...others] = processesOf(again.pid, 'projector').map(identify)
+  if (projector === undefined) throw new Error('no projector runs')
+  t.same(others, [])
+  t.ok(signal(projector.pid, 'SIGKILL'))
+  await later.reaches(await later.created(), 'succeeded')
+  await eventually('the list shows a task that ended after the projector died', async () => {
+    const { body } = await later.list('filter.status=succeeded')
+    return body.total === 3 ? true : undefined
+  })
+  t.notOk(isAlive(projector))
+
   t.equal(await again.end('SIGTERM'), 0)
   t.match(again.log.at(-1), /"msg":"stopped"/)
   const lines = [...first.log, ...again.log].map((line) => JSON.parse(line) as { msg?: string })
@@ -49,6 +62,6 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
 
   const alone = await tollgate(['audit', '--json'], env)
   t.equal(alone.code, 0)
-  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 2, notCompared: 0 })
+  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 3, notCompared: 0 })
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
 })

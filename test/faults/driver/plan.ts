@@ -57,6 +57,7 @@ function storeKill(dice: Dice): StoreKill {
     [5, 'event-store'],
     [4, 'postgres'],
     [2, 'postgres-wrapper'],
+    [2, 'projector'],
     [1, 'database-session'],
   ])
   return { target, afterMs: dice.integer(0, 900) }

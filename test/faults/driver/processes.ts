@@ -16,6 +16,7 @@ export type Target =
   | 'event-store'
   | 'postgres'
   | 'postgres-wrapper'
+  | 'projector'
   | 'database-session'
   | 'database-sessions'
   | 'everything'
@@ -87,6 +88,8 @@ export function processesOf(root: number, target: Target): readonly number[] {
       return those(isPostmaster)
     case 'postgres-wrapper':
       return those(({ command }) => /infra\/embedded\/postgres\/main\./.test(command))
+    case 'projector':
+      return those(({ command }) => /src\/cli\/projector-process\./.test(command))
     case 'database-session':
       // Postgres answers the violent end of one of its sessions by restarting them all.
       return those(isSession).slice(0, 1)
