@@ -149,9 +149,10 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
   followConnections(app)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     rememberUrl(request.raw.socket, request.raw.url)
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    done()
   })
   useObservation(app, deps.metrics)
   useEnvelope(app, operatingEnvelope)

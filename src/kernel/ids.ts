@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
-import { v5 as uuidV5 } from 'uuid'
+import { parse as parseUuid, v5 as uuidV5 } from 'uuid'
 
 const POOL_BYTES = 4_096
 const pool = Buffer.alloc(POOL_BYTES)
@@ -20,7 +20,7 @@ function pooledRandom(): number {
 const nextUlid = monotonicFactory(pooledRandom)
 
 /** Fixed for ever: event ids already in the log were made from it. */
-const EVENT_NAMESPACE = '6d1f5b3e-2f0e-5d53-9f0a-6a2f3c1c7a10'
+const EVENT_NAMESPACE = parseUuid('6d1f5b3e-2f0e-5d53-9f0a-6a2f3c1c7a10')
 
 /** The kinds of task a platform id names (spec §2.5, §2.11, design §4). */
 export type TaskKind = 'video' | 'image' | 'speech'
@@ -52,7 +52,7 @@ export function newId(prefix: string, nowMs: number): string {
 
 /** The id of the event a command produces at an index: a retry of the command is the same event. */
 export function eventId(stream: string, commandId: string, index: number): string {
-  return uuidV5(`${stream}\n${commandId}\n${index}`, EVENT_NAMESPACE)
+  return uuidV5(Buffer.from(`${stream}\n${commandId}\n${index}`), EVENT_NAMESPACE)
 }
 
 /** 256 random bits as base64url with a prefix (`sk-`, `pat-`, `qak-`, `adm-`): 43 characters follow. */

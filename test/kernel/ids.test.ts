@@ -1,0 +1,15 @@
+import t from 'tap'
+import { eventId, sha256Hex } from '../../src/kernel/ids.ts'
+
+t.test('an event id is the same for ever: logs hold ids made long ago', async (t) => {
+  t.equal(
+    eventId('journal', 'call_01J9ZQ8X7Y6W5V4T3S2R1Q0PNM', 0),
+    '916b2d94-dc3e-5289-a489-17cb5a6ae504',
+  )
+  t.equal(eventId('task-video_漢', 'cmd_1', 3), '29fb3c0c-9726-5775-bfdb-f7cb6433eb53')
+})
+
+t.test('a hash of text is that of its UTF-8, in hex', async (t) => {
+  t.equal(sha256Hex('tollgate'), sha256Hex(Buffer.from('tollgate')))
+  t.equal(sha256Hex(''), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
+})
