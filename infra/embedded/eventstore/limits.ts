@@ -82,5 +82,9 @@ export const DB_WRITE_BUFFER_BYTES = 8 * MIB
 export const DB_CACHE_BYTES = 16 * MIB
 export const DB_BLOCK_BYTES = 16 * KIB
 
+/** Start: how long the process that holds the log may take to let go, and how often it is tried. */
+export const LOCK_WAIT_MS = 10_000
+export const LOCK_RETRY_MS = 50
+
 /** Shutdown: how long open calls may take to end by themselves. */
 export const SHUTDOWN_GRACE_MS = 2_000

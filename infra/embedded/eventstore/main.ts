@@ -12,9 +12,11 @@
  * variable `TOLLGATE_ESDB_FAULT`, an IPC message `{"fault": SPEC}` changes the faults later.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
+import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
 import { EventLog } from './log.ts'
 import { type EventStoreServer, startServer } from './server.ts'
 import { OpenError } from './types.ts'
@@ -29,6 +31,7 @@ const words = {
   stopping: 'stopping',
   stop_failed: 'could not stop in order',
   unexpected: 'unexpected failure',
+  waiting: 'waiting for the process that still holds the log',
   write_failed: 'cannot write the log',
 } as const
 
@@ -89,12 +92,30 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/**
+ * Opens the log. A predecessor whose parent was killed may still be closing it in order: it is
+ * waited for.
+ */
+async function openLog(dir: string): Promise<EventLog> {
+  const untilMs = performance.now() + LOCK_WAIT_MS
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await EventLog.open(dir, (event, detail) => {
+        report(event === 'recovered' ? 'info' : 'error', event, { detail })
+      })
+    } catch (error) {
+      const held = error instanceof OpenError && error.code === 'locked'
+      if (!held || performance.now() >= untilMs) throw error
+      if (tries === 1) report('info', 'waiting')
+      await sleep(LOCK_RETRY_MS)
+    }
+  }
+}
+
 async function main(): Promise<void> {
   const args = readArguments()
   const faults = readFaults(args.fault)
-  const log = await EventLog.open(args.data, (event, detail) => {
-    report(event === 'recovered' ? 'info' : 'error', event, { detail })
-  })
+  const log = await openLog(args.data)
   let server: EventStoreServer
   try {
     server = await startServer({ log, faults, host: args.host, port: args.port })

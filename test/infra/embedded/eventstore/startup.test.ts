@@ -48,6 +48,18 @@ t.test('a data directory in use is named as such, and its owner goes on', async 
   t.same(await numbersIn(client, 'owner'), [1])
 })
 
+t.test('a predecessor that is still closing the log is waited for', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const closing = await EventLog.open(dataDir)
+  setTimeout(() => void closing.close(), 1_000)
+  const server = await startEmbeddedServer({ dataDir })
+  t.teardown(() => server.stop())
+  const client = EventStoreDBClient.connectionString(server.url)
+  t.teardown(() => client.dispose())
+  await client.appendToStream('successor', numbered(1))
+  t.same(await numbersIn(client, 'successor'), [1])
+})
+
 t.test('a data directory of a newer version is named as such and left alone', async (t) => {
   const dataDir = await temporaryDirectory(t)
   await putRaw(dataDir, FORMAT_KEY, String(FORMAT_VERSION + 1))
