@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { keyedHash } from '../keyed-hash.ts'
 
 /** Names derived with a key that every replica shares (`MARKER_SECRET`). */
 
@@ -8,13 +8,6 @@ const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ULID_LENGTH = 26
 const TENANT_PART = 24
 const TASK_PART = 32
-
-function keyedHash(secret: string, purpose: string, parts: readonly string[]): Buffer {
-  // JSON keeps the parts apart: no two lists of parts hash the same text.
-  return createHmac('sha256', secret)
-    .update(JSON.stringify([purpose, ...parts]))
-    .digest()
-}
 
 /**
  * What goes upstream as `safety_identifier` when the caller gave none: stable per tenant in its
