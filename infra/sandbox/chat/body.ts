@@ -71,8 +71,16 @@ function messageOf(request: ChatRequest, script: Script, ids: IdMaker): object {
     ...(script.thoughts.text === '' ? {} : { reasoning_content: script.thoughts.text }),
     ...called,
     refusal: null,
-    annotations: [],
+    annotations: citations(script),
   }
+}
+
+/** The pages an answer cites: one for its search, at the end of its text. */
+export function citations(script: Script): readonly object[] {
+  if (script.builtins.length === 0) return []
+  const { length } = script.told.text
+  const page = { url: 'https://news.example.com/sandbox', title: 'Sandbox news' }
+  return [{ type: 'url_citation', url_citation: { start_index: 0, end_index: length, ...page } }]
 }
 
 /** The whole answer. */

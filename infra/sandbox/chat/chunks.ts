@@ -2,7 +2,7 @@ import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { IdMaker } from '../text/ids.ts'
 import { argumentPieces, type PlannedCall, type Script } from '../text/script.ts'
-import { chatUsage, finishReason, FINGERPRINT, type ChatHead } from './body.ts'
+import { chatUsage, citations, finishReason, FINGERPRINT, type ChatHead } from './body.ts'
 import type { ChatRequest } from './parse.ts'
 
 /** A stream's answer and everything its chunks are made of. */
@@ -25,6 +25,8 @@ function* deltas(stream: ChatStream): Iterable<object> {
   const { script, request, ids } = stream
   for (const piece of script.thoughts.pieces) yield { reasoning_content: piece }
   for (const piece of script.told.pieces) yield { content: piece }
+  const annotations = citations(script)
+  if (annotations.length > 0) yield { annotations }
   for (const [index, call] of script.calls.entries()) {
     if (request.legacy && index > 0) return
     yield* request.legacy ? legacyDeltas(call) : toolDeltas(call, index, ids.next('call_'))

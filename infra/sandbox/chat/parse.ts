@@ -16,6 +16,7 @@ export interface ChatRequest extends TextAsk {
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 const MAX_CHOICES = 8
+const SEARCH = 'web_search'
 const REASONING: Readonly<Record<string, number>> = {
   none: 0,
   minimal: 8,
@@ -163,11 +164,14 @@ export function parseChat(body: Fields | null, options: SandboxOptions): ChatReq
     stream: body['stream'] === true,
     units,
     toolTokens: functions.length === 0 ? 0 : tokensOf(JSON.stringify(offered)),
+    continuedTokens: 0,
     answered: units.some(
       (unit, i) => i > lastUser && (unit.role === 'tool' || unit.role === 'function'),
     ),
     functions,
-    builtins: [],
+    builtins: isFields(body['web_search_options']) || model.searches ? [SEARCH] : [],
+    unasked: model.searches ? [SEARCH] : [],
+    singleUse: true,
     forced: forcedBy(body['tool_choice'] ?? body['function_call']),
     form: formOf(body['response_format']),
     maxTokens: tokenLimit(body, 'max_completion_tokens') ?? tokenLimit(body, 'max_tokens'),

@@ -65,7 +65,13 @@ export function finishReason(script: Script): string {
 export function grounding(script: Script): object {
   const searches = script.builtins.filter((name) => name === 'web_search')
   if (searches.length === 0) return {}
-  return { groundingMetadata: { webSearchQueries: searches.map((_, i) => `question ${i + 1}`) } }
+  const web = { uri: 'https://news.example.com/sandbox', title: 'Sandbox news' }
+  return {
+    groundingMetadata: {
+      webSearchQueries: searches.map((_, i) => `question ${i + 1}`),
+      groundingChunks: [{ web }],
+    },
+  }
 }
 
 /** The body of a prompt that was held back: no candidates. */

@@ -122,6 +122,8 @@ function functionsIn(tools: readonly Fields[]): readonly OfferedFunction[] {
 
 const BUILTINS: Readonly<Record<string, string>> = {
   googleSearch: 'web_search',
+  googleSearchRetrieval: 'web_search',
+  enterpriseWebSearch: 'web_search',
   codeExecution: 'code_interpreter',
   urlContext: 'url_context',
 }
@@ -130,7 +132,7 @@ function builtinsIn(tools: readonly Fields[]): readonly string[] {
   const offered = Object.entries(BUILTINS).filter(([name]) =>
     tools.some((tool) => member(tool, name) !== undefined),
   )
-  return offered.map(([, name]) => name)
+  return [...new Set(offered.map(([, name]) => name))]
 }
 
 function forcedBy(body: Fields): Forced {
@@ -195,9 +197,12 @@ export function parseNative(
     stream,
     units: [...head, ...said],
     toolTokens: tools.length === 0 ? 0 : tokensOf(JSON.stringify(tools)),
+    continuedTokens: 0,
     answered: said.some((unit, index) => index > lastUser && unit.role === 'tool'),
     functions: functionsIn(tools),
     builtins: builtinsIn(tools),
+    unasked: [],
+    singleUse: false,
     forced: forcedBy(body),
     form: formOf(config),
     maxTokens: limitIn(config),

@@ -5,7 +5,13 @@ import type { Told } from '../text/words.ts'
 
 /** One item of the output, with what its stream needs to tell it bit by bit. */
 export type OutputItem =
-  | { readonly kind: 'reasoning'; readonly id: string; readonly thoughts: Told }
+  | {
+      readonly kind: 'reasoning'
+      readonly id: string
+      readonly thoughts: Told
+      /** Comes with its content, encrypted. */
+      readonly whole: boolean
+    }
   | { readonly kind: 'message'; readonly id: string; readonly told: Told }
   | {
       readonly kind: 'function'
@@ -17,12 +23,13 @@ export type OutputItem =
 
 const CODE = 'print(6 * 7)'
 const QUERY = 'sandbox question'
+const CONTENT = Buffer.from('what the sandbox thought').toString('base64')
 
 /** Items of an answer in the order they are told. */
-export function itemsOf(script: Script, ids: IdMaker): readonly OutputItem[] {
+export function itemsOf(script: Script, ids: IdMaker, whole: boolean): readonly OutputItem[] {
   const items: OutputItem[] = []
   if (script.usage.reasoning_tokens > 0 || script.thoughts.text !== '') {
-    items.push({ kind: 'reasoning', id: ids.next('rs_'), thoughts: script.thoughts })
+    items.push({ kind: 'reasoning', id: ids.next('rs_'), thoughts: script.thoughts, whole })
   }
   for (const tool of script.builtins) {
     items.push({ kind: 'builtin', id: ids.next(`${BUILTIN_PREFIX[tool] ?? 'tc'}_`), tool })
@@ -69,7 +76,9 @@ export function doneItem(item: OutputItem, status: 'completed' | 'incomplete'): 
   switch (item.kind) {
     case 'reasoning': {
       const { text } = item.thoughts
-      return { type: 'reasoning', id: item.id, summary: text === '' ? [] : [summaryPart(text)] }
+      const summary = text === '' ? [] : [summaryPart(text)]
+      const content = item.whole ? { encrypted_content: CONTENT } : {}
+      return { type: 'reasoning', id: item.id, summary, ...content }
     }
     case 'message': {
       const content = [textPart(item.told.text)]

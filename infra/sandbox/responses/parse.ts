@@ -148,8 +148,12 @@ const MOVED: Readonly<Record<string, string>> = {
   max_tokens: "Unsupported parameter: 'max_tokens'. In the Responses API, use 'max_output_tokens'.",
 }
 
-/** Reads a responses request. @throws TextRefusal */
-export function parseResponses(body: Fields | null, options: SandboxOptions): ResponsesRequest {
+/** Reads a responses request; `continued` tells the tokens of what it goes on from. @throws TextRefusal */
+export function parseResponses(
+  body: Fields | null,
+  options: SandboxOptions,
+  continued: (body: Fields) => number,
+): ResponsesRequest {
   if (body === null) {
     const why = 'We could not parse the JSON body of your request.'
     throw new TextRefusal('invalid_json', why)
@@ -170,9 +174,12 @@ export function parseResponses(body: Fields | null, options: SandboxOptions): Re
     stream: body['stream'] === true,
     units,
     toolTokens: tools.length === 0 ? 0 : tokensOf(JSON.stringify(tools)),
+    continuedTokens: continued(body),
     answered: units.some((unit, index) => index > lastUser && unit.role === 'tool'),
     functions: functionsIn(tools),
     builtins: [...new Set(tools.flatMap((tool) => BUILTINS[textIn(tool, 'type') ?? ''] ?? []))],
+    unasked: [],
+    singleUse: false,
     forced: forcedBy(body['tool_choice']),
     form: formOf(body),
     maxTokens: tokenLimit(body, 'max_output_tokens'),

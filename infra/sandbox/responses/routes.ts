@@ -11,19 +11,33 @@ import { TextService, type Asker } from '../text/service.ts'
 import { endedResponse, responsesUsage, type ResponseHead } from './body.ts'
 import { errorFrame, responsesFrames } from './events.ts'
 import { doneItem, itemsOf } from './items.ts'
-import { lastUserText, parseResponses } from './parse.ts'
+import { KeptResponses } from './kept.ts'
+import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
 
 const FAMILY = 'responses'
 
+/** What answers are made with. */
+interface Parts {
+  readonly kit: FamilyKit
+  readonly text: TextService
+  readonly kept: KeptResponses
+}
+
+/** Whether reasoning is to come with its content, encrypted. */
+function hasContent({ body }: ResponsesRequest): boolean {
+  const { include } = body
+  return Array.isArray(include) && include.includes('reasoning.encrypted_content')
+}
+
 /** Answers a responses request. A failure is a response too: 200 and `failed`. */
 function create(
-  kit: FamilyKit,
-  text: TextService,
+  { kit, text, kept }: Parts,
   body: Fields | null,
   asker: Asker,
   faults: Faults,
 ): Answer | StreamAnswer {
-  const request = parseResponses(body, kit.options)
+  const { credential } = asker
+  const request = parseResponses(body, kit.options, (read) => kept.continued(read, credential))
   const { ids } = text
   const script = text.plan(request, asker, faults)
   const reported = responsesUsage(script.usage, request.model.caches, faults)
@@ -44,7 +58,13 @@ function create(
   const silent = isOn(faults, 'no-usage') || (failCode !== null && !isOn(faults, 'usage-in-failed'))
   const usage = silent ? null : reported
   const headers = textHeaders(ids.next('req_'), faults)
-  const items = itemsOf(script, ids)
+  const items = itemsOf(script, ids, hasContent(request))
+  if (failCode === null && brokenBy === null)
+    kept.keep(request.body, credential, {
+      id: head.id,
+      tokens: script.usage.input_tokens + script.usage.output_tokens,
+      thoughts: items.flatMap((item) => (item.kind === 'reasoning' ? [item.id] : [])),
+    })
   if (!request.stream) {
     const cut = script.end === 'length' ? 'incomplete' : 'completed'
     const output = items.map((item) => doneItem(item, cut))
@@ -70,6 +90,8 @@ export const responses: SandboxFamily = {
   name: FAMILY,
   register: (app, kit) => {
     const text = new TextService(kit)
+    const kept = new KeptResponses()
+    kit.onReset(() => kept.reset())
     const wire = bearerWire(FAMILY, kit.options, new TextErrors(text.ids))
     app.post('/v1/responses', (request, reply) => {
       const body = jsonBody(request.body)
@@ -81,7 +103,7 @@ export const responses: SandboxFamily = {
           model: body === null ? null : textIn(body, 'model'),
           body,
           userText: lastUserText(body),
-          perform: (asker, faults) => create(kit, text, body, asker, faults),
+          perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
         },
         request,
         reply,

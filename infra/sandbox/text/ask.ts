@@ -34,10 +34,16 @@ export interface TextAsk {
   readonly units: readonly PromptUnit[]
   /** Tokens of the tools offered. */
   readonly toolTokens: number
+  /** Tokens of what this request continues. */
+  readonly continuedTokens: number
   /** The results of tools came after the last user message. */
   readonly answered: boolean
   readonly functions: readonly OfferedFunction[]
   readonly builtins: readonly string[]
+  /** Built-in tools this model uses whether it is asked to or not. */
+  readonly unasked: readonly string[]
+  /** The wire has one use of a built-in tool in an answer at most. */
+  readonly singleUse: boolean
   readonly forced: Forced
   readonly form: AnswerForm
   readonly maxTokens: number | null
@@ -59,7 +65,7 @@ export function unitTokens(unit: PromptUnit): number {
 
 /** Tokens of the whole prompt. */
 export function promptTokens(ask: TextAsk): number {
-  let tokens = ask.toolTokens
+  let tokens = ask.toolTokens + ask.continuedTokens
   for (const unit of ask.units) tokens += unitTokens(unit)
   return tokens
 }

@@ -83,6 +83,8 @@ const RULES: Readonly<Record<string, CodeRule>> = {
     INVALID,
     'Your request was rejected as a result of our safety system.',
   ),
+  item_not_found: rule(404, INVALID, 'Item not found.'),
+  previous_response_not_found: rule(400, INVALID, 'Previous response not found.'),
   content_filter: rule(400, INVALID, 'The response was filtered by our content management policy.'),
 }
 

@@ -12,6 +12,8 @@ export interface TextModel {
   readonly reasons: boolean
   /** Looks at files given by URL. */
   readonly files: boolean
+  /** Searches the web before each answer, on the chat wire. */
+  readonly searches: boolean
 }
 
 const OFFERED = ['text-basic', 'text-cache', 'text-reason', 'text-tools', 'gen-3-pro-preview-file']
@@ -26,6 +28,7 @@ function model(name: string): TextModel {
     caches: name.includes('-cache'),
     reasons: name.includes('-reason') || name.startsWith('gen-3-'),
     files: name.endsWith('-file'),
+    searches: name.includes('-search'),
   }
 }
 

@@ -139,8 +139,8 @@ export function scriptOf(
     const found = ask.functions.find((one) => one.name === name)
     return found === undefined ? [] : [{ name, arguments: JSON.stringify(sampleOf(found.schema)) }]
   })
-  const uses = Math.min(countOf(faults, 'tool-searches') ?? 1, MAX_TOOL_USES)
-  const builtins = names
+  const uses = Math.min(countOf(faults, 'tool-searches') ?? 1, ask.singleUse ? 1 : MAX_TOOL_USES)
+  const builtins = [...new Set([...names, ...ask.unasked])]
     .filter((name) => ask.builtins.includes(name))
     .flatMap((name) => Array.from({ length: uses }, () => name))
   const whole = calls.length > 0 ? NOTHING_TOLD : toldOf(ask, faults, input)

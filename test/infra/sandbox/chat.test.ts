@@ -1,6 +1,6 @@
 import t from 'tap'
-import { call, sandboxFor } from './client.ts'
-import { CHAT, chatBody, chatStream, eventsIn, sdk } from './text-client.ts'
+import { call, sandboxFor, type Loose } from './client.ts'
+import { callOf, CHAT, chatBody, chatStream, eventsIn, sdk } from './text-client.ts'
 
 const WEATHER = {
   type: 'function' as const,
@@ -254,4 +254,29 @@ void t.test('what this upstream refuses has its status and envelope', async (t) 
   const page = await ask(chatBody('x [[sandbox http=502]]'))
   t.match([page.status, page.text], [502, /<html>/])
   t.equal(sandbox.calls().length, 2, 'nothing that was refused was accepted')
+})
+
+void t.test('a search is made when asked for, or always, and cited', async (t) => {
+  const sandbox = await sandboxFor(t, { models: ['text-search'] })
+  const cited = { type: 'url_citation', url_citation: { url: /^https:/, start_index: 0 } }
+  const post = async (model: string, prompt: string, more: object = {}) =>
+    (await call(sandbox.url, 'POST', CHAT, chatBody(prompt, { model, ...more }))).json
+  const options = { web_search_options: {} }
+  const asked = 'x [[sandbox tool=web_search tool-searches=5]]'
+  const none = await post('text-basic', 'x', options)
+  t.strictSame(none.choices[0].message.annotations, [])
+  const one = await post('text-basic', `${asked} [[client=asked]]`, options)
+  t.match(one.choices[0].message.annotations, [cited])
+  t.strictSame((await callOf(sandbox, 'asked')).tool_calls, { web_search: 1 })
+  const always = await post('text-search', 'x [[client=always]]')
+  t.match(always.choices[0].message.annotations, [cited])
+  t.strictSame((await callOf(sandbox, 'always')).tool_calls, { web_search: 1 })
+  t.match((await post('text-basic', asked)).error, { code: 'invalid_sandbox_marker' })
+
+  const stream = await call(sandbox.url, 'POST', CHAT, chatStream(asked, options))
+  const deltas = eventsIn(stream.text).flatMap(({ json }) => json?.choices?.[0]?.delta ?? [])
+  t.match(
+    deltas.filter((delta: Loose) => 'annotations' in delta),
+    [{ annotations: [cited] }],
+  )
 })

@@ -99,6 +99,12 @@ void t.test('functions are called and searches grounded', async (t) => {
   const asked = nativeBody('x [[sandbox tool=web_search tool-searches=2]] [[client=s]]', { tools })
   const { json } = await native(sandbox, `text-tools:${GENERATE}`, asked)
   t.equal(json.candidates[0].groundingMetadata.webSearchQueries.length, 2)
+  t.match(json.candidates[0].groundingMetadata.groundingChunks, [{ web: { uri: /^https:/ } }])
+  for (const tool of ['google_search_retrieval', 'enterpriseWebSearch']) {
+    const older = nativeBody('x [[sandbox tool=web_search]]', { tools: [{ [tool]: {} }] })
+    const { json: found } = await native(sandbox, `text-tools:${GENERATE}`, older)
+    t.equal(found.candidates[0].groundingMetadata.webSearchQueries.length, 1, tool)
+  }
   t.equal(json.usageMetadata.toolUsePromptTokenCount, 100)
   t.match(await callOf(sandbox, 's'), {
     usage: { tool_prompt_tokens: 100 },

@@ -264,3 +264,41 @@ void t.test('members and parts of other wires are refused as this upstream does'
   ]
   t.equal((await call(sandbox.url, 'POST', RESPONSES, body(both))).status, 200)
 })
+
+void t.test('a response is continued by the account that keeps it, and by no other', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const post = (asked: object, key = 'one') =>
+    call(sandbox.url, 'POST', RESPONSES, asked, { authorization: `Bearer ${key}` })
+  const first = (await post(body('hello'))).json
+  const next = await post(body('go on', { previous_response_id: first.id }))
+  t.equal(next.json.previous_response_id, first.id)
+  t.equal(next.json.usage.input_tokens, 6 + first.usage.total_tokens)
+  const missing = async (id: string, key?: string) => {
+    const { status, json } = await post(body('x', { previous_response_id: id }), key)
+    t.equal(status, 400)
+    t.match(json.error, { code: 'previous_response_not_found', param: 'previous_response_id' })
+  }
+  await missing('resp_nothing')
+  await missing(first.id, 'two')
+  await missing((await post(body('x', { store: false }))).json.id)
+  await missing((await post(body('x [[sandbox fail=server_error]]'))).json.id)
+  t.equal((await call(sandbox.url, 'POST', '/__sandbox/reset')).status, 200)
+  await missing(first.id)
+})
+
+void t.test('reasoning is looked up by its id unless it brings its content along', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const post = (asked: object, key = 'one') =>
+    call(sandbox.url, 'POST', RESPONSES, asked, { authorization: `Bearer ${key}` })
+  const thinking = { model: 'text-reason', include: ['reasoning.encrypted_content'] }
+  const [whole] = (await post(body('x', thinking))).json.output
+  t.match(whole, { type: 'reasoning', encrypted_content: /\w/ })
+  const { encrypted_content: _content, ...bare } = whole
+  t.notOk('encrypted_content' in (await post(body('x', { model: 'text-reason' }))).json.output[0])
+  const input = (item: unknown) => body([item, { role: 'user', content: 'x' }])
+  t.equal((await post(input(bare))).status, 200)
+  t.equal((await post(input(whole), 'two')).status, 200)
+  const missing = await post(input(bare), 'two')
+  t.equal(missing.status, 404)
+  t.match(missing.json.error, { param: 'input', message: /not found/ })
+})
