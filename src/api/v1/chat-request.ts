@@ -12,6 +12,7 @@ import {
   stringAt,
   without,
 } from '../kit/member-checks.ts'
+import { refuseFileId, refuseUnmetered } from '../kit/tools-and-files.ts'
 import { responseFormat } from './structured-output.ts'
 
 /** A chat request as the use case takes it. */
@@ -45,8 +46,16 @@ function checkContent(message: JsonObject, at: string): void {
     refuse(`${at}.content`, `\`${at}.content\` must be a string or an array of parts`)
   for (const [index, part] of (content as readonly unknown[]).entries()) {
     const partAt = `${at}.content[${index}]`
-    stringAt(objectAt(part, partAt), 'type', `${partAt}.type`)
+    const described = objectAt(part, partAt)
+    stringAt(described, 'type', `${partAt}.type`)
+    refuseFileId(described, partAt)
   }
+}
+
+/** Speech an assistant gave earlier is named by an id, and the account that keeps it is shared (P8). */
+function checkAudio(message: JsonObject, at: string): void {
+  if (given(message, 'audio') !== undefined)
+    refuse(`${at}.audio`, `\`${at}.audio\` is not offered: send what was said in \`content\``)
 }
 
 function checkMessages(body: JsonObject): void {
@@ -59,6 +68,7 @@ function checkMessages(body: JsonObject): void {
     if (!roles.has(given(message, 'role')))
       refuse(`${at}.role`, `\`${at}.role\` must be one of ${[...roles].join(', ')}`)
     checkContent(message, at)
+    checkAudio(message, at)
     optionalList(message, 'tool_calls', `${at}.tool_calls`)
   }
 }
@@ -67,7 +77,9 @@ function checkTools(body: JsonObject): void {
   for (const [index, value] of (optionalList(body, 'tools') ?? []).entries()) {
     const at = `tools[${index}]`
     const tool = objectAt(value, at)
-    if (stringAt(tool, 'type', `${at}.type`) !== 'function') continue
+    const type = stringAt(tool, 'type', `${at}.type`)
+    refuseUnmetered('chat', tool, at)
+    if (type !== 'function') continue
     const described = objectAt(given(tool, 'function'), `${at}.function`)
     stringAt(described, 'name', `${at}.function.name`)
     optionalObject(described, 'parameters', `${at}.function.parameters`)
@@ -106,6 +118,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   const stream = flag(body, 'stream')
   const options = streamOptions(body, stream)
   checkTools(body)
+  optionalObject(body, 'web_search_options')
   responseFormat(body)
   return {
     model,

@@ -9,6 +9,7 @@ import {
   optionalObject,
   without,
 } from '../kit/member-checks.ts'
+import { refuseUnmetered } from '../kit/tools-and-files.ts'
 import { flatNames, generationConfig } from './generation-config.ts'
 import { nativePart, type FileReference } from './parts.ts'
 import { camelMembers } from './spelling.ts'
@@ -63,6 +64,15 @@ function systemInstruction(body: JsonObject, model: string, files: FileReference
   return { systemInstruction: nativeContent(value, 'systemInstruction', model, files) }
 }
 
+function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
+  return optionalList(body, 'tools')?.map((value, index) => {
+    const at = `tools[${index}]`
+    const tool = camelMembers(objectAt(value, at), at)
+    refuseUnmetered('native', tool, at)
+    return tool
+  })
+}
+
 /**
  * Reads a native body (spec §2.3) and writes it in camel case with the flat members folded into
  * `generationConfig`; everything not named there is passed on as it came.
@@ -79,7 +89,12 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
   if (files.length > MAX_FILE_URLS)
     refuse('contents', `At most ${MAX_FILE_URLS} files may be given by URL`)
   const config = generationConfig(body)
-  optionalList(body, 'tools')
+  const tools = nativeTools(body)
+  if (given(body, 'cachedContent') !== undefined)
+    refuse(
+      'cachedContent',
+      '`cachedContent` is not offered: send the content itself, what repeats is cached by itself',
+    )
   return {
     model,
     files,
@@ -87,11 +102,12 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
       ...without(body, ['model', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,
+      ...(tools ? { tools } : {}),
       ...(config ? { generationConfig: config } : {}),
     },
     inputSize: measureInput(
       [contents, instruction],
-      [body['tools'], isJsonObject(config) ? config['responseSchema'] : undefined],
+      [tools, isJsonObject(config) ? config['responseSchema'] : undefined],
     ),
   }
 }

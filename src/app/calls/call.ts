@@ -25,7 +25,7 @@ const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
 const MAX_QUOTES = 10_000
 
 function quoteOf(input: TextCallInput, book: PriceBook): TextQuote {
-  const tools = offeredTools(input.body)
+  const tools = offeredTools(input.family, input.body)
   const key = `${input.family} ${input.model} ${tools.join()}`
   const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
   quotes.set(book, ofBook)

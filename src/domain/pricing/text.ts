@@ -34,7 +34,12 @@ export interface TextQuote {
   readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
   /** The most a token of input can cost, whatever a cache makes of it: for holds. */
   readonly dearestInput: RatedSku
-  /** Of the tools the request offers; usage of others was never quoted and is not billed. */
+  /** What the request offers, each with a price: a hold reserves for it. */
+  readonly offered: readonly MeteredTool[]
+  /**
+   * Of the tools offered, and of what a chat model may search for by itself where that has a price;
+   * usage of others was never quoted and is not billed.
+   */
   readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
 }
 
@@ -69,10 +74,20 @@ export function quoteText(
     currency,
     tokens: { ...inputs, output: required('output') },
     dearestInput: dearest(Object.values(inputs), input),
+    offered,
     tools: Object.fromEntries(
-      offered.map((tool) => [tool, rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`))]),
+      [...offered, ...unasked(family, currency, book)].map((tool) => [
+        tool,
+        rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`)),
+      ]),
     ),
   }
+}
+
+/** Models of the chat wire that are made for searching do so whether or not they are asked to. */
+function unasked(family: TextFamily, currency: Currency, book: PriceBook): readonly MeteredTool[] {
+  const priced = book.lookup(TOOL_SKUS['web-search'], currency) !== undefined
+  return family === 'chat' && priced ? ['web-search'] : []
 }
 
 /**
@@ -116,8 +131,10 @@ export function holdText(
   let holdPico =
     lineAmount(expected.outputTokens, output.price, output.per) +
     lineAmount(expected.inputTokens, dearestInput.price, dearestInput.per)
-  for (const { price, per } of Object.values(quote.tools))
-    holdPico += lineAmount(ASSUMED_TOOL_CALLS, price, per)
+  for (const tool of quote.offered) {
+    const rated = quote.tools[tool]
+    if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
+  }
   return holdPico
 }
 

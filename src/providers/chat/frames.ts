@@ -8,13 +8,15 @@ import type { Scrubber } from '../kit/scrub.ts'
 import { fromStreamError } from '../kit/text-errors.ts'
 import type { FrameReader } from '../kit/text-wire.ts'
 import { chatOutputBytes } from './output.ts'
-import { chatUsage } from './usage.ts'
+import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 
 const DONE = '[DONE]'
 /** Follows a chat stream (wire.md §7.2); whether a caller sees usage is its surface's business. */
 export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('model', request.model)
   let usage: TextUsage | undefined
+  let searches: number | undefined
+  let cites = false
   let outputBytes = 0
   const expected = expectedChoices(request.body['n'])
   const ended = new Set<unknown>()
@@ -26,6 +28,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
   const follow = (choices: readonly Fields[]): void => {
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
+      cites ||= citesPages(choice['delta'])
       if (typeof choice['finish_reason'] === 'string') ended.add(choice['index'])
     }
   }
@@ -48,6 +51,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
       const choices = objectsOf(chunk['choices'])
       follow(choices)
       usage = chatUsage(chunk['usage']) ?? usage
+      searches = countedSearches(chunk['usage']) ?? searches
       const usageOnly = choices.length === 0 && isFields(chunk['usage'])
       return {
         event: undefined,
@@ -58,7 +62,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
     },
     tally: () => {
       const finished = done || ended.size >= expected
-      return { usage, outputBytes, finished, failure }
+      return { usage: withSearches(usage, searches, cites), outputBytes, finished, failure }
     },
     over: () => over,
   }

@@ -1,6 +1,6 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
 import { cacheUsageOf } from '../kit/cache-usage.ts'
-import { countOf, fieldsOf, isFields, isGiven } from '../kit/fields.ts'
+import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/fields.ts'
 
 /**
  * The `usage` of chat (wire.md §7.1) by billing unit: cache hits and writes come out of
@@ -22,4 +22,40 @@ export function chatUsage(usage: unknown): TextUsage | undefined {
     cacheWrite1h: cache.written1h,
     output,
   }
+}
+
+/** Where upstreams that count searches say how many there were, below `usage`. */
+const SEARCH_COUNTERS = [
+  ['server_tool_use', 'web_search_requests'],
+  ['server_tool_usage', 'web_search_calls'],
+  ['tool_usage', 'web_search'],
+] as const
+
+/** Searches a `usage` speaks of; undefined when it says nothing. */
+export function countedSearches(usage: unknown): number | undefined {
+  if (!isFields(usage)) return undefined
+  for (const [holder, counter] of SEARCH_COUNTERS) {
+    const count = fieldsOf(usage[holder])[counter]
+    if (isGiven(count)) return countOf(count)
+  }
+  return undefined
+}
+
+/** Whether a message, or a delta of one, cites pages of the web: then there was a search. */
+export function citesPages(message: unknown): boolean {
+  if (!isFields(message) || message['annotations'] === undefined) return false
+  return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
+}
+
+/**
+ * Usage with the searches of the answer: as many as upstream counted. Where it counts none, an
+ * answer that cites pages is one search, because this wire's search is charged for by call.
+ */
+export function withSearches(
+  usage: TextUsage | undefined,
+  counted: number | undefined,
+  cites: boolean,
+): TextUsage | undefined {
+  const searches = counted ?? (cites ? 1 : 0)
+  return usage === undefined || searches === 0 ? usage : { ...usage, webSearchCalls: searches }
 }

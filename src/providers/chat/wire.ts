@@ -5,7 +5,7 @@ import { bearerHeaders } from '../kit/credential.ts'
 import type { TextWire } from '../kit/text-wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
-import { chatUsage } from './usage.ts'
+import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 
 /** Chat completions (spec §2.1, wire.md §7). */
 export const chatWire: TextWire = {
@@ -21,7 +21,11 @@ export const chatWire: TextWire = {
     return {
       body: { ...body, model: request.model },
       tally: () => {
-        const usage = chatUsage(body['usage'])
+        const usage = withSearches(
+          chatUsage(body['usage']),
+          countedSearches(body['usage']),
+          choices.some((choice) => citesPages(choice['message'])),
+        )
         const outputBytes = usage
           ? 0
           : choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0)

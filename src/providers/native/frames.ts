@@ -14,13 +14,13 @@ import type { Scrubber } from '../kit/scrub.ts'
 import { fromStreamError } from '../kit/text-errors.ts'
 import type { FrameReader } from '../kit/text-wire.ts'
 import { readNativeError } from './errors.ts'
-import { nativeOutputBytes, nativeUsage, searchesOf } from './usage.ts'
+import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** Follows a native stream (wire.md §9.3): usage is cumulative, the last one counts. */
 export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
   let usage: TextUsage | undefined
-  let searches = 0
+  const searches = new Set<string>()
   let outputBytes = 0
   const expected = expectedChoices(fieldsOf(request.body['generationConfig'])['candidateCount'])
   const ended = new Set<unknown>()
@@ -37,8 +37,8 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameR
         throw thrown
       }
       outputBytes += nativeOutputBytes(body)
-      searches = Math.max(searches, searchesOf(body))
-      usage = nativeUsage(body['usageMetadata'], searches) ?? usage
+      addSearches(body, searches)
+      usage = nativeUsage(body['usageMetadata'], searches.size) ?? usage
       blocked ||= isBlocked(body)
       for (const candidate of objectsOf(body['candidates']))
         if (textOf(candidate['finishReason']) !== undefined) ended.add(candidate['index'] ?? 0)

@@ -4,14 +4,26 @@ import { bytesOf, countOf, type Fields, fieldsOf, isFields, objectsOf } from '..
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
 const MEDIA_PART_BYTES = 1_032
 
-/** Searches the provider made for an answer; candidates share them. */
-export function searchesOf(body: Fields): number {
-  let most = 0
+/** Where a candidate lists what was searched for. */
+const QUERY_LISTS = ['webSearchQueries', 'imageSearchQueries'] as const
+
+/**
+ * Adds the searches a body tells of to those known. Upstream charges the models of this wire for
+ * each query that differs and is not empty; one that is told again, by another candidate or frame,
+ * was made once. (Models of the generation before are charged by request: where such a one is sold,
+ * its price of a search has to allow for it.)
+ */
+export function addSearches(body: Fields, known: Set<string>): void {
   for (const candidate of objectsOf(body['candidates'])) {
-    const queries = fieldsOf(candidate['groundingMetadata'])['webSearchQueries']
-    if (Array.isArray(queries)) most = Math.max(most, queries.length)
+    const grounding = candidate['groundingMetadata']
+    if (!isFields(grounding)) continue
+    for (const list of QUERY_LISTS) {
+      const queries = grounding[list]
+      if (!Array.isArray(queries)) continue
+      for (const query of queries as readonly unknown[])
+        if (typeof query === 'string' && query.trim() !== '') known.add(`${list} ${query}`)
+    }
   }
-  return most
 }
 
 /**

@@ -2,7 +2,7 @@ import { isFields } from '../kit/fields.ts'
 import type { TextWire } from '../kit/text-wire.ts'
 import { readNativeError } from './errors.ts'
 import { nativeFrameReader } from './frames.ts'
-import { nativeOutputBytes, nativeUsage, searchesOf } from './usage.ts'
+import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** The header upstream takes its key in (wire.md §9.1). */
 const CREDENTIAL_HEADER = 'x-goog-api-key'
@@ -26,7 +26,9 @@ export const nativeWire: TextWire = {
     return {
       body: 'modelVersion' in body ? { ...body, modelVersion: request.model } : body,
       tally: () => {
-        const usage = nativeUsage(body['usageMetadata'], searchesOf(body))
+        const searches = new Set<string>()
+        addSearches(body, searches)
+        const usage = nativeUsage(body['usageMetadata'], searches.size)
         const outputBytes = usage ? 0 : nativeOutputBytes(body)
         return { usage, outputBytes, finished: true, failure: undefined }
       },

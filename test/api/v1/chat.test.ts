@@ -135,6 +135,9 @@ void t.test('400 naming the field that is wrong', async (t) => {
     [{ ...goodChat, tools: [{}] }, 'tools[0].type'],
     [{ ...goodChat, tools: [{ type: 'function' }] }, 'tools[0].function'],
     [{ ...goodChat, tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name'],
+    [{ ...goodChat, tools: [{ type: 'file_search' }] }, 'tools[0].type'],
+    [{ ...goodChat, tools: [{ type: 'x_unknown' }] }, 'tools[0].type'],
+    [{ ...goodChat, web_search_options: true }, 'web_search_options'],
     [{ ...goodChat, functions: [{ name: 7 }] }, 'functions[0].name'],
     [{ ...goodChat, tool_choice: 7 }, 'tool_choice'],
     [{ ...goodChat, response_format: 'json' }, 'response_format'],
@@ -157,6 +160,28 @@ void t.test('400 naming the field that is wrong', async (t) => {
     )
   }
   t.equal(texts.calls.length + texts.streams.length, made, 'nothing was asked of the use case')
+})
+
+void t.test('400 for what only an account of the provider could tell', async (t) => {
+  const made = texts.calls.length
+  const user = (part: object) => ({ role: 'user', content: [{ type: 'text', text: 'x' }, part] })
+  const cases: readonly (readonly [object, string])[] = [
+    [user({ type: 'file', file: { file_id: 'file-1' } }), 'messages[0].content[1].file.file_id'],
+    [user({ type: 'file', file_id: 'file-1' }), 'messages[0].content[1].file_id'],
+    [{ role: 'assistant', audio: { id: 'audio_1' } }, 'messages[0].audio'],
+  ]
+  for (const [message, param] of cases) {
+    const answer = await post(chatPath, { ...goodChat, messages: [message] })
+    t.match(
+      { status: answer.statusCode, error: answer.json().error },
+      { status: 400, error: { type: 'invalid_request_error', code: 'invalid_value', param } },
+    )
+  }
+  t.equal(texts.calls.length, made)
+  const inline = { type: 'file', file: { file_id: null, file_data: 'QUJD', filename: 'a.pdf' } }
+  const assistant = { role: 'assistant', content: 'x', audio: null }
+  const whole = { ...goodChat, messages: [user(inline), assistant] }
+  t.equal((await post(chatPath, whole)).statusCode, 200)
 })
 
 void t.test('the largest integers a double holds exactly pass', async (t) => {

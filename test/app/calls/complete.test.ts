@@ -1,12 +1,15 @@
 import t from 'tap'
 import { listLines } from '../../../projections/ledger/query.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
+import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
+import type { Currency } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'
 
-const world = await startTextWorld(t)
+const world = await startTextWorld(t, { sandbox: { models: ['text-search'] } })
 const { calls } = await world.text()
 
 async function settledOf(callId: string): Promise<CallEventData<'CallSettled'> | undefined> {
@@ -54,6 +57,20 @@ const wishes: Readonly<Record<string, TextWish>> = {
     prompt: '[[sandbox tool=web_search tool-searches=2]]',
     body: { tools: [{ googleSearch: {} }] },
   },
+  'a native answer that searched the older way, for two candidates': {
+    family: 'native',
+    prompt: '[[sandbox tool=web_search tool-searches=3]]',
+    body: { tools: [{ googleSearchRetrieval: {} }], generationConfig: { candidateCount: 2 } },
+  },
+  'a native answer that had no need to search': {
+    family: 'native',
+    body: { tools: [{ googleSearch: {} }] },
+  },
+  'a chat that searched': {
+    prompt: '[[sandbox tool=web_search tool-searches=3]]',
+    body: { web_search_options: { search_context_size: 'low' } },
+  },
+  'a chat that had no need to search': { body: { web_search_options: {} } },
   'a native prompt that was held back': { family: 'native', prompt: '[[sandbox blocked]]' },
 }
 
@@ -203,7 +220,6 @@ t.test('a tool without a price is refused before anything is sent', async (t) =>
     deps: {
       prices: {
         current: async () => {
-          const { createPriceBookSource } = await import('../../../src/app/pricing/price-book.ts')
           const book = await createPriceBookSource(world.pool, { nowMs: Date.now }).current()
           return {
             version: book.version,
@@ -214,16 +230,50 @@ t.test('a tool without a price is refused before anything is sent', async (t) =>
       },
     },
   })
-  const input = textInput({
-    family: 'responses',
-    prompt: '[[client=unpriced]]',
-    body: { tools: [{ type: 'web_search' }] },
-  })
-  await t.rejects(unpriced.complete(input), {
-    code: 'price_not_configured',
-    details: { sku: 'web-search-call' },
-  })
+  const wishes: readonly TextWish[] = [
+    { family: 'responses', body: { tools: [{ type: 'web_search' }] } },
+    { family: 'native', body: { tools: [{ urlContext: {} }, { googleSearch: {} }] } },
+    { family: 'chat', body: { web_search_options: {} } },
+  ]
+  const refusal = { code: 'price_not_configured', details: { sku: 'web-search-call' } }
+  for (const wish of wishes) {
+    const input = textInput({ ...wish, prompt: '[[client=unpriced]]' })
+    await t.rejects(unpriced.complete(input), refusal)
+    await t.rejects(unpriced.stream(input), refusal)
+  }
   t.same(await world.accepted('unpriced'), [])
+  t.ok(await unpriced.complete(textInput({ family: 'chat' })), 'what offers no search is sold')
+})
+
+t.test('a chat model that searches by itself is billed for it, asked or not', async (t) => {
+  const book = await createPriceBookSource(world.pool, { nowMs: Date.now }).current()
+  const prices = {
+    current: () =>
+      Promise.resolve({
+        version: book.version,
+        lookup: (sku: string, currency: Currency) =>
+          book.lookup(sku.replace('text-search-', 'text-basic-'), currency),
+      }),
+  }
+  const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
+  if (chat === undefined) throw new Error('no channel of chat')
+  const searching = await world.text({
+    channels: [{ ...chat, models: { 'text-search': 'text-search' } }],
+    deps: { prices },
+  })
+  for (const [index, body] of [{}, { web_search_options: {} }].entries()) {
+    const prompt = `[[client=searching-${index}]]`
+    const { callId, settlement } = await searching.calls.complete(
+      textInput({ model: 'text-search', prompt, body }),
+    )
+    const [accepted] = await world.accepted(`searching-${index}`)
+    if (accepted === undefined) throw new Error('it was not accepted')
+    t.same((await settledOf(callId))?.usage, unitsOf(accepted))
+    t.match(
+      settlement.lines.find(({ sku }) => sku === 'web-search-call'),
+      { rule: 'text/chat/web-search-count', quantity: 1, amount: '0.01' },
+    )
+  }
 })
 
 t.test('a caller who left an unstreamed call has it settled all the same', async (t) => {

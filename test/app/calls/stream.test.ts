@@ -255,6 +255,23 @@ t.test('responses: tool calls are counted and shown', async (t) => {
   })
 })
 
+const searching: readonly TextWish[] = [
+  { family: 'chat', body: { web_search_options: {} } },
+  { family: 'native', body: { tools: [{ googleSearch: {} }] } },
+]
+for (const wish of searching)
+  t.test(`${wish.family}: searches are counted from what the answer shows`, async (t) => {
+    const plain = await run(wish)
+    t.same((await settledOf(plain.callId))?.usage['web-search-call'], 0)
+    const prompt = '[[sandbox tool=web_search tool-searches=4]]'
+    const { callId, accepted, frames } = await run({ ...wish, prompt })
+    const settled = await settledOf(callId)
+    t.same(settled?.usage, unitsOf(accepted))
+    const line = settled?.settlement.lines.find(({ sku }) => sku === 'web-search-call')
+    t.equal(line?.quantity, wish.family === 'chat' ? 1 : 4)
+    t.match(frames.map(({ data }) => data).join('\n'), /url_citation|webSearchQueries/)
+  })
+
 t.test('chat: the usage chunk is marked, so that a surface can keep it to itself', async (t) => {
   const { frames } = await run({ family: 'chat' })
   t.same(

@@ -115,6 +115,24 @@ t.test(
   },
 )
 
+t.test(
+  'a chat that searched unasked is billed for it, without a hold for what may be',
+  async (t) => {
+    const searched = { ...noTextUsage, webSearchCalls: 1 }
+    const quote = quoteText('m', 'chat', [], bookOf(full))
+    t.same(
+      settleText(quote, searched, 'reported').lines.map((line) => [line.sku, line.rule]),
+      [['web-search-call', 'text/chat/web-search-count']],
+    )
+    const asked = quoteText('m', 'chat', ['web-search'], bookOf(full))
+    const expected = { inputTokens: 10, outputTokens: 10 }
+    t.equal(holdText(asked, expected) - holdText(quote, expected), parseAmount('0.03'))
+    const unpriced = bookOf(full.filter(({ sku }) => sku !== 'web-search-call'))
+    t.same(settleText(quoteText('m', 'chat', [], unpriced), searched, 'reported').lines, [])
+    t.same(settleText(quoteText('m', 'native', [], bookOf(full)), searched, 'reported').lines, [])
+  },
+)
+
 const count = fc.integer({ min: 0, max: 2 ** 40 })
 const anyUsage: fc.Arbitrary<TextUsage> = fc.record({
   input: count,

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { chatUsage } from '../../../src/providers/chat/usage.ts'
+import {
+  chatUsage,
+  citesPages,
+  countedSearches,
+  withSearches,
+} from '../../../src/providers/chat/usage.ts'
 
 const units = (usage: object) => {
   const read = chatUsage(usage)
@@ -62,4 +67,22 @@ t.test('a cache larger than its prompt leaves no input, and never a negative one
     units({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 9 } }),
     [0, 9, 0, 0, 1],
   )
+})
+
+t.test('an answer that cites pages is one search, unless upstream counts them', async (t) => {
+  const cited = { annotations: [{ type: 'file' }, { type: 'url_citation', url_citation: {} }] }
+  t.equal(citesPages(cited), true)
+  for (const message of [undefined, {}, { annotations: [] }, { annotations: [{ type: 'file' }] }])
+    t.equal(citesPages(message), false)
+  t.equal(countedSearches({ server_tool_use: { web_search_requests: 3 } }), 3)
+  t.equal(countedSearches({ server_tool_usage: { web_search_calls: 2 } }), 2)
+  t.equal(countedSearches({ tool_usage: { web_search: 0 } }), 0)
+  for (const usage of [null, {}, { tool_usage: null }, { tool_usage: { web_search: -1 } }])
+    t.equal(countedSearches(usage), undefined)
+  const usage = chatUsage({ prompt_tokens: 1, completion_tokens: 1 })
+  t.equal(withSearches(usage, undefined, true)?.webSearchCalls, 1)
+  t.equal(withSearches(usage, 3, true)?.webSearchCalls, 3)
+  t.equal(withSearches(usage, 0, true)?.webSearchCalls, 0)
+  t.equal(withSearches(usage, undefined, false)?.webSearchCalls, 0)
+  t.equal(withSearches(undefined, 3, true), undefined)
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nativeOutputBytes, nativeUsage, searchesOf } from '../../../src/providers/native/usage.ts'
+import { addSearches, nativeOutputBytes, nativeUsage } from '../../../src/providers/native/usage.ts'
 import { readNativeError } from '../../../src/providers/native/errors.ts'
 
 t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {
@@ -25,10 +25,23 @@ t.test('members that are zero are left out upstream; wrong figures are no figure
   t.equal(nativeUsage({ promptTokenCount: -1 }, 0), undefined)
 })
 
-t.test('candidates share their searches; pictures and calls count as output', async (t) => {
-  const grounded = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
-  t.equal(searchesOf({ candidates: [grounded, grounded] }), 2)
-  t.equal(searchesOf({}), 0)
+t.test('each query that differs and is not empty is a search, however often told', async (t) => {
+  const known = new Set<string>()
+  const tell = (...candidates: object[]) => {
+    addSearches({ candidates }, known)
+    return known.size
+  }
+  const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
+  t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
+  t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
+  t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
+  addSearches({}, known)
+  t.equal(known.size, 4)
+})
+
+t.test('pictures and calls count as output', async (t) => {
   const parts = [{ text: 'é' }, { inlineData: { data: 'AA' } }, { functionCall: { name: 'f' } }]
   t.equal(
     nativeOutputBytes({ candidates: [{ content: { parts } }] }),
