@@ -66,7 +66,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'MARKER_SECRET',
     fallback: '',
-    says: 'key of the hashes sent upstream to recognise our tasks; required with external stores, the same on every replica',
+    says: 'key of the hashes sent upstream to recognise our tasks and of the response ids callers get; required with external stores, the same on every replica',
     secret: true,
   },
   { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },

@@ -13,6 +13,7 @@ import { createAdmissions } from './app/access/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import type { CallDeps } from './app/calls/deps.ts'
 import { balanceReader, createFunds } from './app/calls/funds.ts'
+import { createKeptIds } from './app/calls/kept-ids.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
 import { startTextCalls } from './app/calls/start.ts'
@@ -190,6 +191,7 @@ async function listen(
     ...deps,
     providers: textProviders,
     funds: createFunds(balanceReader(pool), clock),
+    keptIds: createKeptIds(options.markerSecret),
     metrics: createCallMetrics(metrics),
     limits: defaultCallLimits,
     registry: metrics,
@@ -206,6 +208,7 @@ async function listen(
     texts: text.calls,
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: options.resolveHost ?? resolveByDns,
+    upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
     health: createHealth(deps, accepting),
   })

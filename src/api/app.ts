@@ -47,6 +47,8 @@ export interface ApiDeps {
   readonly health: Health
   /** How callback hosts are resolved; `resolveByDns` in production. */
   readonly resolveHost: ResolveHost
+  /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
+  readonly upstreamHosts?: ReadonlySet<string>
   /** Version shown in the OpenAPI description. */
   readonly version: string
   readonly limits?: Partial<ApiLimits>
@@ -135,13 +137,14 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
 
 async function registerText(
   app: FastifyInstance,
-  { authenticate, texts, resolveHost, streamLimits }: ApiDeps,
+  { authenticate, texts, resolveHost, upstreamHosts = new Set(), streamLimits }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
 ): Promise<void> {
   if (texts === undefined) return
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
   await app.register(v1Plugin({ ...deps, ...bodies }), { prefix: '/v1' })
-  await app.register(v1betaPlugin({ ...deps, ...bodies, resolveHost }), { prefix: '/v1beta' })
+  const native = { ...deps, ...bodies, resolveHost, upstreamHosts }
+  await app.register(v1betaPlugin(native), { prefix: '/v1beta' })
 }
 
 /** Puts the HTTP interface together; the caller listens and closes. */

@@ -36,6 +36,8 @@ export interface TextChannelLimits {
   readonly drainMaxBytes?: number
   /** Header the credential is sent in where it is not `authorization: Bearer …`. */
   readonly credentialHeader?: string
+  /** Stores of the account that every tenant may search; `*` for all there are. */
+  readonly vectorStores?: readonly string[]
 }
 
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
@@ -95,12 +97,17 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
+/** What upstream keeps and can be asked to continue from: a response, an item of reasoning. */
+export type KeptKind = 'resp' | 'rs'
+
 export interface TextRequest {
   /** External and upstream name. */
   readonly model: string
   readonly upstreamModel: string
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
+  /** The id by which the caller gets to know something upstream keeps: the same each time. */
+  readonly keptId: (kind: KeptKind, upstreamId: string) => string
 }
 
 /** Why a result that upstream delivered is none: shown to the caller within it, never billed. */

@@ -21,6 +21,8 @@ export type TextErrorCode =
   | 'upstream_timeout'
   | 'upstream_malformed'
   | 'rate_limited'
+  | 'previous_response_not_found'
+  | 'kept_unavailable'
 
 export type TextStatus =
   400 | 401 | 402 | 403 | 404 | 408 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504
@@ -96,6 +98,15 @@ const rules: Readonly<Record<TextErrorCode | RequestFault, Rule>> = {
     status: 503,
     code: 'model_unavailable',
     message: 'The model is not available at the moment; nothing was started',
+    retry: 5_000,
+  },
+  // Named as upstream names it; the words must not differ between another's response and none (P8).
+  previous_response_not_found: { status: 400, code: 'previous_response_not_found' },
+  kept_unavailable: {
+    status: 503,
+    code: 'previous_response_unavailable',
+    message:
+      'What this request continues from is kept where the model is not available at the moment; nothing was started. Try again, or send the turns themselves',
     retry: 5_000,
   },
   log_unavailable: away,

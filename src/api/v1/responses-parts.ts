@@ -1,5 +1,6 @@
 import { isJsonObject, refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
 import { given, objectAt, stringAt, without } from '../kit/member-checks.ts'
+import { refuseFileId } from '../kit/tools-and-files.ts'
 
 function textPart(part: JsonObject, type: string, at: string): JsonObject {
   if (typeof given(part, 'text') !== 'string')
@@ -11,24 +12,22 @@ function textPart(part: JsonObject, type: string, at: string): JsonObject {
 function imagePart(part: JsonObject, at: string): JsonObject {
   const rest = without(part, ['image_url', 'url'])
   const source = given(part, 'image_url') ?? given(part, 'url')
-  if (source === undefined && given(part, 'file_id') === undefined)
-    return refuse(`${at}.image_url`, `\`${at}.image_url\` is required`)
-  if (source === undefined) return { ...rest, type: 'input_image' }
+  if (source === undefined) return refuse(`${at}.image_url`, `\`${at}.image_url\` is required`)
   if (typeof source === 'string') return { ...rest, type: 'input_image', image_url: source }
   const chat = objectAt(source, `${at}.image_url`)
   const url = stringAt(chat, 'url', `${at}.image_url.url`)
   return { ...without(chat, ['url']), ...rest, type: 'input_image', image_url: url }
 }
 
-/** A file by `file_id`, `file_url` or `file_data`, flat or within `file`. */
+/** A file by `file_url` or `file_data`, flat or within `file`. */
 function filePart(part: JsonObject, at: string): JsonObject {
   const nested = given(part, 'file')
   const flat = isJsonObject(nested) ? { ...without(part, ['file']), ...nested } : part
   const url = given(flat, 'url')
   const named = url === undefined ? flat : { ...without(flat, ['url']), file_url: url }
-  const references = ['file_id', 'file_url', 'file_data']
+  const references = ['file_url', 'file_data']
   if (!references.some((name) => typeof given(named, name) === 'string'))
-    return refuse(at, `\`${at}\` must name a file by file_id, file_url or file_data`)
+    return refuse(at, `\`${at}\` must name a file by file_url or file_data`)
   return { ...named, type: 'input_file' }
 }
 
@@ -38,6 +37,7 @@ function filePart(part: JsonObject, at: string): JsonObject {
  */
 export function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObject {
   const part = objectAt(value, at)
+  refuseFileId(part, at)
   switch (stringAt(part, 'type', `${at}.type`)) {
     case 'text':
       return textPart(part, ofAssistant ? 'output_text' : 'input_text', at)

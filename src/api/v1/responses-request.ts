@@ -12,7 +12,9 @@ import {
   stringAt,
   without,
 } from '../kit/member-checks.ts'
+import { refuseUnmetered } from '../kit/tools-and-files.ts'
 import { upstreamPart } from './responses-parts.ts'
+import { checkContinuation, checkToolReferences, refuseReference } from './responses-references.ts'
 import { responseFormat } from './structured-output.ts'
 
 /** A responses request as the use case takes it. */
@@ -32,6 +34,7 @@ function upstreamItem(value: unknown, at: string): JsonObject {
   const role = given(item, 'role')
   if (type !== undefined && typeof type !== 'string')
     return refuse(`${at}.type`, `\`${at}.type\` must be a string`)
+  refuseReference(item, at)
   if (type !== undefined && type !== 'message') return item
   if (!roles.includes(role))
     return refuse(`${at}.role`, `\`${at}.role\` must be one of ${roles.join(', ')}`)
@@ -61,7 +64,10 @@ function upstreamInput(body: JsonObject): string | readonly JsonObject[] {
 function upstreamTool(value: unknown, at: string): JsonObject {
   const tool = objectAt(value, at)
   const nested = given(tool, 'function')
-  if (stringAt(tool, 'type', `${at}.type`) !== 'function') return tool
+  const type = stringAt(tool, 'type', `${at}.type`)
+  refuseUnmetered('responses', tool, at)
+  checkToolReferences(tool, at)
+  if (type !== 'function') return tool
   if (nested === undefined) {
     stringAt(tool, 'name', `${at}.name`)
     return tool
@@ -106,6 +112,7 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest {
   checkNumber(body, 'temperature', { min: 0, max: 2 })
   // Its usage would only be known later, and there is no way here to ask for the result.
   if (flag(body, 'background')) refuse('background', '`background` must not be true')
+  checkContinuation(body)
   const upstream: JsonObject = {
     ...without(body, ['model', 'stream', 'response_format']),
     input,

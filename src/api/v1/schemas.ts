@@ -45,10 +45,14 @@ export const ChatBodySchema = Type.Object(
     functions: Type.Optional(Type.Array(Anything, { description: 'The older form of `tools`.' })),
     tool_choice: Type.Optional(Type.Union([Type.String(), Anything])),
     response_format: Type.Optional(ResponseFormat),
+    web_search_options: Type.Optional(
+      Type.Object({}, { ...open, description: 'Searches the web; charged by call.' }),
+    ),
   },
   {
     ...open,
-    description: 'Members not named here are passed on. Integers beyond 2^53 are refused.',
+    description:
+      'Members not named here are passed on. Integers beyond 2^53 are refused, and so is a `file_id`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
   },
 )
@@ -90,12 +94,16 @@ export const ResponsesBodySchema = Type.Object(
       description: 'Text, or items of `role` and `content`.',
     }),
     response_format: Type.Optional(ResponseFormat),
+    previous_response_id: Type.Optional(
+      Type.String({ description: 'The `id` of an answer to the same tenant.' }),
+    ),
     stream: Type.Optional(Stream),
     tools: Type.Optional(Type.Array(Anything)),
   },
   {
     ...open,
-    description: 'Members not named here are passed on; `background` must not be true.',
+    description:
+      'Members not named here are passed on. `background` must not be true; `conversation`, `prompt`, a `file_id` and items by reference are refused.',
     examples: [
       {
         model: 'text-basic',

@@ -1,5 +1,5 @@
 import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
-import { given, objectAt, optionalObject, stringAt } from '../kit/member-checks.ts'
+import { given, objectAt, optionalList, optionalObject, stringAt } from '../kit/member-checks.ts'
 import { camelMembers } from './spelling.ts'
 
 /** The one model that reads files by URL (spec §2.3). */
@@ -60,10 +60,30 @@ export function nativePart(
   const inline = optionalObject(part, 'inlineData', `${at}.inline_data`)
   const file = optionalObject(part, 'fileData', `${at}.file_data`)
   const video = optionalObject(part, 'videoMetadata', `${at}.video_metadata`)
+  const response = optionalObject(part, 'functionResponse', `${at}.function_response`)
   return {
     ...part,
     ...(inline ? { inlineData: inlineData(inline, `${at}.inline_data`) } : {}),
     ...(file ? { fileData: fileData(file, `${at}.file_data`, model, files) } : {}),
     ...(video ? { videoMetadata: camelMembers(video, `${at}.video_metadata`) } : {}),
+    ...(response
+      ? { functionResponse: functionResponse(response, `${at}.function_response`, model, files) }
+      : {}),
+  }
+}
+
+/** What a function answered may hold media in parts of its own. */
+function functionResponse(
+  value: JsonObject,
+  at: string,
+  model: string,
+  files: FileReference[],
+): JsonObject {
+  const response = camelMembers(value, at)
+  const parts = optionalList(response, 'parts', `${at}.parts`)
+  if (parts === undefined) return response
+  return {
+    ...response,
+    parts: parts.map((part, index) => nativePart(part, `${at}.parts[${index}]`, model, files)),
   }
 }

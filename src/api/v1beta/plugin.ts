@@ -26,6 +26,8 @@ export interface V1BetaDeps {
   readonly texts: TextUseCases
   /** For files given by URL. */
   readonly resolveHost: ResolveHost
+  /** Upstream would open files of our account that lie there by itself. */
+  readonly upstreamHosts: ReadonlySet<string>
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
   readonly streamLimits: StreamLimits
@@ -42,21 +44,33 @@ const dialect: StreamDialect<TextFrame> = {
 }
 
 /** Files by URL are fetched by upstream; where they lie is checked like a callback (spec §6.2). */
-async function checkFiles({ files }: NativeRequest, resolveHost: ResolveHost): Promise<void> {
+async function checkFiles(
+  { files }: NativeRequest,
+  { resolveHost, upstreamHosts }: V1BetaDeps,
+): Promise<void> {
   const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, resolveHost)))
   for (const [index, verdict] of verdicts.entries()) {
     const path = files[index]?.path ?? 'contents'
     if (!verdict.ok) refuse(path, `\`${path}\` ${verdict.reason}`)
+    else if (isKeptFile(new URL(verdict.url), upstreamHosts))
+      refuse(path, `\`${path}\` must not name a file of the model service`)
   }
+}
+
+/** Whether a URL is the name of a file some account keeps, which upstream opens by itself (P8). */
+function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<string>): boolean {
+  // An account may be reached through another host than the one its files are named by.
+  const isFileName = /^\/v\d+(?:alpha|beta)\d*\/files\//i.test(pathname)
+  return isFileName || upstreamHosts.has(hostname.replace(/\.$/, ''))
 }
 
 async function readCall(
   request: FastifyRequest,
   model: string,
-  resolveHost: ResolveHost,
+  deps: V1BetaDeps,
 ): Promise<CallPart> {
   const asked = readNativeRequest(model, objectBody(request.body))
-  await checkFiles(asked, resolveHost)
+  await checkFiles(asked, deps)
   const { body, inputSize } = asked
   return { family: 'native', surface: 'v1beta.generate', model, body, inputSize }
 }
@@ -80,7 +94,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
       // The reader judges bodies and names the field; the schema only documents.
       validatorCompiler: () => () => true,
       handler: async (request, reply) => {
-        const part = await readCall(request, request.params.model, deps.resolveHost)
+        const part = await readCall(request, request.params.model, deps)
         return answerWhole(deps.texts, request, reply, part)
       },
     })
@@ -96,7 +110,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
       handler: async (request, reply): Promise<FastifyReply> => {
         // Without `alt` it is this stream all the same: the other form is not offered.
         if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
-        const part = await readCall(request, request.params.model, deps.resolveHost)
+        const part = await readCall(request, request.params.model, deps)
         return answerStream(deps.texts, request, reply, part, {
           dialect,
           limits: deps.streamLimits,

@@ -43,6 +43,11 @@ export const GenerateBodySchema = Type.Object(
         { ...open, description: 'Wins over the flat members.' },
       ),
     ),
+    tools: Type.Optional(
+      Type.Array(Anything, {
+        description: 'Functions, code execution, URLs and searches; each search is charged.',
+      }),
+    ),
     temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
     max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
     top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
@@ -50,7 +55,8 @@ export const GenerateBodySchema = Type.Object(
   },
   {
     ...open,
-    description: 'Names may be written in camel or snake case. Other members are passed on.',
+    description:
+      'Names may be written in camel or snake case. Other members are passed on; `cachedContent` is refused.',
     examples: [{ contents: [{ parts: [{ text: 'Hello' }] }] }],
   },
 )

@@ -17,7 +17,8 @@ export interface Attempt<Result> {
  * accepted nothing, so nothing is ever done twice for one call. A failure of a provider that was
  * reached is noted with its channel.
  *
- * @throws ProviderError of the last channel, DomainError `no_channel` or `overloaded`
+ * @throws ProviderError of the last channel, DomainError `no_channel`, `kept_unavailable`,
+ *   `rate_limited` or `overloaded`
  */
 export async function attempt<Result extends { readonly restMs: number | undefined }>(
   deps: CallDeps,
@@ -25,19 +26,20 @@ export async function attempt<Result extends { readonly restMs: number | undefin
   body: TextRequest['body'],
   ask: (provider: TextProvider, channel: Channel, request: TextRequest) => Promise<Result>,
 ): Promise<Attempt<Result>> {
-  const { family, model } = call.input
+  const { principal, family, model } = call.input
   const provider = deps.providers.get(family)
   if (provider === undefined) throw nobody(deps, call)
   const tried = new Set<string>()
   let last: { readonly channel: Channel; readonly error: ProviderError } | undefined
   while (tried.size < deps.limits.maxAttempts) {
-    const lease = deps.channels.lease({ family, model }, tried)
+    const lease = deps.channels.lease(call.wish, tried)
     if (lease === undefined) break
     const { channel } = lease
     tried.add(channel.id)
     try {
       const upstreamModel = channel.models[model] ?? model
-      const result = await ask(provider, channel, { model, upstreamModel, body })
+      const keptId = deps.keptIds.namer(principal.tenantId, channel.id)
+      const result = await ask(provider, channel, { model, upstreamModel, body, keptId })
       rest(deps, call, channel, result.restMs)
       return { channel, lease, result }
     } catch (error) {
@@ -94,11 +96,11 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
 }
 
 function nobody(deps: CallDeps, call: AdmittedCall): DomainError {
-  const { family, model } = call.input
-  const ids = new Set(deps.channels.serving({ family, model }).map((channel) => channel.id))
+  const { callId, wish } = call
+  const { model } = wish
+  const ids = new Set(deps.channels.serving(wish).map((channel) => channel.id))
   const open = deps.channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')
-  const { callId } = call
-  const restingUntilMs = deps.channels.restingUntilMs({ family, model })
+  const restingUntilMs = deps.channels.restingUntilMs(wish)
   if (restingUntilMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
       callId,
@@ -106,7 +108,9 @@ function nobody(deps: CallDeps, call: AdmittedCall): DomainError {
       acceptance: 'ruled_out',
       retryAfterMs: restingUntilMs - deps.clock.nowMs(),
     })
-  return open
-    ? new DomainError('overloaded', `every channel of ${model} is busy`, { callId, model })
-    : new DomainError('no_channel', `no channel of ${model} is available`, { callId, model })
+  if (open)
+    return new DomainError('overloaded', `every channel of ${model} is busy`, { callId, model })
+  // Another channel would not know what the call continues from.
+  const code = wish.channelId === undefined ? 'no_channel' : 'kept_unavailable'
+  return new DomainError(code, `no channel of ${model} is available`, { callId, model })
 }

@@ -4,8 +4,10 @@ import { quoteText, type TextQuote } from '../../domain/pricing/text.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
 import { expectedPico } from './expected.ts'
+import type { ChannelWish } from '../channels/directory.ts'
 import type { CallDeps } from './deps.ts'
 import type { Hold } from './funds.ts'
+import { resolveKept } from './kept-references.ts'
 import type { TextCallInput } from './types.ts'
 
 /** A call that was admitted: priced, its hold placed, nothing sent yet. */
@@ -13,6 +15,8 @@ export interface AdmittedCall {
   readonly callId: string
   /** Without the body: a stream outlives what began it, and that may be large. */
   readonly input: Omit<TextCallInput, 'body'>
+  /** Which channels may serve it. */
+  readonly wish: ChannelWish
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly quote: TextQuote
@@ -37,21 +41,22 @@ function quoteOf(input: TextCallInput, book: PriceBook): TextQuote {
 }
 
 /**
- * Everything that can be refused before anything is sent.
+ * Everything that can be refused before anything is sent; with the body to send.
  *
- * @throws DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
- *   `price_not_configured`, `insufficient_balance`
+ * @throws DomainError `model_not_allowed`, `unknown_model`, `previous_response_not_found`,
+ *   `kept_unavailable`, `log_unavailable`, `price_not_configured`, `insufficient_balance`
  */
 export async function admit(
   deps: CallDeps,
   input: TextCallInput,
   streamed: boolean,
-): Promise<AdmittedCall> {
+): Promise<{ readonly call: AdmittedCall; readonly body: TextCallInput['body'] }> {
   const { principal, family, model } = input
   if (principal.models !== undefined && !principal.models.has(model))
     throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
   if (deps.channels.serving({ family, model }).length === 0)
     throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
+  const { body, wish } = resolveKept(deps, input)
   if (!deps.log.healthy())
     throw new DomainError('log_unavailable', 'the event log is unavailable', {
       reason: 'the log is unhealthy',
@@ -60,5 +65,6 @@ export async function admit(
   const hold = await deps.funds.hold(principal.tenantId, quote.currency, expectedPico(quote, input))
   const startedAtMs = deps.clock.nowMs()
   const { body: _body, ...kept } = input
-  return { callId: newCallId(startedAtMs), input: kept, streamed, startedAtMs, quote, hold }
+  const callId = newCallId(startedAtMs)
+  return { call: { callId, input: kept, wish, streamed, startedAtMs, quote, hold }, body }
 }

@@ -15,9 +15,9 @@ export async function completeCall(
   input: TextCallInput,
   stopped: AbortSignal,
 ): Promise<CompletedCall> {
-  const call = await admit(deps, input, false)
+  const { call, body } = await admit(deps, input, false)
   try {
-    return await answer(deps, call, input.body, stopped)
+    return await answer(deps, call, body, stopped)
   } catch (error) {
     // Whatever went wrong, the hold ends; ending it twice does nothing.
     call.hold.withdraw()

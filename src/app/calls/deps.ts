@@ -8,6 +8,7 @@ import type { CrashPoint } from '../crash-points.ts'
 import type { TextProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
 import type { Funds } from './funds.ts'
+import type { KeptIds } from './kept-ids.ts'
 import type { CallLimits } from './limits.ts'
 import type { CallMetrics } from './metrics.ts'
 
@@ -20,6 +21,7 @@ export interface CallDeps {
   readonly providers: ReadonlyMap<TextFamily, TextProvider>
   readonly prices: PriceBookSource
   readonly funds: Funds
+  readonly keptIds: KeptIds
   readonly metrics: CallMetrics
   readonly clock: Clock
   readonly logger: Log

@@ -12,13 +12,13 @@ export async function streamCall(
   input: TextCallInput,
   stopped: AbortSignal,
 ): Promise<{ readonly streamed: StreamedCall; readonly pump: Pump }> {
-  const call = await admit(deps, input, true)
+  const { call, body } = await admit(deps, input, true)
   try {
     const options = { signal: stopped, requestId: input.requestId }
     const { channel, lease, result } = await attempt(
       deps,
       call,
-      input.body,
+      body,
       (provider, channel, request) => provider.stream(channel, request, options),
     )
     const served = { channel, upstreamRequestId: result.upstreamRequestId }

@@ -62,7 +62,8 @@ export interface StreamedCall {
  * Domain error codes: `unknown_model`, `model_not_allowed`, `price_not_configured`,
  * `insufficient_balance`, `no_channel`, `log_unavailable`, `call_refused` (details: kind, status,
  * upstreamCode, upstreamType, param, retryAfterMs), `upstream_unavailable`, `upstream_timeout`,
- * `upstream_malformed`, `rate_limited`, `overloaded`. `details.callId` once the id exists.
+ * `upstream_malformed`, `rate_limited`, `overloaded`, `previous_response_not_found`,
+ * `kept_unavailable` (details: param). `details.callId` once the id exists.
  */
 export interface TextUseCases {
   readonly complete: (input: TextCallInput) => Promise<CompletedCall>

@@ -21,6 +21,10 @@ export interface ChannelWish {
   readonly region?: Channel['region']
   /** External name. */
   readonly model: string
+  /** Only this one will do: it holds what the call continues from. */
+  readonly channelId?: string
+  /** Only an account that has all of these will do. */
+  readonly vectorStores?: readonly string[]
 }
 
 export type ChannelOutcome = 'success' | 'failure' | 'neutral'
@@ -137,8 +141,15 @@ function serves(channel: Channel, wish: ChannelWish): boolean {
   return (
     channel.family === wish.family &&
     (wish.region === undefined || channel.region === wish.region) &&
-    Object.hasOwn(channel.models, wish.model)
+    Object.hasOwn(channel.models, wish.model) &&
+    (wish.channelId === undefined || channel.id === wish.channelId) &&
+    (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores))
   )
+}
+
+function hasStores({ text }: Channel, wanted: readonly string[]): boolean {
+  const shared = text?.vectorStores ?? []
+  return shared.includes('*') || wanted.every((id) => shared.includes(id))
 }
 
 /** The lowest priority number that is left wins; within it chance follows the weights. */

@@ -44,6 +44,9 @@ const ChannelSchema = Type.Object(
     drain_timeout_ms: Type.Optional(Milliseconds),
     drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
     credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
+    vector_stores: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -157,6 +160,7 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
     ...(entry.drain_timeout_ms === undefined ? {} : { drainTimeoutMs: entry.drain_timeout_ms }),
     ...(entry.drain_max_bytes === undefined ? {} : { drainMaxBytes: entry.drain_max_bytes }),
     ...(entry.credential_header === undefined ? {} : { credentialHeader: entry.credential_header }),
+    ...(entry.vector_stores === undefined ? {} : { vectorStores: entry.vector_stores }),
   }
   return Object.keys(limits).length === 0 ? undefined : limits
 }

@@ -73,6 +73,7 @@ export function sandboxTextChannels(input: {
     priority: 0,
     timeoutMs: input.timeoutMs ?? DEFAULT_TEXT_TIMEOUT_MS,
     maxConcurrent: DEFAULT_MAX_TEXT_CONCURRENT,
+    text: { vectorStores: ['*'] },
   }))
 }
 

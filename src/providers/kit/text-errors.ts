@@ -56,8 +56,10 @@ export function fromTextResponse(
   const details = { code: error?.code, type: error?.type, status }
   if (error?.account === true || status === 401 || status === 402 || status === 403)
     return accountError(status, error)
-  // Without an envelope nobody knows the path or the model: our configuration is wrong, not the call.
-  if (status === 404 || status === 405) return accountError(status, error)
+  // Where what is missing is none of the members, nobody knows the path or the model: our
+  // configuration is wrong, not the call.
+  const names = error?.param !== undefined && error.param !== 'model'
+  if ((status === 404 && !names) || status === 405) return accountError(status, error)
   if (status === 429) return limited('ruled_out', error, retryAfterMs(response.headers), status)
   if (status >= 500) {
     // With its own envelope the service itself declined; a bare page may come from a proxy that gave

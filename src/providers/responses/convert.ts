@@ -1,3 +1,4 @@
+import type { TextRequest } from '../../app/ports.ts'
 import { bytesOf, type Fields, isFields, objectsOf, textOf } from '../kit/fields.ts'
 import type { Scrubber } from '../kit/scrub.ts'
 import { responsesUsageView, type ToolCounts } from './usage.ts'
@@ -15,13 +16,42 @@ export function failureOf(
   }
 }
 
+/** How one call's caller names what upstream names otherwise. */
+export type Naming = Pick<TextRequest, 'model' | 'keptId'>
+
+/** What upstream keeps is named by ids of ours, bound to the tenant (P8). */
+function responseIds(response: Fields, { keptId }: Naming): Fields {
+  const { id, previous_response_id: previous, output } = response
+  const named = objectsOf(output).some(keptReasoningId)
+  return {
+    ...(textOf(id) === undefined ? {} : { id: keptId('resp', String(id)) }),
+    ...(textOf(previous) === undefined
+      ? {}
+      : { previous_response_id: keptId('resp', String(previous)) }),
+    ...(named && Array.isArray(output)
+      ? { output: output.map((item: unknown) => (isFields(item) ? itemView(item, keptId) : item)) }
+      : {}),
+  }
+}
+
+/** The id of an item of reasoning: upstream takes it in place of what was thought. */
+export function keptReasoningId(item: Fields): string | undefined {
+  return item['type'] === 'reasoning' ? textOf(item['id']) : undefined
+}
+
+/** An item of the output as callers see it. */
+export function itemView(item: Fields, keptId: Naming['keptId']): Fields {
+  const id = keptReasoningId(item)
+  return id === undefined ? item : { ...item, id: keptId('rs', id) }
+}
+
 /**
- * A response as callers see it: external model, neutral error, tool counts in its usage and, for the
- * spec's wording, the function calls once more under `tool_calls` (wire.md §16 #2).
+ * A response as callers see it: external model, ids of ours, neutral error, tool counts in its usage
+ * and, for the spec's wording, the function calls once more under `tool_calls` (wire.md §16 #2).
  */
 export function responseView(
   response: Fields,
-  model: string,
+  naming: Naming,
   tools: ToolCounts,
   scrub: Scrubber,
 ): Fields {
@@ -29,7 +59,8 @@ export function responseView(
   const { error, usage } = response
   return {
     ...response,
-    ...('model' in response ? { model } : {}),
+    ...responseIds(response, naming),
+    ...('model' in response ? { model: naming.model } : {}),
     ...(isFields(error) ? { error: { ...error, message: failureMessage(error, scrub) } } : {}),
     ...(isFields(usage) ? { usage: responsesUsageView(usage, tools) } : {}),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),

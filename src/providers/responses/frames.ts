@@ -7,6 +7,7 @@ import type { Scrubber } from '../kit/scrub.ts'
 import { fromStreamError } from '../kit/text-errors.ts'
 import type { FrameReader } from '../kit/text-wire.ts'
 import { failureOf, responseView } from './convert.ts'
+import { createEventRewriter } from './event-ids.ts'
 import { noTools, responsesUsage, toolCounts } from './usage.ts'
 
 const DONE = '[DONE]'
@@ -15,7 +16,8 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response
 /** Follows a responses stream (wire.md §8.2); events it does not know pass as they are. */
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   // Nothing below may hold on to the request: a stream outlives it, and it may be large.
-  const { model } = request
+  const { model, keptId } = request
+  const withOurIds = createEventRewriter(keptId)
   /** Finished items as they were told, for terminal events that do not repeat them. */
   const items: Fields[] = []
   let usage: TextUsage | undefined
@@ -45,7 +47,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
     }
     return JSON.stringify({
       ...body,
-      response: responseView(response, model, tools, scrub),
+      response: responseView(response, { model, keptId }, tools, scrub),
     })
   }
 
@@ -63,7 +65,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
       const { response } = body
       return {
         event: event ?? type,
-        data: isFields(response) ? withResponse(type, body, response) : data,
+        data: isFields(response) ? withResponse(type, body, response) : withOurIds(data, body),
         usageOnly: false,
         terminal: finished,
       }

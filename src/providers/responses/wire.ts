@@ -19,7 +19,7 @@ export const responsesWire: TextWire = {
     const output = objectsOf(body['output'])
     const tools = toolCounts(output)
     return {
-      body: responseView(body, request.model, tools, scrub),
+      body: responseView(body, request, tools, scrub),
       tally: () => {
         const usage = responsesUsage(body['usage'], tools)
         return {

@@ -54,6 +54,23 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     after: '5',
   },
+  'the response to continue is not found': {
+    code: 'previous_response_not_found',
+    details: { param: 'previous_response_id' },
+    status: 400,
+    answers: 'previous_response_not_found',
+    type: 'invalid_request_error',
+    param: 'previous_response_id',
+  },
+  'what to continue is out of reach': {
+    code: 'kept_unavailable',
+    details: { param: 'input[1].id' },
+    status: 503,
+    answers: 'previous_response_unavailable',
+    type: 'server_error',
+    after: '5',
+    param: 'input[1].id',
+  },
   'the log is away before anything was sent': {
     code: 'log_unavailable',
     status: 503,

@@ -44,9 +44,7 @@ void t.test('part types are rewritten by the role of their message', async (t) =
         { type: 'input_text', text: 'd' },
         { type: 'image_url', image_url: { url: 'https://e.com/a.png', detail: 'low' } },
         { type: 'image_url', image_url: 'https://e.com/b.png' },
-        { type: 'image', file_id: 'file-1' },
         { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==', filename: 'a' } },
-        { type: 'file', file_id: 'file-2' },
         { type: 'file', url: 'https://e.com/a.pdf' },
         { type: 'x_unknown', y: 1 },
       ],
@@ -54,7 +52,7 @@ void t.test('part types are rewritten by the role of their message', async (t) =
     { role: 'assistant', content: [{ type: 'text', text: 'e' }] },
     { role: 'assistant', content: 'plain' },
     { type: 'function_call_output', call_id: 'c', output: 'x' },
-    { type: 'item_reference', id: 'i' },
+    { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
   ]
   t.same((await passed({ ...good, input }))['input'], [
     { role: 'system', content: [{ type: 'input_text', text: 'a' }] },
@@ -66,9 +64,7 @@ void t.test('part types are rewritten by the role of their message', async (t) =
         { type: 'input_text', text: 'd' },
         { type: 'input_image', image_url: 'https://e.com/a.png', detail: 'low' },
         { type: 'input_image', image_url: 'https://e.com/b.png' },
-        { type: 'input_image', file_id: 'file-1' },
         { type: 'input_file', file_data: 'data:application/pdf;base64,AA==', filename: 'a' },
-        { type: 'input_file', file_id: 'file-2' },
         { type: 'input_file', file_url: 'https://e.com/a.pdf' },
         { type: 'x_unknown', y: 1 },
       ],
@@ -76,8 +72,83 @@ void t.test('part types are rewritten by the role of their message', async (t) =
     { role: 'assistant', content: [{ type: 'output_text', text: 'e' }] },
     { role: 'assistant', content: 'plain' },
     { type: 'function_call_output', call_id: 'c', output: 'x' },
-    { type: 'item_reference', id: 'i' },
+    { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
   ])
+})
+
+void t.test('an answer’s whole items may come back as they were given', async (t) => {
+  const cites = { type: 'file_citation', file_id: 'file-1', filename: 'a' }
+  const said = { type: 'output_text', text: 'x', annotations: [cites], logprobs: [] }
+  const input = [
+    { type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content: [said] },
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'QUJD' },
+    { type: 'file_search_call', id: 'fs_1', results: [{ file_id: 'file-1', text: 'x' }] },
+    { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'x' }] },
+    { type: 'image_generation_call', id: 'ig_1', result: 'QUJD' },
+  ]
+  t.same((await passed({ ...good, input }))['input'], input)
+})
+
+void t.test('400 for what only an account of the provider could tell', async (t) => {
+  const made = texts.calls.length + texts.streams.length
+  const parts = (...content: unknown[]) => ({ input: [{ role: 'user', content }] })
+  const items = (...input: unknown[]) => ({ input })
+  const tools = (...offered: unknown[]) => ({ tools: offered })
+  const interpreter = (container: unknown) => tools({ type: 'code_interpreter', container })
+  const part = 'input[0].content[0]'
+  const cases: readonly (readonly [object, string])[] = [
+    [{ conversation: 'conv_1' }, 'conversation'],
+    [{ conversation: { id: 'conv_1' } }, 'conversation'],
+    [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
+    [{ previous_response_id: 7 }, 'previous_response_id'],
+    [items({ type: 'item_reference', id: 'msg_1' }), 'input[0].id'],
+    [items({ id: 'msg_1' }), 'input[0].id'],
+    [items({ type: null, id: 'msg_1' }), 'input[0].id'],
+    [items({ type: 'image_generation_call', id: 'ig_1' }), 'input[0].result'],
+    [parts({ type: 'input_image', file_id: 'file-1' }), `${part}.file_id`],
+    [parts({ type: 'input_file', file_id: 'file-1' }), `${part}.file_id`],
+    [parts({ type: 'image', file_id: 'file-1' }), `${part}.file_id`],
+    [parts({ type: 'file_id', file_id: 'file-1' }), `${part}.file_id`],
+    [parts({ type: 'x_unknown', file_id: 'file-1' }), `${part}.file_id`],
+    [parts({ type: 'file', file: { file_id: 'file-1' } }), `${part}.file.file_id`],
+    [parts({ type: 'image_url', image_url: { file_id: 'f' } }), `${part}.image_url.file_id`],
+    [
+      items({ type: 'function_call_output', output: [{ type: 'input_file', file_id: 'f' }] }),
+      'input[0].output[0].file_id',
+    ],
+    [
+      items({
+        type: 'computer_call_output',
+        output: { type: 'computer_screenshot', file_id: 'f' },
+      }),
+      'input[0].output.file_id',
+    ],
+    [interpreter('cntr_1'), 'tools[0].container'],
+    [interpreter({ type: 'auto', file_ids: ['file-1'] }), 'tools[0].container.file_ids'],
+    [tools({ type: 'file_search', vector_store_ids: [7] }), 'tools[0].vector_store_ids'],
+    [tools({ type: 'image_generation' }), 'tools[0].type'],
+    [tools({ type: 'shell', environment: { type: 'container_auto' } }), 'tools[0].type'],
+    [tools({ type: 'function', name: 'f' }, { type: 'x_unknown' }), 'tools[1].type'],
+  ]
+  for (const [body, param] of cases)
+    for (const stream of [false, true]) {
+      const answer = await post(path, { ...good, ...body, stream })
+      const { error } = answer.json<{ error: { message: string } }>()
+      t.match(
+        { status: answer.statusCode, error },
+        { status: 400, error: { type: 'invalid_request_error', code: 'invalid_value', param } },
+        JSON.stringify(body),
+      )
+      t.ok(error.message.includes(`\`${param}\``), 'the field is named')
+    }
+  t.equal(texts.calls.length + texts.streams.length, made)
+  const nothing = {
+    conversation: null,
+    prompt: null,
+    previous_response_id: null,
+    background: false,
+  }
+  t.equal((await post(path, { ...good, ...nothing })).statusCode, 200)
 })
 
 void t.test('response_format becomes text.format; an explicit text.format wins', async (t) => {

@@ -4,7 +4,9 @@ import { asModel } from '../support/app.ts'
 import { frame } from '../support/memory-texts.ts'
 import { dataOf, startText } from '../v1/support.ts'
 
-const { app, texts, post, hosts } = await startText(t)
+const { app, texts, post, hosts } = await startText(t, {
+  upstreamHosts: new Set(['models.example.com']),
+})
 const model = 'gen-3-pro'
 const path = `/v1beta/models/${model}:generateContent`
 const streamPath = `/v1beta/models/${model}:streamGenerateContent?alt=sse`
@@ -133,7 +135,7 @@ void t.test('both spellings are read; what is the caller’s own keeps its names
       thinkingConfig: { thinkingLevel: 'high', includeThoughts: true },
     },
     safetySettings: [],
-    tools: [{ function_declarations: [{ name: 'f', parameters: schema }] }],
+    tools: [{ functionDeclarations: [{ name: 'f', parameters: schema }] }],
     xUnknown: { y_z: 1 },
   })
   t.same(
@@ -142,6 +144,20 @@ void t.test('both spellings are read; what is the caller’s own keeps its names
     ],
     { thinkingConfig: { thinkingBudget: -1 } },
   )
+})
+
+void t.test('tools that cost tokens alone and searches pass, in camel case', async (t) => {
+  const tools = [
+    { google_search: { time_range_filter: {} } },
+    { code_execution: {} },
+    { urlContext: {}, googleMaps: null },
+  ]
+  t.same((await passed({ ...good, tools }))['tools'], [
+    { googleSearch: { time_range_filter: {} } },
+    { codeExecution: {} },
+    { urlContext: {}, googleMaps: null },
+  ])
+  await passed({ ...good, cachedContent: null })
 })
 
 void t.test('media is measured by its decoded bytes', async (t) => {
@@ -153,6 +169,9 @@ void t.test('media is measured by its decoded bytes', async (t) => {
 void t.test('a video by URL, for the one model that reads it', async (t) => {
   hosts.set('media.example.com', ['93.184.216.34'])
   hosts.set('inside.example.com', ['10.0.0.1'])
+  // Where the accounts are: their files would be opened with our credential.
+  for (const host of ['models.example.com', 'models.example.com.', 'not.models.example.com'])
+    hosts.set(host, ['93.184.216.34'])
   const video = (file_uri: unknown, mime_type: unknown = 'video/mp4') => ({
     contents: [
       {
@@ -175,11 +194,37 @@ void t.test('a video by URL, for the one model that reads it', async (t) => {
       ],
     },
   ])
+  t.ok((await passed(video('https://not.models.example.com/a.mp4'), filePath))['contents'])
+  const inFunctionResponse = (part: object) => ({
+    contents: [{ parts: [{ function_response: { name: 'f', response: {}, parts: [part] } }] }],
+  })
+  t.same(
+    (await passed(inFunctionResponse({ file_data: { file_uri: url } }), filePath))['contents'],
+    [
+      {
+        parts: [
+          {
+            functionResponse: { name: 'f', response: {}, parts: [{ fileData: { fileUri: url } }] },
+          },
+        ],
+      },
+    ],
+  )
   const at = 'contents[0].parts[1].file_data'
   const refused: readonly (readonly [string, object, string])[] = [
     [path, video(url), at],
     [filePath, video('http://media.example.com/a.mp4'), `${at}.file_uri`],
     [filePath, video('gs://bucket/a.mp4'), `${at}.file_uri`],
+    [filePath, video('files/abc-123'), `${at}.file_uri`],
+    [filePath, video('https://models.example.com/v1beta/files/abc-123'), `${at}.file_uri`],
+    [filePath, video('https://models.example.com/a.mp4'), `${at}.file_uri`],
+    [filePath, video('https://media.example.com/v1beta/files/abc-123'), `${at}.file_uri`],
+    [filePath, video('https://MODELS.example.com./v1beta/files/abc-123'), `${at}.file_uri`],
+    [
+      filePath,
+      inFunctionResponse({ fileData: { fileUri: 'files/abc-123' } }),
+      'contents[0].parts[0].function_response.parts[0].file_data.file_uri',
+    ],
     [filePath, video('https://127.0.0.1/a.mp4'), `${at}.file_uri`],
     [filePath, video('https://[::1]/a.mp4'), `${at}.file_uri`],
     [filePath, video('https://inside.example.com/a.mp4'), `${at}.file_uri`],
@@ -247,6 +292,14 @@ void t.test('400 INVALID_ARGUMENT naming the field that is wrong', async (t) => 
       config({ thinkingConfig: { thinkingBudget: 1.5 } }),
       'generationConfig.thinkingConfig.thinkingBudget',
     ],
+    [{ ...good, cachedContent: 'cachedContents/abc' }, 'cachedContent'],
+    [{ ...good, cached_content: 'cachedContents/abc' }, 'cachedContent'],
+    [{ ...good, tools: {} }, 'tools'],
+    [{ ...good, tools: ['google_search'] }, 'tools[0]'],
+    [{ ...good, tools: [{ urlContext: {} }, { google_maps: {} }] }, 'tools[1].googleMaps'],
+    [{ ...good, tools: [{ file_search: { x: 1 } }] }, 'tools[0].fileSearch'],
+    [{ ...good, tools: [{ retrieval: {} }] }, 'tools[0].retrieval'],
+    [{ ...good, tools: [{ googleSearch: {}, xUnknown: {} }] }, 'tools[0].xUnknown'],
     ['{"contents":1,"contents":2}', 'contents'],
     ['{"x":9007199254740993}', 'x'],
     ['[]', undefined],

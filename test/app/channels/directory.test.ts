@@ -41,6 +41,25 @@ t.test('only channels of the family, region and model are used', async (t) => {
   t.equal(directory([channel('a')]).lease({ ...wish, model: 'toString' }), undefined)
 })
 
+t.test(
+  'a call that is bound to a channel, or to what an account has, goes nowhere else',
+  async (t) => {
+    const stores = (...vectorStores: string[]) => ({ text: { vectorStores } })
+    const { lease, serving } = directory([
+      channel('first'),
+      channel('second', { priority: 1, ...stores('vs_a', 'vs_b') }),
+      channel('third', { priority: 2, ...stores('*') }),
+    ])
+    t.equal(lease({ ...wish, channelId: 'third' })?.channel.id, 'third')
+    t.equal(lease({ ...wish, channelId: 'third' }, new Set(['third'])), undefined)
+    t.equal(lease({ ...wish, channelId: 'gone' }), undefined)
+    t.equal(lease({ ...wish, vectorStores: ['vs_a', 'vs_b'] })?.channel.id, 'second')
+    const ids = (more: object) => serving({ ...wish, ...more }).map(({ id }) => id)
+    t.same(ids({ vectorStores: ['vs_a', 'vs_c'] }), ['third'])
+    t.same(ids({ vectorStores: ['vs_a'], channelId: 'first' }), [])
+  },
+)
+
 t.test('the lowest priority wins while it is healthy', async (t) => {
   const { lease, advance, health } = directory([
     channel('spare', { priority: 1, maxConcurrent: 100 }),

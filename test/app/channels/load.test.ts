@@ -82,7 +82,8 @@ ${more}`
     idle_timeout_ms: 2000
     drain_timeout_ms: 3000
     drain_max_bytes: 4000
-    credential_header: x-native-api-key`),
+    credential_header: x-native-api-key
+    vector_stores: [vs_1, vs_2]`),
       () => 'secret',
     ),
     [
@@ -93,6 +94,7 @@ ${more}`
           drainTimeoutMs: 3_000,
           drainMaxBytes: 4_000,
           credentialHeader: 'x-native-api-key',
+          vectorStores: ['vs_1', 'vs_2'],
         },
       },
     ],

@@ -56,6 +56,7 @@ const request = (body: Record<string, unknown> = {}) => ({
   model: 'ours',
   upstreamModel: 'vendorish-1',
   body,
+  keptId: (kind: string, upstreamId: string) => `${kind}_our-${upstreamId}`,
 })
 const options = () => ({ signal: new AbortController().signal, requestId: 'req_1' })
 const use = <P extends TextProvider & { close: () => Promise<void> }>(t: Test, provider: P): P => {
@@ -165,6 +166,8 @@ t.test('a stream that is answered with something else is refused or unreadable',
     [json({ error: { code: 'insufficient_quota' } }, 429), { kind: 'account' }],
     [json({}, 301), { kind: 'malformed' }],
     [json({}, 404), { kind: 'account' }],
+    [json({ error: { message: 'no such model', param: 'model' } }, 404), { kind: 'account' }],
+    [json({ error: { message: 'no such item', param: 'input' } }, 404), { kind: 'invalid' }],
     [json({}, 408), { kind: 'timeout', acceptance: 'unknown' }],
   ]
   for (const [answer, expected] of cases) {

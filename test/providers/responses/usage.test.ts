@@ -45,7 +45,7 @@ t.test('a response is shown with our model, its tool counts and its function cal
         input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
       },
     },
-    'ours',
+    { model: 'ours', keptId: (kind, id) => `${kind}_our-${id}` },
     { ...noTools, fileSearchCalls: 1 },
     (message) => message.replace('up-1', 'ours'),
   )

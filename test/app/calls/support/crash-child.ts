@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
 import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { createKeptIds } from '../../../../src/app/calls/kept-ids.ts'
 import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createTextUseCases } from '../../../../src/app/calls/use-cases.ts'
@@ -43,6 +44,7 @@ const calls = createTextUseCases({
   }),
   providers: providers.text,
   prices: createPriceBookSource(pool, systemClock),
+  keptIds: createKeptIds('a secret of the tests'),
   funds: createFunds(balanceReader(pool), systemClock),
   metrics: createCallMetrics(new Registry()),
   clock: systemClock,

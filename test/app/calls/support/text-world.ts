@@ -12,6 +12,7 @@ import { createChannelDirectory } from '../../../../src/app/channels/directory.t
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
 import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { createKeptIds } from '../../../../src/app/calls/kept-ids.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import type { TextCallInput, TextFamily, TextFrame } from '../../../../src/app/calls/types.ts'
@@ -91,6 +92,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       ),
       providers: providers.text,
       prices: createPriceBookSource(world.pool, clock),
+      keptIds: createKeptIds('a secret of the tests'),
       funds: createFunds(balanceReader(world.pool), clock),
       metrics: createCallMetrics(new Registry()),
       clock,

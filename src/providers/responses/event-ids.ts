@@ -1,0 +1,39 @@
+import { type Fields, isFields, textOf } from '../kit/fields.ts'
+import { createMemberRewriter, type MemberRewriter } from '../kit/rewrite.ts'
+import { itemView, keptReasoningId, type Naming } from './convert.ts'
+
+/** An item of reasoning as its stream goes on to name it. */
+interface Shown {
+  readonly id: string
+  readonly rewrite: MemberRewriter
+}
+
+/**
+ * Puts our ids into the events of one stream that hold no response. Only events that name something
+ * upstream keeps are changed; all others pass as they are.
+ */
+export function createEventRewriter(
+  keptId: Naming['keptId'],
+): (data: string, event: Fields) => string {
+  /** By upstream's id of the reasoning that has begun. */
+  const reasoning = new Map<string, Shown>()
+  const begin = (item: Fields): Fields | undefined => {
+    const upstreamId = keptReasoningId(item)
+    if (upstreamId === undefined) return undefined
+    const id = keptId('rs', upstreamId)
+    reasoning.set(upstreamId, { id, rewrite: createMemberRewriter('item_id', id) })
+    return itemView(item, keptId)
+  }
+  return (data, event) => {
+    const item = isFields(event['item']) ? begin(event['item']) : undefined
+    const about = reasoning.get(textOf(event['item_id']) ?? '')
+    const responseId = textOf(event['response_id'])
+    if (item === undefined && responseId === undefined) return about?.rewrite(data, event) ?? data
+    return JSON.stringify({
+      ...event,
+      ...(item === undefined ? {} : { item }),
+      ...(about === undefined ? {} : { item_id: about.id }),
+      ...(responseId === undefined ? {} : { response_id: keptId('resp', responseId) }),
+    })
+  }
+}
