@@ -34,9 +34,9 @@ async function issue(
   const { data, position } = event
   await one(
     client,
-    `insert into tokens (token_id, tenant_id, user_id, kind, name, scope, models, expires_at,
-                         issued_at, last_four, position)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    `insert into tokens (token_id, tenant_id, user_id, kind, name, scope, models, limits,
+                         expires_at, issued_at, last_four, position)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       data.tokenId,
       data.tenantId,
@@ -45,6 +45,7 @@ async function issue(
       storable(data.name),
       data.scope === undefined ? null : storableJson(data.scope),
       data.models ?? null,
+      data.limits === undefined ? null : storableJson(data.limits),
       data.expiresAt ?? null,
       data.issuedAt,
       data.lastFour,
@@ -118,6 +119,13 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
     case 'TokenRotated':
       await rotate(client, event)
       break
+    case 'TokenLimitsChanged':
+      await one(client, 'update tokens set limits = $2, position = $3 where token_id = $1', [
+        event.data.tokenId,
+        storableJson(event.data.limits),
+        event.position,
+      ])
+      break
     case 'TokenDisabled':
       await one(
         client,
@@ -132,7 +140,7 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
 /** Tenants, users, tokens (hashes only) and credit. */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 1,
+  version: 2,
   tablesSql,
   handles,
   // These events are rare; one statement each keeps them readable.

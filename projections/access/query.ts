@@ -1,4 +1,4 @@
-import type { QueryScope, TokenKind } from '../../src/domain/token/events.ts'
+import type { QueryScope, TokenKind, TokenLimits } from '../../src/domain/token/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 /** A token as it is known; the secret itself is nowhere. Times are unix milliseconds. */
@@ -11,6 +11,8 @@ export interface TokenRow {
   readonly scope: QueryScope | undefined
   /** External model names it may use; undefined means all. */
   readonly models: readonly string[] | undefined
+  /** What was said for this token; where it says nothing, the operator's defaults are in force. */
+  readonly limits: TokenLimits | undefined
   readonly expiresAtMs: number | undefined
   readonly issuedAtMs: number
   readonly rotatedAtMs: number | undefined
@@ -34,6 +36,7 @@ interface TokenRecord {
   readonly name: string
   readonly scope: QueryScope | null
   readonly models: readonly string[] | null
+  readonly limits: TokenLimits | null
   readonly expires_at: Date | null
   readonly issued_at: Date
   readonly rotated_at: Date | null
@@ -42,8 +45,13 @@ interface TokenRecord {
   readonly disabled_reason: string | null
 }
 
+/**
+ * `limits` is read so that the tables of version 1, which have no such column, answer too: while
+ * they are rebuilt nobody's token must stop working.
+ */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
-  t.expires_at, t.issued_at, t.rotated_at, t.last_four, t.disabled_at, t.disabled_reason`
+  to_jsonb(t) -> 'limits' as limits, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
+  t.disabled_at, t.disabled_reason`
 
 function toToken(row: TokenRecord): TokenRow {
   return {
@@ -54,6 +62,7 @@ function toToken(row: TokenRecord): TokenRow {
     name: row.name,
     scope: row.scope ?? undefined,
     models: row.models ?? undefined,
+    limits: row.limits ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
     issuedAtMs: row.issued_at.getTime(),
     rotatedAtMs: row.rotated_at?.getTime(),

@@ -23,6 +23,7 @@ export const tablesSql = `
     name text not null,
     scope jsonb,
     models text[],
+    limits jsonb,
     expires_at timestamptz,
     issued_at timestamptz not null,
     rotated_at timestamptz,

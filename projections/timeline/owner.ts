@@ -14,6 +14,7 @@ export function sourceOf(event: RecordedEvent): string | undefined {
       return event.data.callId
     case 'TokenIssued':
     case 'TokenRotated':
+    case 'TokenLimitsChanged':
     case 'TokenDisabled':
       return event.data.tokenId
     case 'TenantOpened':

@@ -58,7 +58,7 @@ t.test('every event type has a fixture of its current schema version', async (t)
   const names = new Set(fixtures.map(({ file }) => file))
   for (const type of Object.keys(eventSchemas))
     t.ok(names.has(`${type}.v${currentSchemaVersion(type)}.json`), type)
-  t.ok(fixtures.length >= 22)
+  t.ok(fixtures.length >= 23)
 })
 
 t.test('a fixture’s file is named by its type and version', async (t) => {
@@ -82,6 +82,21 @@ t.test('a current fixture shows every member of its schema and no other', async 
       t.not(at(fixture.data, path), undefined, `${fixture.file} ${path}`)
     t.strictSame(Value.Clean(schema, structuredClone(fixture.data)), fixture.data, fixture.file)
   }
+})
+
+t.test('an event from before an optional member came decodes', async (t) => {
+  let dropped = 0
+  for (const fixture of fixtures) {
+    const { required = [] } = eventSchemas[decode(fixture).type] as TObject
+    const data = { ...(fixture.data as Record<string, unknown>) }
+    for (const name of Object.keys(data)) {
+      if (required.includes(name)) continue
+      const { [name]: _, ...rest } = data
+      t.same(decode({ ...fixture, data: rest }).data, rest, `${fixture.file} without ${name}`)
+      dropped += 1
+    }
+  }
+  t.ok(dropped > 10, `${dropped} members`)
 })
 
 t.test('a changed fixture does not decode', async (t) => {

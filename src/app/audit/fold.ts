@@ -141,6 +141,7 @@ export class AuditFold {
       case 'UserAdded':
       case 'TokenIssued':
       case 'TokenRotated':
+      case 'TokenLimitsChanged':
       case 'TokenDisabled':
         return []
     }

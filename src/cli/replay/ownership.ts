@@ -1,3 +1,4 @@
+import { tokenEvents, type TokenEvent } from '../../domain/token/events.ts'
 import type { RecordedEvent } from '../../eventlog/types.ts'
 
 /** Whether an event is about this tenant; to be asked in the order of the log. */
@@ -10,9 +11,12 @@ export function createOwnership(tenant: string): (event: RecordedEvent) => boole
       tokens.add(event.data.tokenId)
       return true
     }
-    if (event.type === 'TokenRotated' || event.type === 'TokenDisabled')
-      return tokens.has(event.data.tokenId)
+    if (isOfToken(event)) return tokens.has(event.data.tokenId)
     const named = 'tenantId' in event.data ? event.data.tenantId : undefined
     return (event.metadata.tenantId ?? named) === tenant
   }
+}
+
+function isOfToken(event: RecordedEvent): event is Extract<RecordedEvent, TokenEvent> {
+  return Object.hasOwn(tokenEvents, event.type)
 }

@@ -13,6 +13,12 @@ export interface TextUsage {
   readonly fileSearchCalls: number
 }
 
+/** Tokens in and out, those of caches included. */
+export function totalTokens(usage: TextUsage): number {
+  const { input, cachedInput, cacheWrite5m, cacheWrite1h, output } = usage
+  return input + cachedInput + cacheWrite5m + cacheWrite1h + output
+}
+
 export const noTextUsage: TextUsage = {
   input: 0,
   cachedInput: 0,

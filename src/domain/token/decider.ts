@@ -2,7 +2,8 @@ import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
-import type { TokenEvent, TokenEventData } from './events.ts'
+import type { TokenEvent, TokenEventData, TokenKind, TokenLimits } from './events.ts'
+import { changedLimits, checkLimits, sameLimits, type TokenLimitChanges } from './limits.ts'
 
 /** One token: the hash of its secret, never the secret (P7). */
 export type TokenState =
@@ -10,6 +11,8 @@ export type TokenState =
   | {
       readonly phase: 'issued'
       readonly tenantId: string
+      readonly kind: TokenKind
+      readonly limits: TokenLimits
       readonly secretHash: string
       /** Hashes this token ever had: a secret is never used twice. */
       readonly usedHashes: ReadonlySet<string>
@@ -28,6 +31,12 @@ export type TokenCommand =
       readonly at: string
     }
   | {
+      readonly kind: 'change-limits'
+      readonly tokenId: string
+      readonly changes: TokenLimitChanges
+      readonly at: string
+    }
+  | {
       readonly kind: 'disable'
       readonly tokenId: string
       readonly reason: string
@@ -35,10 +44,11 @@ export type TokenCommand =
     }
 
 /**
- * Issuing, rotating to the current secret and disabling again decide to no event.
+ * Issuing, rotating to the current secret, changing limits to what they are and disabling again
+ * decide to no event.
  *
  * @throws DomainError `token_exists`, `token_not_found`, `token_disabled`, `token_secret_reused`,
- *   `token_scope_invalid`, `token_expiry_invalid`
+ *   `token_scope_invalid`, `token_expiry_invalid`, `token_limits_invalid`
  */
 export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
   initial: { phase: 'none' },
@@ -49,6 +59,8 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
         return issue(command.data, state)
       case 'rotate':
         return rotate(command, state)
+      case 'change-limits':
+        return changeLimits(command, state)
       case 'disable': {
         const { tokenId, reason, at } = command
         if (state.phase === 'none') return notFound(tokenId)
@@ -63,15 +75,17 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case 'TokenIssued': {
-        const { tenantId, secretHash } = event.data
+        const { tenantId, kind, limits = {}, secretHash } = event.data
         const usedHashes = new Set([secretHash])
-        return { phase: 'issued', tenantId, secretHash, usedHashes, disabled: false }
+        return { phase: 'issued', tenantId, kind, limits, secretHash, usedHashes, disabled: false }
       }
       case 'TokenRotated': {
         if (state.phase === 'none') return state
         const { secretHash } = event.data
         return { ...state, secretHash, usedHashes: new Set([...state.usedHashes, secretHash]) }
       }
+      case 'TokenLimitsChanged':
+        return state.phase === 'none' ? state : { ...state, limits: event.data.limits }
       case 'TokenDisabled':
         return state.phase === 'none' ? state : { ...state, disabled: true }
       default:
@@ -92,6 +106,7 @@ function issue(data: TokenEventData<'TokenIssued'>, state: TokenState): readonly
     throw new DomainError('token_expiry_invalid', 'a token must expire after it is issued', {
       tokenId,
     })
+  if (data.limits !== undefined) checkLimits(tokenId, kind, data.limits)
   return [{ type: 'TokenIssued', data }]
 }
 
@@ -116,6 +131,20 @@ function rotate(
       data: { tokenId, secretHash, lastFour, oldValidUntil, rotatedAt: at },
     },
   ]
+}
+
+function changeLimits(
+  command: Extract<TokenCommand, { readonly kind: 'change-limits' }>,
+  state: TokenState,
+): readonly TokenEvent[] {
+  const { tokenId, changes, at } = command
+  if (state.phase === 'none') return notFound(tokenId)
+  if (state.disabled)
+    throw new DomainError('token_disabled', 'a disabled token has no limits', { tokenId })
+  const limits = changedLimits(state.limits, changes)
+  checkLimits(tokenId, state.kind, limits)
+  if (sameLimits(state.limits, limits)) return []
+  return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
 }
 
 function notFound(tokenId: string): never {

@@ -26,6 +26,24 @@ export const QueryScopeSchema = Type.Union([
 ])
 export type QueryScope = Static<typeof QueryScopeSchema>
 
+/** The highest figure a limit can have. */
+export const MAX_TOKEN_LIMIT = 1_000_000_000
+
+/** Null says that there is no limit, absent that the operator's default is in force. */
+const Limit = Type.Optional(
+  Type.Union([Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT }), Type.Null()]),
+)
+
+/** What a token may use, as far as it was said for this one. */
+export const TokenLimitsSchema = Type.Object({
+  requestsPerMinute: Limit,
+  /** Tokens of text, in and out. */
+  tokensPerMinute: Limit,
+  /** Asynchronous tasks that have not ended. */
+  concurrentTasks: Limit,
+})
+export type TokenLimits = Readonly<Static<typeof TokenLimitsSchema>>
+
 const tokenFacts = {
   tokenId: Type.String(),
   /** SHA-256 of the secret, hex; the secret itself is shown once and kept nowhere (P7). */
@@ -45,6 +63,7 @@ export const tokenEvents = {
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),
     expiresAt: Type.Optional(Type.String()),
+    limits: Type.Optional(TokenLimitsSchema),
     issuedAt: Type.String(),
   }),
   /** A new secret; the old one stays valid until `oldValidUntil`. */
@@ -52,6 +71,12 @@ export const tokenEvents = {
     ...tokenFacts,
     oldValidUntil: Type.String(),
     rotatedAt: Type.String(),
+  }),
+  /** The limits of the token from now on, all of them. */
+  TokenLimitsChanged: Type.Object({
+    tokenId: Type.String(),
+    limits: TokenLimitsSchema,
+    changedAt: Type.String(),
   }),
   TokenDisabled: Type.Object({
     tokenId: Type.String(),

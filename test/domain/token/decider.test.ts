@@ -74,15 +74,60 @@ t.test('a rotation needs a new secret and an end of the old one that is not past
   t.equal(after(issue).when({ ...rotate, oldValidUntil: at }).length, 1, 'no overlap is allowed')
 })
 
+const limit = (
+  changes: Extract<TokenCommand, { readonly kind: 'change-limits' }>['changes'],
+): TokenCommand => ({ kind: 'change-limits', tokenId, changes, at })
+
+t.test('limits are changed one by one; what is not named stays', async (t) => {
+  const limits = { requestsPerMinute: 60, concurrentTasks: 5 }
+  const limited: TokenCommand = { kind: 'issue', data: { ...issued, limits } }
+  t.strictSame(after().when(limited), [{ type: 'TokenIssued', data: { ...issued, limits } }])
+  const changed = (now: object) => [
+    { type: 'TokenLimitsChanged', data: { tokenId, limits: now, changedAt: at } },
+  ]
+  t.strictSame(
+    after(limited).when(limit({ tokensPerMinute: 9_000, concurrentTasks: null })),
+    changed({ requestsPerMinute: 60, tokensPerMinute: 9_000, concurrentTasks: null }),
+  )
+  t.strictSame(
+    after(limited).when(limit({ requestsPerMinute: 'default', concurrentTasks: 'default' })),
+    changed({}),
+    'back to what the operator set',
+  )
+  t.strictSame(
+    after(issue).when(limit({ requestsPerMinute: 1 })),
+    changed({ requestsPerMinute: 1 }),
+  )
+  t.strictSame(after(limited).when(limit({ requestsPerMinute: 60 })), [], 'the same again')
+  t.strictSame(after(limited, limit({ tokensPerMinute: 1 }), limit(limits)).when(limit({})), [])
+})
+
+t.test('a limit is a whole number from one to a billion, and of a model token', async (t) => {
+  const invalid = { code: 'token_limits_invalid', details: { tokenId } }
+  for (const value of [0, -1, 1.5, 1_000_000_001, Number.NaN]) {
+    t.throws(() => after(issue).when(limit({ requestsPerMinute: value })), invalid, String(value))
+    const limits = { tokensPerMinute: value }
+    t.throws(() => after().when({ kind: 'issue', data: { ...issued, limits } }), invalid)
+  }
+  t.equal(after(issue).when(limit({ tokensPerMinute: 1_000_000_000 })).length, 1)
+  for (const kind of ['query', 'profile', 'admin'] as const) {
+    const other: TokenCommand = { kind: 'issue', data: { ...issued, kind } }
+    t.throws(() => after(other).when(limit({ concurrentTasks: 1 })), invalid, kind)
+    const limits = { concurrentTasks: 1 }
+    t.throws(() => after().when({ kind: 'issue', data: { ...other.data, limits } }), invalid, kind)
+  }
+})
+
 t.test('a disabled token stays disabled', async (t) => {
   t.strictSame(after(issue).when(disable), [
     { type: 'TokenDisabled', data: { tokenId, reason: 'leaked', disabledAt: at } },
   ])
   t.strictSame(after(issue, disable).when(disable), [])
-  t.throws(() => after(issue, disable).when(rotate), { code: 'token_disabled' })
+  for (const command of [rotate, limit({ requestsPerMinute: 1 })])
+    t.throws(() => after(issue, disable).when(command), { code: 'token_disabled' })
 })
 
 t.test('token_not_found for what was never issued', async (t) => {
-  for (const command of [rotate, disable])
+  for (const command of [rotate, disable, limit({ requestsPerMinute: 1 })])
     t.throws(() => after().when(command), { code: 'token_not_found', details: { tokenId } })
 })

@@ -50,8 +50,13 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
         scope: { level: 'specified_users', userIds: ['user_0'] },
         models: ['m1', 'm2'],
         expiresAt: time(500),
+        limits: { requestsPerMinute: 60, tokensPerMinute: null },
         issuedAt: time(400),
       },
+    }),
+    recorder.record(token, {
+      type: 'TokenLimitsChanged',
+      data: { tokenId: 'tok_tenant_1', limits: { concurrentTasks: 5 }, changedAt: time(450) },
     }),
   ]
   await applied(t, pool, events, [accessProjection], 2)
@@ -71,12 +76,15 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     kind: 'query',
     scope: { level: 'specified_users', userIds: ['user_0'] },
     models: ['m1', 'm2'],
+    limits: { requestsPerMinute: 60, tokensPerMinute: null },
     expiresAtMs: START_MS + 500,
     tenantId: 'tenant_1',
     secretHash: 'hash_query',
   })
   t.equal(await findTokenByHash(pool, 'hash_unknown'), undefined)
   t.equal((await findToken(pool, 'tok_tenant_1'))?.lastFour, 'hird')
+  t.same((await findToken(pool, 'tok_tenant_1'))?.limits, { concurrentTasks: 5 })
+  t.equal((await findToken(pool, 'tok_tenant_2'))?.limits, undefined)
   t.same(
     (await listTokens(pool, { tenantId: 'tenant_1', limit: 10 })).map((row) => row.tokenId),
     ['tok_tenant_1', 'tok_query'],
@@ -95,4 +103,12 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     (await listUsers(pool, 'tenant_1', 5)).map((row) => row.userId),
     ['user_0'],
   )
+})
+
+t.test('tokens are found in tables of version 1 too, while those are rebuilt', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, openTenant(new Recorder(), 'tenant_1'), [accessProjection], 2)
+  await pool.query('alter table access.tokens drop column limits')
+  const found = await findTokenByHash(pool, 'hash_tenant_1')
+  t.match(found, { tokenId: 'tok_tenant_1', limits: undefined })
 })

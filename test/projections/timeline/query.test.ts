@@ -24,6 +24,14 @@ t.test('the timeline', async (t) => {
     }),
     recordCall(recorder, 5, 'tenant_1'),
     recorder.record('token-tok_tenant_0', {
+      type: 'TokenLimitsChanged',
+      data: {
+        tokenId: 'tok_tenant_0',
+        limits: { concurrentTasks: null },
+        changedAt: '2026-03-04T05:06:07.000Z',
+      },
+    }),
+    recorder.record('token-tok_tenant_0', {
       type: 'TokenDisabled',
       data: {
         tokenId: 'tok_tenant_0',
@@ -95,10 +103,11 @@ t.test('the timeline', async (t) => {
       seen,
       mine.map(({ position }) => position.toString()),
     )
-    t.ok(
-      mine.some(({ type }) => type === 'TokenDisabled'),
-      'also what does not name the tenant',
-    )
+    for (const of of ['TokenLimitsChanged', 'TokenDisabled'])
+      t.ok(
+        mine.some(({ type }) => type === of),
+        'also what does not name the tenant',
+      )
   })
 
   await t.test('by time, type and source', async (t) => {
