@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { taskStream } from '../../src/domain/task/events.ts'
-import { disableToken } from '../../src/app/access/bootstrap.ts'
+import { changeTokenLimits, disableToken } from '../../src/app/access/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
 import { tollgate, tollgateThrough } from './support/tollgate.ts'
@@ -89,9 +89,10 @@ t.test('what happened to a token later belongs to its tenant too', async (t) => 
     ({ type }) => String(type) === 'TokenIssued',
   )
   const { tokenId } = (issued?.['data'] ?? {}) as { readonly tokenId: string }
+  await changeTokenLimits(stack.access, { tokenId, changes: { requestsPerMinute: 60 } })
   await disableToken(stack.access, { tokenId, reason: 'test' })
   const after = await replay('--tenant', tenantId, '--json')
-  t.equal(typesOf(after.stdout).at(-1), 'TokenDisabled')
+  t.same(typesOf(after.stdout).slice(-2), ['TokenLimitsChanged', 'TokenDisabled'])
 })
 
 t.test('a tenant as of a time: every task then, and what it could spend', async (t) => {

@@ -7,6 +7,7 @@ import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
+import { type Limits, limitsInForce, noLimits } from '../limits/limits.ts'
 import { createSharedCatchUp } from './catch-up.ts'
 import type { Authenticate, Principal } from './principal.ts'
 
@@ -36,8 +37,10 @@ export function createAuthenticator(deps: {
   readonly log: EventLog
   readonly clock: Clock
   readonly logger: Log
+  /** Of tokens for which nothing else was said. */
+  readonly defaultLimits?: Limits
 }): Authenticator {
-  const { pool, log, clock, logger } = deps
+  const { pool, log, clock, logger, defaultLimits = noLimits } = deps
   const cache = new Map<string, Cached>()
   /** Positions the read model must have passed before a token's row is believed. */
   const changed = new Map<string, bigint>()
@@ -82,7 +85,7 @@ export function createAuthenticator(deps: {
         const token = await lookUp(hash)
         if (token === undefined || !sameHash(token.secretHash, hash))
           return { ok: false, reason: 'unknown' }
-        return judge(token, clock.nowMs())
+        return judge(token, clock.nowMs(), defaultLimits)
       } catch (error) {
         logger.warn({ err: error }, 'a token could not be looked up')
         return { ok: false, reason: 'unavailable' }
@@ -93,7 +96,7 @@ export function createAuthenticator(deps: {
         cache.delete(event.data.secretHash)
         return
       }
-      if (event.type !== 'TokenRotated' && event.type !== 'TokenDisabled') return
+      if (!changesToken(event)) return
       const { tokenId } = event.data
       for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
       if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
@@ -122,7 +125,21 @@ function sameHash(known: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function judge(token: FoundToken, nowMs: number): Awaited<ReturnType<Authenticate>> {
+function changesToken(
+  event: RecordedEvent,
+): event is Extract<
+  RecordedEvent,
+  { readonly type: 'TokenRotated' | 'TokenLimitsChanged' | 'TokenDisabled' }
+> {
+  const { type } = event
+  return type === 'TokenRotated' || type === 'TokenLimitsChanged' || type === 'TokenDisabled'
+}
+
+function judge(
+  token: FoundToken,
+  nowMs: number,
+  defaults: Limits,
+): Awaited<ReturnType<Authenticate>> {
   if (token.disabledAtMs !== undefined) return { ok: false, reason: 'disabled' }
   const endMs = Math.min(
     token.expiresAtMs ?? Number.POSITIVE_INFINITY,
@@ -135,6 +152,7 @@ function judge(token: FoundToken, nowMs: number): Awaited<ReturnType<Authenticat
     tenantId: token.tenantId,
     userId: token.userId,
     models: token.models && new Set(token.models),
+    limits: limitsInForce(token.limits, defaults),
     scope: token.scope,
   }
   return { ok: true, principal }

@@ -4,9 +4,11 @@ import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
   type QueryScope,
   type TokenKind,
+  type TokenLimits,
   tokenPrefixes,
   tokenStream,
 } from '../../domain/token/events.ts'
+import type { TokenLimitChanges } from '../../domain/token/limits.ts'
 import { executeCommand } from '../../eventlog/execute.ts'
 import type { EventLog } from '../../eventlog/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
@@ -151,6 +153,8 @@ export async function issueToken(
     /** Of query tokens only. */
     readonly scope?: QueryScope
     readonly models?: readonly string[]
+    /** Of model tokens only. */
+    readonly limits?: TokenLimits
     /** RFC 3339. */
     readonly expiresAt?: string
   },
@@ -193,6 +197,14 @@ export async function rotateToken(
     at: toTimestamp(nowMs),
   })
   return { tokenId, secret, ...changed }
+}
+
+/** Changes what a token may use; the same again changes nothing. */
+export function changeTokenLimits(
+  deps: AccessDeps,
+  input: { readonly tokenId: string; readonly changes: TokenLimitChanges },
+): Promise<Changed> {
+  return changeToken(deps, input.tokenId, { kind: 'change-limits', ...input, at: now(deps) })
 }
 
 /** Ends a token at once. */

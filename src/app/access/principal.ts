@@ -1,4 +1,5 @@
 import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
+import type { Limits } from '../limits/limits.ts'
 
 /** Who is calling: what a valid token stands for (design §7). */
 export interface Principal {
@@ -8,6 +9,8 @@ export interface Principal {
   readonly userId: string
   /** External model names this token may use; undefined means all. */
   readonly models: ReadonlySet<string> | undefined
+  /** Undefined means none. */
+  readonly limits: Limits | undefined
   /** Of query tokens only. */
   readonly scope: QueryScope | undefined
 }

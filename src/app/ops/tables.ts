@@ -16,6 +16,7 @@ create table if not exists ops.admissions (
   position bigint,
   admitted_at timestamptz not null default now()
 );
+alter table ops.admissions add column if not exists token_id text;
 drop index if exists ops.admissions_tenant;
 -- What is not projected by a position is found without passing what is.
 create index if not exists admissions_unprojected
@@ -28,6 +29,17 @@ create table if not exists ops.task_urls (
   expires_at timestamptz not null
 );
 create index if not exists task_urls_expiry on ops.task_urls (expires_at);
+
+-- What is used of limits per minute, by all replicas together. Written about once a second and worth
+-- nothing two minutes later: a crash of Postgres may empty it.
+create unlogged table if not exists ops.rate_use (
+  token_id text not null,
+  measure text not null,
+  per_minute double precision not null,
+  used double precision not null,
+  at timestamptz not null,
+  primary key (token_id, measure)
+) with (fillfactor = 50);
 `
 
 /** Any number, the same on every replica: they must not create the schema at the same time. */

@@ -15,6 +15,7 @@ function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principa
     tenantId: 'tenant_1',
     userId: 'user_1',
     models: undefined,
+    limits: undefined,
     scope: undefined,
     ...part,
   }
@@ -24,6 +25,11 @@ function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principa
 export const principals: Readonly<Record<string, Principal>> = {
   'sk-one': principal({ kind: 'model' }),
   'sk-two': principal({ kind: 'model', tokenId: 'tok_2', tenantId: 'tenant_2', userId: 'user_9' }),
+  'sk-limited': principal({
+    kind: 'model',
+    tokenId: 'tok_3',
+    limits: { requestsPerMinute: 60, tokensPerMinute: 9_000, concurrentTasks: 5 },
+  }),
   'pat-one': principal({ kind: 'profile' }),
   'adm-one': principal({ kind: 'admin' }),
   'qak-user': principal({ kind: 'query', scope: { level: 'current_user' } }),

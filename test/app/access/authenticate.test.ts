@@ -4,7 +4,13 @@ import {
   followTokens,
   type Authenticator,
 } from '../../../src/app/access/authenticate.ts'
-import { disableToken, issueToken, rotateToken } from '../../../src/app/access/bootstrap.ts'
+import {
+  changeTokenLimits,
+  disableToken,
+  issueToken,
+  rotateToken,
+} from '../../../src/app/access/bootstrap.ts'
+import { noLimits } from '../../../src/app/limits/limits.ts'
 import { openDemoTenant } from '../../../src/app/access/demo.ts'
 import { balances } from '../../../projections/ledger/query.ts'
 import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
@@ -16,12 +22,14 @@ async function authenticatorOf(
   t: Test,
   world: World,
   nowMs: () => number = Date.now,
+  defaultLimits = noLimits,
 ): Promise<Authenticator> {
   const authenticator = createAuthenticator({
     pool: world.pool,
     log: world.log,
     clock: { nowMs },
     logger: silentLog,
+    defaultLimits,
   })
   const stop = new AbortController()
   const { done } = await followTokens({
@@ -98,6 +106,29 @@ t.test('tokens', async (t) => {
       5_000,
     )
     t.same(await authenticate(secret), { ok: false, reason: 'disabled' })
+  })
+
+  await t.test('changed limits are in force within moments, cached or not', async (t) => {
+    const defaults = { ...noLimits, requestsPerMinute: 60 }
+    const { authenticate } = await authenticatorOf(t, world, Date.now, defaults)
+    const { secret, tokenId } = await issueToken(access, wanted)
+    const limits = async () => {
+      const answer = await authenticate(secret)
+      return answer.ok ? answer.principal.limits : answer.reason
+    }
+    t.same(await limits(), defaults)
+    await changeTokenLimits(access, { tokenId, changes: { requestsPerMinute: 5 } })
+    await eventually('five', async () => {
+      const now = await limits()
+      return typeof now === 'object' && now.requestsPerMinute === 5 ? true : undefined
+    })
+    await changeTokenLimits(access, { tokenId, changes: { requestsPerMinute: null } })
+    await eventually('none', async () => ((await limits()) === undefined ? true : undefined))
+    const issued = await issueToken(access, { ...wanted, limits: { concurrentTasks: 2 } })
+    t.match(await authenticate(issued.secret), {
+      ok: true,
+      principal: { limits: { requestsPerMinute: 60, concurrentTasks: 2 } },
+    })
   })
 
   await t.test('a rotated secret ends after the overlap, the new one works', async (t) => {
