@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
+import type { Limits } from './app/limits/limits.ts'
+import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 
 /**
  * The environment, read once and checked at boot: all faults are listed together. Times are
@@ -21,6 +23,8 @@ export interface Config {
   readonly sandboxTimeScale: number
   readonly pollScale: number
   readonly pollRequestsPerSecond: number
+  /** Of tokens for which nothing else was said. */
+  readonly rateLimits: Limits
   readonly crashAt: string | undefined
 }
 
@@ -87,6 +91,21 @@ export const variables: readonly Variable[] = [
     fallback: '20',
     says: 'most polling requests a second to one channel',
   },
+  {
+    name: 'RATE_LIMIT_RPM',
+    fallback: '',
+    says: 'text calls and task creations a minute of a token without a limit of its own; unset: no limit',
+  },
+  {
+    name: 'RATE_LIMIT_TPM',
+    fallback: '',
+    says: 'text tokens a minute, in and out, of such a token; unset: no limit',
+  },
+  {
+    name: 'RATE_LIMIT_CONCURRENT_TASKS',
+    fallback: '',
+    says: 'tasks not ended yet of such a token; unset: no limit',
+  },
   { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
 ]
 
@@ -123,6 +142,8 @@ export function loadConfig(env: Environment = process.env): Config {
     if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
     return text(name)
   }
+  const limit = (name: string): number | undefined =>
+    optional(name) === undefined ? undefined : number(name, 1, MAX_TOKEN_LIMIT)
   const host = text('HOST')
   if (host !== 'localhost' && isIP(host) === 0)
     faults.push('HOST must be an IP address or localhost')
@@ -146,6 +167,11 @@ export function loadConfig(env: Environment = process.env): Config {
     sandboxTimeScale: number('SANDBOX_TIME_SCALE', 0.001, 1_000, false),
     pollScale: number('POLL_SCALE', 0.001, 1_000, false),
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
+    rateLimits: {
+      requestsPerMinute: limit('RATE_LIMIT_RPM'),
+      tokensPerMinute: limit('RATE_LIMIT_TPM'),
+      concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
+    },
     crashAt: optional('TOLLGATE_CRASH_AT'),
   }
   if (config.external && !config.markerSecret)

@@ -20,6 +20,8 @@ import { startTextCalls } from './app/calls/start.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
+import { createRates } from './app/limits/rates.ts'
+import { shareThrough, startSharing } from './app/limits/sharing.ts'
 import { createMetricsRegistry, createTaskMetrics, eventLogMetrics } from './app/metrics.ts'
 import { openPool } from './app/ops/pool.ts'
 import { migrateOps } from './app/ops/tables.ts'
@@ -139,6 +141,7 @@ async function start(
     paces: createChannelPaces(config.pollRequestsPerSecond, clock),
     prices: createPriceBookSource(pool, clock),
     admissions: createAdmissions(pool),
+    rates: createRates({ clock, registry: metrics }),
     background,
     recent: createRecentWrites(),
     metrics: createTaskMetrics(metrics),
@@ -184,9 +187,12 @@ async function listen(
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<string> {
   const { config, logger } = options
-  const { pool, log, clock } = deps
-  const authenticator = createAuthenticator({ pool, log, clock, logger })
+  const { pool, log, clock, rates } = deps
+  const defaultLimits = config.rateLimits
+  const authenticator = createAuthenticator({ pool, log, clock, logger, defaultLimits })
   await follow(deps, authenticator, onStop)
+  const sharing = startSharing({ rates, share: shareThrough(pool), logger })
+  onStop(() => sharing.stop())
   const text = await startTextCalls({
     ...deps,
     providers: textProviders,
@@ -206,6 +212,7 @@ async function listen(
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
     texts: text.calls,
+    standingsOf: (principal) => rates.standings(principal),
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),

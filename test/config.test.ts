@@ -19,6 +19,8 @@ t.test('all faults are listed at once, naming each variable', (t) => {
     EVENTSTORE_URL: 'esdb://localhost:2113',
     POLL_SCALE: 'fast',
     EVENTSTORE_NAMESPACE: '9 lives',
+    RATE_LIMIT_RPM: '0',
+    RATE_LIMIT_TPM: 'many',
   }
   t.throws(() => loadConfig(bad), ConfigError)
   try {
@@ -32,9 +34,23 @@ t.test('all faults are listed at once, naming each variable', (t) => {
       'DATABASE_URL',
       'POLL_SCALE',
       'EVENTSTORE_NAMESPACE',
+      'RATE_LIMIT_RPM',
+      'RATE_LIMIT_TPM',
     ])
       t.match(text, name)
   }
+  t.end()
+})
+
+t.test('limits are none unless they are set', (t) => {
+  const none = {
+    requestsPerMinute: undefined,
+    tokensPerMinute: undefined,
+    concurrentTasks: undefined,
+  }
+  t.strictSame(loadConfig({ RATE_LIMIT_RPM: ' ' }).rateLimits, none)
+  const env = { RATE_LIMIT_RPM: '60', RATE_LIMIT_CONCURRENT_TASKS: '5' }
+  t.strictSame(loadConfig(env).rateLimits, { ...none, requestsPerMinute: 60, concurrentTasks: 5 })
   t.end()
 })
 

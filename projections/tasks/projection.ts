@@ -87,7 +87,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
 /** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
 export const tasksProjection: Projection = {
   name: 'tasks',
-  version: 1,
+  version: 2,
   tablesSql,
   indexesSql,
   handles,

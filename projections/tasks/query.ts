@@ -2,6 +2,7 @@ import type { Queryable } from '../engine/queryable.ts'
 import { taskColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
 
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
+export { openTasks } from './open.ts'
 export {
   leaseDuePolls,
   noteObservation,

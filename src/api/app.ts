@@ -15,6 +15,7 @@ import { followConnections } from './kit/drain.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
+import type { StandingsOf } from './kit/limit-headers.ts'
 import type { ResolveHost } from './kit/public-url.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator } from './kit/validator.ts'
@@ -43,6 +44,8 @@ export interface ApiDeps {
   readonly tasks: TaskUseCases
   /** Without them `/v1` and `/v1beta` have no routes. */
   readonly texts?: TextUseCases
+  /** How callers stand with their limits; without it answers say nothing of them. */
+  readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
   readonly health: Health
   /** How callback hosts are resolved; `resolveByDns` in production. */
@@ -137,12 +140,19 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
 
 async function registerText(
   app: FastifyInstance,
-  { authenticate, texts, resolveHost, upstreamHosts = new Set(), streamLimits }: ApiDeps,
+  {
+    authenticate,
+    texts,
+    standingsOf = () => ({}),
+    resolveHost,
+    upstreamHosts = new Set(),
+    streamLimits,
+  }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
 ): Promise<void> {
   if (texts === undefined) return
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
-  await app.register(v1Plugin({ ...deps, ...bodies }), { prefix: '/v1' })
+  await app.register(v1Plugin({ ...deps, ...bodies, standingsOf }), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }
   await app.register(v1betaPlugin(native), { prefix: '/v1beta' })
 }

@@ -8,17 +8,6 @@ import { sendEventStream, type StreamDialect, type StreamLimits } from './event-
 /** What a route makes of its request: a call without the parts every route adds alike. */
 export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
 
-const rateLimitHeader = /^x-ratelimit-[a-z-]+$/
-
-/** Headers of an answered call (wire.md §7.4). */
-function callHeaders(call: {
-  readonly callId: string
-  readonly headers: Readonly<Record<string, string>>
-}): Record<string, string> {
-  const kept = Object.entries(call.headers).filter(([name]) => rateLimitHeader.test(name))
-  return { ...Object.fromEntries(kept), 'x-call-id': call.callId }
-}
-
 function inputOf(request: FastifyRequest, part: CallPart, gone: AbortSignal): TextCallInput {
   // From here on only the use case holds the body.
   request.body = undefined
@@ -34,7 +23,7 @@ export async function answerWhole(
 ): Promise<JsonObject> {
   const gone = callerGone(reply)
   const call = await texts.complete(inputOf(request, part, gone.signal))
-  void reply.headers(callHeaders(call)).header('cache-control', 'no-store')
+  void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
   return call.body
 }
 
@@ -44,12 +33,16 @@ export async function answerStream(
   request: FastifyRequest,
   reply: FastifyReply,
   part: CallPart,
-  options: { readonly dialect: StreamDialect<TextFrame>; readonly limits: StreamLimits },
+  options: {
+    readonly dialect: StreamDialect<TextFrame>
+    readonly limits: StreamLimits
+    readonly headers?: () => Readonly<Record<string, string>>
+  },
 ): Promise<FastifyReply> {
   const gone = callerGone(reply)
   const started = texts
     .stream(inputOf(request, part, gone.signal))
-    .then((call) => ({ headers: callHeaders(call), frames: call.frames }))
+    .then((call) => ({ headers: { 'x-call-id': call.callId }, frames: call.frames }))
   await sendEventStream(request, reply, { ...options, gone, started })
   return reply
 }

@@ -128,11 +128,14 @@ export async function sendEventStream<Frame>(
     readonly started: Promise<Started<Frame>>
     readonly dialect: StreamDialect<Frame>
     readonly limits: StreamLimits
+    /** Asked for when the stream opens, beside those of its use case. */
+    readonly headers?: () => Readonly<Record<string, string>>
   },
 ): Promise<void> {
   const { gone, started, dialect, limits } = options
   const early = await within(started, limits.openAfterMs)
-  const writer = new EventWriter(open(reply, early?.headers ?? {}), limits, gone)
+  const headers = { ...options.headers?.(), ...early?.headers }
+  const writer = new EventWriter(open(reply, headers), limits, gone)
   try {
     const { frames } = early ?? (await started)
     for await (const frame of frames) {

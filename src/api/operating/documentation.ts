@@ -6,7 +6,11 @@ const about = `A gateway in front of AI model providers that treats every call a
 
 Send a token as \`Authorization: Bearer <TOKEN>\`. Every answer carries \`x-request-id\`; every answer
 to a creation, also a failed one, carries \`x-platform-id\` once the task exists. An answer with
-\`x-should-retry: false\` must not be repeated automatically: that could create a second task.`
+\`x-should-retry: false\` must not be repeated automatically: that could create a second task.
+
+A token may have limits: requests and text tokens a minute, and tasks at a time. At a limit the answer
+is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how a
+limited token stands.`
 
 /** Nothing from elsewhere; no upgrade to https, so that the page also works on a plain address. */
 const contentPolicy = {

@@ -227,6 +227,14 @@ function refusalRule(error: DomainError): Rule {
   return isRefusalKind(kind) ? refusals[kind](error) : { ...notTaken, retry: 'never' }
 }
 
+/** The caller's own limit: it knows when there is room again. */
+function atLimit(error: DomainError): Rule {
+  const retryAfterMs = detail(error, 'retryAfterMs', isNumber)
+  return retryAfterMs === undefined
+    ? rules.rate_limited
+    : { ...rules.rate_limited, retry: retryAfterMs / 1_000 }
+}
+
 /**
  * What is said of a failure of ours once a task has its id: it may have been submitted, so a retry
  * by itself could make a second one.
@@ -252,6 +260,7 @@ function fromDomain(error: DomainError): Answer {
   const known = isTaskCode(error.code) ? rules[error.code] : broken
   let rule = known
   if (error.code === 'submission_refused') rule = refusalRule(error)
+  else if (error.code === 'rate_limited') rule = atLimit(error)
   else if (platformId !== undefined) rule = afterAcceptance(known)
   const param =
     error.code === 'unknown_model' || error.code === 'model_not_allowed'

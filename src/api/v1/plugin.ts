@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
 import type { TextUseCases } from '../../app/calls/types.ts'
@@ -8,6 +8,7 @@ import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { limitHeadersOf, type StandingsOf, useLimitHeaders } from '../kit/limit-headers.ts'
 import { chatAnswer } from './chat-answer.ts'
 import { chatDialect } from './chat-dialect.ts'
 import { readChatRequest } from './chat-request.ts'
@@ -33,13 +34,20 @@ export interface V1Deps {
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
   readonly streamLimits: StreamLimits
+  readonly standingsOf: StandingsOf
 }
 
 /** Bodies are judged by the readers, which name the field; their schemas only document. */
 const documented = { validatorCompiler: () => () => true } as const
 const callFailures = [400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 502, 503, 504]
 
-function chatRoute(app: FastifyInstance, texts: TextUseCases, limits: StreamLimits): void {
+/** What every stream is sent with, whatever its dialect. */
+function streamOptions(deps: V1Deps, request: FastifyRequest) {
+  return { limits: deps.streamLimits, headers: () => limitHeadersOf(request, deps.standingsOf) }
+}
+
+function chatRoute(app: FastifyInstance, deps: V1Deps): void {
+  const { texts } = deps
   app.post('/chat/completions', {
     ...documented,
     schema: {
@@ -51,12 +59,14 @@ function chatRoute(app: FastifyInstance, texts: TextUseCases, limits: StreamLimi
       const part: CallPart = { family: 'chat', surface: 'v1.chat', ...asked }
       if (!stream) return chatAnswer(await answerWhole(texts, request, reply, part))
       const dialect = chatDialect(includeUsage)
-      return answerStream(texts, request, reply, part, { dialect, limits })
+      const options = { dialect, ...streamOptions(deps, request) }
+      return answerStream(texts, request, reply, part, options)
     },
   })
 }
 
-function responsesRoute(app: FastifyInstance, texts: TextUseCases, limits: StreamLimits): void {
+function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
+  const { texts } = deps
   app.post('/responses', {
     ...documented,
     schema: {
@@ -67,7 +77,8 @@ function responsesRoute(app: FastifyInstance, texts: TextUseCases, limits: Strea
       const { stream, ...asked } = readResponsesRequest(objectBody(request.body))
       const part: CallPart = { family: 'responses', surface: 'v1.responses', ...asked }
       if (!stream) return answerWhole(texts, request, reply, part)
-      return answerStream(texts, request, reply, part, { dialect: responsesDialect(), limits })
+      const options = { dialect: responsesDialect(), ...streamOptions(deps, request) }
+      return answerStream(texts, request, reply, part, options)
     },
   })
 }
@@ -103,8 +114,9 @@ export function v1Plugin(deps: V1Deps) {
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(app, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
     requireToken(app, deps.authenticate, 'model')
-    chatRoute(app, deps.texts, deps.streamLimits)
-    responsesRoute(app, deps.texts, deps.streamLimits)
+    useLimitHeaders(app, deps.standingsOf)
+    chatRoute(app, deps)
+    responsesRoute(app, deps)
     modelRoutes(app, deps.texts)
   }
 }

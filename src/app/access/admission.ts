@@ -2,12 +2,13 @@ import type { Pool, PoolClient } from 'pg'
 import { availableAsOf } from '../../../projections/ledger/query.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type PlaceRequest, readTaskPlaces } from '../limits/concurrent-tasks.ts'
 import { createNoteTaker } from './reservation-notes.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
  * projection knows, less what was admitted and is not projected yet, decided under a lock per
- * tenant and currency.
+ * tenant and currency. A token's limit on concurrent tasks is kept in the same transaction.
  */
 
 /** First key of the advisory locks, so that they meet no other use. */
@@ -18,9 +19,7 @@ const MAX_BATCH = 256
 /** Admissions waiting for a tenant; more are refused as overload. */
 const MAX_WAITING = 2_000
 
-export interface AdmissionRequest {
-  readonly platformId: string
-  readonly tenantId: string
+export interface AdmissionRequest extends PlaceRequest {
   readonly currency: Currency
   /** Decimal string. */
   readonly hold: string
@@ -29,7 +28,8 @@ export interface AdmissionRequest {
 export interface Admissions {
   /**
    * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
-   * available), `log_unavailable` when the balance cannot be told or too many are waiting.
+   * available), `rate_limited` when the token has as many tasks as it may, `log_unavailable` when
+   * the balance cannot be told or too many are waiting.
    */
   readonly admit: (request: AdmissionRequest) => Promise<void>
   /** The hold is in the log at this position: the reservation ends when it is projected. */
@@ -116,14 +116,18 @@ async function decideBatch(
       text: 'select pg_advisory_xact_lock($1, hashtext($2))',
       values: [LOCK_SPACE, queueKey(first)],
     })
+    const places = await readTaskPlaces(client, batch)
     let availablePico = await availableNow(client, first)
     const admitted: AdmissionRequest[] = []
     for (const request of batch) {
       const holdPico = parseAmount(request.hold)
-      if (holdPico <= availablePico) {
+      const refusal =
+        holdPico > availablePico ? insufficient(request, availablePico) : places.refusal(request)
+      if (refusal === undefined) {
         availablePico -= holdPico
+        places.take(request)
         admitted.push(request)
-      } else refused.set(request.platformId, insufficient(request, availablePico))
+      } else refused.set(request.platformId, refusal)
     }
     if (admitted.length > 0) await insertAll(client, admitted)
     await client.query('commit')
@@ -158,13 +162,14 @@ async function availableNow(
 async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
   await client.query({
     name: 'admission-insert',
-    text: `insert into ops.admissions (platform_id, tenant_id, currency, hold)
-           select * from unnest($1::text[], $2::text[], $3::text[], $4::numeric[])
+    text: `insert into ops.admissions (platform_id, tenant_id, token_id, currency, hold)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::numeric[])
            -- The same Idempotency-Key twice at once: one of them will be turned away by the log.
            on conflict (platform_id) do nothing`,
     values: [
       admitted.map((request) => request.platformId),
       admitted.map((request) => request.tenantId),
+      admitted.map((request) => request.tokenId),
       admitted.map((request) => request.currency),
       admitted.map((request) => request.hold),
     ],

@@ -3,8 +3,9 @@ import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import { quoteText, type TextQuote } from '../../domain/pricing/text.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
-import { expectedPico } from './expected.ts'
 import type { ChannelWish } from '../channels/directory.ts'
+import type { Taken } from '../limits/token-use.ts'
+import { expectedPico, expectedTokens } from './expected.ts'
 import type { CallDeps } from './deps.ts'
 import type { Hold } from './funds.ts'
 import { resolveKept } from './kept-references.ts'
@@ -20,7 +21,10 @@ export interface AdmittedCall {
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly quote: TextQuote
+  /** Its end is the end of what was taken of the token's limits as well. */
   readonly hold: Hold
+  /** Of the token's limits; undefined where it has none. */
+  readonly taken: Taken | undefined
 }
 
 /** Quotes by book and what they depend on; a new book begins with none. */
@@ -44,7 +48,8 @@ function quoteOf(input: TextCallInput, book: PriceBook): TextQuote {
  * Everything that can be refused before anything is sent; with the body to send.
  *
  * @throws DomainError `model_not_allowed`, `unknown_model`, `previous_response_not_found`,
- *   `kept_unavailable`, `log_unavailable`, `price_not_configured`, `insufficient_balance`
+ *   `kept_unavailable`, `log_unavailable`, `rate_limited`, `price_not_configured`,
+ *   `insufficient_balance`
  */
 export async function admit(
   deps: CallDeps,
@@ -61,10 +66,30 @@ export async function admit(
     throw new DomainError('log_unavailable', 'the event log is unavailable', {
       reason: 'the log is unhealthy',
     })
-  const quote = quoteOf(input, await deps.prices.current())
-  const hold = await deps.funds.hold(principal.tenantId, quote.currency, expectedPico(quote, input))
-  const startedAtMs = deps.clock.nowMs()
-  const { body: _body, ...kept } = input
-  const callId = newCallId(startedAtMs)
-  return { call: { callId, input: kept, wish, streamed, startedAtMs, quote, hold }, body }
+  const taken = deps.rates.take(principal, () => expectedTokens(input))
+  try {
+    const quote = quoteOf(input, await deps.prices.current())
+    const pico = expectedPico(quote, input)
+    const held = await deps.funds.hold(principal.tenantId, quote.currency, pico)
+    const hold = taken === undefined ? held : endingBoth(held, taken)
+    const startedAtMs = deps.clock.nowMs()
+    const { body: _body, ...kept } = input
+    const callId = newCallId(startedAtMs)
+    const call = { callId, input: kept, wish, streamed, startedAtMs, quote, hold, taken }
+    return { call, body }
+  } catch (error) {
+    taken?.giveBack()
+    throw error
+  }
+}
+
+/** A call that ends without a settlement used none of the tokens that were expected of it. */
+function endingBoth(held: Hold, taken: Taken): Hold {
+  return {
+    settle: held.settle,
+    withdraw: () => {
+      held.withdraw()
+      taken.settle(0)
+    },
+  }
 }

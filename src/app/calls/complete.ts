@@ -50,12 +50,11 @@ async function answer(
     return {
       callId,
       body: answered,
-      headers: {},
       settlement: freeOfCharge(call),
       measurement: 'reported',
     }
   }
   const outcome = input.callerGone.aborted ? 'disconnected' : 'completed'
   const settled = await settleCall(deps, call, served, { tally, outcome })
-  return { callId, body: answered, headers: {}, ...settled }
+  return { callId, body: answered, ...settled }
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { CrashPoint } from '../crash-points.ts'
+import type { Rates } from '../limits/rates.ts'
 import type { TextProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
 import type { Funds } from './funds.ts'
@@ -22,6 +23,7 @@ export interface CallDeps {
   readonly prices: PriceBookSource
   readonly funds: Funds
   readonly keptIds: KeptIds
+  readonly rates: Rates
   readonly metrics: CallMetrics
   readonly clock: Clock
   readonly logger: Log

@@ -15,6 +15,11 @@ export function expectedPico(quote: TextQuote, input: TextCallInput): bigint {
   })
 }
 
+/** Tokens a call is expected to use at most, in and out. */
+export function expectedTokens(input: TextCallInput): number {
+  return estimateInputTokens(input.inputSize) + outputTokens(input.body)
+}
+
 function outputTokens(body: TextCallInput['body']): number {
   const choices = countOf(body['n']) ?? 1
   const config = body['generationConfig'] ?? body['generation_config']

@@ -1,6 +1,6 @@
 import { estimateText } from '../../domain/call/estimate.ts'
 import type { CallEventData } from '../../domain/call/events.ts'
-import type { TextUsage } from '../../domain/call/usage.ts'
+import { type TextUsage, totalTokens } from '../../domain/call/usage.ts'
 import { settleText, usageByUnit } from '../../domain/pricing/text.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
@@ -82,6 +82,7 @@ export async function settleCall(
   ended: { readonly tally: TextTally; readonly outcome: CallOutcome },
 ): Promise<{ readonly settlement: Settlement; readonly measurement: Measurement }> {
   const { usage, measurement } = usageOf(ended.tally, call.input.inputSize)
+  call.taken?.settle(totalTokens(usage))
   const settlement = settleText(call.quote, usage, measurement)
   const startedMs = performance.now()
   deps.crashPoint('call.before-append')

@@ -23,7 +23,7 @@ export async function streamCall(
     )
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
     const pump = new Pump(deps, { call, served, lease, source: result })
-    return { pump, streamed: { callId: call.callId, headers: {}, frames: framesOf(pump) } }
+    return { pump, streamed: { callId: call.callId, frames: framesOf(pump) } }
   } catch (error) {
     call.hold.withdraw()
     throw error instanceof ProviderError ? refusalOf(error, call.callId) : error

@@ -35,8 +35,6 @@ export interface CompletedCall {
   readonly body: Readonly<Record<string, unknown>>
   readonly settlement: Settlement
   readonly measurement: Measurement
-  /** Rate-limit headers worth passing on, already scrubbed. */
-  readonly headers: Readonly<Record<string, string>>
 }
 
 /** A frame for the caller: `event` is the SSE event name where the family has one. */
@@ -50,7 +48,6 @@ export interface TextFrame {
 
 export interface StreamedCall {
   readonly callId: string
-  readonly headers: Readonly<Record<string, string>>
   /**
    * Frames as they come; terminal ones only after `CallSettled` is durable (P3). A failure after the
    * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
@@ -62,8 +59,10 @@ export interface StreamedCall {
  * Domain error codes: `unknown_model`, `model_not_allowed`, `price_not_configured`,
  * `insufficient_balance`, `no_channel`, `log_unavailable`, `call_refused` (details: kind, status,
  * upstreamCode, upstreamType, param, retryAfterMs), `upstream_unavailable`, `upstream_timeout`,
- * `upstream_malformed`, `rate_limited`, `overloaded`, `previous_response_not_found`,
- * `kept_unavailable` (details: param). `details.callId` once the id exists.
+ * `upstream_malformed`, `rate_limited` (the token is at a limit of its own, details: limitedBy,
+ * limit, retryAfterMs; or upstream is, as `call_refused`), `overloaded`,
+ * `previous_response_not_found`, `kept_unavailable` (details: param). `details.callId` once the id
+ * exists.
  */
 export interface TextUseCases {
   readonly complete: (input: TextCallInput) => Promise<CompletedCall>

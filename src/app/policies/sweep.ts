@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
-import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { readCheckpoints } from '../../../projections/engine/checkpoint.ts'
 import { pollBacklog } from '../../../projections/tasks/query.ts'
 import { taskStream } from '../../domain/task/events.ts'
+import { purgeRateUse } from '../limits/sharing.ts'
 import { purgeTaskUrls } from '../ops/task-urls.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 
@@ -20,8 +21,8 @@ export function createSweepRound(deps: TaskDeps) {
   return async (): Promise<'idle'> => {
     await showGauges(deps)
     await purgeTaskUrls(deps.pool, deps.clock.nowMs())
-    const checkpoint = await readCheckpoint(deps.pool, 'ledger')
-    if (checkpoint !== undefined) await dropProjected(deps.pool, checkpoint.position)
+    await purgeRateUse(deps.pool)
+    await dropProjected(deps.pool)
     await resolveUnplaced(deps)
     return 'idle'
   }
@@ -42,11 +43,15 @@ async function showGauges(deps: TaskDeps): Promise<void> {
   }
 }
 
-async function dropProjected(db: Pool, position: bigint): Promise<void> {
+/** Holds are in the ledger, places of concurrent tasks in the tasks: both must have passed. */
+async function dropProjected(db: Pool): Promise<void> {
+  const checkpoints = await readCheckpoints(db)
+  const [ledger, tasks] = [checkpoints.get('ledger')?.position, checkpoints.get('tasks')?.position]
+  if (ledger === undefined || tasks === undefined) return
   await db.query(
     `delete from ops.admissions
      where position <= $1 and admitted_at < now() - $2 * interval '1 millisecond'`,
-    [position, KEEP_FOR_MS],
+    [ledger < tasks ? ledger : tasks, KEEP_FOR_MS],
   )
 }
 

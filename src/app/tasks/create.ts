@@ -4,8 +4,10 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ChannelLease } from '../channels/directory.ts'
+import type { AdmissionRequest } from '../access/admission.ts'
 import { newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
+import { catchUp } from './find.ts'
 import { bodyHashOf, keyHashOf, markerOf } from './identity.ts'
 import { chooseIdentity, keyConflict } from './idempotency.ts'
 import { recordRequested } from './record.ts'
@@ -72,19 +74,35 @@ async function createNew(
   platformId: string,
   startedMs: number,
 ): Promise<CreatedTask> {
-  const { request, lease } = await prepare(deps, input, model, platformId)
-  let recorded
+  const taken = deps.rates.take(input.principal)
+  let begun: Prepared | undefined
   try {
-    recorded = await admitAndRecord(deps, request)
-  } catch (error) {
-    lease.release('neutral')
-    throw error
+    begun = await begin(deps, input, model, platformId)
+  } finally {
+    // Only what is begun counts.
+    if (begun === undefined) taken?.giveBack()
   }
-  if (recorded.kind === 'exists') {
-    lease.release('neutral')
-    return keyConflict(deps, input, request.platformId)
+  if (begun === undefined) return keyConflict(deps, input, platformId)
+  return submit(deps, input, { ...begun, startedMs })
+}
+
+/** Prepares, admits and records a creation; undefined when its id is taken. */
+async function begin(
+  deps: TaskDeps,
+  input: CreateTaskInput,
+  model: VideoAModel,
+  platformId: string,
+): Promise<Prepared | undefined> {
+  const prepared = await prepare(deps, input, model, platformId)
+  const { request, lease } = prepared
+  let isBegun = false
+  try {
+    const recorded = await admitAndRecord(deps, request, input.principal.limits?.concurrentTasks)
+    isBegun = recorded.kind === 'recorded'
+  } finally {
+    if (!isBegun) lease.release('neutral')
   }
-  return submit(deps, input, { request, lease, startedMs })
+  return isBegun ? prepared : undefined
 }
 
 async function prepare(
@@ -137,25 +155,38 @@ async function prepare(
 async function admitAndRecord(
   deps: TaskDeps,
   request: TaskRequest,
+  concurrentTasks: number | undefined,
 ): Promise<{ readonly kind: 'recorded' | 'exists' }> {
-  const { platformId, tenantId, quote } = request
+  const { platformId, tenantId, tokenId, quote } = request
+  const { currency, hold } = quote
   deps.crashPoint('create.before-admission')
-  await deps.admissions.admit({
-    platformId,
-    tenantId,
-    currency: quote.currency,
-    hold: quote.hold,
-  })
+  await admit(deps, { platformId, tenantId, tokenId, currency, hold, concurrentTasks })
   deps.crashPoint('create.before-requested')
   const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
   deps.crashPoint('create.after-requested')
   return recorded
 }
 
+/** @throws as `Admissions.admit` */
+async function admit(deps: TaskDeps, request: AdmissionRequest): Promise<void> {
+  try {
+    await deps.admissions.admit(request)
+  } catch (error) {
+    const { tenantId } = request
+    if (!isDomainError(error, 'rate_limited') || deps.recent.of(tenantId) === undefined) throw error
+    // A task whose end was written here a moment ago keeps its place until it is projected.
+    await catchUp(deps, tenantId)
+    await deps.admissions.admit(request)
+  }
+}
+
+/** Codes of refusals before anything was written. */
+const nothingBegun: ReadonlySet<string> = new Set(['log_unavailable', 'overloaded', 'rate_limited'])
+
 /** Once an id names something, whoever asked must learn it, whatever went wrong. */
 function withPlatformId(error: unknown, platformId: string): unknown {
   if (!isDomainError(error) || 'platformId' in error.details) return error
   // Nothing was written or sent yet: there is nothing to find under the id, and trying again is safe.
-  if (error.code === 'log_unavailable' || error.code === 'overloaded') return error
+  if (nothingBegun.has(error.code)) return error
   return new DomainError(error.code, error.message, { ...error.details, platformId })
 }

@@ -7,6 +7,7 @@ import type { Admissions } from '../access/admission.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
+import type { Rates } from '../limits/rates.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { TaskProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
@@ -22,6 +23,7 @@ export interface TaskDeps {
   readonly paces: ChannelPaces
   readonly prices: PriceBookSource
   readonly admissions: Admissions
+  readonly rates: Rates
   readonly background: BackgroundAppends
   readonly recent: RecentWrites
   readonly metrics: TaskMetrics

@@ -29,7 +29,8 @@ export interface CreatedTask {
 
 /**
  * Domain error codes of `createTask`: `unknown_model`, `model_not_allowed`, `price_not_configured`,
- * `insufficient_balance`, `no_channel`, `log_unavailable`, `idempotency_key_reused`,
+ * `insufficient_balance`, `rate_limited` (details: limitedBy, limit, retryAfterMs), `no_channel`,
+ * `log_unavailable`, `idempotency_key_reused`,
  * `idempotency_in_progress`, `submission_refused` (details: kind, upstreamCode, param,
  * retryAfterMs), `submission_uncertain`. Every one thrown after the id exists has
  * `details.platformId`.

@@ -330,6 +330,21 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'TooManyRequests',
     retryAfter: '7',
   },
+  'the token has as many tasks as it may': {
+    code: 'rate_limited',
+    details: { limitedBy: 'concurrent_tasks', limit: 5, retryAfterMs: 10_000 },
+    status: 429,
+    answers: 'RateLimitExceeded',
+    type: 'TooManyRequests',
+    retryAfter: '10',
+  },
+  'the token is at its limit and nobody says for how long': {
+    code: 'rate_limited',
+    status: 429,
+    answers: 'RateLimitExceeded',
+    type: 'TooManyRequests',
+    retryAfter: '1',
+  },
   'the model service refused our account': {
     code: 'submission_refused',
     details: { platformId, kind: 'account' },

@@ -32,7 +32,6 @@ export class MemoryTexts implements TextUseCases {
   steps: (input: TextCallInput) => Iterable<Step> = () => []
   /** Before a stream begins. */
   begin: (input: TextCallInput) => Promise<void> | void = () => undefined
-  headers: Readonly<Record<string, string>> = {}
   /** Thrown by every call while set. */
   failure: unknown
   /** Streams whose frames were read to their end. */
@@ -51,7 +50,6 @@ export class MemoryTexts implements TextUseCases {
       body: await this.answer(input),
       settlement: { priceBookVersion: '1', currency: 'USD', amount: '0', lines: [] },
       measurement: 'reported',
-      headers: this.headers,
     }
   }
 
@@ -61,7 +59,6 @@ export class MemoryTexts implements TextUseCases {
     if (this.failure !== undefined) throw this.failure
     return {
       callId: `call_${this.streams.length}`,
-      headers: this.headers,
       frames: this.#frames(input),
     }
   }

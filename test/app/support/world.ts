@@ -21,6 +21,8 @@ import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import { createChannelPaces } from '../../../src/app/channels/paces.ts'
 import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
+import { type Limits, noLimits } from '../../../src/app/limits/limits.ts'
+import { createRates } from '../../../src/app/limits/rates.ts'
 import { createTaskMetrics } from '../../../src/app/metrics.ts'
 import { migrateOps } from '../../../src/app/ops/tables.ts'
 import { startPolicies } from '../../../src/app/policies/start.ts'
@@ -173,6 +175,7 @@ function makeReplica(
     paces: createChannelPaces(options.perSecond ?? 200, clock),
     prices: createPriceBookSource(pool, clock),
     admissions: createAdmissions(pool),
+    rates: createRates({ clock }),
     background: createBackgroundAppends({ clock, logger: silentLog }),
     recent: createRecentWrites(),
     metrics: createTaskMetrics(new Registry()),
@@ -200,13 +203,14 @@ function makeReplica(
   }
 }
 
-export function principalOf(tenantId: string = TENANT): Principal {
+export function principalOf(tenantId: string = TENANT, limits?: Partial<Limits>): Principal {
   return {
     tokenId: `token_of_${tenantId}`,
     kind: 'model',
     tenantId,
     userId: `user_of_${tenantId}`,
     models: undefined,
+    limits: limits && { ...noLimits, ...limits },
     scope: undefined,
   }
 }
@@ -218,6 +222,7 @@ export interface Wish {
   readonly idempotencyKey?: string
   readonly safetyIdentifier?: string
   readonly body?: Readonly<Record<string, unknown>>
+  readonly limits?: Partial<Limits>
 }
 
 /** What the API would hand over for a body. */
@@ -232,7 +237,7 @@ export function createInput(wish: Wish = {}): CreateTaskInput {
   }
   const accepted = acceptVideoARequest(body)
   return {
-    principal: principalOf(wish.tenantId),
+    principal: principalOf(wish.tenantId, wish.limits),
     family: 'video-a',
     surface: 'provA.tasks',
     requestId: newRequestId(Date.now()),

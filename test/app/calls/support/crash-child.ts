@@ -9,6 +9,7 @@ import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createTextUseCases } from '../../../../src/app/calls/use-cases.ts'
 import { crashPointFrom } from '../../../../src/app/crash-points.ts'
+import { createRates } from '../../../../src/app/limits/rates.ts'
 import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
 import { createEventLog } from '../../../../src/eventlog/client.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal.ts'
@@ -46,6 +47,7 @@ const calls = createTextUseCases({
   prices: createPriceBookSource(pool, systemClock),
   keptIds: createKeptIds('a secret of the tests'),
   funds: createFunds(balanceReader(pool), systemClock),
+  rates: createRates({ clock: systemClock }),
   metrics: createCallMetrics(new Registry()),
   clock: systemClock,
   logger: silentLog,

@@ -20,6 +20,8 @@ import {
   createTextUseCases,
   type RunningTextUseCases,
 } from '../../../../src/app/calls/use-cases.ts'
+import type { Limits } from '../../../../src/app/limits/limits.ts'
+import { createRates } from '../../../../src/app/limits/rates.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
 import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
@@ -94,6 +96,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       prices: createPriceBookSource(world.pool, clock),
       keptIds: createKeptIds('a secret of the tests'),
       funds: createFunds(balanceReader(world.pool), clock),
+      rates: createRates({ clock }),
       metrics: createCallMetrics(new Registry()),
       clock,
       logger: silentLog,
@@ -133,6 +136,7 @@ export interface TextWish {
   readonly tenantId?: string
   readonly body?: Readonly<Record<string, unknown>>
   readonly callerGone?: AbortSignal
+  readonly limits?: Partial<Limits>
 }
 
 /** What the API would hand over. */
@@ -145,7 +149,7 @@ export function textInput(wish: TextWish = {}): TextCallInput {
     native: { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
   }
   return {
-    principal: principalOf(wish.tenantId),
+    principal: principalOf(wish.tenantId, wish.limits),
     family,
     surface: `test.${family}`,
     requestId: newRequestId(Date.now()),
