@@ -46,6 +46,13 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
+/** Prints a result for machines or, member by member, for people. */
+export function show(result: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
+  if (json) return print(toJson(result))
+  for (const [name, value] of Object.entries(result))
+    if (value !== undefined) print(`${name}: ${typeof value === 'string' ? value : toJson(value)}`)
+}
+
 /** JSON in which a bigint is a decimal string. */
 export function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>

@@ -10,6 +10,7 @@ async function onStores(run: (session: Session) => Promise<void>): Promise<void>
 }
 
 const access = () => import('./access.ts')
+const tokens = () => import('./tokens.ts')
 const ledger = () => import('./ledger.ts')
 const prices = () => import('./prices.ts')
 
@@ -146,6 +147,10 @@ function addAccess(program: Command): void {
   addCredit(program)
 }
 
+const LIMITS_HELP = `
+A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM and RATE_LIMIT_CONCURRENT_TASKS.
+Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
+
 function addTokens(program: Command): void {
   const token = program.command('token').description('tokens; secrets are shown once')
   token
@@ -162,8 +167,12 @@ function addTokens(program: Command): void {
     .option('--users <ids>', 'with specified_users: user ids, comma-separated')
     .option('--models <names>', 'only these models, comma-separated')
     .option('--expires <time>', 'RFC 3339 time')
+    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit at all')
+    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit at all')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit at all')
+    .addHelpText('after', LIMITS_HELP)
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).issueTokenCommand(s, options)))
+    .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
   token
     .command('rotate')
     .description('give a token a new secret; the old one stays valid for a while')
@@ -171,7 +180,22 @@ function addTokens(program: Command): void {
     .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
     .option(...JSON_OPTION)
     .action((id: string, options) =>
-      onStores(async (s) => (await access()).rotateTokenCommand(s, id, options)),
+      onStores(async (s) => (await tokens()).rotateTokenCommand(s, id, options)),
+    )
+  token
+    .command('limit')
+    .description('change what a token may use, at once and everywhere; what is not named stays')
+    .argument('<token id>')
+    .option('--rpm <n>', 'text calls and task creations a minute')
+    .option('--tpm <n>', 'text tokens a minute, in and out')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended')
+    .option(...JSON_OPTION)
+    .addHelpText(
+      'after',
+      `\n<n> is a number, "none" for no limit at all, or "default" for what the operator set.${LIMITS_HELP}`,
+    )
+    .action((id: string, options) =>
+      onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
     )
   token
     .command('disable')
@@ -180,14 +204,14 @@ function addTokens(program: Command): void {
     .option('--reason <text>', 'why', 'disabled by an operator')
     .option(...JSON_OPTION)
     .action((id: string, options) =>
-      onStores(async (s) => (await access()).disableTokenCommand(s, id, options)),
+      onStores(async (s) => (await tokens()).disableTokenCommand(s, id, options)),
     )
   token
     .command('list')
     .description('tokens of a tenant, without secrets')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).listTokensCommand(s, options)))
+    .action((options) => onStores(async (s) => (await tokens()).listTokensCommand(s, options)))
 }
 
 function addCredit(program: Command): void {

@@ -100,6 +100,57 @@ t.test('a token is listed without its secret, rotated, disabled', async (t) => {
   )
 })
 
+t.test(
+  'a token is issued with limits, which are changed and lifted while it is used',
+  async (t) => {
+    const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+    const issue = [
+      'token',
+      'issue',
+      '--tenant',
+      tenant,
+      '--user',
+      user?.userId ?? '',
+      '--kind',
+      'model',
+    ]
+    const { tokenId, secret } = await asked<{ tokenId: string; secret: string }>(
+      ...issue,
+      '--rpm',
+      '60',
+      '--tpm',
+      'none',
+      '--concurrent-tasks',
+      '1',
+    )
+    const tokens = () =>
+      asked<{ tokenId: string; limits: unknown }[]>('token', 'list', '--tenant', tenant)
+    const limits = async () => (await tokens()).find((one) => one.tokenId === tokenId)?.limits
+    t.same(await limits(), { requestsPerMinute: 60, tokensPerMinute: null, concurrentTasks: 1 })
+    const tasks = tasksOf(stack.url, secret)
+    await tasks.created({ prompt: 'x [[sandbox stall-queued]]' })
+    t.equal((await tasks.create()).status, 429)
+    const changed = await run(
+      'token',
+      'limit',
+      tokenId,
+      '--concurrent-tasks',
+      'none',
+      '--tpm',
+      '9000',
+    )
+    t.match(changed.stdout, /^limits: rpm 60, tpm 9000, concurrent-tasks none$/m)
+    await eventually('room', async () => ((await tasks.create()).status === 200 ? true : undefined))
+    const back = ['--rpm', 'default', '--tpm', 'default', '--concurrent-tasks', 'default']
+    t.match(await asked('token', 'limit', tokenId, ...back), { tokenId, limits: {} })
+    t.same(await limits(), {})
+    t.match((await run('token', 'list', '--tenant', tenant)).stdout, /^TOKEN .* LIMITS$/m)
+    const { stdout: help } = await run('token', 'limit', '--help')
+    t.match(help, /--rpm <n>.*a minute/)
+    t.match(help, /"none"[^.]*"default"[\s\S]*RATE_LIMIT_RPM/)
+  },
+)
+
 t.test('prices: a new version is published once and listed', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-prices-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
