@@ -16,7 +16,7 @@ const words: Readonly<Record<LimitedBy, string>> = {
 export function limitReached(limitedBy: LimitedBy, limit: number, waitMs: number): DomainError {
   return new DomainError(
     'rate_limited',
-    `This token is at its limit of ${limit} ${words[limitedBy]}`,
+    `This token is at its limit of ${words[limitedBy]} (${limit})`,
     { limitedBy, limit, retryAfterMs: Math.min(Math.max(1, waitMs), LONGEST_WAIT_MS) },
   )
 }

@@ -49,7 +49,7 @@ void t.test('so do failures, whatever they are', async (t) => {
     t.same(shown(answer.headers), all)
     t.same(answer.json(), {
       error: {
-        message: 'This token is at its limit of 60 requests a minute',
+        message: 'This token is at its limit of requests a minute (60)',
         type: 'rate_limit_error',
         param: null,
         code: 'rate_limit_exceeded',

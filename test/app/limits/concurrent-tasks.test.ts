@@ -77,6 +77,17 @@ t.test('it says which limit, and when to try again; nothing is there to be found
   t.match(deps.rates.standings(principal), { requests: { remaining: 9 } }, 'it counts no request')
 })
 
+t.test('a task counts once, also while nobody knows where in the log it is', async (t) => {
+  const world = await startWorld(t)
+  const { tasks } = world.replica()
+  const two = { limits: { concurrentTasks: 2 } }
+  await create(tasks, two)
+  await world.settle()
+  await world.pool.query('update ops.admissions set position = null')
+  t.equal(await codeOf(create(tasks, two)), 'no error')
+  t.equal(await codeOf(create(tasks, two)), 'rate_limited')
+})
+
 t.test('the same Idempotency-Key twice at once takes one place', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
