@@ -167,9 +167,9 @@ function addTokens(program: Command): void {
     .option('--users <ids>', 'with specified_users: user ids, comma-separated')
     .option('--models <names>', 'only these models, comma-separated')
     .option('--expires <time>', 'RFC 3339 time')
-    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit at all')
-    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit at all')
-    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit at all')
+    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit')
+    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
     .addHelpText('after', LIMITS_HELP)
     .option(...JSON_OPTION)
     .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
@@ -192,7 +192,7 @@ function addTokens(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText(
       'after',
-      `\n<n> is a number, "none" for no limit at all, or "default" for what the operator set.${LIMITS_HELP}`,
+      `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
     )
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
