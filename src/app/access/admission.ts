@@ -110,12 +110,11 @@ async function decideBatch(
   if (first === undefined) return refused
   const client = await pool.connect()
   try {
-    await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
-    await client.query({
-      name: 'admission-lock',
-      text: 'select pg_advisory_xact_lock($1, hashtext($2))',
-      values: [LOCK_SPACE, queueKey(first)],
-    })
+    // One journey; each of these statements sees what was committed before it.
+    await client.query(
+      `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
+       select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(queueKey(first))}))`,
+    )
     const places = await readTaskPlaces(client, batch)
     let availablePico = await availableNow(client, first)
     const admitted: AdmissionRequest[] = []
