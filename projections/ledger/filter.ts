@@ -37,8 +37,19 @@ export function factConditions(filter: LedgerFilter, parameters: Parameters): re
   ]
 }
 
+/** Conditions on lines: all of the filter. */
+export function lineConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
+  const { sourceId, fromMs, toMs } = filter
+  return [
+    ...factConditions(filter, parameters),
+    ...(sourceId === undefined ? [] : [`source_id = ${parameters.add(sourceId)}`]),
+    ...(fromMs === undefined ? [] : [`settled_at >= ${sqlTime(fromMs, parameters)}`]),
+    ...(toMs === undefined ? [] : [`settled_at < ${sqlTime(toMs, parameters)}`]),
+  ]
+}
+
 /** Unix milliseconds as an SQL time. */
-export function sqlTime(ms: number, parameters: Parameters): string {
+function sqlTime(ms: number, parameters: Parameters): string {
   return `to_timestamp(${parameters.add(ms)}::double precision / 1000)`
 }
 

@@ -1,34 +1,16 @@
 import { DomainError } from '../../src/kernel/errors.ts'
 import type { Queryable } from '../engine/queryable.ts'
-import { conjunction, factConditions, Parameters, sqlTime, type LedgerFilter } from './filter.ts'
+import type { LedgerLine } from './chain.ts'
+import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
 
-/** A settled line as it is read; decimals canonical. */
-export interface SettledLine {
-  readonly lineId: string
+/** A settled line as it is read, with its place in the hash chain; decimals canonical. */
+export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> {
   /** Unix milliseconds. */
   readonly settledAtMs: number
-  readonly tenantId: string
-  readonly userId: string
-  readonly tokenId: string
-  readonly sourceId: string
-  readonly nativeId: string | null
-  readonly surface: string
-  readonly model: string
-  readonly sku: string
-  readonly rule: string
-  readonly quantity: number
-  readonly unit: string
-  readonly price: string
-  readonly per: number
-  readonly currency: string
-  readonly amount: string
-  readonly priceBookVersion: string
-  readonly measurement: string
-  readonly requestId: string
   /** Decimal. */
   readonly position: string
-  /** Place in the hash chain, and its hash in hex. */
   readonly seq: string
+  /** Hex. */
   readonly hash: string
 }
 
@@ -82,12 +64,7 @@ export async function listLines(
   page: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<LedgerPage> {
   const parameters = new Parameters()
-  const conditions = [...factConditions(filter, parameters)]
-  if (filter.sourceId !== undefined)
-    conditions.push(`source_id = ${parameters.add(filter.sourceId)}`)
-  if (filter.fromMs !== undefined)
-    conditions.push(`settled_at >= ${sqlTime(filter.fromMs, parameters)}`)
-  if (filter.toMs !== undefined) conditions.push(`settled_at < ${sqlTime(filter.toMs, parameters)}`)
+  const conditions = [...lineConditions(filter, parameters)]
   if (page.after !== undefined) {
     const { settledAt, seq } = await placeOf(db, page.after)
     conditions.push(

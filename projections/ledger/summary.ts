@@ -1,5 +1,11 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { conjunction, factConditions, Parameters, sqlTime, type LedgerFilter } from './filter.ts'
+import {
+  conjunction,
+  factConditions,
+  lineConditions,
+  Parameters,
+  type LedgerFilter,
+} from './filter.ts'
 
 export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'
 
@@ -41,15 +47,10 @@ function spans(fromMs: number | undefined, toMs: number | undefined) {
   }
 }
 
-type Span = { readonly fromMs: number | undefined; readonly toMs: number | undefined }
+type Span = Pick<LedgerFilter, 'fromMs' | 'toMs'>
 
 function ofLines(filter: LedgerFilter, span: Span, parameters: Parameters): string {
-  const conditions = [...factConditions(filter, parameters)]
-  if (filter.sourceId !== undefined)
-    conditions.push(`source_id = ${parameters.add(filter.sourceId)}`)
-  if (span.fromMs !== undefined)
-    conditions.push(`settled_at >= ${sqlTime(span.fromMs, parameters)}`)
-  if (span.toMs !== undefined) conditions.push(`settled_at < ${sqlTime(span.toMs, parameters)}`)
+  const conditions = lineConditions({ ...filter, ...span }, parameters)
   return `select tenant_id, (settled_at at time zone 'UTC')::date as day, currency, sku, unit,
                  model, 1 as lines, quantity, amount
           from ledger.lines where ${conjunction(conditions)}`
@@ -79,7 +80,7 @@ export async function summarise(
           ...(days ? [ofDays(filter, days, parameters)] : []),
           ...edges.map((span) => ofLines(filter, span, parameters)),
         ]
-      : [ofLines(filter, { fromMs: filter.fromMs, toMs: filter.toMs }, parameters)]
+      : [ofLines(filter, {}, parameters)]
   const { rows } = await db.query<{
     key: string
     currency: string

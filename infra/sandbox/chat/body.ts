@@ -1,5 +1,6 @@
 import type { CallUsage } from '../calls/store.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import type { Faults } from '../faults/vocabulary.ts'
+import { cacheWriteFields } from '../text/cache-writes.ts'
 import type { IdMaker } from '../text/ids.ts'
 import type { PlannedCall, Script, ScriptEnd } from '../text/script.ts'
 import type { ChatRequest } from './parse.ts'
@@ -27,13 +28,6 @@ export function finishReason(script: Script, legacy: boolean): string {
 
 /** Usage in this wire's names; cache writes only where there is a cache that is written. */
 export function chatUsage(usage: CallUsage, caches: boolean, faults: Faults) {
-  const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-  const split = isOn(faults, 'cache-unsplit')
-    ? {}
-    : {
-        cache_write_5m_tokens: usage.cache_write_5m_tokens,
-        cache_write_1h_tokens: usage.cache_write_1h_tokens,
-      }
   return {
     prompt_tokens: usage.input_tokens,
     completion_tokens: usage.output_tokens,
@@ -41,7 +35,7 @@ export function chatUsage(usage: CallUsage, caches: boolean, faults: Faults) {
     prompt_tokens_details: {
       cached_tokens: usage.cached_input_tokens,
       audio_tokens: 0,
-      ...(caches || written > 0 ? { cache_write_tokens: written, ...split } : {}),
+      ...cacheWriteFields(usage, caches, faults),
     },
     completion_tokens_details: {
       reasoning_tokens: usage.reasoning_tokens,

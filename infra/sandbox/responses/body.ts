@@ -1,5 +1,6 @@
 import type { CallUsage } from '../calls/store.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import type { Faults } from '../faults/vocabulary.ts'
+import { cacheWriteFields } from '../text/cache-writes.ts'
 import { textMessage } from '../text/errors.ts'
 import type { Script } from '../text/script.ts'
 import type { ResponsesRequest } from './parse.ts'
@@ -15,18 +16,11 @@ export type ResponseStatus = 'completed' | 'incomplete' | 'failed'
 
 /** Usage in this wire's names; cache writes only where there is a cache that is written. */
 export function responsesUsage(usage: CallUsage, caches: boolean, faults: Faults) {
-  const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-  const split = isOn(faults, 'cache-unsplit')
-    ? {}
-    : {
-        cache_write_5m_tokens: usage.cache_write_5m_tokens,
-        cache_write_1h_tokens: usage.cache_write_1h_tokens,
-      }
   return {
     input_tokens: usage.input_tokens,
     input_tokens_details: {
       cached_tokens: usage.cached_input_tokens,
-      ...(caches || written > 0 ? { cache_write_tokens: written, ...split } : {}),
+      ...cacheWriteFields(usage, caches, faults),
     },
     output_tokens: usage.output_tokens,
     output_tokens_details: { reasoning_tokens: usage.reasoning_tokens },

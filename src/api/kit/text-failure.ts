@@ -1,5 +1,6 @@
 import type { ProviderErrorKind } from '../../app/ports.ts'
 import { isDomainError, type DomainError } from '../../kernel/errors.ts'
+import { numberDetail, textDetail } from './error-details.ts'
 import { toRequestError, type RequestError, type RequestFault } from './request-error.ts'
 
 /** What text calls can fail with, before the envelope of a surface gives it its shape. */
@@ -139,19 +140,6 @@ const MAX_OBEYED_RETRY_MS = 60_000
 /** Where upstream gave no reason. */
 const sayNothing = 'The model service gave no reason'
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isNumber = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isFinite(value)
-
-function detail<T>(
-  error: DomainError,
-  name: string,
-  is: (value: unknown) => value is T,
-): T | undefined {
-  const value = error.details[name]
-  return is(value) ? value : undefined
-}
-
 /** Statuses by which upstream says that the caller's input is at fault, passed on as they are. */
 const inputStatuses: ReadonlySet<number> = new Set<TextStatus>([400, 404, 409, 413, 415, 422])
 
@@ -169,8 +157,8 @@ const unusable: Rule = {
 /** A refusal by the model service (wire.md §7.4, §9.4). */
 const refusals: Readonly<Record<ProviderErrorKind, (error: DomainError) => Rule>> = {
   invalid: (error) => {
-    const status = detail(error, 'status', isNumber)
-    const code = detail(error, 'upstreamCode', isText) ?? null
+    const status = numberDetail(error, 'status')
+    const code = textDetail(error, 'upstreamCode') ?? null
     // The name we sent is ours: a model upstream does not know is a fault of the channel.
     if (code === 'model_not_found') return unusable
     return { status: isInputStatus(status) ? status : 400, code }
@@ -192,10 +180,10 @@ function isKnownCode(code: string): code is keyof typeof rules {
 }
 
 function ruleOf(error: DomainError): Rule {
-  const kind = detail(error, 'kind', isText) ?? ''
+  const kind = textDetail(error, 'kind') ?? ''
   if (error.code === 'call_refused' && isRefusalKind(kind)) return refusals[kind](error)
   // Once a call has its id it may have been made.
-  if (error.code === 'log_unavailable' && detail(error, 'callId', isText) !== undefined)
+  if (error.code === 'log_unavailable' && textDetail(error, 'callId') !== undefined)
     return unrecorded
   return isKnownCode(error.code) ? rules[error.code] : broken
 }
@@ -212,22 +200,22 @@ function retryHeaders(rule: Rule, retryAfterMs: number | undefined): Record<stri
 
 function fromDomain(error: DomainError): TextFailure {
   const found = ruleOf(error)
-  const acceptance = detail(error, 'acceptance', isText)
+  const acceptance = textDetail(error, 'acceptance')
   const rule: Rule =
     acceptance === undefined || acceptance === 'ruled_out' || found.status < 500
       ? found
       : { ...found, retry: 'never' }
-  const asked = detail(error, 'retryAfterMs', isNumber)
+  const asked = numberDetail(error, 'retryAfterMs')
   const retryAfterMs =
     typeof rule.retry === 'number' ? Math.max(1, Math.ceil(asked ?? rule.retry)) : undefined
-  const callId = detail(error, 'callId', isText)
+  const callId = textDetail(error, 'callId')
   const ofModel = error.code === 'unknown_model' || error.code === 'model_not_allowed'
   return {
     status: rule.status,
     code: rule.code,
-    type: rule.status < 500 ? detail(error, 'upstreamType', isText) : undefined,
+    type: rule.status < 500 ? textDetail(error, 'upstreamType') : undefined,
     message: rule.message ?? (error.message === '' ? sayNothing : error.message),
-    param: ofModel ? 'model' : (detail(error, 'param', isText) ?? null),
+    param: ofModel ? 'model' : (textDetail(error, 'param') ?? null),
     retryAfterMs,
     headers: {
       ...retryHeaders(rule, retryAfterMs),

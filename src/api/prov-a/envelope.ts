@@ -1,6 +1,7 @@
 import type { ProviderErrorKind } from '../../app/ports.ts'
 import { isDomainError, type DomainError } from '../../kernel/errors.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
+import { numberDetail, textDetail } from '../kit/error-details.ts'
 import { toRequestError, type RequestError, type RequestFault } from '../kit/request-error.ts'
 
 /** Domain error codes the task routes can meet (`src/app/tasks/types.ts`, the catalog's rules). */
@@ -171,18 +172,6 @@ function compose(rule: Rule, message: string, param: string | undefined, extra: 
   }
 }
 
-function detail<T>(
-  error: DomainError,
-  name: string,
-  is: (value: unknown) => value is T,
-): T | undefined {
-  const value = error.details[name]
-  return is(value) ? value : undefined
-}
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isNumber = (value: unknown): value is number => typeof value === 'number'
-
 /** Upstream's words for a bad field; other codes of a refused input (moderation) are kept. */
 const parameterCodes = /^(?:Invalid|Missing)(?:Parameter|Argument)/
 
@@ -195,13 +184,13 @@ const notTaken: Rule = {
 /** A refusal by the model service, which certainly started nothing (wire.md §2.7). */
 const refusals: Readonly<Record<ProviderErrorKind, (error: DomainError) => Rule>> = {
   invalid: (error) => {
-    const code = detail(error, 'upstreamCode', isText)
+    const code = textDetail(error, 'upstreamCode')
     return code === undefined || parameterCodes.test(code) ? invalid : { status: 400, code }
   },
   rate_limited: (error) => ({
     status: 429,
     code: 'RateLimitExceeded',
-    retry: (detail(error, 'retryAfterMs', isNumber) ?? 1_000) / 1_000,
+    retry: (numberDetail(error, 'retryAfterMs') ?? 1_000) / 1_000,
   }),
   // Our credential, contract or balance upstream: never the caller's fault.
   account: () => ({
@@ -212,7 +201,7 @@ const refusals: Readonly<Record<ProviderErrorKind, (error: DomainError) => Rule>
   }),
   unavailable: (error) => ({
     ...notTaken,
-    retry: (detail(error, 'retryAfterMs', isNumber) ?? 2_000) / 1_000,
+    retry: (numberDetail(error, 'retryAfterMs') ?? 2_000) / 1_000,
   }),
   timeout: () => ({ ...notTaken, retry: 2 }),
   malformed: () => ({ ...notTaken, retry: 'never' }),
@@ -223,7 +212,7 @@ function isRefusalKind(kind: string): kind is ProviderErrorKind {
 }
 
 function refusalRule(error: DomainError): Rule {
-  const kind = detail(error, 'kind', isText) ?? ''
+  const kind = textDetail(error, 'kind') ?? ''
   return isRefusalKind(kind) ? refusals[kind](error) : { ...notTaken, retry: 'never' }
 }
 
@@ -256,7 +245,7 @@ function isTaskCode(code: string): code is TaskErrorCode {
 }
 
 function fromDomain(error: DomainError): Answer {
-  const platformId = detail(error, 'platformId', isText)
+  const platformId = textDetail(error, 'platformId')
   const known = isTaskCode(error.code) ? rules[error.code] : broken
   let rule = known
   if (error.code === 'submission_refused') rule = refusalRule(error)
@@ -265,7 +254,7 @@ function fromDomain(error: DomainError): Answer {
   const param =
     error.code === 'unknown_model' || error.code === 'model_not_allowed'
       ? 'model'
-      : detail(error, 'param', isText)
+      : textDetail(error, 'param')
   const id = platformId === undefined ? {} : { 'x-platform-id': platformId }
   return compose(rule, error.message, param, id)
 }

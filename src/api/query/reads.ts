@@ -1,56 +1,18 @@
-import type { DecimalString } from '../../kernel/money.ts'
+import type {
+  LedgerFilter as ProjectedFilter,
+  LedgerGroup,
+  LedgerGrouping,
+  SettledLine,
+} from '../../../projections/ledger/query.ts'
 import type { Visible } from './scope.ts'
 
 /** What these routes read: the query functions of the read models, put behind one seam. */
 
-/** Who and what may be seen; an absent member does not narrow. */
-export interface LedgerFilter {
-  readonly tenantId: string | undefined
-  readonly userIds: readonly string[] | undefined
-  readonly sku: string | undefined
-  readonly model: string | undefined
-  readonly currency: string | undefined
-  readonly sourceId: string | undefined
-  /** Unix milliseconds, inclusive. */
-  readonly fromMs: number | undefined
-  /** Unix milliseconds, exclusive. */
-  readonly toMs: number | undefined
-}
+/** Who and what may be seen: every member has to be thought of, `undefined` does not narrow. */
+export type LedgerFilter = Required<ProjectedFilter>
 
-export interface LedgerLine {
-  readonly lineId: string
-  readonly settledAtMs: number
-  readonly tenantId: string
-  readonly userId: string
-  readonly tokenId: string
-  readonly sourceId: string
-  readonly nativeId: string | null
-  readonly surface: string
-  readonly model: string
-  readonly sku: string
-  readonly rule: string
-  readonly quantity: number
-  readonly unit: string
-  readonly price: DecimalString
-  readonly per: number
-  readonly currency: string
-  readonly amount: DecimalString
-  readonly priceBookVersion: string
-  readonly measurement: string
-  readonly requestId: string
-  readonly position: string
-}
-
-export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'
-
-export interface LedgerGroup {
-  readonly key: string
-  readonly currency: string
-  readonly unit: string | undefined
-  readonly quantity: string | undefined
-  readonly amount: DecimalString
-  readonly lines: number
-}
+/** A line without its place in the hash chain, which the API does not show. */
+export type LedgerLine = Omit<SettledLine, 'seq' | 'hash'>
 
 export interface HistoryItem {
   readonly position: string

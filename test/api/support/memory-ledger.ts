@@ -1,7 +1,6 @@
+import type { LedgerGroup, LedgerGrouping } from '../../../projections/ledger/query.ts'
 import type {
   LedgerFilter,
-  LedgerGroup,
-  LedgerGrouping,
   LedgerLine,
   QueryReads,
   TaskHistory,

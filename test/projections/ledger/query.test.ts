@@ -9,7 +9,7 @@ import {
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
-import { formatAmount, parseAmount, type Per } from '../../../src/kernel/money.ts'
+import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { applied, eventually, startEngine, testPool } from '../support/database.ts'
 import {
   openTenant,
@@ -194,8 +194,6 @@ t.test('the ledger as it is read', async (t) => {
     for (const { seq, hash: stored, settledAtMs, position, ...line } of lines) {
       hash = chainHash(hash, {
         ...line,
-        per: line.per as Per,
-        measurement: line.measurement as 'reported',
         settledAt: toTimestamp(settledAtMs),
         position: BigInt(position),
       })
