@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
-import { eventually, startStack } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
 import { tollgate } from './support/tollgate.ts'
 
 const stack = await startStack()

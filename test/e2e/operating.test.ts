@@ -1,5 +1,6 @@
 import t from 'tap'
-import { eventually, startStack } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 
 const stack = await startStack()

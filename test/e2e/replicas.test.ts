@@ -1,6 +1,7 @@
 import t from 'tap'
 import { disableToken, issueToken, rotateToken } from '../../src/app/access/bootstrap.ts'
-import { eventually, startStack } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf, TASKS, tasksOf } from './support/client.ts'
 
 const stack = await startStack()

@@ -1,7 +1,8 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import type { CallView } from '../../infra/sandbox/calls/view.ts'
-import { eventually, startStack } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 
 const stack = await startStack({ hosts: { 'media.example.com': ['93.184.216.34'] } })

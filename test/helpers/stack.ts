@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import type { SandboxOptions } from '../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
@@ -199,19 +198,4 @@ async function catchUp({ log, pool }: Gateway): Promise<void> {
   for (const { name } of allProjections)
     if (!(await waitForPosition(pool, name, end, CATCH_UP_MS)))
       throw new Error(`the ${name} read model did not catch up`)
-}
-
-/** Asks until the answer is there, at most `withinMs`. */
-export async function eventually<Result>(
-  what: string,
-  look: () => Promise<Result | undefined> | Result | undefined,
-  withinMs = 15_000,
-): Promise<Result> {
-  const untilMs = Date.now() + withinMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (Date.now() > untilMs) throw new Error(`it never came: ${what}`)
-    await sleep(25)
-  }
 }

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
-import { codeOf, createInput, eventually, startWorld, TENANT } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { codeOf, createInput, startWorld, TENANT } from '../support/world.ts'
 
 /** Creations the credit covers, with half a one left over. */
 const FEW = 5

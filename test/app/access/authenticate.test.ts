@@ -16,7 +16,8 @@ import { balances } from '../../../projections/ledger/query.ts'
 import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { eventually, startWorld, TENANT, type World } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { startWorld, TENANT, type World } from '../support/world.ts'
 
 async function authenticatorOf(
   t: Test,

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { codeOf, createInput, eventually, startWorld, uncertain } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { codeOf, createInput, startWorld, uncertain } from '../support/world.ts'
 
 t.test('an accepted task the log could not take is uncertain, then recorded late', async (t) => {
   const world = await startWorld(t, {

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { createInput, eventually, startWorld, taskKey } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createInput, startWorld, taskKey } from '../support/world.ts'
 
 t.test('a channel that hangs does not hold up another', async (t) => {
   const world = await startWorld(t)

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createInput, eventually, startWorld, taskKey } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createInput, startWorld, taskKey } from '../support/world.ts'
 
 t.test('success is seen by two replicas at once and settled once', async (t) => {
   const world = await startWorld(t)

@@ -2,10 +2,10 @@ import t from 'tap'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { createReconcileRound } from '../../../src/app/policies/reconcile.ts'
 import { createObserve } from '../../../src/app/tasks/observe.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   codeOf,
   createInput,
-  eventually,
   shortChannels,
   startWorld,
   taskKey,

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
@@ -257,21 +256,6 @@ export function taskKey(id: string, tenantId: string = TENANT) {
     family: 'video-a' as const,
     id,
     requestId: newRequestId(Date.now()),
-  }
-}
-
-/** Asks until the answer is there, at most `withinMs`. */
-export async function eventually<Result>(
-  what: string,
-  look: () => Promise<Result | undefined> | Result | undefined,
-  withinMs = 15_000,
-): Promise<Result> {
-  const untilMs = Date.now() + withinMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (Date.now() > untilMs) throw new Error(`it never came: ${what}`)
-    await sleep(25)
   }
 }
 

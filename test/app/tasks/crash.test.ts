@@ -3,10 +3,10 @@ import { balances } from '../../../projections/ledger/query.ts'
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   codeOf,
   createInput,
-  eventually,
   startWorld,
   taskKey,
   TENANT,

@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import {
-  codeOf,
-  createInput,
-  eventually,
-  startWorld,
-  taskKey,
-  type World,
-} from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { codeOf, createInput, startWorld, taskKey, type World } from '../support/world.ts'
 
 const FINISHED = 'x [[sandbox queued-ms=0 running-ms=0]]'
 

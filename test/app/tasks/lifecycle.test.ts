@@ -1,9 +1,9 @@
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   codeOf,
   createInput,
-  eventually,
   principalOf,
   startWorld,
   taskKey,

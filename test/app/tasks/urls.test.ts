@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createInput, eventually, startWorld, taskKey } from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createInput, startWorld, taskKey } from '../support/world.ts'
 
 t.test('result URLs', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 0, runningMs: 0 } })

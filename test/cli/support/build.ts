@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { eventually } from '../../helpers/stack.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-cli')

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { eventually } from '../../helpers/stack.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { bare, builtMain } from './build.ts'
 
 const READY_MS = 60_000

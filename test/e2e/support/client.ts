@@ -1,4 +1,4 @@
-import { eventually } from '../../helpers/stack.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 /** What came back, whole: JSON where it is JSON. */
 export interface Answer {
