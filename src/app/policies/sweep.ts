@@ -10,8 +10,8 @@ import type { TaskDeps } from '../tasks/deps.ts'
 
 /** A reservation whose place in the log was never noted is looked up after this … */
 const LOOK_UP_AFTER_MS = 5_000
-/** … and given back after this if the log has nothing: longer than any append can take. */
-const GIVE_BACK_AFTER_MS = 120_000
+/** … and given back after this if the log has nothing: over three times what an append can take. */
+const GIVE_BACK_AFTER_MS = 30_000
 const MAX_LOOK_UPS = 200
 /** An admission under way may have read the balance of a moment ago: no reservation goes sooner. */
 const KEEP_FOR_MS = 60_000

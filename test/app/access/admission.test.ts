@@ -68,18 +68,22 @@ t.test('reservations of a process that died are kept only if the log has their t
   const { platformId } = await tasks.createTask(createInput())
   await world.settle()
   const stray = 'video_01ARZ3NDEKTSV4RRFFQ69G5FAV'
+  const young = 'video_01ARZ3NDEKTSV4RRFFQ69G5FAW'
   await world.pool.query('delete from ops.admissions')
   await world.pool.query(
     `insert into ops.admissions (platform_id, tenant_id, currency, hold, admitted_at)
-     values ($1, $3, 'CNY', 9000, now() - interval '10 minutes'),
-            ($2, $3, 'CNY', 9000, now() - interval '10 minutes')`,
-    [platformId, stray, TENANT],
+     values ($1, $4, 'CNY', 9000, now() - interval '10 minutes'),
+            ($2, $4, 'CNY', 9000, now() - interval '31 seconds'),
+            ($3, $4, 'CNY', 1, now() - interval '15 seconds')`,
+    [platformId, stray, young, TENANT],
   )
   t.equal(await codeOf(tasks.createTask(createInput())), 'insufficient_balance')
   world.replica({ policies: true })
   await eventually('the sweep', async () => {
     const { rows } = await world.pool.query('select platform_id from ops.admissions')
-    return rows.length === 0 ? true : undefined
+    return rows.length === 1 ? true : undefined
   })
+  const { rows } = await world.pool.query('select platform_id from ops.admissions')
+  t.same(rows, [{ platform_id: young }], 'what may still be written to the log stays reserved')
   t.equal(await codeOf(tasks.createTask(createInput())), 'no error')
 })
