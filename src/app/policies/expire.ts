@@ -16,17 +16,19 @@ export type LastWord =
   | 'unreachable'
 
 /**
- * Whether a task past its deadline is given up now. A task still worked on or an upstream that is
- * away is waited for up to the family's longest expiry: giving up early would lose its settlement.
+ * Whether a task past its deadline is given up. A task still worked on or an upstream that is away
+ * is waited for up to the family's longest expiry: giving up early would lose its settlement. The
+ * time is that of asking: a process held since then knows nothing of the deadline.
  */
 export function mayExpire(
   task: { readonly requestedAtMs: number; readonly expiresAtMs: number },
   last: LastWord,
-  nowMs: number,
+  askedMs: number,
 ): boolean {
-  if (nowMs < task.expiresAtMs) return false
+  if (askedMs < task.expiresAtMs) return false
   return (
-    last === 'absent' || nowMs >= Math.max(task.requestedAtMs + LAST_DEADLINE_MS, task.expiresAtMs)
+    last === 'absent' ||
+    askedMs >= Math.max(task.requestedAtMs + LAST_DEADLINE_MS, task.expiresAtMs)
   )
 }
 

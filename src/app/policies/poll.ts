@@ -15,7 +15,10 @@ import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from
 
 /** Asks upstream for every open task until its end (design §4.1); never gives up by count. */
 
-/** Tasks leased at once, and for how long: ample for asking for them at the slowest pace. */
+/**
+ * Tasks leased at once, and for how long: ample for asking for them at the slowest pace. What a
+ * worker that died has leased is freed sooner (`presence.ts`).
+ */
 const LEASE_LIMIT = 400
 const LEASE_MS = 60_000
 /** Lists of one channel under way or waiting for its pace. */
@@ -31,6 +34,14 @@ export interface PolicySettings {
 }
 
 type Seen = TaskObservation | TaskGone | ProviderError
+
+/** What upstream said of a task. */
+interface Look {
+  readonly task: DuePoll
+  readonly seen: Seen
+  /** Unix milliseconds before it was asked: what it said is no younger. */
+  readonly askedMs: number
+}
 
 export interface Poller {
   /** One round: leases what is due and begins asking, channel by channel. */
@@ -92,9 +103,9 @@ async function putOff(
   tasks: readonly DuePoll[],
 ): Promise<void> {
   const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
-  await reschedulePolls(
-    deps.pool,
-    settings.owner,
+  await reschedule(
+    deps,
+    settings,
     tasks.map(({ platformId }) => ({ platformId, dueAtMs })),
   )
 }
@@ -125,12 +136,11 @@ async function withoutChannel(
 ): Promise<void> {
   deps.logger.error({ channelId, tasks: tasks.length }, 'tasks of an unknown channel')
   const gone = new ProviderError('unavailable', 'ruled_out', 'The channel is not configured.')
-  const items = await Promise.all(tasks.map((task) => settle(deps, settings, task, gone, false)))
-  await reschedulePolls(
-    deps.pool,
-    settings.owner,
-    items.filter((item) => item !== undefined),
+  const askedMs = deps.clock.nowMs()
+  const items = await Promise.all(
+    tasks.map((task) => settle(deps, settings, { task, seen: gone, askedMs }, false)),
   )
+  await reschedule(deps, settings, items)
 }
 
 async function pollChunk(
@@ -141,20 +151,27 @@ async function pollChunk(
   tasks: readonly DuePoll[],
   signal: AbortSignal,
 ): Promise<void> {
+  const askedMs = deps.clock.nowMs()
   const answers = await askAll(deps, channel, tasks, signal)
   const items = await Promise.all(
     tasks.map(async (task) => {
       const seen = answers.get(task.nativeId ?? '')
       // Stopped before it was asked for: the lease ends by itself.
       if (seen === undefined) return undefined
-      return record(deps, observe, settings, task, seen)
+      return record(deps, observe, settings, { task, seen, askedMs })
     }),
   )
-  await reschedulePolls(
-    deps.pool,
-    settings.owner,
-    items.filter((item) => item !== undefined),
-  )
+  await reschedule(deps, settings, items)
+}
+
+/** Says when these are due next; what has ended is not. */
+function reschedule(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  items: readonly (Reschedule | undefined)[],
+): Promise<void> {
+  const open = items.filter((item) => item !== undefined)
+  return reschedulePolls(deps.pool, settings.owner, open)
 }
 
 /** Answers by native id: in one list where that works, one by one what it left open. */
@@ -207,13 +224,13 @@ async function record(
   deps: TaskDeps,
   observe: Observe,
   settings: PolicySettings,
-  task: DuePoll,
-  seen: Seen,
+  look: Look,
 ): Promise<Reschedule | undefined> {
+  const { task, seen } = look
   const { platformId, tenantId } = task
   deps.metrics.polls.inc({ outcome: seen instanceof ProviderError ? seen.kind : seen.status })
   if (seen instanceof ProviderError || seen.status === 'gone')
-    return settle(deps, settings, task, seen, false)
+    return settle(deps, settings, look, false)
   try {
     const { ended } = await observe({
       platformId,
@@ -221,10 +238,10 @@ async function record(
       observation: seen,
       correlationId: 'policy-poll',
     })
-    return await settle(deps, settings, task, seen, ended)
+    return await settle(deps, settings, look, ended)
   } catch (error) {
     deps.logger.warn({ platformId, err: error }, 'observation not recorded: asked for again')
-    return settle(deps, settings, task, failureOf(error), false)
+    return settle(deps, settings, { ...look, seen: failureOf(error) }, false)
   }
 }
 
@@ -232,8 +249,7 @@ async function record(
 async function settle(
   deps: TaskDeps,
   settings: PolicySettings,
-  task: DuePoll,
-  seen: Seen,
+  { task, seen, askedMs }: Look,
   ended: boolean,
 ): Promise<Reschedule | undefined> {
   if (ended) return undefined
@@ -241,7 +257,7 @@ async function settle(
   const nowMs = deps.clock.nowMs()
   const failed = seen instanceof ProviderError
   const last: LastWord = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
-  if (mayExpire(task, last, nowMs)) {
+  if (mayExpire(task, last, askedMs)) {
     try {
       await expireTask(deps, task, 'policy-expire')
       return undefined

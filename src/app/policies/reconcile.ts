@@ -53,6 +53,7 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
     const open = (await Promise.all(due.map((poll) => load(deps, poll)))).filter(
       (one) => one !== undefined,
     )
+    const askedMs = deps.clock.nowMs()
     const listings = await listAll(deps, open, signal)
     if (signal.aborted) return 'idle'
     const known = await knownOf(deps, open, listings)
@@ -60,7 +61,8 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
     const adopted = new Set<string>()
     for (const poll of due) {
       const one = open.find(({ poll: { platformId } }) => platformId === poll.platformId)
-      const item = await treat(deps, observe, settings, { poll, one, listings, known, adopted })
+      const given = { poll, one, listings, known, adopted, askedMs }
+      const item = await treat(deps, observe, settings, given)
       if (item !== undefined) items.push(item)
     }
     await reschedulePolls(deps.pool, settings.owner, items)
@@ -137,6 +139,8 @@ interface Case {
   readonly known: ReadonlySet<string> | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
+  /** Unix milliseconds before upstream was listed. */
+  readonly askedMs: number
 }
 
 async function treat(
@@ -151,10 +155,9 @@ async function treat(
   try {
     verdict = await decide(deps, observe, given)
     deps.metrics.reconciled.inc({ outcome: verdict })
-    const nowMs = deps.clock.nowMs()
     const last = verdict === 'unreachable' ? 'unreachable' : 'absent'
     if (verdict === 'adopted') return undefined
-    if (verdict !== 'settled' && mayExpire(poll, last, nowMs)) {
+    if (verdict !== 'settled' && mayExpire(poll, last, given.askedMs)) {
       await expireTask(deps, poll, 'policy-expire')
       return undefined
     }
