@@ -112,12 +112,27 @@ export async function reschedulePolls(
   })
 }
 
-/** Says when one leased task is due next. */
-export async function reschedulePoll(
+/** Makes what these owners have leased due now. Returns how many tasks that is. */
+export async function releasePolls(
   db: Queryable,
-  item: Reschedule & { readonly owner: string },
-): Promise<void> {
-  await reschedulePolls(db, item.owner, [item])
+  owners: readonly string[],
+  nowMs: number,
+): Promise<number> {
+  const { rows } = await db.query<{ n: number }>({
+    name: 'tasks.polls.release',
+    // A row that is locked is just ending or being moved by a projection, which ends the lease.
+    text: `with left_over as (
+             select platform_id from tasks.polls where lease_owner = any($1::text[])
+             for update skip locked),
+           released as (
+             update tasks.polls p
+             set due_at_ms = least(p.due_at_ms, $2::bigint), lease_owner = null
+             from left_over where p.platform_id = left_over.platform_id
+             returning 1)
+           select count(*)::int as n from released`,
+    values: [owners, Math.round(nowMs)],
+  })
+  return rows[0]?.n ?? 0
 }
 
 /** Notes that upstream was asked for a task outside the schedule (a caller's own query). */

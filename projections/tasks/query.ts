@@ -7,7 +7,7 @@ export {
   leaseDuePolls,
   noteObservation,
   pollBacklog,
-  reschedulePoll,
+  releasePolls,
   reschedulePolls,
   type DuePoll,
   type Reschedule,

@@ -7,8 +7,11 @@ import { isVisible, pollKind, type Submission, type TaskChange } from './fold.ts
 
 /** A task is first asked for this long after its submission. */
 const FIRST_POLL_DELAY_MS = 1_000
-/** A submission without an outcome may still be under way in the process that makes it. */
-const REQUESTED_DELAY_MS = 60_000
+/**
+ * A submission without an outcome may still be under way in the process that makes it: it is looked
+ * for after most answers have come. To find one that is under way does no harm.
+ */
+const REQUESTED_DELAY_MS = 15_000
 /** One that is known to be uncertain may still be settling upstream. */
 const UNCERTAIN_DELAY_MS = 5_000
 

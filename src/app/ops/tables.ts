@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Operational tables: caches and reservations in flight, never the truth. Losing them loses no
- * money and no task (P6).
+ * Operational tables: caches, reservations in flight and who lives; never the truth. Losing them
+ * loses no money and no task (P6).
  */
 const ddl = `
 create schema if not exists ops;
@@ -40,6 +40,10 @@ create unlogged table if not exists ops.rate_use (
   at timestamptz not null,
   primary key (token_id, measure)
 ) with (fillfactor = 50);
+create table if not exists ops.workers (
+  owner text primary key,
+  seen_at timestamptz not null
+);
 `
 
 /** Any number, the same on every replica: they must not create the schema at the same time. */

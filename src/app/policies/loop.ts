@@ -5,29 +5,36 @@ import type { TaskDeps } from '../tasks/deps.ts'
 const FIRST_REST_MS = 500
 const LONGEST_REST_MS = 15_000
 
-/**
- * Runs rounds until stopped. A round says whether there is more to do at once; otherwise, the loop
- * rests. A round that fails is counted and tried again later.
- */
+export interface Policy {
+  readonly name: string
+  /** The rest after a round that found nothing more to do. */
+  readonly idleMs: number
+  /** The longest rest after rounds that failed. */
+  readonly longestRestMs?: number
+  /** Says whether there is more to do at once. */
+  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+}
+
+/** Runs rounds until stopped. A round that fails is counted and tried again later. */
 export async function runLoop(
   deps: Pick<TaskDeps, 'logger' | 'metrics'>,
-  policy: string,
-  idleMs: number,
+  policy: Policy,
   signal: AbortSignal,
-  round: (signal: AbortSignal) => Promise<'more' | 'idle'>,
 ): Promise<void> {
-  let restMs = FIRST_REST_MS
+  const { name, idleMs, round, longestRestMs = LONGEST_REST_MS } = policy
+  const firstRestMs = Math.min(FIRST_REST_MS, longestRestMs)
+  let restMs = firstRestMs
   while (!signal.aborted) {
     try {
       const outcome = await round(signal)
-      restMs = FIRST_REST_MS
+      restMs = firstRestMs
       if (outcome === 'idle') await sleep(idleMs * (0.75 + Math.random() / 2), signal)
     } catch (error) {
       if (signal.aborted) return
-      deps.metrics.policyFailures.inc({ policy })
-      deps.logger.warn({ policy, err: error }, 'policy round failed')
+      deps.metrics.policyFailures.inc({ policy: name })
+      deps.logger.warn({ policy: name, err: error }, 'policy round failed')
       await sleep(restMs * (0.75 + Math.random() / 2), signal)
-      restMs = Math.min(restMs * 2, LONGEST_REST_MS)
+      restMs = Math.min(restMs * 2, longestRestMs)
     }
   }
 }

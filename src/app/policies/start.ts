@@ -1,7 +1,8 @@
 import type { TaskDeps } from '../tasks/deps.ts'
 import { createObserve } from '../tasks/observe.ts'
-import { runLoop } from './loop.ts'
+import { type Policy, runLoop } from './loop.ts'
 import { createPoller, type PolicySettings } from './poll.ts'
+import { createPresence } from './presence.ts'
 import { createReconcileRound } from './reconcile.ts'
 import { createSweepRound } from './sweep.ts'
 
@@ -9,9 +10,11 @@ import { createSweepRound } from './sweep.ts'
 const POLL_IDLE_MS = 200
 const RECONCILE_IDLE_MS = 1_000
 const SWEEP_IDLE_MS = 2_000
+/** How often a worker says that it lives, also after it could not. */
+const PRESENCE_IDLE_MS = 1_000
 
 export interface Policies {
-  /** Stops taking work, lets what is under way end or break off, then resolves. */
+  /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
   readonly stop: () => Promise<void>
 }
 
@@ -23,19 +26,34 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
   const stopping = new AbortController()
   const { signal } = stopping
   const observe = createObserve(deps)
+  const presence = createPresence(deps, settings.owner)
   const poller = createPoller(deps, observe, settings)
   const reconcile = createReconcileRound(deps, observe, settings)
   const idle = (ms: number): number => ms * Math.min(1, settings.scale)
-  const loops = [
-    runLoop(deps, 'poll', idle(POLL_IDLE_MS), signal, poller.round),
-    runLoop(deps, 'reconcile', idle(RECONCILE_IDLE_MS), signal, reconcile),
-    runLoop(deps, 'sweep', SWEEP_IDLE_MS, signal, createSweepRound(deps)),
+  const whileKnown =
+    (round: Policy['round']): Policy['round'] =>
+    async (roundSignal) =>
+      presence.known() ? round(roundSignal) : 'idle'
+  const policies: readonly Policy[] = [
+    {
+      name: 'presence',
+      idleMs: PRESENCE_IDLE_MS,
+      longestRestMs: PRESENCE_IDLE_MS,
+      round: presence.round,
+    },
+    { name: 'poll', idleMs: idle(POLL_IDLE_MS), round: whileKnown(poller.round) },
+    { name: 'reconcile', idleMs: idle(RECONCILE_IDLE_MS), round: whileKnown(reconcile) },
+    { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: createSweepRound(deps) },
   ]
+  const loops = policies.map((policy) => runLoop(deps, policy, signal))
   return {
     stop: async () => {
       stopping.abort()
       await Promise.all(loops)
       await poller.drain()
+      await presence.leave().catch((error: unknown) => {
+        deps.logger.warn({ err: error }, 'leases not freed: others will, once we are silent')
+      })
     },
   }
 }

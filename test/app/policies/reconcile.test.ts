@@ -117,8 +117,8 @@ t.test('a process that dies right after the provider accepted loses nothing', as
   await t.rejects(dying.tasks.createTask(createInput()), /killed/)
   await dying.stop()
   const [accepted] = world.sandbox.accepted()
-  // The next process looks for requests without an outcome once they are a minute old.
-  const clock = { nowMs: () => Date.now() + 61_000 }
+  // The next process looks for requests without an outcome once they are 15 s old.
+  const clock = { nowMs: () => Date.now() + 16_000 }
   const { tasks } = world.replica({ policies: true, clock })
   const view = await eventually('the end', async () => {
     const seen = await tasks.getTask(taskKey(accepted?.id ?? '')).catch(() => undefined)

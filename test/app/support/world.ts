@@ -72,6 +72,7 @@ export interface Replica {
 
 export interface World {
   readonly store: TestEventStore
+  readonly namespace: string
   readonly pool: Pool
   readonly log: EventLog
   readonly sandbox: Sandbox
@@ -95,9 +96,10 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   const database = await acquireDatabase()
   const store = await startEventStore()
   const sandbox = await startSandbox({ queuedMs: 50, runningMs: 100, ...options.sandbox })
+  const namespace = newNamespace()
   const log = createEventLog({
     url: store.url,
-    namespace: newNamespace(),
+    namespace,
     ...(options.logLimits === undefined ? {} : { limits: options.logLimits }),
   })
   const pool = new Pool({ connectionString: database.url, max: 24 })
@@ -142,6 +144,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   await settle()
   return {
     store,
+    namespace,
     pool,
     log,
     sandbox,
@@ -157,7 +160,8 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   }
 }
 
-function makeReplica(
+/** A process of its own, as far as the gateway's parts can tell; `owner` names it in leases. */
+export function makeReplica(
   world: Pick<World, 'pool' | 'log' | 'channels'>,
   options: ReplicaOptions,
   owner: string,

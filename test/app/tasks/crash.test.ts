@@ -89,7 +89,7 @@ t.test('a process dies between any two steps; the next one finishes the work', a
     await dying.stop()
   }
 
-  // What is over a minute old without an outcome is looked for: the next process lives later.
+  // What stays without an outcome is looked for after a while: the next process lives later.
   world.replica({ policies: true, clock: { nowMs: () => Date.now() + 125_000 } })
   const nativeIds = world.sandbox.accepted().map(({ id }) => id)
   t.ok(nativeIds.length >= 9, `${nativeIds.length} accepted`)

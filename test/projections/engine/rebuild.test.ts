@@ -6,7 +6,7 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { balances, chainHead } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
-import { leaseDuePolls, reschedulePoll } from '../../../projections/tasks/query.ts'
+import { leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
 import {
   lives,
@@ -98,7 +98,7 @@ t.test('leases and poll times are no difference', async (t) => {
   await engine.stop()
   const nowMs = Date.now()
   const due = await leaseDuePolls(pool, { owner: 'a', nowMs, leaseMs: 1_000, limit: 5 })
-  await reschedulePoll(pool, { owner: 'a', platformId: due[0]!.platformId, dueAtMs: nowMs + 5_000 })
+  await reschedulePolls(pool, 'a', [{ platformId: due[0]!.platformId, dueAtMs: nowMs + 5_000 }])
   t.equal((await rebuildProjection({ pool, log, projection: tasksProjection })).outcome, 'swapped')
 })
 
