@@ -8,7 +8,8 @@ const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024
 /**
  * The sandbox as a child process. One JSON line
  * `{"event":"ready","url":"http://127.0.0.1:N","port":N}` on stdout once it listens, logs as JSON
- * lines on stderr. It stops on SIGTERM, on SIGINT and when its parent is gone.
+ * lines on stderr. When it cannot start, one line `{"event":"failed","reason":"…"}` on stdout instead.
+ * It stops on SIGTERM, on SIGINT and when its parent is gone.
  * Exit codes: 0 stopped in order, 1 could not start, 2 bad command line.
  */
 async function run(): Promise<void> {
@@ -33,10 +34,24 @@ async function run(): Promise<void> {
   output.flushSync()
 }
 
+/** Says why it ends, once for whoever supervises it and once in the log. */
 function complain(error: unknown, exitCode: number): never {
-  const message = error instanceof Error ? error.message : String(error)
-  process.stderr.write(`${JSON.stringify({ level: 60, name: 'sandbox', msg: message })}\n`)
+  const reason = reasonOf(error)
+  process.stdout.write(`${JSON.stringify({ event: 'failed', reason })}\n`)
+  process.stderr.write(`${JSON.stringify({ level: 60, name: 'sandbox', msg: reason })}\n`)
   process.exit(exitCode)
+}
+
+/** In words for the operator. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { code, address, port } = error as NodeJS.ErrnoException & {
+    readonly address?: string
+    readonly port?: number
+  }
+  return code === 'EADDRINUSE'
+    ? `port ${port} of ${address} is in use by another program`
+    : error.message
 }
 
 function readOptions(): SandboxOptions {

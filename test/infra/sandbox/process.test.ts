@@ -45,13 +45,14 @@ function temporary(t: Test): string {
 async function outputOf(
   t: Test,
   ...args: readonly string[]
-): Promise<readonly [number | null, string]> {
+): Promise<readonly [code: number | null, stderr: string, stdout: string]> {
   const child = spawn(process.execPath, ['--import=tsx', MAIN, ...args])
   t.teardown(() => child.kill('SIGKILL'))
-  let text = ''
-  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  await once(child, 'exit')
-  return [child.exitCode, text]
+  let [stderr, stdout] = ['', '']
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  await once(child, 'close')
+  return [child.exitCode, stderr, stdout]
 }
 
 void t.test(
@@ -223,7 +224,10 @@ void t.test('a bad command line exits 2, a taken port 1, each with its reason', 
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
   t.teardown(() => holder.close())
   const { port } = holder.address() as AddressInfo
-  const [taken, text] = await outputOf(t, '--port', String(port))
+  const [taken, text, said] = await outputOf(t, '--port', String(port))
   t.equal(taken, 1)
-  t.match(text, /EADDRINUSE/)
+  const inUse = `port ${port} of 127.0.0.1 is in use by another program`
+  const [last = ''] = text.trimEnd().split('\n').slice(-1)
+  t.same(JSON.parse(last), { level: 60, name: 'sandbox', msg: inUse })
+  t.same(JSON.parse(said), { event: 'failed', reason: inUse })
 })
