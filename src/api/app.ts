@@ -42,8 +42,7 @@ export interface ApiDeps {
   readonly metrics: Registry
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
-  /** Without them `/v1` and `/v1beta` have no routes. */
-  readonly texts?: TextUseCases
+  readonly texts: TextUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
@@ -150,7 +149,6 @@ async function registerText(
   }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
 ): Promise<void> {
-  if (texts === undefined) return
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
   await app.register(v1Plugin({ ...deps, ...bodies, standingsOf }), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }

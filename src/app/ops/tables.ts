@@ -40,6 +40,7 @@ create unlogged table if not exists ops.rate_use (
   at timestamptz not null,
   primary key (token_id, measure)
 ) with (fillfactor = 50);
+
 create table if not exists ops.workers (
   owner text primary key,
   seen_at timestamptz not null

@@ -143,6 +143,12 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/provA/api/v3/contents/generations/tasks',
     '/provA/api/v3/contents/generations/tasks/{id}',
     '/readyz',
+    '/v1/chat/completions',
+    '/v1/models',
+    '/v1/models/{id}',
+    '/v1/responses',
+    '/v1beta/models/{model}:generateContent',
+    '/v1beta/models/{model}:streamGenerateContent',
   ])
   t.same(Object.keys(api.components.securitySchemes), ['modelToken', 'queryToken'])
   const tasks = api.paths['/provA/api/v3/contents/generations/tasks']

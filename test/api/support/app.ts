@@ -6,6 +6,7 @@ import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
+import { MemoryTexts } from './memory-texts.ts'
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
 
@@ -81,6 +82,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     metrics: new Registry(),
     authenticate,
     tasks,
+    texts: new MemoryTexts(nowMs),
     reads: ledger,
     health: {
       dependencies: [],

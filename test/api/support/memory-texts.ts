@@ -6,7 +6,6 @@ import type {
   TextUseCases,
 } from '../../../src/app/calls/types.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
-import { nowMs } from './app.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -36,10 +35,14 @@ export class MemoryTexts implements TextUseCases {
   failure: unknown
   /** Streams whose frames were read to their end. */
   finished = 0
-  models: { id: string; createdAtMs: number; families: readonly string[] }[] = [
-    { id: 'text-basic', createdAtMs: nowMs, families: ['chat', 'responses'] },
-    { id: 'gen-3-pro', createdAtMs: nowMs, families: ['native'] },
-  ]
+  models: { id: string; createdAtMs: number; families: readonly string[] }[]
+
+  constructor(nowMs: number) {
+    this.models = [
+      { id: 'text-basic', createdAtMs: nowMs, families: ['chat', 'responses'] },
+      { id: 'gen-3-pro', createdAtMs: nowMs, families: ['native'] },
+    ]
+  }
 
   complete = async (input: TextCallInput): Promise<CompletedCall> => {
     this.calls.push(input)
