@@ -63,6 +63,11 @@ export function useBodyBudget(
   bodyLimitBytes: number,
 ): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
+    // Gone while its token was looked up: nothing would ever give back what it takes.
+    if (reply.raw.destroyed) {
+      done(new RequestError('body_invalid', 'The caller hung up'))
+      return
+    }
     let heldBytes = 0
     const take = (bytes: number): void => {
       budget.take(bytes)

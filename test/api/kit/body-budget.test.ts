@@ -1,10 +1,10 @@
 import { request as httpRequest, type ClientRequest } from 'node:http'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { goodBody, startApp, tasksPath } from '../support/app.ts'
+import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
 
 const { app, tasks } = await startApp({
   limits: { provABodyBytes: 10_000, bodiesInFlightBytes: 12_000 },
@@ -15,9 +15,9 @@ const { port } = app.server.address() as AddressInfo
 
 const body = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
 
-function open(headers: Record<string, string | number>): ClientRequest {
+function open(headers: Record<string, string | number>, to: number = port): ClientRequest {
   return httpRequest({
-    port,
+    port: to,
     host: '127.0.0.1',
     method: 'POST',
     path: tasksPath,
@@ -81,4 +81,34 @@ void t.test('413 for a chunked body over its own limit', async (t) => {
   request.end('x'.repeat(11_000))
   t.equal((await answerOf(request)).status, 413)
   t.equal(tasks.created.length, before)
+})
+
+void t.test('a caller that hung up before it was let in takes no room', async (t) => {
+  let letIn: () => void = () => undefined
+  let asking: () => void = () => undefined
+  const asked = new Promise<void>((resolve) => (asking = resolve))
+  const known = new Promise<void>((resolve) => (letIn = resolve))
+  const slow = await startApp({
+    limits: { provABodyBytes: 10_000, bodiesInFlightBytes: 12_000 },
+    authenticate: async () => {
+      asking()
+      await known
+      return { ok: true, principal: principals['sk-one']! }
+    },
+  })
+  await slow.app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => slow.app.close())
+  const { port: slowPort } = slow.app.server.address() as AddressInfo
+  const connected = once(slow.app.server, 'connection') as Promise<[Socket]>
+  const gone = open(withLength, slowPort)
+  gone.on('error', () => undefined)
+  gone.flushHeaders()
+  await asked
+  const [socket] = await connected
+  gone.destroy()
+  await once(socket, 'close')
+  const next = open(withLength, slowPort)
+  letIn()
+  next.end(body)
+  t.equal((await answerOf(next)).status, 200)
 })
