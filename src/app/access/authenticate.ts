@@ -51,27 +51,33 @@ export function createAuthenticator(deps: {
   })
 
   const remember = (hash: string, token: FoundToken | undefined): void => {
+    if (token !== undefined && changed.has(token.tokenId)) return
     const lifeMs = token === undefined ? UNKNOWN_FOR_MS : KNOWN_FOR_MS
     cache.delete(hash)
     cache.set(hash, { token, untilMs: clock.nowMs() + lifeMs })
     dropOldest(cache, MAX_CACHED)
   }
 
-  const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
-    const cached = cache.get(hash)
-    if (cached !== undefined && cached.untilMs > clock.nowMs()) return cached.token
-    let token = await findTokenByHash(pool, hash)
-    const position = token && changed.get(token.tokenId)
-    if (token !== undefined && position !== undefined) {
+  /** The row of a secret, no older than the changes noticed by then. */
+  const read = async (hash: string): Promise<FoundToken | undefined> => {
+    for (;;) {
+      const token = await findTokenByHash(pool, hash)
+      const position = token && changed.get(token.tokenId)
+      if (token === undefined || position === undefined) return token
       if (!(await waitForPosition(pool, 'access', position, CATCH_UP_MS)))
         throw new Error('the access read model is behind a change of this token')
       if (changed.get(token.tokenId) === position) changed.delete(token.tokenId)
-      token = await findTokenByHash(pool, hash)
     }
+  }
+
+  const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
+    const cached = cache.get(hash)
+    if (cached !== undefined && cached.untilMs > clock.nowMs()) return cached.token
+    let token = await read(hash)
     if (token === undefined) {
       // It may have been issued a moment ago: the log has the last word on what does not exist.
       await catchUp()
-      token = await findTokenByHash(pool, hash)
+      token = await read(hash)
     }
     remember(hash, token)
     return token

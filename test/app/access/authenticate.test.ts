@@ -12,6 +12,7 @@ import {
 } from '../../../src/app/access/bootstrap.ts'
 import { noLimits } from '../../../src/app/limits/limits.ts'
 import { openDemoTenant } from '../../../src/app/access/demo.ts'
+import { tokenStream } from '../../../src/domain/token/events.ts'
 import { balances } from '../../../projections/ledger/query.ts'
 import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
@@ -130,6 +131,51 @@ t.test('tokens', async (t) => {
       ok: true,
       principal: { limits: { requestsPerMinute: 60, concurrentTasks: 2 } },
     })
+  })
+
+  await t.test('a change while a token is read after a change is not overlooked', async (t) => {
+    const { secret, tokenId } = await issueToken(access, wanted)
+    const stream = tokenStream(tokenId)
+    await world.settle()
+    let reads = 0
+    const pool = new Proxy(world.pool, {
+      get(target, name) {
+        if (name !== 'query') return Reflect.get(target, name, target) as unknown
+        return async (query: { readonly name?: string }, ...rest: unknown[]) => {
+          const answer: unknown = await Reflect.apply(target.query.bind(target), undefined, [
+            query,
+            ...rest,
+          ])
+          if (query.name !== 'access.token.hash' || (reads += 1) !== 2) return answer
+          await disableToken(access, { tokenId, reason: 'leaked' })
+          const disabled = (await world.log.readStream(stream)).at(-1)
+          if (disabled !== undefined) authenticator.noticed(disabled)
+          return answer
+        }
+      },
+    })
+    const { log } = world
+    const authenticator = createAuthenticator({
+      pool,
+      log,
+      clock: systemClock,
+      logger: silentLog,
+      defaultLimits: noLimits,
+    })
+    const [issued] = await log.readStream(stream)
+    if (issued?.type !== 'TokenIssued') throw new Error('it was issued')
+    authenticator.noticed({
+      ...issued,
+      type: 'TokenRotated',
+      data: {
+        ...issued.data,
+        oldValidUntil: issued.data.issuedAt,
+        rotatedAt: issued.data.issuedAt,
+      },
+    })
+    await authenticator.authenticate(secret)
+    t.ok(reads >= 2)
+    t.same(await authenticator.authenticate(secret), { ok: false, reason: 'disabled' })
   })
 
   await t.test('a rotated secret ends after the overlap, the new one works', async (t) => {
