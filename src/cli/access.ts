@@ -40,8 +40,8 @@ export async function openTenantCommand(
     return show({ tenantId, userId: known.userId }, options.json)
   }
   const user = await addUser(deps, { tenantId, name: options.user ?? name })
-  await session.projected('access', user.position)
   show({ tenantId, userId: user.userId }, options.json)
+  await session.projected('access', user.position)
 }
 
 /** `tollgate tenant add-user` */
@@ -55,8 +55,8 @@ export async function addUserCommand(
     name,
     ...(options.id ? { userId: options.id } : {}),
   })
-  await session.projected('access', user.position)
   show({ tenantId: options.tenant, userId: user.userId }, options.json)
+  await session.projected('access', user.position)
 }
 
 /** `tollgate tenant users` */
@@ -95,8 +95,8 @@ export async function grantCommand(
     reason: options.reason,
     ...(options.id ? { grantId: options.id } : {}),
   })
-  await session.projected('ledger', position)
   show({ grantId }, options.json)
+  await session.projected('ledger', position)
 }
 
 export async function limitCommand(
@@ -110,8 +110,8 @@ export async function limitCommand(
     currency,
     limit,
   })
-  await session.projected('ledger', position)
   show({ tenantId: options.tenant, currency, limit }, options.json)
+  await session.projected('ledger', position)
 }
 
 export async function balanceCommand(

@@ -46,7 +46,10 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Prints a result for machines or, member by member, for people. */
+/**
+ * Prints a result for machines or, member by member, for people; before a read model is waited for,
+ * because a secret is nowhere else.
+ */
 export function show(result: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
   if (json) return print(toJson(result))
   for (const [name, value] of Object.entries(result))

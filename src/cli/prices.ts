@@ -19,8 +19,8 @@ export async function publishPricesCommand(
       correlationId: 'cli',
     },
   )
-  await projected('prices', book.position)
   print(`${book.version}: ${book.published ? 'published' : 'was published before'}`)
+  await projected('prices', book.position)
 }
 
 /** `tollgate prices list`: newest first. */

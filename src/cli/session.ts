@@ -8,7 +8,7 @@ import { surviveLostConnections } from '../app/ops/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/client.ts'
 import type { EventLog } from '../eventlog/types.ts'
-import { CommandError } from './output.ts'
+import { note } from './output.ts'
 import { openStores, type OpenedStores } from './stores.ts'
 
 /** What a command beside `serve` works with: the log, Postgres and the configuration. */
@@ -16,14 +16,15 @@ export interface Session {
   readonly config: Config
   readonly log: EventLog
   readonly pool: Pool
-  /** Waits until a read model has passed a position. @throws CommandError when it does not in time */
+  /** Waits until a read model shows what was written at a position; says so when it does not in time. */
   readonly projected: (name: string, position: bigint | undefined) => Promise<void>
   /** Waits until a read model has reached the end of the log; false when it does not in time. */
   readonly caughtUp: (name: string) => Promise<boolean>
 }
 
 const POOL_SIZE = 4
-const PROJECTED_TIMEOUT_MS = 30_000
+const PROJECTED_TIMEOUT_MS = 10_000
+const CAUGHT_UP_TIMEOUT_MS = 30_000
 
 /**
  * Opens the stores, runs the command, lets go. Beside no running gateway the projections run too, so
@@ -53,7 +54,9 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
     }
     return await run({ config, log, pool, ...waits(log, pool) })
   } finally {
-    for (const close of closers) await close()
+    // The command's own failure is the one to tell.
+    for (const close of closers)
+      await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
   }
 }
 
@@ -64,15 +67,16 @@ function createPool({ databaseUrl }: OpenedStores, max: number): Pool {
 }
 
 function waits(log: EventLog, pool: Pool): Pick<Session, 'projected' | 'caughtUp'> {
-  const reached = (name: string, position: bigint | undefined): Promise<boolean> =>
-    position === undefined
-      ? Promise.resolve(true)
-      : waitForPosition(pool, name, position, PROJECTED_TIMEOUT_MS)
   return {
     projected: async (name, position) => {
-      if (!(await reached(name, position)))
-        throw new CommandError(`the ${name} read model is behind the log; try again`)
+      if (position === undefined) return
+      // Not a failure: whoever took it for one would do the same a second time.
+      if (!(await waitForPosition(pool, name, position, PROJECTED_TIMEOUT_MS)))
+        note(`it is written, but the ${name} read model is behind the log and shows it later`)
     },
-    caughtUp: async (name) => reached(name, await log.endPosition()),
+    caughtUp: async (name) => {
+      const end = await log.endPosition()
+      return end === undefined || waitForPosition(pool, name, end, CAUGHT_UP_TIMEOUT_MS)
+    },
   }
 }

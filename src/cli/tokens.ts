@@ -43,9 +43,9 @@ export async function issueTokenCommand(
     ...(limits ? { limits } : {}),
     ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
   })
-  await session.projected('access', issued.position)
   note('the secret is shown this once')
   show({ tokenId: issued.tokenId, secret: issued.secret }, options.json)
+  await session.projected('access', issued.position)
 }
 
 export async function rotateTokenCommand(
@@ -63,9 +63,9 @@ export async function rotateTokenCommand(
     kind: token.kind,
     overlapMs: overlapS * 1_000,
   })
-  await session.projected('access', rotated.position)
   note(`the secret is shown this once; the old one ends in ${overlapS} s`)
   show({ tokenId, secret: rotated.secret }, options.json)
+  await session.projected('access', rotated.position)
 }
 
 /** `tollgate token limit` */
@@ -87,8 +87,8 @@ export async function disableTokenCommand(
   options: { reason: string; json?: boolean },
 ): Promise<void> {
   const { position } = await disableToken(depsOf(session), { tokenId, reason: options.reason })
-  await session.projected('access', position)
   show({ tokenId, disabled: true }, options.json)
+  await session.projected('access', position)
 }
 
 export async function listTokensCommand(
