@@ -6,7 +6,7 @@ import type { ListedTask } from './match.ts'
 /** What a channel's account has made since a time, as far as it can be listed. */
 
 const PAGE_SIZE = 100
-/** Pages of one listing; what lies further back stays for the next rounds' narrower windows. */
+/** Pages of one listing; a request with more made since it stays open until its deadline. */
 const MAX_PAGES = 100
 
 export interface Listing {

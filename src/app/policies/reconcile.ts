@@ -1,4 +1,3 @@
-import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import {
   type DuePoll,
   findKnownNativeIds,
@@ -9,33 +8,24 @@ import {
 } from '../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
-import type { Channel } from '../ports.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../tasks/commands.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import type { Observe } from '../tasks/observe.ts'
-import { familyOf } from '../tasks/refresh.ts'
-import { providerOf } from '../tasks/upstream.ts'
+import { knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
-import { type Listing, listSince } from './listing.ts'
-import { certainMatches, earliestMs, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
+import type { Listing } from './listing.ts'
+import { certainMatches, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
 import type { PolicySettings } from './poll.ts'
 
 /** Finds out what became of submissions without a known outcome (design §4.1). */
 
 const LEASE_LIMIT = 100
 const LEASE_MS = 120_000
-/** The read model must have seen every task of ours before a listed one counts as unknown. */
-const CATCH_UP_MS = 10_000
+/** What could not be looked at for a reason of our own is tried again after this. */
+const PUT_OFF_MS = 15_000
 /** Further requests with the same marker looked at; with more, nothing is unambiguous. */
 const MAX_RIVALS = 50
-
-interface Open {
-  readonly poll: DuePoll
-  readonly request: TaskRequest
-  readonly phase: 'requested' | 'uncertain'
-  readonly channels: readonly Channel[]
-}
 
 type Verdict = 'adopted' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
 
@@ -50,91 +40,73 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
       kind: 'reconcile',
     })
     if (due.length === 0) return 'idle'
-    const open = (await Promise.all(due.map((poll) => load(deps, poll)))).filter(
-      (one) => one !== undefined,
-    )
-    const askedMs = deps.clock.nowMs()
-    const listings = await listAll(deps, open, signal)
-    if (signal.aborted) return 'idle'
-    const known = await knownOf(deps, open, listings)
-    const items: Reschedule[] = []
-    const adopted = new Set<string>()
-    for (const poll of due) {
-      const one = open.find(({ poll: { platformId } }) => platformId === poll.platformId)
-      const given = { poll, one, listings, known, adopted, askedMs }
-      const item = await treat(deps, observe, settings, given)
-      if (item !== undefined) items.push(item)
+    let items: readonly Reschedule[]
+    try {
+      items = await look(deps, observe, settings, due, signal)
+    } catch (error) {
+      await reschedulePolls(
+        deps.pool,
+        settings.owner,
+        due.map((poll) => putOff(deps, settings, poll)),
+      )
+      throw error
     }
     await reschedulePolls(deps.pool, settings.owner, items)
     return due.length === LEASE_LIMIT ? 'more' : 'idle'
   }
 }
 
-async function load(deps: TaskDeps, poll: DuePoll): Promise<Open | undefined> {
-  const state = await loadTask(deps.log, poll.platformId)
-  if (state.phase !== 'requested' && state.phase !== 'uncertain') return undefined
-  const { request, phase } = state
-  const { family, region, model } = request
-  const serving = deps.channels.serving({ family, region, model })
-  const first = deps.channels.byId(request.channelId)
-  const channels = first === undefined || serving.includes(first) ? serving : [...serving, first]
-  return { poll, request, phase, channels }
-}
-
-async function listAll(
+/** Looks for all that is due; returns when to look again for what is still open. */
+async function look(
   deps: TaskDeps,
-  open: readonly Open[],
+  observe: Observe,
+  settings: PolicySettings,
+  due: readonly DuePoll[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Listing>> {
-  const since = new Map<string, { readonly channel: Channel; readonly sinceMs: number }>()
-  for (const { request, channels } of open) {
-    for (const channel of channels) {
-      const sinceMs = Math.min(
-        since.get(channel.id)?.sinceMs ?? Number.MAX_SAFE_INTEGER,
-        earliestMs(request),
-      )
-      since.set(channel.id, { channel, sinceMs })
-    }
-  }
-  const listings = await Promise.all(
-    [...since.values()].map(async ({ channel, sinceMs }): Promise<[string, Listing]> => {
-      const provider = providerOf(deps, familyOf(channel))
-      return [channel.id, await listSince(deps, provider, channel, sinceMs, signal)]
-    }),
+): Promise<readonly Reschedule[]> {
+  const loaded = new Map<string, Open | 'settled' | 'unreadable'>()
+  await Promise.all(
+    due.map(async (poll) => loaded.set(poll.platformId, await loadOrSay(deps, poll))),
   )
-  return new Map(listings)
+  const open = [...loaded.values()].filter((one) => typeof one === 'object')
+  const askedMs = deps.clock.nowMs()
+  const listings = await listAll(deps, open, signal)
+  // The leases of one that stops are freed with it.
+  if (signal.aborted) return []
+  const known = await knownOf(deps, open, listings)
+  const items: Reschedule[] = []
+  const adopted = new Set<string>()
+  for (const poll of due) {
+    const one = loaded.get(poll.platformId) ?? 'unreadable'
+    const item =
+      one === 'unreadable'
+        ? putOff(deps, settings, poll)
+        : await treat(deps, observe, settings, { poll, one, listings, known, adopted, askedMs })
+    if (item !== undefined) items.push(item)
+  }
+  return items
 }
 
-/**
- * Native ids that are ours already. Read after the listing and after the read model passed the
- * log's end: whoever made a listed task had recorded its intent before (P1). Undefined when the
- * read model stays behind; then nothing is adopted.
- */
-async function knownOf(
-  deps: TaskDeps,
-  open: readonly Open[],
-  listings: ReadonlyMap<string, Listing>,
-): Promise<ReadonlySet<string> | undefined> {
-  const markers = new Set(open.map(({ request }) => request.marker))
-  const candidates = [...listings.values()]
-    .flatMap(({ tasks }) => tasks)
-    .filter(({ task }) => task.marker !== undefined && markers.has(task.marker))
-  if (candidates.length === 0) return new Set()
-  const end = await deps.log.endPosition()
-  if (end === undefined) return undefined
-  if (!(await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS))) return undefined
-  const [first] = open
-  if (first === undefined) return new Set()
-  return findKnownNativeIds(
-    deps.pool,
-    first.request.family,
-    candidates.map(({ task }) => task.nativeId),
-  )
+/** One stream that cannot be read must not keep the others from being looked for. */
+async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled' | 'unreadable'> {
+  try {
+    return await loadOpen(deps, poll)
+  } catch (error) {
+    const { platformId } = poll
+    deps.metrics.reconciled.inc({ outcome: 'failed' })
+    deps.logger.warn({ platformId, err: error }, 'request not readable: tried again')
+    return 'unreadable'
+  }
+}
+
+function putOff(deps: TaskDeps, settings: PolicySettings, { platformId }: DuePoll): Reschedule {
+  const waitMs = jittered(PUT_OFF_MS * settings.scale, Math.random())
+  return { platformId, dueAtMs: deps.clock.nowMs() + waitMs }
 }
 
 interface Case {
   readonly poll: DuePoll
-  readonly one: Open | undefined
+  readonly one: Open | 'settled'
   readonly listings: ReadonlyMap<string, Listing>
   readonly known: ReadonlySet<string> | undefined
   /** Native ids adopted in this round. */
@@ -173,7 +145,7 @@ async function treat(
 async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {
   const { one, listings, known, adopted } = given
   // Its outcome is in the log; the read model only has to catch up.
-  if (one === undefined) return 'settled'
+  if (one === 'settled') return 'settled'
   const { request, phase, channels } = one
   await declareUncertain(deps, one, phase)
   const mine = channels.map((channel) => listings.get(channel.id))

@@ -10,6 +10,7 @@ import {
   startWorld,
   taskKey,
   uncertain,
+  type World,
 } from '../support/world.ts'
 
 /** Policies look for an uncertain submission once it is a few seconds old. */
@@ -204,3 +205,45 @@ t.test('a task whose own request is only just being recorded is not adopted', as
   t.same(typesOf(await world.eventsOf(lost)), ['TaskRequested', 'TaskSubmissionUncertain'])
   t.same(typesOf(await world.eventsOf(platformId)), ['TaskRequested', 'TaskSubmitted'])
 })
+
+t.test('a request that cannot be read holds up no other and is tried again soon', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const [damaged, sound] = await Promise.all(
+    [1, 2].map(() => uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })),
+  )
+  await world.settle()
+  const log = {
+    ...world.log,
+    readStream: async (...given: Parameters<typeof world.log.readStream>) => {
+      if (given[0] === `task-${damaged}`) throw new Error('a damaged stream')
+      return world.log.readStream(...given)
+    },
+  }
+  const { deps } = world.replica({ log, clock: ahead })
+  const settings = { owner: 'reconciler', scale: 1 }
+  await createReconcileRound(deps, createObserve(deps), settings)(new AbortController().signal)
+  t.same(typesOf(await world.eventsOf(sound!)).at(-1), 'TaskSubmitted')
+  t.ok((await waitOf(world, damaged!)) < 20_000)
+})
+
+t.test('a round that fails as a whole leaves nothing to its lease', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
+  await world.settle()
+  const log = { ...world.log, endPosition: () => Promise.reject(new Error('the log is away')) }
+  const { deps } = world.replica({ log, clock: ahead })
+  const round = createReconcileRound(deps, createObserve(deps), { owner: 'reconciler', scale: 1 })
+  await t.rejects(round(new AbortController().signal), /the log is away/)
+  t.ok((await waitOf(world, id)) < 20_000)
+})
+
+/** How long from now until a task is looked for again. */
+async function waitOf(world: World, platformId: string): Promise<number> {
+  const { rows } = await world.pool.query<{ due_at_ms: string }>(
+    'select due_at_ms from tasks.polls where platform_id = $1',
+    [platformId],
+  )
+  return Number(rows[0]?.due_at_ms) - ahead.nowMs()
+}
