@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
-import { eventually } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { serve, tollgate } from './support/tollgate.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))

@@ -3,7 +3,8 @@ import OpenAI, { RateLimitError } from 'openai'
 import t, { type Test } from 'tap'
 import { changeTokenLimits, issueToken } from '../../src/app/access/bootstrap.ts'
 import type { TokenLimits } from '../../src/domain/token/events.ts'
-import { eventually, startStack } from '../helpers/stack.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, tasksOf } from './support/client.ts'
 
 const stack = await startStack()

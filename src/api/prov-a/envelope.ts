@@ -218,7 +218,7 @@ function refusalRule(error: DomainError): Rule {
 
 /** The caller's own limit: it knows when there is room again. */
 function atLimit(error: DomainError): Rule {
-  const retryAfterMs = detail(error, 'retryAfterMs', isNumber)
+  const retryAfterMs = numberDetail(error, 'retryAfterMs')
   return retryAfterMs === undefined
     ? rules.rate_limited
     : { ...rules.rate_limited, retry: retryAfterMs / 1_000 }

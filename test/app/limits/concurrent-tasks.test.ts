@@ -1,14 +1,8 @@
 import t from 'tap'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { TaskUseCases } from '../../../src/app/tasks/types.ts'
-import {
-  codeOf,
-  createInput,
-  eventually,
-  startWorld,
-  taskKey,
-  type Wish,
-} from '../support/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { codeOf, createInput, startWorld, taskKey, type Wish } from '../support/world.ts'
 
 const LIMIT = 7
 const limits = { concurrentTasks: LIMIT }
