@@ -48,19 +48,3 @@ export async function findTaskAnyTenant(db: Queryable, id: string): Promise<Task
   })
   return rows[0] && toTaskRow(rows[0])
 }
-
-/** The task a tenant created with this `Idempotency-Key` (its keyed hash), the newest of several. */
-export async function findTaskByIdempotencyKey(
-  db: Queryable,
-  key: { readonly tenantId: string; readonly keyHash: string },
-): Promise<TaskRow | undefined> {
-  const { rows } = await db.query<TaskRecord>({
-    name: 'tasks.find.idempotency',
-    text: `select ${taskColumns} from tasks.tasks t
-           left join tasks.polls p on p.platform_id = t.platform_id
-           where t.tenant_id = $1 and t.idempotency_key_hash = $2
-           order by t.position desc limit 1`,
-    values: [key.tenantId, key.keyHash],
-  })
-  return rows[0] && toTaskRow(rows[0])
-}

@@ -31,7 +31,6 @@ export interface TaskRow {
   readonly hasLastFrame: boolean
   readonly marker: string
   readonly markerIsOurs: boolean
-  readonly idempotency: { readonly keyHash: string; readonly bodyHash: string } | null
   readonly requestedAtMs: number
   readonly updatedAtMs: number
   /** When upstream was last asked, by event or by poll; null before. */
@@ -65,8 +64,6 @@ export interface TaskRecord {
   readonly has_last_frame: boolean
   readonly marker: string
   readonly marker_is_ours: boolean
-  readonly idempotency_key_hash: string | null
-  readonly idempotency_body_hash: string | null
   readonly requested_at_ms: string
   readonly updated_at_ms: string
   readonly observed_at_ms: string | null
@@ -79,8 +76,7 @@ export interface TaskRecord {
 export const taskColumns = `t.platform_id, t.native_id, t.tenant_id, t.user_id, t.token_id,
   t.family, t.surface, t.request_id, t.model, t.channel_id, t.region, t.submission, t.status,
   t.hidden, t.settled, t.settings, t.output, t.usage, t.error, t.has_last_frame, t.marker,
-  t.marker_is_ours, t.idempotency_key_hash, t.idempotency_body_hash, t.requested_at_ms,
-  t.updated_at_ms, greatest(t.observed_at_ms, p.observed_at_ms) as observed_at_ms,
+  t.marker_is_ours, t.requested_at_ms, t.updated_at_ms, greatest(t.observed_at_ms, p.observed_at_ms) as observed_at_ms,
   t.expires_at_ms, t.revision, t.position`
 
 /** The same without a poll, for lists. */
@@ -91,8 +87,6 @@ export const listColumns = taskColumns.replace(
 
 /** Reads a row. */
 export function toTaskRow(record: TaskRecord): TaskRow {
-  const keyHash = record.idempotency_key_hash
-  const bodyHash = record.idempotency_body_hash
   return {
     platformId: record.platform_id,
     nativeId: record.native_id,
@@ -116,7 +110,6 @@ export function toTaskRow(record: TaskRecord): TaskRow {
     hasLastFrame: record.has_last_frame,
     marker: record.marker,
     markerIsOurs: record.marker_is_ours,
-    idempotency: keyHash === null || bodyHash === null ? null : { keyHash, bodyHash },
     requestedAtMs: Number(record.requested_at_ms),
     updatedAtMs: Number(record.updated_at_ms),
     observedAtMs: record.observed_at_ms === null ? null : Number(record.observed_at_ms),

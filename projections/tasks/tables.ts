@@ -82,8 +82,6 @@ export const tablesSql = `
 
 export const indexesSql = `
   create index if not exists tasks_native on tasks (native_id) where native_id is not null;
-  create index if not exists tasks_idempotency on tasks (tenant_id, idempotency_key_hash)
-    where idempotency_key_hash is not null;
   create index if not exists tasks_open on tasks (token_id) where status in ('queued', 'running');
   create index if not exists tasks_all on tasks (scope_id, seq) where visible;
   create index if not exists tasks_status on tasks (scope_id, status, seq) where visible;

@@ -6,7 +6,6 @@ import { type Static, Type } from 'typebox'
  */
 
 export const CreateAnswerSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
-export type CreateAnswer = Static<typeof CreateAnswerSchema>
 
 export const TaskSchema = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
