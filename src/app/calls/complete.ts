@@ -47,6 +47,7 @@ async function answer(
       message: 'the provider reported a failed result',
       usage: tally.usage,
     })
+    deps.metrics.ended.inc({ family: input.family, outcome: 'failed' })
     return {
       callId,
       body: answered,

@@ -1,4 +1,4 @@
-import type { DomainError } from '../../kernel/errors.ts'
+import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { ProviderError, type TextChunk, type TextStream } from '../ports.ts'
 import { endAttempt } from './attempts.ts'
 import type { AdmittedCall } from './call.ts'
@@ -138,6 +138,7 @@ export class Pump {
       // Not settled: then what was held back is never delivered.
       this.#ready = []
       this.#error = error
+      this.#countEnd(isDomainError(error) ? error.code : 'internal')
     }
     this.#over()
   }
@@ -185,6 +186,7 @@ export class Pump {
         { err: error, callId: this.#open.call.callId },
         'what a caller left behind could not be settled',
       )
+      this.#countEnd(isDomainError(error) ? error.code : 'internal')
     }
     this.#over()
   }
@@ -203,6 +205,7 @@ export class Pump {
     if (isCut && this.#abandoned) lease.release('neutral')
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     if (tally.failure !== undefined) {
+      this.#countEnd('failed')
       noteFailure(deps, call, served, {
         ...(cause instanceof ProviderError ? failureOf(cause) : { code: tally.failure.code }),
         message: 'the provider reported a failed result',
@@ -214,14 +217,20 @@ export class Pump {
     }
     // A caller who left before anything came asked for it all the same.
     const producedNothing = tally.outputBytes === 0 && tally.usage === undefined
-    if (isCut && producedNothing && !this.#abandoned)
+    if (isCut && producedNothing && !this.#abandoned) {
+      this.#countEnd('failed')
       noteFailure(deps, call, served, failureOf(asProviderError(cause)))
-    else
+    } else
       await settleCall(deps, call, served, {
         tally,
         outcome: isCut && whole === 'completed' ? 'cut' : whole,
       })
     return isCut ? refusalOf(asProviderError(cause), call.callId) : undefined
+  }
+
+  /** What is settled is counted where it is settled. */
+  #countEnd(outcome: string): void {
+    this.#deps.metrics.ended.inc({ family: this.#open.call.input.family, outcome })
   }
 
   #isOverflowing(): boolean {

@@ -151,7 +151,6 @@ export function noteFailure(
   failure: Failure,
 ): void {
   call.hold.withdraw()
-  deps.metrics.ended.inc({ family: call.input.family, outcome: 'failed' })
   if (deps.journal.pending() >= deps.limits.maxPendingFailures) {
     deps.metrics.unrecordedFailures.inc()
     return

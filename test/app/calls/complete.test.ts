@@ -7,7 +7,7 @@ import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'
 
 const world = await startTextWorld(t, { sandbox: { models: ['text-search'] } })
 const { calls } = await world.text()
@@ -282,4 +282,30 @@ t.test('a caller who left an unstreamed call has it settled all the same', async
   const answer = calls.complete(input)
   gone.abort()
   t.equal((await settledOf((await answer).callId))?.outcome, 'disconnected')
+})
+
+t.test('every call is counted as ended once, however it ended', async (t) => {
+  const { calls: counted, deps } = await world.text()
+  const prompts = [
+    'fine',
+    '[[sandbox fail=invalid_prompt]]',
+    '[[sandbox refuse=invalid_value]]',
+    '[[sandbox http-after-accept=502]]',
+  ]
+  const inputs = prompts.flatMap((prompt) => [
+    textInput({ prompt }),
+    textInput({ prompt, family: 'responses' }),
+  ])
+  for (const input of inputs) {
+    await counted.complete(input).catch(() => undefined)
+    const streamed = await counted.stream(input).catch(() => undefined)
+    if (streamed !== undefined) await collect(streamed.frames)
+  }
+  await until(() => counted.inFlight() === 0)
+  const { values } = await deps.metrics.ended.get()
+  t.equal(
+    values.reduce((sum, { value }) => sum + value, 0),
+    inputs.length * 2,
+    JSON.stringify(values),
+  )
 })
