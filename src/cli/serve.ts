@@ -7,6 +7,7 @@ import { openDemoTenant } from '../app/access/demo.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../server.ts'
+import { messageOf } from './explain.ts'
 import { CommandError, note } from './output.ts'
 import { openProjector } from './projector.ts'
 import {
@@ -147,18 +148,38 @@ async function closeAll(
 /** The embedded default makes its own key once and keeps it. */
 async function ownMarkerSecret(dataDir: string): Promise<string> {
   const { markerSecret: path } = dataFiles(dataDir)
+  const known = await readIfThere(path)
+  if (known !== undefined && known !== '') return known
+  const secret = randomBytes(32).toString('base64url')
+  await writePrivate(path, secret)
+  return secret
+}
+
+/** @throws CommandError for a file that is there: what it holds must not be made anew */
+async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
-  } catch {
-    const secret = randomBytes(32).toString('base64url')
-    await writePrivate(path, secret)
-    return secret
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw new CommandError(`${path} cannot be read: ${messageOf(error)}`)
   }
 }
 
 async function writePrivate(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 })
   await rename(`${path}.new`, path)
+}
+
+/** @throws CommandError for a file whose tokens somebody still may need */
+function parseDemo(path: string, text: string | undefined): object | undefined {
+  if (text === undefined || text.trim() === '') return undefined
+  try {
+    const demo: unknown = JSON.parse(text)
+    if (typeof demo === 'object' && demo !== null) return demo
+  } catch {
+    // Said below, without a word of what is in it.
+  }
+  throw new CommandError(`${path} is not JSON: mend it, or remove it to get new demo tokens`)
 }
 
 /** On the first start of the embedded default: a tenant with credit, and its tokens in a file. */
@@ -168,11 +189,9 @@ async function openDemo(
   sandboxUrl: string | undefined,
 ): Promise<void> {
   const { demo: path } = dataFiles(config.dataDir)
-  const known: unknown = await readFile(path, 'utf8')
-    .then(JSON.parse)
-    .catch(() => undefined)
+  const known = parseDemo(path, await readIfThere(path))
   const addresses = { baseUrl: gateway.address, ...(sandboxUrl ? { sandboxUrl } : {}) }
-  if (typeof known === 'object' && known !== null) {
+  if (known !== undefined) {
     // Addresses are those of this start; without a sandbox there is none.
     const kept = Object.entries(known).filter(([name]) => name !== 'sandboxUrl')
     const demo = { ...addresses, ...Object.fromEntries(kept), baseUrl: gateway.address }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,4 +71,14 @@ t.test('external stores that are away are named, and no secret with them', async
   refused(t, noLog, /event log is unavailable/)
   for (const { stdout, stderr } of [noDatabase, noLog])
     t.notMatch(stdout + stderr, /database-secret|log-secret|marker-secret/)
+})
+
+t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
+  for (const name of ['marker.secret', 'demo.json']) {
+    const path = await directory(t)
+    await symlink(name, join(path, name))
+    const ended = await serve({ DATA_DIR: path })
+    refused(t, ended, new RegExp(`${name} cannot be read: ELOOP`))
+    t.equal(await readlink(join(path, name)), name)
+  }
 })
