@@ -75,11 +75,13 @@ function shown({ kills, killsInAll, answers, figures, differences, seconds }: Re
     title,
     ...Object.entries(rows).map(([name, count]) => `  ${String(count).padStart(7)}  ${name}`),
   ]
+  const codes: Record<string, number> = {}
+  for (const { code } of differences) codes[code] = (codes[code] ?? 0) + 1
   return `${[
     ...table(`${killsInAll} kills in ${seconds} s`, kills),
     ...table('answers to callers', answers),
     ...table('what became of it', figures),
-    `${differences.length} difference(s)`,
+    ...table(`${differences.length} difference(s)`, codes),
     ...differences.slice(0, SHOWN).map((one) => `  ${one.code}  ${one.subject}  ${one.message}`),
   ].join('\n')}\n`
 }

@@ -16,8 +16,8 @@ import { type Difference, Witness } from './witness.ts'
 const CHANNEL_TIMEOUT_MS = 1_500
 const QUEUED_MS = 600
 const RUNNING_MS = 1_500
-/** How long what is left may take to find its end once there are no more faults. */
-const SETTLE_TIMEOUT_MS = 90_000
+/** How long nothing more may find its end, once there are no more faults, before that is the end. */
+const SETTLE_STALL_MS = 90_000
 const SETTLE_PAUSE_MS = 1_000
 const CREDIT = '100000000'
 
@@ -85,15 +85,20 @@ export class Trial {
     })
   }
 
-  /** Peace: everything that can find its end does, within a bound. What then differs is kept. */
+  /** Peace: everything that can find its end does. What differs once no more does is kept. */
   async settle(when: Findings['when'] = 'present'): Promise<Findings> {
-    const untilMs = performance.now() + SETTLE_TIMEOUT_MS
+    let stalledMs = performance.now() + SETTLE_STALL_MS
+    let fewest = Number.POSITIVE_INFINITY
     let said = -1
     for (;;) {
       const findings = await this.#look(when)
       const differences = judge(findings)
       if (differences.length === 0) return findings
-      if (performance.now() > untilMs) {
+      if (differences.length < fewest) {
+        fewest = differences.length
+        stalledMs = performance.now() + SETTLE_STALL_MS
+      }
+      if (performance.now() > stalledMs) {
         this.differences.push(...differences)
         return findings
       }
