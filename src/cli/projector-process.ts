@@ -1,11 +1,17 @@
 import { constants, setPriority } from 'node:os'
 import pino from 'pino'
-import { announceFailure, announceReady, onStopRequest } from '../../infra/embedded/child.ts'
+import {
+  announceFailure,
+  announceReady,
+  logLine,
+  onStopRequest,
+} from '../../infra/embedded/child.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { openPool } from '../app/ops/pool.ts'
 import { readVariable } from '../config.ts'
 import { createEventLog } from '../eventlog/client.ts'
+import type { Log } from '../kernel/log.ts'
 import { startProjector } from '../projector.ts'
 import { messageOf } from './explain.ts'
 import { projectorVariables } from './projector.ts'
@@ -13,11 +19,29 @@ import { projectorVariables } from './projector.ts'
 /** The projector as a child process of `serve`; where its stores are comes in its environment. */
 
 const MIGRATION_TIMEOUT_MS = 60_000
+/** A store that is gone must not keep the process: a batch and its checkpoint are one transaction. */
+const STOP_TIMEOUT_MS = 3_000
 
 function variable(name: keyof typeof projectorVariables): string {
   const value = readVariable(projectorVariables[name])
   if (value === undefined) throw new Error(`${projectorVariables[name]} is not set`)
   return value
+}
+
+/**
+ * Through the stream of the process: pino's own destination waits in place, and for ever, for a
+ * parent that no longer reads.
+ */
+const logger: Log = {
+  debug: () => undefined,
+  info: (fields, message) => logLine('info', message, shown(fields)),
+  warn: (fields, message) => logLine('warn', message, shown(fields)),
+  error: (fields, message) => logLine('error', message, shown(fields)),
+}
+
+function shown(fields: object): Readonly<Record<string, unknown>> {
+  const { err, ...rest } = fields as { readonly err?: unknown }
+  return err instanceof Error ? { ...rest, err: pino.stdSerializers.err(err) } : { ...fields }
 }
 
 async function migrate(databaseUrl: string): Promise<void> {
@@ -35,10 +59,14 @@ async function migrate(databaseUrl: string): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  const stopped = new Promise<void>((resolve) => onStopRequest(() => resolve()))
+  const stopped = new Promise<void>((resolve) =>
+    onStopRequest(() => {
+      setTimeout(() => process.exit(0), STOP_TIMEOUT_MS)
+      resolve()
+    }),
+  )
   // Where the machine is short, whoever calls comes before what is shown later.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-  const logger = pino({ base: null }, pino.destination(2))
   const databaseUrl = variable('databaseUrl')
   await migrate(databaseUrl)
   const log = createEventLog({
