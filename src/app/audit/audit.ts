@@ -8,15 +8,14 @@ import {
 import { allBalances, inconsistencies } from '../../../projections/ledger/query.ts'
 import type { EventLog } from '../../eventlog/types.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { AuditFold, type ExpectedBalance, type Finding } from './fold.ts'
+import { type Finding, type Findings, MAX_FINDINGS } from './findings.ts'
+import { AuditFold, type ExpectedBalance } from './fold.ts'
 import { LedgerReader } from './ledger-reader.ts'
 
 /** The ledger projection is given this long to reach the end of the log. */
 const CATCH_UP_MS = 30_000
 /** How often it is asked whether the ledger stands still. */
 const LOOK_MS = 500
-/** Findings kept; more are counted only. */
-const MAX_FINDINGS = 1_000
 
 export interface AuditReport {
   readonly ok: boolean
@@ -98,15 +97,15 @@ async function compare(
       message: `ledger.${table} does not follow from the lines and entries`,
     })
   return {
-    ok: findings.length === 0,
+    ok: findings.count === 0,
     position: position.toString(),
     events,
     lines,
     settledSources: fold.settledSources.size,
     balances: compared,
     notCompared: fold.events - events,
-    findings: findings.slice(0, MAX_FINDINGS),
-    findingsInAll: findings.length,
+    findings: findings.kept,
+    findingsInAll: findings.count,
   }
 }
 
@@ -143,7 +142,7 @@ type Balances = ReadonlyMap<string, ExpectedBalance>
 async function compareBalances(
   client: PoolClient,
   balances: Balances,
-  findings: Finding[],
+  findings: Findings,
 ): Promise<number> {
   const rows = await allBalances(client)
   const seen = new Set<string>()

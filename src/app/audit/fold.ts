@@ -2,29 +2,8 @@ import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/types.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
-
-/** One thing that is not as the promises say. */
-export interface Finding {
-  readonly code:
-    | 'success_without_settlement'
-    | 'settlement_without_success'
-    | 'settled_twice'
-    | 'settled_outside_quote'
-    | 'line_not_exact'
-    | 'sum_not_exact'
-    | 'price_not_in_book'
-    | 'line_missing'
-    | 'line_unexplained'
-    | 'line_differs'
-    | 'balance_differs'
-    | 'table_inconsistent'
-    | 'ledger_stopped'
-    | 'ledger_behind'
-  readonly sourceId: string
-  readonly position: string
-  readonly message: string
-}
 
 /** A ledger line as the log says it must be. */
 export interface ExpectedLine {
@@ -70,7 +49,7 @@ interface OpenTask {
  * id per settled source.
  */
 export class AuditFold {
-  readonly findings: Finding[] = []
+  readonly findings = new Findings()
   readonly balances = new Map<string, ExpectedBalance>()
   readonly settledSources = new Set<string>()
   events = 0

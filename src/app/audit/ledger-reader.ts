@@ -3,7 +3,8 @@ import type { PoolClient } from 'pg'
 import { linesInLogOrder, type SettledLine } from '../../../projections/ledger/query.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
-import type { ExpectedLine, Finding } from './fold.ts'
+import type { Finding, Findings } from './findings.ts'
+import type { ExpectedLine } from './fold.ts'
 
 /** Ledger lines read at once. */
 const PAGE = 2_000
@@ -22,7 +23,7 @@ export class LedgerReader {
   }
 
   /** Compares the lines of one settlement with what stands next in the ledger. */
-  async match(expected: readonly ExpectedLine[], findings: Finding[]): Promise<void> {
+  async match(expected: readonly ExpectedLine[], findings: Findings): Promise<void> {
     for (const line of expected) {
       this.#hash = chained(this.#hash, line)
       // What stands before this line's place in the log has nothing in the log to stand on.
@@ -46,7 +47,7 @@ export class LedgerReader {
     }
   }
 
-  async finish(findings: Finding[]): Promise<void> {
+  async finish(findings: Findings): Promise<void> {
     for (let row = await this.#peek(); row; row = await this.#peek()) {
       findings.push(unexplained(row))
       this.#page.shift()

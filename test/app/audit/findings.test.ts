@@ -1,0 +1,19 @@
+import t from 'tap'
+import { type Finding, Findings, MAX_FINDINGS } from '../../../src/app/audit/findings.ts'
+
+t.test('the first findings are kept, the others counted', (t) => {
+  const findings = new Findings()
+  const finding = (n: number): Finding => ({
+    code: 'line_missing',
+    sourceId: `call_${n}`,
+    position: String(n),
+    message: 'it is not in the ledger',
+  })
+  for (let n = 0; n < MAX_FINDINGS - 1; n += 1) findings.push(finding(n))
+  findings.push(finding(MAX_FINDINGS - 1), finding(MAX_FINDINGS), finding(MAX_FINDINGS + 1))
+  findings.push(finding(MAX_FINDINGS + 2))
+  t.equal(findings.count, MAX_FINDINGS + 3)
+  t.equal(findings.kept.length, MAX_FINDINGS)
+  t.same(findings.kept.at(-1), finding(MAX_FINDINGS - 1))
+  t.end()
+})
