@@ -1,10 +1,11 @@
 import { estimateInputTokens } from '../../domain/call/estimate.ts'
+import { isJsonObject } from '../../domain/catalog/field-checks.ts'
 import type { TextQuote } from '../../domain/pricing/text.ts'
 import { holdText } from '../../domain/pricing/text.ts'
 import { ASSUMED_OUTPUT_TOKENS, MAX_HELD_OUTPUT_TOKENS } from './limits.ts'
 import type { TextCallInput } from './types.ts'
 
-/** Where the three wires let a caller bound the output. */
+/** Where chat and responses let a caller bound the output; the native wire nests it. */
 const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const
 
 /** What a call is expected to cost at most, in pico: its hold. */
@@ -21,19 +22,14 @@ export function expectedTokens(input: TextCallInput): number {
 }
 
 function outputTokens(body: TextCallInput['body']): number {
-  const choices = countOf(body['n']) ?? 1
-  const config = body['generationConfig'] ?? body['generation_config']
+  const config = body['generationConfig']
+  const native = isJsonObject(config) ? config : {}
+  const answers = countOf(body['n']) ?? countOf(native['candidateCount']) ?? 1
   const bound =
     BOUNDS.map((name) => countOf(body[name])).find((count) => count !== undefined) ??
-    nativeBound(config) ??
+    countOf(native['maxOutputTokens']) ??
     ASSUMED_OUTPUT_TOKENS
-  return Math.min(bound * choices, MAX_HELD_OUTPUT_TOKENS)
-}
-
-function nativeBound(config: unknown): number | undefined {
-  if (typeof config !== 'object' || config === null) return undefined
-  if ('maxOutputTokens' in config) return countOf(config.maxOutputTokens)
-  return 'max_output_tokens' in config ? countOf(config.max_output_tokens) : undefined
+  return Math.min(bound * answers, MAX_HELD_OUTPUT_TOKENS)
 }
 
 function countOf(value: unknown): number | undefined {
