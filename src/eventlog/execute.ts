@@ -19,11 +19,8 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
   /** Names this command for ever: with it again on this stream, nothing happens twice. */
   readonly commandId: string
   readonly metadata: Omit<EventMetadata, 'schemaVersion' | 'commandId'>
-  /** A last word on what was decided, before it is appended; it throws to refuse. */
-  readonly validate?: (state: State, events: readonly Event[]) => void | Promise<void>
   /** The stream is new as far as the caller knows: the first decision reads nothing. */
   readonly fresh?: boolean
-  readonly deadlineMs?: number
 }
 
 /** An event of this command as it stands in the log. */
@@ -74,8 +71,8 @@ async function load<State, Command, Event extends AnyEvent>(
 /**
  * Reads, folds, decides and appends at the revision read; decides anew when another writer was
  * first. A command whose events already landed is recognised by their ids and not decided again.
- * @throws what `decide` and `validate` throw, and the codes of `EventLog`; after
- *   `log_outcome_unknown` the same command may be executed again.
+ * @throws what `decide` throws, and the codes of `EventLog`; after `log_outcome_unknown` the same
+ *   command may be executed again.
  */
 export async function executeCommand<State, Command, Event extends AnyEvent>(
   input: ExecuteInput<State, Command, Event>,
@@ -90,7 +87,6 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
     const landed = own.at(-1)
     if (landed !== undefined) return { state, events: own, revision, position: landed.position }
     const decided = input.decider.decide(input.command, state)
-    await input.validate?.(state, decided)
     if (decided.length === 0) return { state, events: [], revision }
     try {
       return await appendDecided(input, loaded, decided)
@@ -121,7 +117,6 @@ async function appendDecided<State, Command, Event extends AnyEvent>(
     stream,
     events.map(({ stream: _stream, revision: _revision, ...event }) => event as NewEvent),
     revision ?? 'no_stream',
-    input.deadlineMs === undefined ? {} : { deadlineMs: input.deadlineMs },
   )
   return {
     state: decided.reduce(decider.evolve, state),

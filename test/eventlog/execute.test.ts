@@ -79,26 +79,6 @@ void t.test('a command that decides nothing appends nothing', async (t) => {
   t.same(await log.readStream('task-none'), [])
 })
 
-void t.test('validate sees state and decision and may refuse', async (t) => {
-  await execute(log, 'task-v', { name: 'one', steps: 1 })
-  const refusal = new DomainError('not_today', 'no', {})
-  const refused = executeCommand({
-    log,
-    stream: 'task-v',
-    decider: counter,
-    command: { name: 'two', steps: 2 },
-    commandId: 'two',
-    metadata: { correlationId: 'req_1' },
-    validate: (state, events) => {
-      t.equal(state, 1)
-      t.equal(events.length, 2)
-      throw refusal
-    },
-  })
-  await t.rejects(refused, refusal)
-  t.same(await stepsIn('task-v'), ['one/0'])
-})
-
 void t.test('a fresh command reads nothing and still notices that the stream exists', async (t) => {
   let reads = 0
   const counting: EventLog = {

@@ -32,7 +32,7 @@ export function executeTaskCommand(
   command: TaskCommand,
   commandId: string,
   context: CommandContext,
-  options: { readonly fresh?: boolean; readonly deadlineMs?: number } = {},
+  options: { readonly fresh?: boolean } = {},
 ): Promise<TaskResult> {
   return executeCommand({
     log,
