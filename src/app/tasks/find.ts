@@ -48,7 +48,8 @@ export async function findOwnTask(
 
 /**
  * As `findOwnTask`; a row without a native id is believed only once the projection has passed the
- * log's end: another replica may have submitted the task a moment ago.
+ * log's end: another replica may have submitted the task a moment ago. @throws `log_unavailable`
+ * when that takes too long
  */
 export async function findOwnSubmittedTask(
   deps: FindDeps,
@@ -57,7 +58,7 @@ export async function findOwnSubmittedTask(
   const row = await findOwnTask(deps, key)
   if (row.nativeId !== null) return row
   const end = await deps.log.endPosition()
-  if (end !== undefined) await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS)
+  if (!(await isProjected(deps, end))) throw behind()
   return findOwnTask(deps, key)
 }
 
@@ -75,7 +76,11 @@ async function mayBeBehind(
   const end = await deps.log.endPosition()
   if (end === undefined) return false
   if (await waitForPosition(deps.pool, 'tasks', end, CONFIRM_ABSENCE_MS)) return true
-  throw new DomainError('log_unavailable', 'the read model is behind the event log', {
+  throw behind()
+}
+
+function behind(): DomainError {
+  return new DomainError('log_unavailable', 'the read model is behind the event log', {
     reason: 'behind',
   })
 }

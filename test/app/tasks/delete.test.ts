@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { codeOf, createInput, startWorld, taskKey, type World } from '../support/world.ts'
+import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
+import {
+  codeOf,
+  createInput,
+  startWorld,
+  taskKey,
+  uncertain,
+  type World,
+} from '../support/world.ts'
 
 const FINISHED = 'x [[sandbox queued-ms=0 running-ms=0]]'
 
@@ -148,4 +156,29 @@ t.test('a record that vanished is never called cancelled', async (t) => {
   const types = (await world.eventsOf(platformId)).map((event) => event.type)
   t.notOk(types.includes('TaskCancelled'))
   t.equal((await tasks.getTask(taskKey(platformId))).status, 'queued')
+})
+
+t.test('a task is not called running on the word of a read model that is behind', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { deps, tasks } = world.replica()
+  const platformId = await uncertain(tasks.createTask, {
+    prompt: 'x [[sandbox drop-after-accept]]',
+  })
+  await world.settle()
+  t.equal(await codeOf(tasks.deleteTask(taskKey(platformId))), 'task_running')
+  const pool = new Proxy(deps.pool, {
+    get(target, name) {
+      if (name !== 'query') return Reflect.get(target, name, target) as unknown
+      return async (query: { readonly name?: string }, ...rest: unknown[]) => {
+        const answer = (await Reflect.apply(target.query.bind(target), undefined, [
+          query,
+          ...rest,
+        ])) as { readonly rows: readonly object[] }
+        if (query.name !== 'engine.checkpoint') return answer
+        return { ...answer, rows: answer.rows.map((row) => ({ ...row, position: '0' })) }
+      }
+    },
+  })
+  const late = createTaskUseCases({ ...deps, pool })
+  t.equal(await codeOf(late.deleteTask(taskKey(platformId))), 'log_unavailable')
 })
