@@ -1,22 +1,29 @@
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
-import { note } from './output.ts'
+import { CommandError, note } from './output.ts'
 
 const READY_TIMEOUT_MS = 30_000
 
-/** Runs the simulated providers alone, until a signal. */
+/** Runs the simulated providers alone, until a signal. @throws CommandError when they keep failing */
 export async function runSandbox(args: readonly string[]): Promise<void> {
+  let giveUp: (reason: string) => void = () => undefined
+  const gaveUp = new Promise<string>((resolve) => (giveUp = resolve))
   const child = superviseChild({
     name: 'sandbox',
     modulePath: new URL('../../infra/sandbox/main.ts', import.meta.url),
-    args: () => args,
+    // After a restart where it was before: of two ports the last one counts.
+    args: (last) => (last === undefined ? args : [...args, '--port', new URL(last.url).port]),
     onLine: note,
     readyTimeoutMs: READY_TIMEOUT_MS,
+    onRestart: ({ reason }) => note(`the sandbox restarts: ${reason.split('\n')[0]}`),
+    onGiveUp: (reason) => giveUp(reason),
   })
   const { url } = await child.ready
   note(`the sandbox is ready at ${url}`)
-  await new Promise<void>((resolve) => {
+  const signalled = new Promise<undefined>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
-      process.on(signal, () => resolve())
+      process.on(signal, () => resolve(undefined))
   })
+  const reason = await Promise.race([signalled, gaveUp])
   await child.stop()
+  if (reason !== undefined) throw new CommandError(`the sandbox keeps failing: ${reason}`)
 }

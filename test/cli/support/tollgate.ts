@@ -21,7 +21,8 @@ export interface Ended {
 
 type Child = ChildProcessByStdio<null, Readable, Readable>
 
-async function launch(args: readonly string[], env: Environment): Promise<Child> {
+/** Starts the real command line as a process. */
+export async function launch(args: readonly string[], env: Environment): Promise<Child> {
   return spawn('env', [...bare(env), process.execPath, await builtMain(), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
