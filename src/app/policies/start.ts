@@ -1,8 +1,9 @@
+import { sleep } from '../pace.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import { createObserve } from '../tasks/observe.ts'
 import { type Policy, runLoop } from './loop.ts'
 import { createPoller, type PolicySettings } from './poll.ts'
-import { createPresence } from './presence.ts'
+import { createPresence, type Presence } from './presence.ts'
 import { createReconcileRound } from './reconcile.ts'
 import { createSweepRound } from './sweep.ts'
 
@@ -12,6 +13,8 @@ const RECONCILE_IDLE_MS = 1_000
 const SWEEP_IDLE_MS = 2_000
 /** How often a worker says that it lives, also after it could not. */
 const PRESENCE_IDLE_MS = 1_000
+/** A stop waits no longer for its leases to be freed: others will, once it is silent. */
+const LEAVE_TIMEOUT_MS = 2_000
 
 export interface Policies {
   /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
@@ -51,9 +54,16 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
       stopping.abort()
       await Promise.all(loops)
       await poller.drain()
-      await presence.leave().catch((error: unknown) => {
-        deps.logger.warn({ err: error }, 'leases not freed: others will, once we are silent')
-      })
+      await leaveInTime(deps, presence)
     },
   }
+}
+
+async function leaveInTime(deps: TaskDeps, presence: Presence): Promise<void> {
+  const patience = new AbortController()
+  const left = presence
+    .leave()
+    .catch((error: unknown) => deps.logger.warn({ err: error }, 'leases not freed'))
+    .finally(() => patience.abort())
+  await Promise.race([left, sleep(LEAVE_TIMEOUT_MS, patience.signal)])
 }
