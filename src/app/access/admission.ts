@@ -18,6 +18,8 @@ const LOCK_TIMEOUT_MS = 5_000
 const MAX_BATCH = 256
 /** Admissions waiting for a tenant; more are refused as overload. */
 const MAX_WAITING = 2_000
+/** Who has waited for others this long is refused as well. */
+const MAX_WAIT_MS = 4_000
 
 export interface AdmissionRequest extends PlaceRequest {
   readonly currency: Currency
@@ -40,6 +42,7 @@ export interface Admissions {
 
 interface Waiting {
   readonly request: AdmissionRequest
+  readonly untilMs: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
@@ -49,8 +52,12 @@ export function createAdmissions(pool: Pool): Admissions {
   const queues = new Map<string, Waiting[]>()
 
   const drain = async (key: string, queue: Waiting[]): Promise<void> => {
-    while (queue.length > 0) {
+    for (;;) {
+      const nowMs = performance.now()
+      // The oldest wait in front.
+      while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(unavailable(undefined))
       const batch = queue.splice(0, MAX_BATCH)
+      if (batch.length === 0) break
       try {
         const refused = await decideBatch(
           pool,
@@ -74,12 +81,13 @@ export function createAdmissions(pool: Pool): Admissions {
       new Promise((resolve, reject) => {
         const key = queueKey(request)
         const queue = queues.get(key)
+        const waiting = { request, untilMs: performance.now() + MAX_WAIT_MS, resolve, reject }
         if (queue !== undefined) {
           if (queue.length >= MAX_WAITING) reject(unavailable(undefined))
-          else queue.push({ request, resolve, reject })
+          else queue.push(waiting)
           return
         }
-        const opened = [{ request, resolve, reject }]
+        const opened = [waiting]
         queues.set(key, opened)
         void drain(key, opened)
       }),

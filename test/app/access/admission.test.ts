@@ -87,3 +87,28 @@ t.test('reservations of a process that died are kept only if the log has their t
   t.same(rows, [{ platform_id: young }], 'what may still be written to the log stays reserved')
   t.equal(await codeOf(tasks.createTask(createInput())), 'no error')
 })
+
+t.test('who waits behind others is refused after a while, not after each of them', async (t) => {
+  const world = await startWorld(t)
+  const { deps } = world.replica()
+  const holder = await world.pool.connect()
+  t.teardown(() => holder.release())
+  await holder.query('begin; select pg_advisory_xact_lock(7207002, hashtext($$tenant_1\nCNY$$))')
+  const startedMs = performance.now()
+  const admit = (index: number) =>
+    codeOf(
+      deps.admissions.admit({
+        platformId: `video_${index}`,
+        tenantId: TENANT,
+        currency: 'CNY',
+        hold: '1',
+      }),
+    )
+  const first = admit(0)
+  // Two more transactions' worth.
+  const behind = Array.from({ length: 500 }, (_, index) => admit(index + 1))
+  t.same(new Set(await Promise.all([first, ...behind])), new Set(['log_unavailable']))
+  t.ok(performance.now() - startedMs < 9_000)
+  await holder.query('rollback')
+  t.equal(await admit(501), 'no error')
+})
