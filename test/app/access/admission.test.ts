@@ -100,6 +100,8 @@ t.test('who waits behind others is refused after a while, not after each of them
       deps.admissions.admit({
         platformId: `video_${index}`,
         tenantId: TENANT,
+        tokenId: 'token_1',
+        concurrentTasks: undefined,
         currency: 'CNY',
         hold: '1',
       }),
