@@ -17,7 +17,9 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   t.equal((await stat(join(dataDir, 'runtime.json'))).mode & 0o777, 0o600)
   t.match(demo, { tenantId: 'tenant_demo', modelToken: /^sk-/, queryToken: /^qak-/ })
   t.match(demo, { profileToken: /^pat-/, adminToken: /^adm-/, sandboxUrl: /^http/ })
-  t.match(first.stderr(), /Tollgate is ready at http.*\/docs[\s\S]*curl/)
+  await eventually('the first steps are shown', () =>
+    /Tollgate is ready at http.*\/docs[\s\S]*curl/.test(first.stderr()) ? true : undefined,
+  )
 
   const tasks = tasksOf(demo.baseUrl, demo.modelToken)
   const id = await tasks.created()
