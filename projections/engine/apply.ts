@@ -1,15 +1,16 @@
 import type { Pool } from 'pg'
+import { placeOf, type LogPosition } from '../../src/eventlog/position.ts'
 import type { RecordedEvent } from '../../src/eventlog/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
 import { isTransient } from './failures.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
 
-/** Events of our namespace in order, and the position that everything up to was considered. */
+/** Events of our namespace in order, and the place that everything up to was considered. */
 export interface Batch {
   readonly events: readonly RecordedEvent[]
-  /** At or beyond the last event's own position. */
-  readonly position: bigint
+  /** At or behind the last event's own place. */
+  readonly at: LogPosition
 }
 
 /** Where a batch is applied: the live schema, or the one of a rebuild. */
@@ -24,9 +25,9 @@ export class PoisonEventError extends Error {
   override readonly name = 'PoisonEventError'
   readonly event: RecordedEvent
   /** Where the checkpoint stands: just before the event. */
-  readonly appliedTo: bigint
+  readonly appliedTo: LogPosition
 
-  constructor(event: RecordedEvent, appliedTo: bigint, cause: unknown) {
+  constructor(event: RecordedEvent, appliedTo: LogPosition, cause: unknown) {
     super(
       `cannot apply ${event.type} at ${event.position}: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
@@ -37,17 +38,22 @@ export class PoisonEventError extends Error {
 }
 
 /** The step a batch is for a checkpoint that stands at `from`. */
-export function stepOf(batch: Batch, from: bigint): Step {
+export function stepOf(batch: Batch, from: LogPosition): Step {
   return {
     from,
-    to: batch.position,
+    to: batch.at,
     events: batch.events.length,
     recordedAt: batch.events.at(-1)?.recordedAt,
   }
 }
 
 /** Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. */
-async function applyOnce(pool: Pool, target: Target, batch: Batch, from: bigint): Promise<void> {
+async function applyOnce(
+  pool: Pool,
+  target: Target,
+  batch: Batch,
+  from: LogPosition,
+): Promise<void> {
   const handled = batch.events.filter((event) => target.projection.handles.has(event.type))
   await inSchema(pool, target.schema, async (client) => {
     await moveCheckpoint(client, target.schema, stepOf(batch, from))
@@ -65,7 +71,7 @@ export async function applyBatch(
   pool: Pool,
   target: Target,
   batch: Batch,
-  from: bigint,
+  from: LogPosition,
 ): Promise<void> {
   try {
     await applyOnce(pool, target, batch, from)
@@ -75,9 +81,10 @@ export async function applyBatch(
     if (others.length === 0) throw new PoisonEventError(first, from, error)
     const half = Math.ceil(batch.events.length / 2)
     const head = batch.events.slice(0, half)
-    const middle = head.at(-1)?.position ?? from
-    await applyBatch(pool, target, { events: head, position: middle }, from)
+    const last = head.at(-1)
+    const middle = last === undefined ? from : placeOf(last.position)
+    await applyBatch(pool, target, { events: head, at: middle }, from)
     const tail = batch.events.slice(half)
-    await applyBatch(pool, target, { events: tail, position: batch.position }, middle)
+    await applyBatch(pool, target, { events: tail, at: batch.at }, middle)
   }
 }

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
 import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../src/eventlog/types.ts'
 import { applyBatch, stepOf, type Batch } from './apply.ts'
 import { BEFORE_FIRST, moveCheckpoint } from './checkpoint.ts'
@@ -32,12 +33,12 @@ export interface BuildTarget {
   readonly projection: Projection
   readonly schema: string
   /**
-   * Applies what comes after where the tables stand, up to and including `goal`, or to the end of
+   * Applies what comes after where the tables stand, up to `goal` inclusive, or to the end of
    * the log without one. Returns how many events that were.
    */
-  readonly readTo: (goal: bigint | undefined) => Promise<number>
+  readonly readTo: (goal: LogPosition | undefined) => Promise<number>
   /** The same inside the caller's transaction, for the few events at the end. */
-  readonly finish: (client: PoolClient, goal: bigint) => Promise<void>
+  readonly finish: (client: PoolClient, goal: LogPosition) => Promise<void>
   readonly events: () => number
   readonly say: (phase: RebuildProgress['phase']) => void
 }
@@ -45,12 +46,15 @@ export interface BuildTarget {
 /** Events after `from` up to and including `goal`. */
 async function* eventsTo(
   log: EventLog,
-  from: bigint,
-  goal: bigint | undefined,
+  from: LogPosition,
+  goal: LogPosition | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<RecordedEvent> {
-  for await (const event of log.readAll({ ...(from > BEFORE_FIRST && { from }), signal })) {
-    if (goal !== undefined && event.position > goal) return
+  for await (const event of log.readAll({
+    ...(isBehind(from, BEFORE_FIRST) && { from }),
+    signal,
+  })) {
+    if (goal !== undefined && event.position > eventsThrough(goal)) return
     yield event
   }
   signal.throwIfAborted()
@@ -66,7 +70,7 @@ async function* asMessages(
 export function build(options: BuildOptions): BuildTarget {
   const { pool, log, projection, schema } = options
   const startedMs = performance.now()
-  let position = BEFORE_FIRST
+  let at = BEFORE_FIRST
   let count = 0
 
   const say = (phase: RebuildProgress['phase']): void =>
@@ -75,12 +79,12 @@ export function build(options: BuildOptions): BuildTarget {
       phase,
       events: count,
       eventsPerSecond: Math.round((count * 1_000) / Math.max(1, performance.now() - startedMs)),
-      position,
+      position: eventsThrough(at),
     })
 
   const apply = async (batch: Batch): Promise<void> => {
-    await applyBatch(pool, { projection, schema }, batch, position)
-    position = batch.position
+    await applyBatch(pool, { projection, schema }, batch, at)
+    at = batch.at
     count += batch.events.length
   }
 
@@ -92,10 +96,10 @@ export function build(options: BuildOptions): BuildTarget {
     say,
     readTo: async (goal) => {
       const before = count
-      if (goal !== undefined && goal <= position) return 0
+      if (goal !== undefined && !isBehind(goal, at)) return 0
       const stop = new AbortController()
       const signal = AbortSignal.any([options.signal, stop.signal])
-      const feed = startFeed(asMessages(eventsTo(log, position, goal, signal)), LIMITS, () =>
+      const feed = startFeed(asMessages(eventsTo(log, at, goal, signal)), LIMITS, () =>
         stop.abort(),
       )
       try {
@@ -110,17 +114,17 @@ export function build(options: BuildOptions): BuildTarget {
         await feed.close()
       }
       // The live checkpoint may stand beyond our last event: others' events went by.
-      if (goal !== undefined && goal > position) await apply({ events: [], position: goal })
+      if (goal !== undefined && isBehind(goal, at)) await apply({ events: [], at: goal })
       return count - before
     },
     finish: async (client, goal) => {
       const events: RecordedEvent[] = []
-      for await (const event of eventsTo(log, position, goal, options.signal)) {
+      for await (const event of eventsTo(log, at, goal, options.signal)) {
         events.push(event)
         if (events.length > MAX_TAIL_EVENTS) throw new Error('the live projection is too far ahead')
       }
-      if (goal <= position) return
-      await moveCheckpoint(client, schema, stepOf({ events, position: goal }, position))
+      if (!isBehind(goal, at)) return
+      await moveCheckpoint(client, schema, stepOf({ events, at: goal }, at))
       const handled = events.filter((event) => projection.handles.has(event.type))
       if (handled.length > 0) await projection.apply(client, handled)
     },

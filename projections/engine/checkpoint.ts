@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { eventsThrough, type LogPosition } from '../../src/eventlog/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
 
 /** Where a projection stands before the first event. */
-export const BEFORE_FIRST = -1n
+export const BEFORE_FIRST: LogPosition = { commit: -1n, prepare: -1n }
 
 /** How often a waiter looks; its own timeout bounds how many times. */
 const WAIT_POLL_MS = 20
@@ -11,7 +12,9 @@ const WAIT_POLL_MS = 20
 export interface Checkpoint {
   readonly name: string
   readonly version: number
-  /** Position of the last event considered; -1 before the first. */
+  /** Where to go on from. */
+  readonly at: LogPosition
+  /** Every event up to this position was considered; -1 before the first. */
   readonly position: bigint
   /** Events of our namespace considered so far. */
   readonly events: bigint
@@ -25,8 +28,8 @@ export interface Checkpoint {
 /** How far one batch moves a checkpoint. */
 export interface Step {
   /** Where the checkpoint has to stand now: the floor. */
-  readonly from: bigint
-  readonly to: bigint
+  readonly from: LogPosition
+  readonly to: LogPosition
   /** Events of our namespace in between, handled or not. */
   readonly events: number
   /** When the last of them was recorded. */
@@ -36,20 +39,23 @@ export interface Step {
 interface CheckpointRow {
   readonly name: string
   readonly version: number
-  readonly position: string
+  readonly commit: string
+  readonly prepare: string
   readonly events: string
   readonly recorded_at: Date | null
   readonly indexed: boolean
   readonly stopped: StopReason | null
 }
 
-const columns = 'name, version, position, events, recorded_at, indexed, stopped'
+const columns = 'name, version, commit, prepare, events, recorded_at, indexed, stopped'
 
 function fromRow(row: CheckpointRow): Checkpoint {
+  const at = { commit: BigInt(row.commit), prepare: BigInt(row.prepare) }
   return {
     name: row.name,
     version: row.version,
-    position: BigInt(row.position),
+    at,
+    position: eventsThrough(at),
     events: BigInt(row.events),
     recordedAt: row.recorded_at ?? undefined,
     indexed: row.indexed,
@@ -115,11 +121,11 @@ export async function resetCheckpoint(
   version: number,
 ): Promise<void> {
   await client.query(
-    `insert into engine.checkpoints (name, version, position) values ($1, $2, $3)
+    `insert into engine.checkpoints (name, version, commit, prepare) values ($1, $2, $3, $4)
      on conflict (name) do update
-     set version = excluded.version, position = excluded.position, events = 0, recorded_at = null,
-         indexed = false, stopped = null, updated_at = now()`,
-    [name, version, BEFORE_FIRST],
+     set version = excluded.version, commit = excluded.commit, prepare = excluded.prepare,
+         events = 0, recorded_at = null, indexed = false, stopped = null, updated_at = now()`,
+    [name, version, BEFORE_FIRST.commit, BEFORE_FIRST.prepare],
   )
 }
 
@@ -140,16 +146,19 @@ export async function moveCheckpoints(
   const { rowCount } = await client.query({
     name: 'engine.move',
     text: `update engine.checkpoints c
-           set position = m.to_position, events = c.events + m.events,
+           set commit = m.to_commit, prepare = m.to_prepare, events = c.events + m.events,
                recorded_at = coalesce(m.recorded_at, c.recorded_at), stopped = null,
                updated_at = clock_timestamp()
-           from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
-             as m (name, from_position, to_position, events, recorded_at)
-           where c.name = m.name and c.position = m.from_position`,
+           from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                       $6::bigint[], $7::timestamptz[])
+             as m (name, from_commit, from_prepare, to_commit, to_prepare, events, recorded_at)
+           where c.name = m.name and c.commit = m.from_commit and c.prepare = m.from_prepare`,
     values: [
       moves.map(({ name }) => name),
-      moves.map(({ step }) => step.from),
-      moves.map(({ step }) => step.to),
+      moves.map(({ step }) => step.from.commit),
+      moves.map(({ step }) => step.from.prepare),
+      moves.map(({ step }) => step.to.commit),
+      moves.map(({ step }) => step.to.prepare),
       moves.map(({ step }) => step.events),
       moves.map(({ step }) => step.recordedAt ?? null),
     ],

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { eventsThrough } from '../../src/eventlog/position.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createBackoff, sleepUntil } from './backoff.ts'
@@ -51,16 +52,17 @@ function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
   )
   const seen = furthest + BigInt(current.buffered())
   const end = current.followers.reduce(
-    (most, { position }) => (position > most ? position : most),
+    (most, { at }) => (eventsThrough(at) > most ? eventsThrough(at) : most),
     -1n,
   )
   return current.followers.map((follower) => {
     const lagEvents = Number(seen - follower.events)
-    const behind = lagEvents > 0 || follower.position < end || !current.caughtUp()
+    const position = eventsThrough(follower.at)
+    const behind = lagEvents > 0 || position < end || !current.caughtUp()
     return {
       name: follower.projection.name,
       state: follower.state,
-      position: follower.position,
+      position,
       lagEvents,
       lagSeconds: behind ? secondsSince(follower.recordedAt, Date.now()) : 0,
       stopped: follower.stopped,

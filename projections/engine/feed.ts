@@ -1,5 +1,7 @@
+import { placeOf, type LogPosition } from '../../src/eventlog/position.ts'
 import type { RecordedEvent, SubscriptionMessage } from '../../src/eventlog/types.ts'
 import type { Batch } from './apply.ts'
+import { BEFORE_FIRST } from './checkpoint.ts'
 
 /** Bounds of one batch, and of what is read ahead (one more batch). */
 export interface FeedLimits {
@@ -26,12 +28,12 @@ export interface Feed {
 interface Buffer {
   events: { readonly event: RecordedEvent; readonly sizeBytes: number }[]
   sizeBytes: number
-  position: bigint | undefined
+  at: LogPosition | undefined
   caughtUp: boolean
 }
 
 function emptyBuffer(): Buffer {
-  return { events: [], sizeBytes: 0, position: undefined, caughtUp: false }
+  return { events: [], sizeBytes: 0, at: undefined, caughtUp: false }
 }
 
 /** A promise that can be resolved from outside, renewed after each use. */
@@ -63,11 +65,11 @@ function put(buffer: Buffer, message: SubscriptionMessage): void {
       const sizeBytes = sizeOf(message.event.data)
       buffer.events.push({ event: message.event, sizeBytes })
       buffer.sizeBytes += sizeBytes
-      buffer.position = message.event.position
+      buffer.at = placeOf(message.event.position)
       break
     }
     case 'checkpoint':
-      buffer.position = message.position
+      buffer.at = message.at
       break
     case 'caughtUp':
       buffer.caughtUp = true
@@ -87,7 +89,8 @@ function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefine
   }
   const whole = count === buffer.events.length
   const events = buffer.events.slice(0, count).map(({ event }) => event)
-  const position = whole ? buffer.position : events.at(-1)?.position
+  const last = events.at(-1)
+  const at = whole || last === undefined ? buffer.at : placeOf(last.position)
   const rest = whole
     ? emptyBuffer()
     : {
@@ -95,10 +98,10 @@ function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefine
         events: buffer.events.slice(count),
         sizeBytes: buffer.sizeBytes - sizeBytes,
       }
-  // `caughtUp` alone, before any position, moves nothing; it still has to be told.
-  if (position === undefined)
-    return { batch: { events, position: -1n, caughtUp: buffer.caughtUp }, rest }
-  return { batch: { events, position, caughtUp: whole && buffer.caughtUp }, rest }
+  // `caughtUp` alone, before any place, moves nothing; it still has to be told.
+  if (at === undefined)
+    return { batch: { events, at: BEFORE_FIRST, caughtUp: buffer.caughtUp }, rest }
+  return { batch: { events, at, caughtUp: whole && buffer.caughtUp }, rest }
 }
 
 /** Starts reading. The source must end when its own signal aborts; `close` only stops taking. */
@@ -135,7 +138,7 @@ export function startFeed(
   return {
     next: async () => {
       for (;;) {
-        if (buffer.events.length > 0 || buffer.position !== undefined || buffer.caughtUp) {
+        if (buffer.events.length > 0 || buffer.at !== undefined || buffer.caughtUp) {
           const { batch, rest } = take(buffer, limits)
           buffer = rest
           drained.wake()

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,
@@ -19,7 +20,7 @@ export type FollowerState = 'following' | 'rebuilding' | 'stopped'
 export interface Follower {
   readonly projection: Projection
   state: FollowerState
-  position: bigint
+  at: LogPosition
   /** Events considered so far. */
   events: bigint
   recordedAt: Date | undefined
@@ -57,7 +58,7 @@ export async function prepareFollower(pool: Pool, projection: Projection): Promi
     return {
       projection,
       state: same ? 'following' : newer ? 'stopped' : 'rebuilding',
-      position: fresh ? BEFORE_FIRST : found.position,
+      at: fresh ? BEFORE_FIRST : found.at,
       events: fresh ? 0n : found.events,
       recordedAt: fresh ? undefined : found.recordedAt,
       indexed: !fresh && found.indexed,
@@ -73,17 +74,15 @@ export async function prepareFollower(pool: Pool, projection: Projection): Promi
 
 /** The part of a batch that a follower has not seen, or undefined when it has seen all of it. */
 function unseen(follower: Follower, batch: Batch): Batch | undefined {
-  if (batch.position <= follower.position) return undefined
+  if (!isBehind(batch.at, follower.at)) return undefined
+  const seen = eventsThrough(follower.at)
   const [first] = batch.events
-  if (first === undefined || first.position > follower.position) return batch
-  return {
-    events: batch.events.filter((event) => event.position > follower.position),
-    position: batch.position,
-  }
+  if (first === undefined || first.position > seen) return batch
+  return { events: batch.events.filter((event) => event.position > seen), at: batch.at }
 }
 
 function moved(follower: Follower, batch: Batch): void {
-  follower.position = batch.position
+  follower.at = batch.at
   follower.events += BigInt(batch.events.length)
   follower.recordedAt = batch.events.at(-1)?.recordedAt ?? follower.recordedAt
 }
@@ -92,12 +91,12 @@ function moved(follower: Follower, batch: Batch): void {
 async function advanceOne(pool: Pool, follower: Follower, batch: Batch): Promise<void> {
   const { projection } = follower
   try {
-    await applyBatch(pool, { projection, schema: projection.name }, batch, follower.position)
+    await applyBatch(pool, { projection, schema: projection.name }, batch, follower.at)
     moved(follower, batch)
   } catch (error) {
     if (!(error instanceof PoisonEventError)) throw error
     const applied = batch.events.filter((event) => event.position < error.event.position)
-    moved(follower, { events: applied, position: error.appliedTo })
+    moved(follower, { events: applied, at: error.appliedTo })
     await stopFollower(pool, follower, {
       reason: messageOf(error.cause),
       position: error.event.position.toString(),
@@ -115,7 +114,7 @@ async function advanceIdle(
   if (idle.length === 0) return
   const moves = idle.map(({ follower, batch }) => ({
     name: follower.projection.name,
-    step: stepOf(batch, follower.position),
+    step: stepOf(batch, follower.at),
   }))
   await inSchema(pool, 'engine', (client) => moveCheckpoints(client, moves))
   for (const { follower, batch } of idle) moved(follower, batch)
@@ -152,7 +151,8 @@ export async function indexFollower(pool: Pool, follower: Follower): Promise<voi
     // Building an index over millions of rows takes as long as it takes.
     await client.query('set local statement_timeout to 0')
     const found = await lockCheckpoint(client, name)
-    if (found?.position !== follower.position) throw new CheckpointMovedError(name)
+    if (found === undefined || isBehind(found.at, follower.at) || isBehind(follower.at, found.at))
+      throw new CheckpointMovedError(name)
     await createIndexes(client, follower.projection, name)
     await client.query('update engine.checkpoints set indexed = true where name = $1', [name])
   })

@@ -10,8 +10,12 @@ const tablesSql = `
   create table if not exists engine.checkpoints (
     name text primary key,
     version int not null,
-    -- Position of the last event considered; -1 before the first.
-    position bigint not null,
+    -- Where to go on from, as the log named it; -1 before the first event.
+    commit bigint not null,
+    prepare bigint not null,
+    -- Every event up to this position was considered: a pair (L, 0) lies before the event at L.
+    position bigint not null
+      generated always as (case when prepare < commit then commit - 1 else commit end) stored,
     -- Events of our namespace considered so far: what lag is counted in.
     events bigint not null default 0,
     -- When that last event was recorded.

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { eventsThrough, type LogPosition } from '../../src/eventlog/position.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import { sleepUntil } from './backoff.ts'
 import { build, type BuildTarget, type RebuildProgress } from './build.ts'
@@ -63,7 +64,7 @@ export class RebuildRunningError extends Error {
 }
 
 interface Live {
-  readonly position: bigint
+  readonly at: LogPosition
   readonly digest: ProjectionDigest | string
 }
 
@@ -79,9 +80,9 @@ async function digestLive(pool: Pool, projection: Projection): Promise<Live | un
     const found = await readCheckpoint(client, name)
     if (found?.version !== version || !(await schemaExists(client, name))) return undefined
     try {
-      return { position: found.position, digest: await projection.digest(client) }
+      return { at: found.at, digest: await projection.digest(client) }
     } catch (error) {
-      return { position: found.position, digest: messageOf(error) }
+      return { at: found.at, digest: messageOf(error) }
     }
   })
 }
@@ -91,10 +92,10 @@ async function compare(target: BuildTarget, live: Live): Promise<RebuildComparis
     await client.query('set local statement_timeout to 0')
     return target.projection.digest(client)
   })
-  const { position, digest } = live
+  const { at, digest } = live
   const equal =
     typeof digest !== 'string' && digest.hash === rebuilt.hash && digest.rows === rebuilt.rows
-  return { position, live: digest, rebuilt, equal }
+  return { position: eventsThrough(at), live: digest, rebuilt, equal }
 }
 
 /** The last events, the new names and the checkpoint in one transaction that holds the checkpoint. */
@@ -103,16 +104,16 @@ async function swap(target: BuildTarget): Promise<void> {
   const { name, version } = projection
   await inSchema(pool, schema, async (client) => {
     const live = await lockCheckpoint(client, name)
-    if (live?.version === version) await target.finish(client, live.position)
+    if (live?.version === version) await target.finish(client, live.at)
     await swapSchemas(client, name)
     await client.query(
       `insert into engine.checkpoints
-         (name, version, position, events, recorded_at, indexed)
-       select $1, $2, position, events, recorded_at, true
+         (name, version, commit, prepare, events, recorded_at, indexed)
+       select $1, $2, commit, prepare, events, recorded_at, true
        from engine.checkpoints where name = $3
        on conflict (name) do update
-       set version = excluded.version, position = excluded.position, events = excluded.events,
-           recorded_at = excluded.recorded_at, indexed = true, stopped = null,
+       set version = excluded.version, commit = excluded.commit, prepare = excluded.prepare,
+           events = excluded.events, recorded_at = excluded.recorded_at, indexed = true, stopped = null,
            updated_at = clock_timestamp()`,
       [name, version, schema],
     )
@@ -149,9 +150,9 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   const { pool, projection } = options
   await prepare(pool, projection)
   const target = build({ ...options, schema: nextSchema(projection.name), signal })
-  const current = async (): Promise<bigint | undefined> => {
+  const current = async (): Promise<LogPosition | undefined> => {
     const found = await readCheckpoint(pool, projection.name)
-    return found?.version === projection.version ? found.position : undefined
+    return found?.version === projection.version ? found.at : undefined
   }
 
   const before = await livePosition(pool, projection)
@@ -169,7 +170,7 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
     target.say('comparing')
     const live = await digestLive(pool, projection)
     if (live !== undefined) {
-      await target.readTo(live.position)
+      await target.readTo(live.at)
       comparison = await compare(target, live)
       if (!comparison.equal && options.force !== true)
         return { outcome: 'different', comparison, events: target.events() }
@@ -185,12 +186,12 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
 }
 
 /** Where the live projection of this version stands; undefined when there is none. */
-async function livePosition(pool: Pool, projection: Projection): Promise<bigint | undefined> {
+async function livePosition(pool: Pool, projection: Projection): Promise<LogPosition | undefined> {
   const found = await readCheckpoint(pool, projection.name)
   if (found?.version !== projection.version) return undefined
   const client = await pool.connect()
   try {
-    return (await schemaExists(client, projection.name)) ? found.position : undefined
+    return (await schemaExists(client, projection.name)) ? found.at : undefined
   } finally {
     client.release()
   }

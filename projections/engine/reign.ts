@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isBehind, type LogPosition } from '../../src/eventlog/position.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { sleepUntil } from './backoff.ts'
@@ -48,13 +49,13 @@ export interface ReignOptions {
   readonly onProgress: () => void
 }
 
-/** The lowest position of those that follow, undefined when none does. */
-function lowest(followers: readonly Follower[]): bigint | undefined {
+/** Where those that follow go on from: the first of their places, undefined when none follows. */
+function lowest(followers: readonly Follower[]): LogPosition | undefined {
   return followers
     .filter(({ state }) => state === 'following')
-    .map(({ position }) => position)
-    .reduce<bigint | undefined>(
-      (least, position) => (least === undefined || position < least ? position : least),
+    .map(({ at }) => at)
+    .reduce<LogPosition | undefined>(
+      (least, at) => (least === undefined || isBehind(least, at) ? at : least),
       undefined,
     )
 }
@@ -195,7 +196,7 @@ export async function reign(options: ReignOptions): Promise<void> {
       await aborted(signal)
     } else {
       let live = false
-      const messages = log.subscribe({ ...(from > BEFORE_FIRST && { from }), signal })
+      const messages = log.subscribe({ ...(isBehind(from, BEFORE_FIRST) && { from }), signal })
       const feed = startFeed(messages, limits, end)
       signal.addEventListener('abort', () => void feed.close(), { once: true })
       const caughtUp = (): boolean => live && feed.buffered() === 0

@@ -1,3 +1,4 @@
+import { placeOf } from '../eventlog/position.ts'
 import { printPaced, toJson } from './output.ts'
 import { parsePosition } from './replay/moment.ts'
 import type { Session } from './session.ts'
@@ -7,6 +8,7 @@ export async function eventsCommand(
   { log }: Pick<Session, 'log'>,
   options: { readonly after?: string },
 ): Promise<void> {
-  const from = options.after === undefined ? {} : { from: parsePosition('--after', options.after) }
+  const from =
+    options.after === undefined ? {} : { from: placeOf(parsePosition('--after', options.after)) }
   for await (const event of log.readAll(from)) await printPaced(toJson(event))
 }

@@ -6,7 +6,8 @@ import { failureOf } from './failure.ts'
 import type { Health } from './health.ts'
 import type { EventLogLimits } from './limits.ts'
 import type { EventLogObserver } from './observer.ts'
-import type { ReadOptions, RecordedEvent } from './types.ts'
+import { eventsThrough, placeOf, type LogPosition } from './position.ts'
+import type { ReadAllOptions, ReadOptions, RecordedEvent } from './types.ts'
 import {
   eventOf,
   readAllRequest,
@@ -133,19 +134,19 @@ export async function readStream(
  */
 export async function* readAll(
   deps: ReadDeps,
-  options: ReadOptions = {},
+  options: ReadAllOptions = {},
 ): AsyncGenerator<RecordedEvent, void, undefined> {
   const { limits, health } = deps
   const { signal } = options
   const wanted = options.limit ?? Number.MAX_SAFE_INTEGER - 1
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
-  let position = options.from
+  let at = options.from
   let given = 0
   let untilMs = performance.now() + limits.readDeadlineMs
   while (given < wanted) {
     signal?.throwIfAborted()
     // One more, because the event at `from` comes again.
-    const request = readAllRequest(deps.namespace, position, wanted - given + 1)
+    const request = readAllRequest(deps.namespace, at, wanted - given + 1)
     try {
       for await (const batch of deps.connection.pull(request, {
         ...(signal === undefined ? {} : { signal }),
@@ -154,10 +155,11 @@ export async function* readAll(
       }))
         for (const answer of batch) {
           const wire = eventOf(answer, deps.namespace)
-          if (wire === undefined || (position !== undefined && wire.position <= position)) continue
+          if (wire === undefined || (at !== undefined && wire.position <= eventsThrough(at)))
+            continue
           const event = decodeEvent(wire)
           yield event
-          position = event.position
+          at = placeOf(event.position)
           given += 1
           if (given >= wanted) return
           untilMs = 0
@@ -191,15 +193,15 @@ export function probeEnd(deps: ProbeDeps): Promise<bigint | undefined> {
   return probe(deps, readLastRequest(deps.namespace))
 }
 
-/** Whether an event of the prefix stands behind a position; a single try, from there forwards. */
+/** Whether an event of the prefix stands behind a place; a single try, from there forwards. */
 export async function probeBehind(
   deps: ProbeDeps,
   prefix: string,
-  position: bigint | undefined,
+  at: LogPosition | undefined,
 ): Promise<boolean> {
-  // Two, because the event at the position itself comes again.
-  const found = await probe(deps, readAllRequest(prefix, position, 2))
-  return found !== undefined && found > (position ?? -1n)
+  // Two, because the event at the place itself comes again.
+  const found = await probe(deps, readAllRequest(prefix, at, 2))
+  return found !== undefined && (at === undefined || found > eventsThrough(at))
 }
 
 /** Position of the last event a read answers with. */

@@ -2,6 +2,7 @@ import { createBackoff, pause } from './backoff.ts'
 import { decodeEvent } from './codec.ts'
 import { isFinal, probeBehind, type ReadDeps } from './read.ts'
 import type { Log } from '../kernel/log.ts'
+import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
 import type { EventLog, SubscriptionMessage } from './types.ts'
 import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
 
@@ -12,9 +13,9 @@ export interface SubscribeDeps extends ReadDeps {
 /** An event on its way is given this long before a silent subscription counts as dead. */
 const STALL_GRACE_MS = 1_000
 
-/** Where a subscription stands: everything up to `position` was handed over. */
+/** Where a subscription stands: everything up to there was handed over. */
 interface Cursor {
-  position: bigint | undefined
+  at: LogPosition | undefined
 }
 
 /**
@@ -30,13 +31,13 @@ export async function* subscribe(
   const { limits, observer, logger } = deps
   const { signal } = options
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
-  const cursor: Cursor = { position: options.from }
+  const cursor: Cursor = { at: options.from }
   const prefix = deps.namespace + (options.streamPrefix ?? '')
   while (!signal.aborted) {
     let reason = 'the server ended it'
     observer.subscription?.({ kind: 'opened' })
     try {
-      for await (const batch of deps.connection.pull(subscribeRequest(prefix, cursor.position), {
+      for await (const batch of deps.connection.pull(subscribeRequest(prefix, cursor.at), {
         signal,
         idleMs: limits.idleCheckMs,
         onIdle: () => isStalled(deps, prefix, cursor),
@@ -56,7 +57,7 @@ export async function* subscribe(
     if (signal.aborted) return
     deps.health.failed('read')
     observer.subscription?.({ kind: 'dropped', reason })
-    logger.warn({ reason, position: String(cursor.position) }, 'log subscription dropped')
+    logger.warn({ reason, position: String(cursor.at?.commit) }, 'log subscription dropped')
     await pause(backoff.nextMs(), signal)
   }
 }
@@ -68,17 +69,20 @@ function messageOf(
 ): SubscriptionMessage | undefined {
   const wire = eventOf(answer, deps.namespace)
   if (wire !== undefined) {
-    if (cursor.position !== undefined && wire.position <= cursor.position) return undefined
+    if (cursor.at !== undefined && wire.position <= eventsThrough(cursor.at)) return undefined
     const event = decodeEvent(wire)
-    cursor.position = event.position
+    cursor.at = placeOf(event.position)
     return { kind: 'event', event }
   }
   const checkpoint = answer.getCheckpoint()
   if (checkpoint !== undefined) {
-    const position = BigInt(checkpoint.getCommitPosition())
-    if (cursor.position !== undefined && position <= cursor.position) return undefined
-    cursor.position = position
-    return { kind: 'checkpoint', position }
+    const at = {
+      commit: BigInt(checkpoint.getCommitPosition()),
+      prepare: BigInt(checkpoint.getPreparePosition()),
+    }
+    if (!isPlace(at) || (cursor.at !== undefined && !isBehind(at, cursor.at))) return undefined
+    cursor.at = at
+    return { kind: 'checkpoint', at }
   }
   if (answer.hasConfirmation()) deps.health.succeeded('read')
   if (!answer.hasCaughtUp()) return undefined
@@ -91,12 +95,12 @@ function messageOf(
  * leaves out is not missed.
  */
 async function isStalled(deps: SubscribeDeps, prefix: string, cursor: Cursor): Promise<boolean> {
-  const before = cursor.position
+  const before = cursor.at
   const behind = await probeBehind(deps, prefix, before).catch(() => 'no answer' as const)
   if (behind === 'no answer') return true
   if (!behind) return false
   await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))
-  const stalled = cursor.position === before
+  const stalled = cursor.at === before
   if (stalled) deps.observer.subscription?.({ kind: 'stalled' })
   return stalled
 }

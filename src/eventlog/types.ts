@@ -1,5 +1,6 @@
 import type { AnyEvent } from '../domain/any-event.ts'
 import type { DomainEvent } from '../domain/decider.ts'
+import type { LogPosition } from './position.ts'
 
 /** Travels beside every event's data; never secret (P7). */
 export interface EventMetadata {
@@ -39,15 +40,23 @@ export interface AppendResult {
 }
 
 export interface ReadOptions {
+  /** A revision, inclusive. */
   readonly from?: bigint
+  readonly limit?: number
+  readonly signal?: AbortSignal
+}
+
+export interface ReadAllOptions {
+  /** Exclusive. */
+  readonly from?: LogPosition
   readonly limit?: number
   readonly signal?: AbortSignal
 }
 
 export type SubscriptionMessage =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** Everything up to this position was considered and delivered before this message. */
-  | { readonly kind: 'checkpoint'; readonly position: bigint }
+  /** Everything up to here was considered and delivered before this message. */
+  | { readonly kind: 'checkpoint'; readonly at: LogPosition }
   | { readonly kind: 'caughtUp' }
 
 /**
@@ -69,7 +78,7 @@ export interface EventLog {
   /** The stream's events in order; an empty list for an unknown stream. */
   readonly readStream: (stream: string, options?: ReadOptions) => Promise<readonly RecordedEvent[]>
   /** `$all` of our namespace in order, exclusive of `from`; ends at the end of the log. */
-  readonly readAll: (options?: ReadOptions) => AsyncIterable<RecordedEvent>
+  readonly readAll: (options?: ReadAllOptions) => AsyncIterable<RecordedEvent>
   /** Position of the last event of our namespace, undefined on an empty log. */
   readonly endPosition: () => Promise<bigint | undefined>
   /**
@@ -77,7 +86,7 @@ export interface EventLog {
    * resubscribing with backoff; ends only when the signal aborts.
    */
   readonly subscribe: (options: {
-    readonly from?: bigint
+    readonly from?: LogPosition
     /** Only streams whose name begins so, e.g. `token-`; filtered by the server. */
     readonly streamPrefix?: string
     readonly signal: AbortSignal

@@ -3,6 +3,7 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type { WireEvent } from './codec.ts'
+import type { LogPosition } from './position.ts'
 
 /**
  * Reads in the log's own protocol. We build them ourselves because the client library offers no
@@ -66,14 +67,14 @@ function namespaceFilter(namespace: string): streams.ReadReq.Options.FilterOptio
   return filter
 }
 
-function allOptions(from: bigint | 'start' | 'end'): streams.ReadReq.Options.AllOptions {
+function allOptions(from: LogPosition | 'start' | 'end'): streams.ReadReq.Options.AllOptions {
   const all = new ReadReq.Options.AllOptions()
   if (from === 'start') all.setStart(new sharedPb.Empty())
   else if (from === 'end') all.setEnd(new sharedPb.Empty())
   else {
     const position = new ReadReq.Options.Position()
-    position.setCommitPosition(from.toString(10))
-    position.setPreparePosition(from.toString(10))
+    position.setCommitPosition(from.commit.toString(10))
+    position.setPreparePosition(from.prepare.toString(10))
     all.setPosition(position)
   }
   return all
@@ -82,7 +83,7 @@ function allOptions(from: bigint | 'start' | 'end'): streams.ReadReq.Options.All
 /** `$all` of a namespace forwards; the event at `from` itself is included. */
 export function readAllRequest(
   namespace: string,
-  from: bigint | undefined,
+  from: LogPosition | undefined,
   maxCount: number,
 ): ReadRequest {
   const options = readOptions()
@@ -104,7 +105,7 @@ export function readLastRequest(namespace: string): ReadRequest {
 }
 
 /** Live `$all` of a namespace, exclusive of `from`. */
-export function subscribeRequest(namespace: string, from: bigint | undefined): ReadRequest {
+export function subscribeRequest(namespace: string, from: LogPosition | undefined): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions(from ?? 'start'))
   options.setSubscription(new ReadReq.Options.SubscriptionOptions())

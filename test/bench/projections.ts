@@ -5,7 +5,8 @@ import { rebuildProjection } from '../../projections/engine/rebuild.ts'
 import { ledgerProjection } from '../../projections/ledger/projection.ts'
 import { tasksProjection } from '../../projections/tasks/projection.ts'
 import { timelineProjection } from '../../projections/timeline/projection.ts'
-import type { EventLog, RecordedEvent } from '../../src/eventlog/types.ts'
+import { eventsThrough } from '../../src/eventlog/position.ts'
+import type { EventLog, ReadAllOptions, RecordedEvent } from '../../src/eventlog/types.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { overlappingTasks, Recorder } from '../projections/support/history.ts'
@@ -31,8 +32,8 @@ function* generate(tasks: number): Generator<RecordedEvent> {
 /** A log that makes its events as they are read: it costs the reader little and keeps nothing. */
 function generatedLog(tasks: number): EventLog & { readonly spentMs: () => number } {
   let spentMs = 0
-  async function* readAll(options: { readonly from?: bigint } = {}): AsyncGenerator<RecordedEvent> {
-    const from = options.from ?? -1n
+  async function* readAll(options: ReadAllOptions = {}): AsyncGenerator<RecordedEvent> {
+    const from = options.from === undefined ? -1n : eventsThrough(options.from)
     const events = generate(tasks)
     for (;;) {
       const startedMs = performance.now()

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { createEventLog } from '../../src/eventlog/client.ts'
 import type { AppendObservation } from '../../src/eventlog/observer.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import { placeOf } from '../../src/eventlog/position.ts'
+import type { ReadAllOptions, RecordedEvent } from '../../src/eventlog/types.ts'
 import { startEventStore, testEventLog } from '../helpers/eventstore.ts'
 import { cancelled, range, sized } from './sample-events.ts'
 
@@ -110,12 +111,12 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
         [...positions].sort((a, b) => (a < b ? -1 : 1)),
       )
       t.equal(await mine.log.endPosition(), positions[4])
-      const after = async (options: { from?: bigint; limit?: number }) =>
+      const after = async (options: ReadAllOptions) =>
         (await collect(mine.log.readAll(options))).map((event) => event.stream)
-      t.same(await after({ from: positions[2]! }), ['task-3', 'task-4'])
-      t.same(await after({ from: positions[4]! }), [])
+      t.same(await after({ from: placeOf(positions[2]!) }), ['task-3', 'task-4'])
+      t.same(await after({ from: placeOf(positions[4]!) }), [])
       t.same(await after({ limit: 2 }), ['task-0', 'task-1'])
-      t.same(await after({ from: positions[0]!, limit: 1 }), ['task-1'])
+      t.same(await after({ from: placeOf(positions[0]!), limit: 1 }), ['task-1'])
     },
   )
 

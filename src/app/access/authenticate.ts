@@ -178,8 +178,7 @@ export async function followTokens(deps: {
   const { log, pool, authenticator, logger, signal } = deps
   // What the read model has seen needs no telling: nothing is cached yet.
   const checkpoint = await readCheckpoint(pool, 'access')
-  const from =
-    checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.position
+  const from = checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.at
   const follow = async (): Promise<void> => {
     const changes = log.subscribe({
       ...(from === undefined ? {} : { from }),

@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
 import {
-  BEFORE_FIRST,
   readCheckpoint,
   waitForPosition,
   type Checkpoint,
@@ -69,7 +68,7 @@ async function compare(
   onProgress: (events: number) => void,
 ): Promise<AuditReport> {
   const checkpoint = await readCheckpoint(client, 'ledger')
-  const position = checkpoint?.position ?? BEFORE_FIRST
+  const position = checkpoint?.position ?? -1n
   const fold = new AuditFold()
   const { findings } = fold
   const ledger = new LedgerReader(client)
@@ -112,7 +111,7 @@ async function compare(
 /** A ledger that stands still is a finding: what it would not take is not settled for anyone. */
 function whyBehind(checkpoint: Checkpoint | undefined, wanted: bigint): Finding {
   const stopped = checkpoint?.stopped
-  const position = stopped?.position ?? (checkpoint?.position ?? BEFORE_FIRST).toString()
+  const position = stopped?.position ?? (checkpoint?.position ?? -1n).toString()
   if (stopped === undefined)
     return {
       code: 'ledger_behind',

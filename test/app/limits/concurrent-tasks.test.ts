@@ -122,14 +122,14 @@ t.test(
       (await world.pool.query('select 1 from ops.admissions where platform_id = $1', [platformId]))
         .rowCount
     await world.pool.query(
-      `update engine.checkpoints set position = position - 1000000 where name = 'tasks'`,
+      `update engine.checkpoints set commit = commit - 1000000, prepare = prepare - 1000000 where name = 'tasks'`,
     )
     await world.pool.query(`update ops.admissions set admitted_at = now() - interval '10 minutes'`)
     // Long enough for several rounds of the sweep.
     await new Promise((resolve) => setTimeout(resolve, 2_000))
     t.equal(await reservations(), 1)
     await world.pool.query(
-      `update engine.checkpoints set position = position + 1000000 where name = 'tasks'`,
+      `update engine.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000 where name = 'tasks'`,
     )
     await eventually('the sweep', async () => ((await reservations()) === 0 ? true : undefined))
   },

@@ -8,6 +8,7 @@ import { balances, chainHead, listLines, trialBalance } from '../../../projectio
 import { allProjections } from '../../../projections/registry.ts'
 import { findTask, listTasks } from '../../../projections/tasks/query.ts'
 import { taskHistory } from '../../../projections/timeline/query.ts'
+import { placeOf } from '../../../src/eventlog/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
@@ -226,11 +227,34 @@ t.test('events of other namespaces move the checkpoints, though not at every one
   startEngine(t, { pool, log, projections: [ledgerProjection] })
   let position = 5_000_000n
   await eventually('the checkpoint passes them', async () => {
-    log.pass((position += 1n))
+    log.pass(placeOf((position += 1n)))
     return waitForPosition(pool, 'ledger', 5_000_000n, 0)
   })
   const moved = (await readCheckpoint(pool, 'ledger'))?.position
-  log.pass((position += 1n))
+  log.pass(placeOf((position += 1n)))
   t.equal(await waitForPosition(pool, 'ledger', position, 300), false, 'the next one can wait')
   t.ok(moved !== undefined && moved < position)
+})
+
+t.test('an event that lands exactly where a checkpoint lies is applied', async (t) => {
+  const pool = await testPool(t)
+  const { events } = history(3)
+  const [last] = events.slice(-1)
+  if (last === undefined) return t.fail('a history has events')
+  const log = new ScriptedLog(events.slice(0, -1))
+  const options = { pool, log, projections: [ledgerProjection] }
+  const first = startEngine(t, options)
+  await eventually('the place is stored', async () => {
+    log.pass({ commit: last.position, prepare: 0n })
+    const found = await readCheckpoint(pool, 'ledger')
+    return found?.at.commit === last.position && found.at.prepare === 0n
+  })
+  t.equal(await waitForPosition(pool, 'ledger', last.position, 0), false, 'it is not past it')
+  await first.stop()
+  startEngine(t, options)
+  log.push(last)
+  t.equal(await waitForPosition(pool, 'ledger', last.position, 10_000), true)
+  const stored = await readCheckpoint(pool, 'ledger')
+  t.same(stored?.at, placeOf(last.position))
+  t.equal(stored?.events, BigInt(events.length), 'every event was considered, none twice')
 })

@@ -1,4 +1,10 @@
-import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../../src/eventlog/types.ts'
+import { eventsThrough, type LogPosition } from '../../../src/eventlog/position.ts'
+import type {
+  EventLog,
+  ReadAllOptions,
+  RecordedEvent,
+  SubscriptionMessage,
+} from '../../../src/eventlog/types.ts'
 
 /** A log that only reads, over events at hand: what projections see of the real one. */
 export class ScriptedLog implements EventLog {
@@ -8,7 +14,7 @@ export class ScriptedLog implements EventLog {
   /** Thrown by the next subscription after so many messages. */
   breakAfter: number | undefined
   #wake: (() => void)[] = []
-  readonly #checkpoints: bigint[] = []
+  readonly #checkpoints: LogPosition[] = []
 
   constructor(events: readonly RecordedEvent[] = []) {
     this.events.push(...events)
@@ -20,8 +26,8 @@ export class ScriptedLog implements EventLog {
   }
 
   /** Other namespaces' events went by up to this position. */
-  pass(position: bigint): void {
-    this.#checkpoints.push(position)
+  pass(at: LogPosition): void {
+    this.#checkpoints.push(at)
     this.#wakeAll()
   }
 
@@ -29,8 +35,8 @@ export class ScriptedLog implements EventLog {
     for (const wake of this.#wake.splice(0)) wake()
   }
 
-  async *readAll(options: { readonly from?: bigint } = {}): AsyncGenerator<RecordedEvent> {
-    const from = options.from ?? -1n
+  async *readAll(options: ReadAllOptions = {}): AsyncGenerator<RecordedEvent> {
+    const from = options.from === undefined ? -1n : eventsThrough(options.from)
     await Promise.resolve()
     for (const event of this.events.slice()) if (event.position > from) yield event
   }
@@ -39,12 +45,12 @@ export class ScriptedLog implements EventLog {
     Promise.resolve(this.events.at(-1)?.position)
 
   async *subscribe(options: {
-    readonly from?: bigint
+    readonly from?: LogPosition
     readonly signal: AbortSignal
   }): AsyncGenerator<SubscriptionMessage> {
     this.subscriptions += 1
     options.signal.addEventListener('abort', () => this.#wakeAll(), { once: true })
-    let position = options.from ?? -1n
+    let position = options.from === undefined ? -1n : eventsThrough(options.from)
     let index = 0
     let sent = 0
     let told = false
@@ -69,7 +75,7 @@ export class ScriptedLog implements EventLog {
       }
       const checkpoint = this.#checkpoints.shift()
       if (checkpoint !== undefined) {
-        yield { kind: 'checkpoint', position: checkpoint }
+        yield { kind: 'checkpoint', at: checkpoint }
         continue
       }
       await new Promise<void>((resolve) => this.#wake.push(resolve))
