@@ -148,9 +148,11 @@ export function loadConfig(env: Environment = process.env): Config {
   if (host !== 'localhost' && isIP(host) === 0)
     faults.push('HOST must be an IP address or localhost')
   const namespace = text('EVENTSTORE_NAMESPACE')
-  if (!/^[A-Za-z][\w.-]{0,63}$/.test(namespace))
+  // With the separator inside, one namespace would begin like another and read its events.
+  if (!/^[A-Za-z][\w-]{0,62}\.$/.test(namespace))
     faults.push(
-      'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, . _ - (64 at most)',
+      'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, _ - (64 in all), ' +
+        'and end with its only dot',
     )
   const config: Config = {
     port: number('PORT', 0, 65_535),

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { readFirstPlace } from '../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
@@ -123,8 +124,11 @@ async function start(
     observer: eventLogMetrics(metrics),
   })
   onStop(() => log.close())
+  await log.checkAccess()
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
+  const projected = await readFirstPlace(pool, allProjections)
+  if (projected !== undefined) log.passed(projected)
   await publishPrices(options, log)
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))

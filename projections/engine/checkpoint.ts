@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventsThrough, type LogPosition } from '../../src/eventlog/position.ts'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
 
@@ -77,6 +77,20 @@ export async function readCheckpoint(db: Queryable, name: string): Promise<Check
 export async function readCheckpoints(db: Queryable): Promise<ReadonlyMap<string, Checkpoint>> {
   const { rows } = await db.query<CheckpointRow>(`select ${columns} from engine.checkpoints`)
   return new Map(rows.map((row) => [row.name, fromRow(row)]))
+}
+
+/** The place that all of the projections have passed; undefined before one of them has begun. */
+export async function readFirstPlace(
+  db: Queryable,
+  projections: readonly { readonly name: string }[],
+): Promise<LogPosition | undefined> {
+  const checkpoints = await readCheckpoints(db)
+  const places = projections.map(({ name }) => checkpoints.get(name)?.at ?? BEFORE_FIRST)
+  const first = places.reduce<LogPosition | undefined>(
+    (least, at) => (least === undefined || isBehind(least, at) ? at : least),
+    undefined,
+  )
+  return first !== undefined && isBehind(first, BEFORE_FIRST) ? first : undefined
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { eventsThrough } from '../../src/eventlog/position.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
+import { createRetryLog } from '../../src/kernel/retry-log.ts'
 import { createBackoff, sleepUntil } from './backoff.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
@@ -85,6 +86,7 @@ export function startProjections(options: EngineOptions): Engine {
   let current: Reign | undefined
   let lastError: string | undefined
   const backoff = createBackoff()
+  const retries = createRetryLog(logger)
 
   /** Returns whether this process led. @throws whatever ended the reign. */
   async function leadOnce(): Promise<boolean> {
@@ -104,6 +106,7 @@ export function startProjections(options: EngineOptions): Engine {
         onProgress: () => {
           lastError = undefined
           backoff.reset()
+          retries.worked()
         },
       })
       leadership.lost.throwIfAborted()
@@ -121,7 +124,7 @@ export function startProjections(options: EngineOptions): Engine {
         if (!led) await sleepUntil(CANDIDATE_INTERVAL_MS, stopping.signal)
       } catch (error) {
         lastError = messageOf(error)
-        logger.warn({ err: error }, 'projections start again')
+        retries.failed({ err: error }, 'projections start again')
         await backoff.pause(stopping.signal)
       }
     }

@@ -3,7 +3,7 @@ import pino from 'pino'
 import { allProjections } from '../../projections/registry.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
-import { waitForPosition } from '../../projections/engine/checkpoint.ts'
+import { readFirstPlace, waitForPosition } from '../../projections/engine/checkpoint.ts'
 import { surviveLostConnections } from '../app/ops/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/client.ts'
@@ -46,6 +46,8 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
     })
     closers.unshift(() => log.close())
     await migrateEngine(pool, allProjections)
+    const projected = await readFirstPlace(pool, allProjections)
+    if (projected !== undefined) log.passed(projected)
     if (!stores.served) {
       const own = createPool(stores, allProjections.length + 2)
       closers.unshift(() => own.end())

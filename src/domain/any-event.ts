@@ -1,8 +1,8 @@
-import { accountEvents, type AccountEvent } from './account/events.ts'
-import { callEvents, type CallEvent } from './call/events.ts'
-import { priceBookEvents, type PriceBookEvent } from './pricing/events.ts'
-import { taskEvents, type TaskEvent } from './task/events.ts'
-import { tokenEvents, type TokenEvent } from './token/events.ts'
+import { accountEvents, accountStreams, type AccountEvent } from './account/events.ts'
+import { callEvents, journalStreams, type CallEvent } from './call/events.ts'
+import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
+import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
+import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
 
 /** Every event there is; the codec and the projections read this one registry. */
 export const eventSchemas = {
@@ -15,3 +15,13 @@ export const eventSchemas = {
 
 export type AnyEvent = TaskEvent | CallEvent | AccountEvent | TokenEvent | PriceBookEvent
 export type AnyEventType = AnyEvent['type']
+
+/** How the names of our streams begin: whatever else a shared log holds is not ours. */
+export const streamPrefixes = [
+  taskStreams,
+  journalStreams,
+  accountStreams,
+  tokenStreams,
+  priceBookStream,
+] as const
+export type StreamPrefix = (typeof streamPrefixes)[number]

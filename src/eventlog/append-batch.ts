@@ -2,8 +2,13 @@ import { randomUUID } from 'node:crypto'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status, type ClientDuplexStream } from '@grpc/grpc-js'
-import { NoAnswerError, TIMER_SLACK_MS, type ClientInternals } from './client-internals.ts'
-import { failureOf } from './failure.ts'
+import {
+  NeverSentError,
+  NoAnswerError,
+  TIMER_SLACK_MS,
+  type ClientInternals,
+} from './client-internals.ts'
+import { failureOf, isElsewhere, type TryFailure } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
 type Call = ClientDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
@@ -21,13 +26,15 @@ interface Lane {
   readonly call: Call
   readonly waiting: Map<string, (answer: AppendAnswer) => void>
   answeredMs: number
-  /** Set once the call is over. */
+  /** Whether the server ever took an append of this call. */
+  answered: boolean
+  /** Set once the call is over: what whoever comes too late for it is told. */
   failure?: AppendAnswer
 }
 
 /**
  * The library's own batch path keeps its promises in one global map and fails all of them when
- * any stream fails (ledger.md §3.5); here each lane owns its tries.
+ * any stream fails; here each lane owns its tries.
  */
 export function createBatchAppend(client: ClientInternals): BatchAppend {
   let lane: Promise<Lane> | undefined
@@ -40,7 +47,7 @@ export function createBatchAppend(client: ClientInternals): BatchAppend {
       (stub) =>
         stub.batchAppend(...client.callArguments({ requiresLeader: true }, { deadline: Infinity })),
     )()
-    return { call, waiting: new Map(), answeredMs: performance.now() }
+    return { call, waiting: new Map(), answeredMs: performance.now(), answered: false }
   }
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
@@ -49,14 +56,24 @@ export function createBatchAppend(client: ClientInternals): BatchAppend {
       opened.failure = failure
       if (error instanceof Error && 'code' in error && error.code === status.UNIMPLEMENTED)
         unsupported = true
-      for (const answer of opened.waiting.values()) answer(failure)
+      // A call that was never answered may never have reached a server, and its failure says so. Once
+      // it did, its end says nothing of what was written to it: that may be carried out yet.
+      const untold = opened.answered ? unknown(failure) : failure
+      for (const answer of opened.waiting.values()) answer(untold)
       opened.waiting.clear()
     }
     opened.call.on('data', (response: streams.BatchAppendResp) => {
       opened.answeredMs = performance.now()
+      opened.answered = true
       const id = response.getCorrelationId()?.getString() ?? ''
-      opened.waiting.get(id)?.(batchAnswer(response))
+      const answer = batchAnswer(response)
+      opened.waiting.get(id)?.(answer)
       opened.waiting.delete(id)
+      if (answer.kind === 'transport' && isElsewhere(answer.reason)) {
+        // The call would stay with this node: the next try opens another one, to the next leader.
+        if (lane === opening) lane = undefined
+        opened.call.cancel()
+      }
     })
     opened.call.on('error', fail)
     opened.call.on('end', () => fail(new NoAnswerError('the server ended the call')))
@@ -82,6 +99,12 @@ export function createBatchAppend(client: ClientInternals): BatchAppend {
   }
 }
 
+/** What a try is told that was written to a call which then failed so. */
+function unknown(failure: TryFailure): TryFailure {
+  const reason = 'reason' in failure ? failure.reason : failure.kind
+  return { kind: 'transport', certain: false, retry: true, reason }
+}
+
 function sendOn(
   opening: Promise<Lane>,
   command: AppendCommand,
@@ -89,7 +112,7 @@ function sendOn(
 ): Promise<AppendAnswer> {
   const id = randomUUID()
   return new Promise((resolve) => {
-    let over = false
+    let [over, written] = [false, false]
     const finish = (answer: AppendAnswer) => {
       over = true
       clearTimeout(timer)
@@ -98,7 +121,10 @@ function sendOn(
     let giveUp = () => undefined as void
     const timer = setTimeout(() => {
       giveUp()
-      finish(failureOf(new NoAnswerError(`no answer in ${tryMs} ms`)))
+      const silence = written
+        ? new NoAnswerError(`no answer in ${tryMs} ms`)
+        : new NeverSentError(`no node was found in ${tryMs} ms`)
+      finish(failureOf(silence))
     }, tryMs + TIMER_SLACK_MS)
     opening.then(
       (lane) => {
@@ -114,6 +140,7 @@ function sendOn(
           if (lane.answeredMs < sentMs) lane.call.cancel()
         }
         lane.waiting.set(id, finish)
+        written = true
         lane.call.write(batchRequest(command, id))
       },
       (error: unknown) => finish(failureOf(error)),

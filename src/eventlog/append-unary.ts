@@ -1,6 +1,11 @@
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
-import { NoAnswerError, TIMER_SLACK_MS, type ClientInternals } from './client-internals.ts'
+import {
+  NeverSentError,
+  NoAnswerError,
+  TIMER_SLACK_MS,
+  type ClientInternals,
+} from './client-internals.ts'
 import { failureOf } from './failure.ts'
 import { unaryAnswer, unaryRequests, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
@@ -23,15 +28,17 @@ function send(
   tryMs: number,
 ): Promise<streams.AppendResp> {
   const expiry = new AbortController()
-  const sent = client.execute(
+  let sent = false
+  const answered = client.execute(
     streamsGrpc.StreamsClient,
     'append',
     (stub) =>
       new Promise<streams.AppendResp>((resolve, reject) => {
         if (expiry.signal.aborted) {
-          reject(new NoAnswerError('not sent in time'))
+          reject(new NeverSentError('no node was found in time'))
           return
         }
+        sent = true
         const [metadata, options] = client.callArguments({ requiresLeader: true, deadline: tryMs })
         const call = stub.append(metadata, options, (error, response) => {
           if (error) reject(error)
@@ -45,9 +52,13 @@ function send(
   )
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new NoAnswerError(`no answer in ${tryMs} ms`))
+      reject(
+        sent
+          ? new NoAnswerError(`no answer in ${tryMs} ms`)
+          : new NeverSentError(`no node was found in ${tryMs} ms`),
+      )
       expiry.abort()
     }, tryMs + TIMER_SLACK_MS)
-    void sent.then(resolve, reject).finally(() => clearTimeout(timer))
+    void answered.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

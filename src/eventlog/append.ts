@@ -33,7 +33,7 @@ interface Progress {
   outcome: AppendObservation['outcome']
 }
 
-/** One append with all its tries: identical ids, bytes and revision each time (design §3.2). */
+/** One append with all its tries: identical ids, bytes and revision each time. */
 export async function appendEvents(
   deps: AppendDeps,
   stream: string,
@@ -112,6 +112,14 @@ async function tryUntil(
       const { revision, position } = answer
       return position === undefined ? { revision } : { revision, position }
     }
+    if (answer.kind === 'denied') {
+      health.denied('append', answer.reason)
+      // Denied is this try; an earlier one may have gone through.
+      progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
+      throw maybeAppended
+        ? logOutcomeUnknown(stream, progress.tries, answer.reason)
+        : logUnavailable(answer.reason)
+    }
     if (answer.kind !== 'transport') throw definite(answer, append, progress)
     health.failed('append')
     maybeAppended ||= !answer.certain
@@ -127,7 +135,7 @@ async function tryUntil(
 }
 
 function definite(
-  failure: Exclude<TryFailure, { kind: 'transport' }>,
+  failure: Exclude<TryFailure, { kind: 'transport' | 'denied' }>,
   append: PreparedAppend,
   progress: Progress,
 ): LogError {

@@ -1,5 +1,5 @@
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js'
-import type { CallOptions, Metadata } from '@grpc/grpc-js'
+import type { CallOptions, Channel, Metadata } from '@grpc/grpc-js'
 import type { Readable } from 'node:stream'
 
 /**
@@ -22,10 +22,17 @@ export interface ClientInternals {
     base: { readonly requiresLeader?: boolean; readonly deadline?: number },
     options?: CallOptions,
   ) => [Metadata, CallOptions]
+  /** Finds a node (by gossip, when the URL names several hosts) and opens a channel to it. */
+  createChannel: () => Promise<Channel>
   readonly dispose: () => Promise<void>
 }
 
 type StreamsClientType = new (...args: ConstructorParameters<typeof StreamsClient>) => StreamsClient
+
+/** Our own timer fired before anything was written: nothing happened, for certain. */
+export class NeverSentError extends Error {
+  override readonly name = 'NeverSentError'
+}
 
 /** Our own timer fired, or a peer was given up: the outcome is unknown. */
 export class NoAnswerError extends Error {

@@ -4,6 +4,7 @@ import type { ClientReadableStream } from '@grpc/grpc-js'
 import { createBatchAppend } from './append-batch.ts'
 import { sendUnary } from './append-unary.ts'
 import { NoAnswerError, type ClientInternals } from './client-internals.ts'
+import { discoverWithoutEnd, withDiscovery } from './discovery.ts'
 import type { AppendAnswer, AppendCommand } from './wire-append.ts'
 import type { ReadRequest, ReadResponse } from './wire.ts'
 
@@ -40,8 +41,9 @@ export function createConnection(url: string, appendPath: AppendPath): Connectio
     ? ''
     : `${url.includes('?') ? '&' : '?'}keepAliveTimeout=${KEEPALIVE_TIMEOUT_MS}`
   const client = EventStoreDBClient.connectionString(
-    `${url}${keepalive}`,
+    withDiscovery(`${url}${keepalive}`),
   ) as unknown as ClientInternals
+  const discovery = discoverWithoutEnd(client)
   const batch = createBatchAppend(client)
   return {
     append: async (command, tryMs) => {
@@ -52,7 +54,10 @@ export function createConnection(url: string, appendPath: AppendPath): Connectio
         : answer
     },
     pull: (request, options) => pull(client, request, options),
-    close: () => client.dispose(),
+    close: async () => {
+      discovery.stop()
+      await client.dispose()
+    },
   }
 }
 

@@ -4,6 +4,7 @@ import type { ExpectedRevision } from './types.ts'
 /** Every code the log throws; `details` never carry event data (P7). */
 export type LogErrorCode =
   | 'log_unavailable'
+  | 'log_access_denied'
   | 'log_outcome_unknown'
   | 'wrong_expected_revision'
   | 'append_too_large'
@@ -14,6 +15,16 @@ export type LogError = DomainError<LogErrorCode>
 /** Certain: nothing was appended, or nothing could be read. */
 export function logUnavailable(reason: string): LogError {
   return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
+}
+
+/** The log answers, and our account may not do what it has to. */
+export function logAccessDenied(account: string, right: string, answer: string): LogError {
+  return new DomainError(
+    'log_access_denied',
+    `the event store refuses the account ${account}: it needs the right to ${right}. ` +
+      'Grant it as "Operating it" in the README shows',
+    { account, right, reason: answer },
+  )
 }
 
 /** The append may or may not be in the log; only the identical append may be tried again. */

@@ -1,4 +1,5 @@
 import { status, type ServiceError } from '@grpc/grpc-js'
+import { NeverSentError } from './client-internals.ts'
 
 /** What a failed try says about the log. */
 export type TryFailure =
@@ -15,20 +16,33 @@ export type TryFailure =
     }
   | { readonly kind: 'too_large'; readonly limitBytes: number }
   | { readonly kind: 'rejected'; readonly reason: string }
+  /** The account of ours may not do this, or is not known. Nothing was appended. */
+  | { readonly kind: 'denied'; readonly reason: string }
 
 /**
  * Words of a call that never left this process or that the server turned away at the door. An
  * unfamiliar wording only makes the outcome unknown, which is the safe side.
  */
 const NEVER_SENT =
-  /No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down|Failed to discover|Server Is Not Ready|Server Is Too Busy/
+  /No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down/
 
-/** Answers that no further try will change. */
-const REFUSED: ReadonlySet<status> = new Set([
-  status.UNAUTHENTICATED,
-  status.PERMISSION_DENIED,
-  status.UNIMPLEMENTED,
-])
+/** What a node says that does not take an append: it says so before it does anything with it. */
+const NOT_TAKEN = /Server Is (Not Ready|Busy|Too Busy)|No leader info|NotHandledReason/
+
+/** What it says, of these, when another node is the one to ask, now or soon. */
+const ELSEWHERE = /Server Is Not Ready|No leader info/
+
+/** Whether an answer says that the append was not taken at all. */
+export function isNotTaken(reason: string): boolean {
+  return NOT_TAKEN.test(reason)
+}
+
+/** Whether an answer says that this node is not, or no longer, the one to ask. */
+export function isElsewhere(reason: string): boolean {
+  return ELSEWHERE.test(reason)
+}
+
+const DENIED: ReadonlySet<status> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED])
 
 function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && 'code' in error && 'metadata' in error
@@ -37,12 +51,15 @@ function isServiceError(error: unknown): error is ServiceError {
 /** Sorts an error of a call to the log. */
 export function failureOf(error: unknown): TryFailure {
   const reason = error instanceof Error ? error.message.slice(0, 300) : String(error)
+  if (error instanceof NeverSentError)
+    return { kind: 'transport', certain: true, retry: true, reason }
   if (!isServiceError(error))
     return { kind: 'transport', certain: NEVER_SENT.test(reason), retry: true, reason }
   const word = (name: string) => error.metadata?.get(name)[0]?.toString()
   const exception = word('exception')
   if (exception === 'not-leader') return { kind: 'transport', certain: true, retry: true, reason }
-  if (exception === 'access-denied' || REFUSED.has(error.code))
+  if (exception === 'access-denied' || DENIED.has(error.code)) return { kind: 'denied', reason }
+  if (error.code === status.UNIMPLEMENTED)
     return { kind: 'transport', certain: true, retry: false, reason }
   if (exception === 'wrong-expected-version') {
     const actual = word('actual-version') ?? ''
@@ -52,5 +69,6 @@ export function failureOf(error: unknown): TryFailure {
   if (exception === 'maximum-append-size-exceeded')
     return { kind: 'too_large', limitBytes: Number(word('maximum-append-size') ?? 0) }
   if (error.code === status.INVALID_ARGUMENT) return { kind: 'rejected', reason }
-  return { kind: 'transport', certain: NEVER_SENT.test(reason), retry: true, reason }
+  const certain = NEVER_SENT.test(reason) || isNotTaken(reason)
+  return { kind: 'transport', certain, retry: true, reason }
 }

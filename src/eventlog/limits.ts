@@ -26,14 +26,20 @@ export interface EventLogLimits {
   readonly idleCheckMs: number
   /** Failed tries in a row after which the log counts as unhealthy. */
   readonly unhealthyAfterFailures: number
-  /** Pause between probes while unhealthy, and least time unhealthy after a failed append. */
+  /** Pause between probes while unhealthy. */
   readonly probeIntervalMs: number
+  /** One probe; longer than an append takes on a busy log, shorter than anybody wants to wait. */
+  readonly probeTryMs: number
+  /** After the first failure of an outage, how long new callers wait for its end. */
+  readonly outagePatienceMs: number
+  /** Callers that wait so at once; more are refused. */
+  readonly maxWaitingCallers: number
 }
 
 export const defaultLimits: EventLogLimits = {
   appendDeadlineMs: 8_000,
   appendTryMs: 3_000,
-  readTryMs: 5_000,
+  readTryMs: 3_000,
   readDeadlineMs: 8_000,
   backoffMinMs: 25,
   backoffMaxMs: 1_000,
@@ -45,5 +51,8 @@ export const defaultLimits: EventLogLimits = {
   maxStreamEvents: 200_000,
   idleCheckMs: 15_000,
   unhealthyAfterFailures: 2,
-  probeIntervalMs: 500,
+  probeIntervalMs: 250,
+  probeTryMs: 1_000,
+  outagePatienceMs: 2_500,
+  maxWaitingCallers: 1_000,
 }

@@ -6,19 +6,15 @@ import { failureOf } from './failure.ts'
 import type { Health } from './health.ts'
 import type { EventLogLimits } from './limits.ts'
 import type { EventLogObserver } from './observer.ts'
-import { eventsThrough, placeOf, type LogPosition } from './position.ts'
+import { eventsThrough, isBehind, placeOf, type LogPosition } from './position.ts'
 import type { ReadAllOptions, ReadOptions, RecordedEvent } from './types.ts'
-import {
-  eventOf,
-  readAllRequest,
-  readLastRequest,
-  readStreamRequest,
-  type ReadRequest,
-} from './wire.ts'
+import { eventOf, placeIn, readAllRequest, readStreamRequest, type ReadRequest } from './wire.ts'
 
 export interface ReadDeps {
   readonly connection: Connection
   readonly namespace: string
+  /** How the names of our streams begin, the namespace included. */
+  readonly prefixes: readonly string[]
   readonly limits: EventLogLimits
   readonly health: Health
   readonly observer: EventLogObserver
@@ -60,33 +56,46 @@ function expireAfter(ms: number): { readonly signal: AbortSignal; readonly clear
 }
 
 /** Tries again until the read deadline. @throws `log_unavailable`, `event_invalid` */
-async function readRetrying(
+export async function readRetrying<Result>(
+  deps: ReadDeps,
+  readOnce: (tryMs: number) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const { limits, health } = deps
+  const untilMs = performance.now() + limits.readDeadlineMs
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  for (;;) {
+    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - performance.now()))
+    try {
+      const result = await readOnce(tryMs)
+      health.succeeded('read')
+      return result
+    } catch (error) {
+      signal?.throwIfAborted()
+      const pauseMs = retryPause(deps, error, backoff.nextMs())
+      if (performance.now() + pauseMs >= untilMs)
+        throw logUnavailable(error instanceof Error ? error.message : String(error))
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+/** A page of a stream, observed, with retries. */
+async function readStreamPage(
   deps: ReadDeps,
   request: ReadRequest,
   signal?: AbortSignal,
 ): Promise<readonly RecordedEvent[]> {
-  const { limits, health, observer } = deps
   const startedMs = performance.now()
-  const untilMs = startedMs + limits.readDeadlineMs
-  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   const observe = (outcome: 'ok' | 'failed', events: number) =>
-    observer.read?.({ outcome, events, durationMs: performance.now() - startedMs })
-  for (;;) {
-    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - performance.now()))
-    try {
-      const page = await readPage(deps, request, tryMs, signal)
-      health.succeeded('read')
-      observe('ok', page.length)
-      return page
-    } catch (error) {
-      signal?.throwIfAborted()
-      const pauseMs = retryPause(deps, error, backoff.nextMs())
-      if (performance.now() + pauseMs < untilMs) await pause(pauseMs, signal)
-      else {
-        observe('failed', 0)
-        throw logUnavailable(error instanceof Error ? error.message : String(error))
-      }
-    }
+    deps.observer.read?.({ outcome, events, durationMs: performance.now() - startedMs })
+  try {
+    const page = await readRetrying(deps, (tryMs) => readPage(deps, request, tryMs, signal), signal)
+    observe('ok', page.length)
+    return page
+  } catch (error) {
+    observe('failed', 0)
+    throw error
   }
 }
 
@@ -95,6 +104,10 @@ function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
   if (isFinal(error)) throw error
   const failure = failureOf(error)
   if (failure.kind === 'rejected') throw eventInvalid({ type: '', reason: failure.reason })
+  if (failure.kind === 'denied') {
+    deps.health.denied('read', failure.reason)
+    return Infinity
+  }
   deps.health.failed('read')
   return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
 }
@@ -117,7 +130,7 @@ export async function readStream(
   while (events.length < wanted) {
     const count = Math.min(limits.readPageEvents, wanted - events.length)
     const request = readStreamRequest(`${deps.namespace}${stream}`, next, count)
-    const page = await readRetrying(deps, request, options.signal)
+    const page = await readStreamPage(deps, request, options.signal)
     events.push(...page)
     const last = page.at(-1)
     if (last === undefined || page.length < count) break
@@ -146,7 +159,7 @@ export async function* readAll(
   while (given < wanted) {
     signal?.throwIfAborted()
     // One more, because the event at `from` comes again.
-    const request = readAllRequest(deps.namespace, at, wanted - given + 1)
+    const request = readAllRequest(deps.prefixes, at, wanted - given + 1)
     try {
       for await (const batch of deps.connection.pull(request, {
         ...(signal === undefined ? {} : { signal }),
@@ -180,45 +193,37 @@ export async function* readAll(
   }
 }
 
-/** Position of the namespace's last event, with retries. @throws `log_unavailable` */
-export async function endPosition(deps: ReadDeps): Promise<bigint | undefined> {
-  const page = await readRetrying(deps, readLastRequest(deps.namespace))
-  return page[0]?.position
-}
+type ProbeDeps = Pick<ReadDeps, 'connection' | 'limits'>
 
-type ProbeDeps = Omit<ReadDeps, 'health'>
-
-/** The same in a single try that tells the health nothing: for probes. */
-export function probeEnd(deps: ProbeDeps): Promise<bigint | undefined> {
-  return probe(deps, readLastRequest(deps.namespace))
-}
-
-/** Whether an event of the prefix stands behind a place; a single try, from there forwards. */
-export async function probeBehind(
+/** The place of the last event a read answers with, in a single try that tells the health nothing. */
+export async function readPlace(
   deps: ProbeDeps,
-  prefix: string,
-  at: LogPosition | undefined,
-): Promise<boolean> {
-  // Two, because the event at the place itself comes again.
-  const found = await probe(deps, readAllRequest(prefix, at, 2))
-  return found !== undefined && (at === undefined || found > eventsThrough(at))
-}
-
-/** Position of the last event a read answers with. */
-async function probe(deps: ProbeDeps, request: ReadRequest): Promise<bigint | undefined> {
-  const expiry = expireAfter(deps.limits.readTryMs)
-  let position: bigint | undefined
+  request: ReadRequest,
+  tryMs = deps.limits.readTryMs,
+): Promise<LogPosition | undefined> {
+  const expiry = expireAfter(tryMs)
+  let place: LogPosition | undefined
   try {
     const answers = deps.connection.pull(request, {
       signal: expiry.signal,
       requiresLeader: true,
-      idleMs: deps.limits.readTryMs,
+      idleMs: tryMs,
       onIdle: () => true,
     })
-    for await (const batch of answers)
-      for (const answer of batch) position = eventOf(answer, deps.namespace)?.position ?? position
-    return position
+    for await (const batch of answers) for (const answer of batch) place = placeIn(answer) ?? place
+    return place
   } finally {
     expiry.clear()
   }
+}
+
+/** Whether an event of such a stream stands behind a place; a single try, from there forwards. */
+export async function isAnyBehind(
+  deps: ProbeDeps,
+  prefixes: readonly string[],
+  at: LogPosition | undefined,
+): Promise<boolean> {
+  // Two, because the event at the place itself comes again.
+  const found = await readPlace(deps, readAllRequest(prefixes, at, 2))
+  return found !== undefined && (at === undefined || isBehind(found, at))
 }

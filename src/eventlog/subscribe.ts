@@ -1,7 +1,9 @@
 import { createBackoff, pause } from './backoff.ts'
 import { decodeEvent } from './codec.ts'
-import { isFinal, probeBehind, type ReadDeps } from './read.ts'
+import { failureOf, type TryFailure } from './failure.ts'
+import { isAnyBehind, isFinal, type ReadDeps } from './read.ts'
 import type { Log } from '../kernel/log.ts'
+import { createRetryLog } from '../kernel/retry-log.ts'
 import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
 import type { EventLog, SubscriptionMessage } from './types.ts'
 import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
@@ -21,28 +23,34 @@ interface Cursor {
 /**
  * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
  * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
- * which the server sent them, so a checkpoint never overtakes an event (ledger.md §3.11).
+ * which the server sent them, so a checkpoint never overtakes an event.
  * @throws `event_invalid` when an event cannot be understood: never skipped
  */
 export async function* subscribe(
   deps: SubscribeDeps,
   options: Parameters<EventLog['subscribe']>[0],
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
-  const { limits, observer, logger } = deps
+  const { limits, observer } = deps
+  const retries = createRetryLog(deps.logger)
   const { signal } = options
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   const cursor: Cursor = { at: options.from }
-  const prefix = deps.namespace + (options.streamPrefix ?? '')
+  const prefixes =
+    options.streamPrefix === undefined
+      ? deps.prefixes
+      : [`${deps.namespace}${options.streamPrefix}`]
   while (!signal.aborted) {
     let reason = 'the server ended it'
+    let failure: TryFailure | undefined
     observer.subscription?.({ kind: 'opened' })
     try {
-      for await (const batch of deps.connection.pull(subscribeRequest(prefix, cursor.at), {
+      for await (const batch of deps.connection.pull(subscribeRequest(prefixes, cursor.at), {
         signal,
         idleMs: limits.idleCheckMs,
-        onIdle: () => isStalled(deps, prefix, cursor),
+        onIdle: () => isStalled(deps, prefixes, cursor),
       })) {
         backoff.reset()
+        retries.worked()
         for (const answer of batch) {
           const message = messageOf(deps, answer, cursor)
           if (message === undefined) continue
@@ -53,11 +61,13 @@ export async function* subscribe(
     } catch (error) {
       if (isFinal(error)) throw error
       reason = error instanceof Error ? error.message : String(error)
+      failure = failureOf(error)
     }
     if (signal.aborted) return
-    deps.health.failed('read')
+    if (failure?.kind === 'denied') deps.health.denied('read', reason)
+    else deps.health.failed('read')
     observer.subscription?.({ kind: 'dropped', reason })
-    logger.warn({ reason, position: String(cursor.at?.commit) }, 'log subscription dropped')
+    retries.failed({ reason, position: String(cursor.at?.commit) }, 'log subscription dropped')
     await pause(backoff.nextMs(), signal)
   }
 }
@@ -91,12 +101,16 @@ function messageOf(
 }
 
 /**
- * After a silence: whether the log went on without us, or does not answer at all. What the prefix
- * leaves out is not missed.
+ * After a silence: whether the log went on without us, or does not answer at all. What the prefixes
+ * leave out is not missed.
  */
-async function isStalled(deps: SubscribeDeps, prefix: string, cursor: Cursor): Promise<boolean> {
+async function isStalled(
+  deps: SubscribeDeps,
+  prefixes: readonly string[],
+  cursor: Cursor,
+): Promise<boolean> {
   const before = cursor.at
-  const behind = await probeBehind(deps, prefix, before).catch(() => 'no answer' as const)
+  const behind = await isAnyBehind(deps, prefixes, before).catch(() => 'no answer' as const)
   if (behind === 'no answer') return true
   if (!behind) return false
   await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))

@@ -1,4 +1,4 @@
-import type { AnyEvent } from '../domain/any-event.ts'
+import type { AnyEvent, StreamPrefix } from '../domain/any-event.ts'
 import type { DomainEvent } from '../domain/decider.ts'
 import type { LogPosition } from './position.ts'
 
@@ -79,19 +79,34 @@ export interface EventLog {
   readonly readStream: (stream: string, options?: ReadOptions) => Promise<readonly RecordedEvent[]>
   /** `$all` of our namespace in order, exclusive of `from`; ends at the end of the log. */
   readonly readAll: (options?: ReadAllOptions) => AsyncIterable<RecordedEvent>
-  /** Position of the last event of our namespace, undefined on an empty log. */
+  /** Position of our last event; undefined when there is none, or none behind what was `passed`. */
   readonly endPosition: () => Promise<bigint | undefined>
+  /** Everything up to there is known to have been read: nobody needs to look there for our end. */
+  readonly passed: (at: LogPosition) => void
   /**
    * Live `$all` of our namespace, exclusive of `from`. Survives errors and silent ends by
    * resubscribing with backoff; ends only when the signal aborts.
    */
   readonly subscribe: (options: {
     readonly from?: LogPosition
-    /** Only streams whose name begins so, e.g. `token-`; filtered by the server. */
-    readonly streamPrefix?: string
+    /** Only streams whose name begins so; filtered by the server. */
+    readonly streamPrefix?: StreamPrefix
     readonly signal: AbortSignal
   }) => AsyncIterable<SubscriptionMessage>
   /** Whether the last calls worked: while false, no new work is admitted (P9). */
   readonly healthy: () => boolean
+  /**
+   * Before new work is taken on: resolves while the log is well. In the first moments of an outage
+   * a bounded number of callers waits for its end, later nobody does. Every other call of this log
+   * but `readAll` and `subscribe` begins with the same. @throws `log_unavailable`
+   */
+  readonly ready: () => Promise<void>
+  /** Why the log refuses our account, while it does: nothing but an operator can change that. */
+  readonly denial: () => string | undefined
+  /**
+   * Tries what our account needs to do. @throws `log_access_denied` naming the right that is
+   * missing, `log_unavailable`
+   */
+  readonly checkAccess: () => Promise<void>
   readonly close: () => Promise<void>
 }

@@ -5,7 +5,7 @@ import type * as grpcStatus from '@eventstore/db-client/generated/status_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type { EncodedEvent } from './codec.ts'
-import type { TryFailure } from './failure.ts'
+import { isNotTaken, type TryFailure } from './failure.ts'
 import type { ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
 
@@ -148,7 +148,9 @@ function batchFailure(error: grpcStatus.Status): TryFailure {
     const exceeded = sharedPb.MaximumAppendSizeExceeded.deserializeBinary(bytes)
     return { kind: 'too_large', limitBytes: exceeded.getMaxappendsize() }
   }
-  if (type === 'AccessDenied') return { kind: 'transport', certain: true, retry: false, reason }
+  if (type === 'AccessDenied' || error.getCode() === codePb.Code.PERMISSION_DENIED)
+    return { kind: 'denied', reason }
   if (error.getCode() === codePb.Code.INVALID_ARGUMENT) return { kind: 'rejected', reason }
-  return { kind: 'transport', certain: false, retry: true, reason }
+  // A write timeout and whatever we do not know leave the outcome open.
+  return { kind: 'transport', certain: isNotTaken(reason), retry: true, reason }
 }

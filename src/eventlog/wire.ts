@@ -56,10 +56,9 @@ export function readStreamRequest(stream: string, from: bigint, maxCount: number
   return readRequest(options)
 }
 
-function namespaceFilter(namespace: string): streams.ReadReq.Options.FilterOptions {
+function prefixFilter(prefixes: readonly string[]): streams.ReadReq.Options.FilterOptions {
   const expression = new ReadReq.Options.FilterOptions.Expression()
-  if (namespace === '') expression.setRegex('^[^$].*')
-  else expression.setPrefixList([namespace])
+  expression.setPrefixList([...prefixes])
   const filter = new ReadReq.Options.FilterOptions()
   filter.setStreamIdentifier(expression)
   filter.setMax(SEARCH_WINDOW)
@@ -80,9 +79,9 @@ function allOptions(from: LogPosition | 'start' | 'end'): streams.ReadReq.Option
   return all
 }
 
-/** `$all` of a namespace forwards; the event at `from` itself is included. */
+/** `$all` of streams that begin so, forwards; the event at `from` itself is included. */
 export function readAllRequest(
-  namespace: string,
+  prefixes: readonly string[],
   from: LogPosition | undefined,
   maxCount: number,
 ): ReadRequest {
@@ -90,27 +89,51 @@ export function readAllRequest(
   options.setAll(allOptions(from ?? 'start'))
   options.setReadDirection(FORWARDS)
   options.setCount(String(maxCount))
-  options.setFilter(namespaceFilter(namespace))
+  options.setFilter(prefixFilter(prefixes))
   return readRequest(options)
 }
 
-/** The last event of a namespace. */
-export function readLastRequest(namespace: string): ReadRequest {
+/** The last event of streams that begin so. Others' events behind it are searched through. */
+export function readLastRequest(prefixes: readonly string[]): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions('end'))
   options.setReadDirection(BACKWARDS)
   options.setCount('1')
-  options.setFilter(namespaceFilter(namespace))
+  options.setFilter(prefixFilter(prefixes))
   return readRequest(options)
 }
 
-/** Live `$all` of a namespace, exclusive of `from`. */
-export function subscribeRequest(namespace: string, from: LogPosition | undefined): ReadRequest {
+/** The last event of all, whoever's: found at once. */
+export function readTipRequest(): ReadRequest {
+  const options = readOptions()
+  options.setAll(allOptions('end'))
+  options.setReadDirection(BACKWARDS)
+  options.setCount('1')
+  options.setNoFilter(new sharedPb.Empty())
+  return readRequest(options)
+}
+
+/** Live `$all` of streams that begin so, exclusive of `from`. */
+export function subscribeRequest(
+  prefixes: readonly string[],
+  from: LogPosition | undefined,
+): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions(from ?? 'start'))
   options.setSubscription(new ReadReq.Options.SubscriptionOptions())
-  options.setFilter(namespaceFilter(namespace))
+  options.setFilter(prefixFilter(prefixes))
   return readRequest(options)
+}
+
+/** The place of an answer's event; undefined for other answers. */
+export function placeIn(response: ReadResponse): LogPosition | undefined {
+  const recorded = response.getEvent()?.getEvent()
+  return recorded === undefined
+    ? undefined
+    : {
+        commit: BigInt(recorded.getCommitPosition()),
+        prepare: BigInt(recorded.getPreparePosition()),
+      }
 }
 
 /** The event of an answer, its stream name without the namespace; undefined for other answers. */

@@ -57,6 +57,10 @@ function generatedLog(tasks: number): EventLog & { readonly spentMs: () => numbe
     readStream: unused,
     endPosition: unused,
     healthy: () => true,
+    ready: async () => Promise.resolve(),
+    passed: () => undefined,
+    denial: () => undefined,
+    checkAccess: async () => Promise.resolve(),
     close: async () => Promise.resolve(),
   }
 }

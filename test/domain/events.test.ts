@@ -2,7 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
-import { eventSchemas, type AnyEvent } from '../../src/domain/any-event.ts'
+import { accountStream } from '../../src/domain/account/events.ts'
+import { eventSchemas, streamPrefixes, type AnyEvent } from '../../src/domain/any-event.ts'
+import { journalStream } from '../../src/domain/call/events.ts'
+import { priceBookStream } from '../../src/domain/pricing/events.ts'
+import { taskStream } from '../../src/domain/task/events.ts'
+import { tokenStream } from '../../src/domain/token/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
 import { decodeEvent } from '../../src/eventlog/codec.ts'
 import { currentSchemaVersion } from '../../src/eventlog/upcast.ts'
@@ -127,4 +132,20 @@ t.test('the digest of a published price book recomputes for ever', async (t) => 
   for (const event of fixtures.map(decode))
     if (event.type === 'PriceBookPublished')
       t.equal(priceBookDigest(event.data.entries), event.data.digest)
+})
+
+t.test('every stream of ours begins in a way that readers of the log ask for', (t) => {
+  const streams = [
+    accountStream('tenant_1'),
+    journalStream('instance', 0),
+    priceBookStream,
+    taskStream('video_1'),
+    tokenStream('token_1'),
+  ]
+  t.equal(streams.length, streamPrefixes.length, 'each kind once')
+  for (const stream of streams)
+    t.equal(streamPrefixes.filter((prefix) => stream.startsWith(prefix)).length, 1, stream)
+  // A namespace ends with its only dot: with one here it could begin like another's streams.
+  for (const prefix of streamPrefixes) t.notMatch(prefix, /\./)
+  t.end()
 })

@@ -210,18 +210,18 @@ void t.test('what a stream prefix leaves out does not count as missed', async (t
   const abort = new AbortController()
   const seen: string[] = []
   const following = (async () => {
-    const options = { streamPrefix: 'task-1', signal: abort.signal }
+    const options = { streamPrefix: 'token-', signal: abort.signal } as const
     for await (const message of log.subscribe(options))
       if (message.kind === 'event') seen.push(message.event.stream)
   })()
   while (!changes.includes('caught_up')) await sleep(20)
   for (const index of range(5)) await appendOne(log, 20 + index)
   await sleep(600)
-  await appendOne(log, 1)
+  await log.append('token-1', [cancelled('token-1', 'c')], 'no_stream')
   while (seen.length === 0) await sleep(20)
   abort.abort()
   await following
-  t.same(seen, ['task-1'])
+  t.same(seen, ['token-1'])
   t.notOk(changes.includes('dropped'))
 })
 

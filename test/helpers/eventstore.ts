@@ -108,7 +108,7 @@ let namespaces = 0
 /** A namespace nobody else uses, also on a shared server. */
 export function newNamespace(): string {
   namespaces += 1
-  return `t${Date.now().toString(36)}${process.pid.toString(36)}n${namespaces}-`
+  return `t${Date.now().toString(36)}${process.pid.toString(36)}n${namespaces}.`
 }
 
 /** A log in a namespace of its own, and the URL of the server behind it. */

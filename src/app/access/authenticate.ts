@@ -2,11 +2,12 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
-import { tokenPrefixes } from '../../domain/token/events.ts'
+import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
+import { createRetryLog } from '../../kernel/retry-log.ts'
 import { type Limits, limitsInForce, noLimits } from '../limits/limits.ts'
 import { createSharedCatchUp } from './catch-up.ts'
 import type { Authenticate, Principal } from './principal.ts'
@@ -42,6 +43,7 @@ export function createAuthenticator(deps: {
 }): Authenticator {
   const { pool, log, clock, logger, defaultLimits = noLimits } = deps
   const cache = new Map<string, Cached>()
+  const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
   const changed = new Map<string, bigint>()
   const catchUp = createSharedCatchUp(async () => {
@@ -79,6 +81,7 @@ export function createAuthenticator(deps: {
       await catchUp()
       token = await read(hash)
     }
+    lookUps.worked()
     remember(hash, token)
     return token
   }
@@ -93,7 +96,7 @@ export function createAuthenticator(deps: {
           return { ok: false, reason: 'unknown' }
         return judge(token, clock.nowMs(), defaultLimits)
       } catch (error) {
-        logger.warn({ err: error }, 'a token could not be looked up')
+        lookUps.failed({ err: error }, 'a token could not be looked up')
         return { ok: false, reason: 'unavailable' }
       }
     },
@@ -182,7 +185,7 @@ export async function followTokens(deps: {
   const follow = async (): Promise<void> => {
     const changes = log.subscribe({
       ...(from === undefined ? {} : { from }),
-      streamPrefix: 'token-',
+      streamPrefix: tokenStreams,
       signal,
     })
     for await (const message of changes)

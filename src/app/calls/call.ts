@@ -62,10 +62,7 @@ export async function admit(
   if (deps.channels.serving({ family, model }).length === 0)
     throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
   const { body, wish } = resolveKept(deps, input)
-  if (!deps.log.healthy())
-    throw new DomainError('log_unavailable', 'the event log is unavailable', {
-      reason: 'the log is unhealthy',
-    })
+  await deps.log.ready()
   const taken = deps.rates.take(principal, () => expectedTokens(input))
   try {
     const quote = quoteOf(input, await deps.prices.current())

@@ -15,8 +15,8 @@ import type { CallMetrics } from './metrics.ts'
 
 /** What the text use cases are made of. */
 export interface CallDeps {
-  /** Only asked whether it is healthy; writing goes through the journal. */
-  readonly log: Pick<EventLog, 'healthy'>
+  /** Only asked whether it takes work; writing goes through the journal. */
+  readonly log: Pick<EventLog, 'ready'>
   readonly journal: Journal
   readonly channels: ChannelDirectory
   readonly providers: ReadonlyMap<TextFamily, TextProvider>

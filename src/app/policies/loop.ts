@@ -1,3 +1,4 @@
+import { createRetryLog } from '../../kernel/retry-log.ts'
 import { sleep } from '../pace.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 
@@ -23,16 +24,18 @@ export async function runLoop(
 ): Promise<void> {
   const { name, idleMs, round, longestRestMs = LONGEST_REST_MS } = policy
   const firstRestMs = Math.min(FIRST_REST_MS, longestRestMs)
+  const retries = createRetryLog(deps.logger)
   let restMs = firstRestMs
   while (!signal.aborted) {
     try {
       const outcome = await round(signal)
       restMs = firstRestMs
+      retries.worked()
       if (outcome === 'idle') await sleep(idleMs * (0.75 + Math.random() / 2), signal)
     } catch (error) {
       if (signal.aborted) return
       deps.metrics.policyFailures.inc({ policy: name })
-      deps.logger.warn({ policy: name, err: error }, 'policy round failed')
+      retries.failed({ policy: name, err: error }, 'policy round failed')
       await sleep(restMs * (0.75 + Math.random() / 2), signal)
       restMs = Math.min(restMs * 2, longestRestMs)
     }

@@ -32,10 +32,7 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
   return async (input) => {
     const model = modelFor(input)
     const startedMs = performance.now()
-    if (!deps.log.healthy())
-      throw new DomainError('log_unavailable', 'the event log is unavailable', {
-        reason: 'unhealthy',
-      })
+    await deps.log.ready()
     const chosen = await chooseIdentity(deps, input)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen

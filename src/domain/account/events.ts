@@ -46,7 +46,10 @@ export type AccountEvent = {
   readonly [T in AccountEventType]: { readonly type: T; readonly data: AccountEventData<T> }
 }[AccountEventType]
 
+/** How the names of these streams begin. */
+export const accountStreams = 'account-'
+
 /** Name of the stream of one tenant's account. */
 export function accountStream(tenantId: string): string {
-  return `account-${tenantId}`
+  return `${accountStreams}${tenantId}`
 }

@@ -50,7 +50,10 @@ export type CallEvent = {
   readonly [T in CallEventType]: { readonly type: T; readonly data: CallEventData<T> }
 }[CallEventType]
 
+/** How the names of these streams begin. */
+export const journalStreams = 'journal-'
+
 /** Name of the n-th journal of a process; it has one writer, so its revisions are known. */
 export function journalStream(instanceId: string, n: number): string {
-  return `journal-${instanceId}-${n}`
+  return `${journalStreams}${instanceId}-${n}`
 }

@@ -132,7 +132,10 @@ export type TaskEvent = {
   readonly [T in TaskEventType]: { readonly type: T; readonly data: TaskEventData<T> }
 }[TaskEventType]
 
+/** How the names of these streams begin. */
+export const taskStreams = 'task-'
+
 /** Name of the stream of one task. */
 export function taskStream(platformId: string): string {
-  return `task-${platformId}`
+  return `${taskStreams}${platformId}`
 }

@@ -91,7 +91,10 @@ export type TokenEvent = {
   readonly [T in TokenEventType]: { readonly type: T; readonly data: TokenEventData<T> }
 }[TokenEventType]
 
+/** How the names of these streams begin. */
+export const tokenStreams = 'token-'
+
 /** Name of the stream of one token. */
 export function tokenStream(tokenId: string): string {
-  return `token-${tokenId}`
+  return `${tokenStreams}${tokenId}`
 }

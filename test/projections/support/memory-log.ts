@@ -85,5 +85,9 @@ export class ScriptedLog implements EventLog {
   append = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
   readStream = async (): Promise<readonly RecordedEvent[]> => Promise.resolve([])
   healthy = (): boolean => true
+  ready = async (): Promise<void> => Promise.resolve()
+  passed = (): void => undefined
+  denial = (): undefined => undefined
+  checkAccess = async (): Promise<void> => Promise.resolve()
   close = async (): Promise<void> => Promise.resolve()
 }

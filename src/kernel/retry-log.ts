@@ -1,0 +1,35 @@
+import type { Log } from './log.ts'
+
+/** What keeps failing is said again at most this often. */
+const REPEAT_MS = 30_000
+
+/** For something that is tried again for ever: its first failure is said, then one in 30 s. */
+export interface RetryLog {
+  readonly failed: (fields: object, message: string) => void
+  /** It works: its next failure is a first one. */
+  readonly worked: () => void
+}
+
+/** `nowMs` is of a clock that never goes back. */
+export function createRetryLog(
+  logger: Pick<Log, 'warn'>,
+  nowMs: () => number = () => performance.now(),
+): RetryLog {
+  let saidMs: number | undefined
+  let unsaid = 0
+  return {
+    failed: (fields, message) => {
+      if (saidMs !== undefined && nowMs() - saidMs < REPEAT_MS) {
+        unsaid += 1
+        return
+      }
+      logger.warn(unsaid === 0 ? fields : { ...fields, failuresUnsaid: unsaid }, message)
+      saidMs = nowMs()
+      unsaid = 0
+    },
+    worked: () => {
+      saidMs = undefined
+      unsaid = 0
+    },
+  }
+}
