@@ -39,11 +39,13 @@ export class PoisonEventError extends Error {
 
 /** The step a batch is for a checkpoint that stands at `from`. */
 export function stepOf(batch: Batch, from: LogPosition): Step {
+  const last = batch.events.at(-1)
   return {
     from,
     to: batch.at,
     events: batch.events.length,
-    recordedAt: batch.events.at(-1)?.recordedAt,
+    recordedAt: last?.recordedAt,
+    lastEvent: last && { id: last.id, stream: last.stream, revision: String(last.revision) },
   }
 }
 

@@ -9,6 +9,14 @@ export const BEFORE_FIRST: LogPosition = { commit: -1n, prepare: -1n }
 /** How often a waiter looks; its own timeout bounds how many times. */
 const WAIT_POLL_MS = 20
 
+/** An event by where it stands, to be found in the log again. */
+export interface EventReference {
+  readonly id: string
+  readonly stream: string
+  /** Decimal. */
+  readonly revision: string
+}
+
 export interface Checkpoint {
   readonly name: string
   readonly version: number
@@ -20,6 +28,8 @@ export interface Checkpoint {
   readonly events: bigint
   /** When the last event considered was recorded. */
   readonly recordedAt: Date | undefined
+  /** The last event considered. */
+  readonly lastEvent: EventReference | undefined
   /** Whether the secondary indexes exist. */
   readonly indexed: boolean
   readonly stopped: StopReason | undefined
@@ -34,6 +44,7 @@ export interface Step {
   readonly events: number
   /** When the last of them was recorded. */
   readonly recordedAt: Date | undefined
+  readonly lastEvent: EventReference | undefined
 }
 
 interface CheckpointRow {
@@ -43,11 +54,12 @@ interface CheckpointRow {
   readonly prepare: string
   readonly events: string
   readonly recorded_at: Date | null
+  readonly last_event: EventReference | null
   readonly indexed: boolean
   readonly stopped: StopReason | null
 }
 
-const columns = 'name, version, commit, prepare, events, recorded_at, indexed, stopped'
+const columns = 'name, version, commit, prepare, events, recorded_at, last_event, indexed, stopped'
 
 function fromRow(row: CheckpointRow): Checkpoint {
   const at = { commit: BigInt(row.commit), prepare: BigInt(row.prepare) }
@@ -58,6 +70,7 @@ function fromRow(row: CheckpointRow): Checkpoint {
     position: eventsThrough(at),
     events: BigInt(row.events),
     recordedAt: row.recorded_at ?? undefined,
+    lastEvent: row.last_event ?? undefined,
     indexed: row.indexed,
     stopped: row.stopped ?? undefined,
   }
@@ -138,7 +151,8 @@ export async function resetCheckpoint(
     `insert into engine.checkpoints (name, version, commit, prepare) values ($1, $2, $3, $4)
      on conflict (name) do update
      set version = excluded.version, commit = excluded.commit, prepare = excluded.prepare,
-         events = 0, recorded_at = null, indexed = false, stopped = null, updated_at = now()`,
+         events = 0, recorded_at = null, last_event = null, indexed = false, stopped = null,
+         updated_at = now()`,
     [name, version, BEFORE_FIRST.commit, BEFORE_FIRST.prepare],
   )
 }
@@ -161,11 +175,13 @@ export async function moveCheckpoints(
     name: 'engine.move',
     text: `update engine.checkpoints c
            set commit = m.to_commit, prepare = m.to_prepare, events = c.events + m.events,
-               recorded_at = coalesce(m.recorded_at, c.recorded_at), stopped = null,
+               recorded_at = coalesce(m.recorded_at, c.recorded_at),
+               last_event = coalesce(m.last_event::jsonb, c.last_event), stopped = null,
                updated_at = clock_timestamp()
            from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                       $6::bigint[], $7::timestamptz[])
-             as m (name, from_commit, from_prepare, to_commit, to_prepare, events, recorded_at)
+                       $6::bigint[], $7::timestamptz[], $8::text[])
+             as m (name, from_commit, from_prepare, to_commit, to_prepare, events, recorded_at,
+                   last_event)
            where c.name = m.name and c.commit = m.from_commit and c.prepare = m.from_prepare`,
     values: [
       moves.map(({ name }) => name),
@@ -175,6 +191,7 @@ export async function moveCheckpoints(
       moves.map(({ step }) => step.to.prepare),
       moves.map(({ step }) => step.events),
       moves.map(({ step }) => step.recordedAt ?? null),
+      moves.map(({ step }) => (step.lastEvent ? JSON.stringify(step.lastEvent) : null)),
     ],
   })
   if (rowCount !== moves.length)

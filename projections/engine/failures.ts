@@ -9,6 +9,7 @@ export class CheckpointMovedError extends Error {
 
 /** Why a projection stands still until somebody acts: a ledger never skips. */
 export interface StopReason {
+  readonly kind: 'cannot_apply' | 'newer_version' | 'rebuild_failed' | 'log_older'
   readonly reason: string
   /** Decimal position, id and type of the event that could not be applied; absent otherwise. */
   readonly position?: string

@@ -3,6 +3,7 @@ import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/po
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,
+  type EventReference,
   lockCheckpoint,
   moveCheckpoints,
   recordStopped,
@@ -24,6 +25,7 @@ export interface Follower {
   /** Events considered so far. */
   events: bigint
   recordedAt: Date | undefined
+  lastEvent: EventReference | undefined
   indexed: boolean
   stopped: StopReason | undefined
 }
@@ -61,9 +63,11 @@ export async function prepareFollower(pool: Pool, projection: Projection): Promi
       at: fresh ? BEFORE_FIRST : found.at,
       events: fresh ? 0n : found.events,
       recordedAt: fresh ? undefined : found.recordedAt,
+      lastEvent: fresh ? undefined : found.lastEvent,
       indexed: !fresh && found.indexed,
       stopped: newer
         ? {
+            kind: 'newer_version',
             reason: `the database has version ${found.version}, this program ${version}`,
             at: new Date().toISOString(),
           }
@@ -98,6 +102,7 @@ async function advanceOne(pool: Pool, follower: Follower, batch: Batch): Promise
     const applied = batch.events.filter((event) => event.position < error.event.position)
     moved(follower, { events: applied, at: error.appliedTo })
     await stopFollower(pool, follower, {
+      kind: 'cannot_apply',
       reason: messageOf(error.cause),
       position: error.event.position.toString(),
       eventId: error.event.id,

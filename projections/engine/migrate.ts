@@ -20,9 +20,11 @@ const tablesSql = `
     events bigint not null default 0,
     -- When that last event was recorded.
     recorded_at timestamptz,
+    -- The last event considered, {id, stream, revision}: whether the log still holds it.
+    last_event jsonb,
     -- Secondary indexes are made once the first bulk of events is in.
     indexed boolean not null default false,
-    -- Why it stopped: {reason, position, eventId, type, at}.
+    -- Why it stopped: {kind, reason, position, eventId, type, at}.
     stopped jsonb,
     updated_at timestamptz not null default now()
   ) with (fillfactor = 50);

@@ -108,12 +108,13 @@ async function swap(target: BuildTarget): Promise<void> {
     await swapSchemas(client, name)
     await client.query(
       `insert into engine.checkpoints
-         (name, version, commit, prepare, events, recorded_at, indexed)
-       select $1, $2, commit, prepare, events, recorded_at, true
+         (name, version, commit, prepare, events, recorded_at, last_event, indexed)
+       select $1, $2, commit, prepare, events, recorded_at, last_event, true
        from engine.checkpoints where name = $3
        on conflict (name) do update
        set version = excluded.version, commit = excluded.commit, prepare = excluded.prepare,
-           events = excluded.events, recorded_at = excluded.recorded_at, indexed = true, stopped = null,
+           events = excluded.events, recorded_at = excluded.recorded_at,
+           last_event = excluded.last_event, indexed = true, stopped = null,
            updated_at = clock_timestamp()`,
       [name, version, schema],
     )

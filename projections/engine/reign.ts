@@ -13,6 +13,7 @@ import {
   stopFollower,
   type Follower,
 } from './follower.ts'
+import { stopBeforeOlderLog } from './older-log.ts'
 import { rebuildProjection } from './rebuild.ts'
 import type { Projection } from './types.ts'
 
@@ -89,7 +90,10 @@ async function rebuildStale(
       if (signal.aborted) return rebuilt
       options.logger.error({ ...fields, err: error }, 'rebuild failed')
       if (isTransient(error)) throw error
-      await stopFollower(options.pool, follower, { reason: `rebuild: ${messageOf(error)}` })
+      await stopFollower(options.pool, follower, {
+        kind: 'rebuild_failed',
+        reason: messageOf(error),
+      })
     }
   }
   return rebuilt
@@ -172,6 +176,7 @@ export async function reign(options: ReignOptions): Promise<void> {
   const { pool, log, projections, limits } = options
   const followers: Follower[] = []
   for (const projection of projections) followers.push(await prepareFollower(pool, projection))
+  await stopBeforeOlderLog(options, followers)
 
   const ending = new AbortController()
   const signal = AbortSignal.any([options.signal, ending.signal])

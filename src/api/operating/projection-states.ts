@@ -1,6 +1,8 @@
+import type { StopReason } from '../../../projections/engine/failures.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
+import { unreachable } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Health } from './health.ts'
 
@@ -10,6 +12,22 @@ export interface ProjectionStatesDeps {
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
   readonly clock: Clock
+}
+
+/** Why a read model stands still, without any data of its events. */
+function wordsFor({ kind, position, type }: StopReason, name: string): string {
+  switch (kind) {
+    case 'cannot_apply':
+      return `event ${position ?? '?'} of type ${type ?? '?'} cannot be applied`
+    case 'newer_version':
+      return 'a newer program has made it'
+    case 'rebuild_failed':
+      return `it could not be rebuilt: run tollgate rebuild ${name}`
+    case 'log_older':
+      return `the log is older than it, or another one: restore the newer log, or run tollgate rebuild ${name} --force`
+    default:
+      return unreachable(kind)
+  }
 }
 
 /**
@@ -30,10 +48,7 @@ export function projectionStates(deps: ProjectionStatesDeps): Health['projection
         name,
         position: position < 0n ? undefined : String(position),
         lagMs: knownMs === undefined ? lagMs : Math.min(lagMs, nowMs - knownMs),
-        stopped:
-          stopped === undefined
-            ? undefined
-            : `event ${stopped.position ?? '?'} of type ${stopped.type ?? '?'} cannot be applied`,
+        stopped: stopped && wordsFor(stopped, name),
       }
     })
   }

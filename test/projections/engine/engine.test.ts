@@ -258,3 +258,44 @@ t.test('an event that lands exactly where a checkpoint lies is applied', async (
   t.same(stored?.at, placeOf(last.position))
   t.equal(stored?.events, BigInt(events.length), 'every event was considered, none twice')
 })
+
+t.test(
+  'before a log older than the read models everything stands still and says why',
+  async (t) => {
+    const pool = await testPool(t)
+    const { recorder, events } = history(3)
+    const newer = new ScriptedLog(events)
+    const first = startEngine(t, { pool, log: newer, projections: allProjections })
+    await caughtUp(pool, newer, allProjections)
+    await first.stop()
+
+    // Restored from a backup, and written to since: what is new stands where read models have been.
+    const older = new ScriptedLog(events.slice(0, 4))
+    const errors: object[] = []
+    const logger = { ...silentLog, error: (fields: object) => errors.push(fields) }
+    const second = startEngine(t, { pool, log: older, projections: allProjections, logger })
+    await eventually('all stand still', () => {
+      const { projections } = second.status()
+      return (
+        projections.length === allProjections.length &&
+        projections.every(({ stopped }) => stopped?.kind === 'log_older')
+      )
+    })
+    t.match(second.status().projections[0]?.stopped?.reason, /Restore the newer log.*--force/)
+    t.equal(errors.length, allProjections.length)
+    t.equal(older.subscriptions, 0, 'nothing is followed')
+    const seen = await readStatus(pool, allProjections, undefined, Date.now())
+    t.ok(
+      seen.every(({ stopped }) => stopped?.kind === 'log_older'),
+      'other processes see it too',
+    )
+    await second.stop()
+
+    startEngine(t, { pool, log: newer, projections: allProjections })
+    newer.push(recordCall(recorder, 2))
+    await eventually('the newer log is followed again', async () => {
+      const status = await readStatus(pool, allProjections, undefined, Date.now())
+      return status.every(({ stopped }) => stopped === undefined)
+    })
+  },
+)

@@ -2,6 +2,7 @@ import { eventsThrough, type LogPosition } from '../../../src/eventlog/position.
 import type {
   EventLog,
   ReadAllOptions,
+  ReadOptions,
   RecordedEvent,
   SubscriptionMessage,
 } from '../../../src/eventlog/types.ts'
@@ -83,7 +84,15 @@ export class ScriptedLog implements EventLog {
   }
 
   append = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
-  readStream = async (): Promise<readonly RecordedEvent[]> => Promise.resolve([])
+  readStream = async (
+    stream: string,
+    { from = 0n, limit = Infinity }: ReadOptions = {},
+  ): Promise<readonly RecordedEvent[]> =>
+    Promise.resolve(
+      this.events
+        .filter((event) => event.stream === stream && event.revision >= from)
+        .slice(0, limit),
+    )
   healthy = (): boolean => true
   ready = async (): Promise<void> => Promise.resolve()
   passed = (): void => undefined
