@@ -242,10 +242,18 @@ async function follow(
   })
 }
 
+function whyRefused(denial: string | undefined): string | undefined {
+  return denial && `event_log refuses our account: ${denial}`
+}
+
 function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean): Health {
   return {
     dependencies: [
-      { name: 'event_log', probe: () => log.endPosition().then(() => log.healthy()) },
+      {
+        name: 'event_log',
+        probe: () => log.endPosition().then(() => log.healthy()),
+        why: () => whyRefused(log.denial()),
+      },
       { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
     ],
     projections: projectionStates({

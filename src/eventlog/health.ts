@@ -15,7 +15,7 @@ export interface Health {
   /** The log answers and refuses our account, which no further try changes. */
   readonly denied: (call: LogCall, reason: string) => void
   readonly healthy: () => boolean
-  /** Why our account is refused, while it is. */
+  /** Which call of our account is refused and in what words, while it is. */
   readonly denial: () => string | undefined
   /**
    * Resolves at once while the log is well. In the first moments of an outage a bounded number of
@@ -99,7 +99,10 @@ export function createHealth(deps: {
     failed: (call) => fail(call, limits.unhealthyAfterFailures),
     denied: (call, reason) => fail(call, 1, reason),
     healthy,
-    denial: () => facets.append.denial ?? facets.read.denial,
+    denial: () => {
+      const call = (['append', 'read'] as const).find((one) => facets[one].denial !== undefined)
+      return call && `${call}: ${facets[call].denial ?? ''}`
+    },
     admit: async () => {
       if (healthy()) return
       const leftMs = (sinceMs ?? 0) + limits.outagePatienceMs - performance.now()

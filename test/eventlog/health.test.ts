@@ -92,7 +92,7 @@ void t.test('an account that is refused is said until it is not', (t) => {
   const { health } = healthOf(silence)
   health.denied('append', 'no right to write')
   t.equal(health.healthy(), false, 'at once: no further try changes it')
-  t.equal(health.denial(), 'no right to write')
+  t.equal(health.denial(), 'append: no right to write')
   health.failed('append')
   t.equal(health.denial(), undefined, 'a log that is away refuses nobody')
   health.denied('append', 'no right to write')

@@ -3,6 +3,8 @@ export interface Dependency {
   /** e.g. `event_log`, `postgres`. */
   readonly name: string
   readonly probe: () => Promise<boolean>
+  /** Why it counts as away, when that is known to be something else than an outage. */
+  readonly why?: () => string | undefined
 }
 
 /** How far a read model is behind the log. */
@@ -72,7 +74,7 @@ export async function readReadiness(health: Health): Promise<Readiness> {
     ...(health.accepting() ? [] : ['not accepting: starting or draining']),
     ...health.dependencies
       .filter((_, index) => up[index] !== true)
-      .map(({ name }) => `${name} is down`),
+      .map(({ name, why }) => why?.() ?? `${name} is down`),
     ...(projections === undefined ? ['the state of the projections is unknown'] : []),
     ...(projections ?? []).flatMap((projection) => {
       if (projection.stopped !== undefined)
