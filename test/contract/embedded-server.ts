@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 
 const ENTRY = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
@@ -18,6 +19,8 @@ export interface StartOptions {
   /** Kept when given; otherwise a fresh directory that `stop` removes. */
   readonly dataDir?: string
   readonly port?: number
+  /** The generation of server stood in for; its default is the product's. */
+  readonly version?: ServerVersion
   /** Initial faults, see infra/embedded/eventstore/faults.ts; also enables `setFault`. */
   readonly fault?: string
   /** Command the server is run under, e.g. `['prlimit', '--fsize=1000']`. */
@@ -66,6 +69,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
     dataDir,
     '--port',
     String(options.port ?? 0),
+    ...(options.version === undefined ? [] : ['--server-version', options.version]),
     ...(options.fault === undefined ? [] : ['--fault', options.fault]),
   ]
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })

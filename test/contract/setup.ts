@@ -2,7 +2,8 @@
  * What every contract test needs: a server, a client, a namespace of its own.
  *
  * With `EVENTSTORE_URL` set the suite runs against that server and touches only streams whose
- * names begin with a prefix unique to the run; without it an embedded server is started.
+ * names begin with a prefix unique to the run; without it embedded servers are started, one of
+ * each generation.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -15,6 +16,7 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client'
 import type { Test } from 'tap'
+import { SERVER_VERSIONS } from '../../infra/embedded/eventstore/versions.ts'
 import { startEmbeddedServer } from './embedded-server.ts'
 
 /** How an append travels: on the client's shared batch stream, or as a call of its own. */
@@ -45,16 +47,32 @@ const CREDENTIALS = {
   password: process.env['EVENTSTORE_PASSWORD'] ?? 'changeit',
 }
 
-/** Connects to the server under contract and cleans up after the test file. */
-export async function contractWith(t: Test): Promise<Contract> {
+/**
+ * Runs a file's cases against the server `EVENTSTORE_URL` names, or against an embedded one of each
+ * generation.
+ */
+export async function onEveryServer(
+  t: Test,
+  cases: (t: Test, contract: Contract) => Promise<void>,
+): Promise<void> {
   const given = process.env['EVENTSTORE_URL']
-  const embedded = given === undefined ? await startEmbeddedServer() : undefined
-  const url = given ?? embedded?.url ?? ''
+  if (given !== undefined) {
+    await cases(t, await contractWith(t, given))
+    return
+  }
+  for (const version of SERVER_VERSIONS) {
+    await t.test(`server ${version}`, async (t) => {
+      const embedded = await startEmbeddedServer({ version })
+      t.teardown(() => embedded.stop())
+      await cases(t, await contractWith(t, embedded.url))
+    })
+  }
+}
+
+/** Connects to a server until the test is over. */
+async function contractWith(t: Test, url: string): Promise<Contract> {
   const client = EventStoreDBClient.connectionString(url)
-  t.teardown(async () => {
-    await client.dispose()
-    await embedded?.stop()
-  })
+  t.teardown(() => client.dispose())
   const prefix = `${process.env['EVENTSTORE_PREFIX'] ?? 'contract'}-${randomUUID()}-`
   return {
     url,

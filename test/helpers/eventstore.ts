@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/client.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 
@@ -29,6 +30,13 @@ export interface TestEventStore {
   readonly stop: () => Promise<void>
 }
 
+export interface EventStoreOptions {
+  /** Faults from the start (see infra/embedded/eventstore/faults.ts); also enables `setFault`. */
+  readonly fault?: string
+  /** The generation of server stood in for; its default is the product's. */
+  readonly version?: ServerVersion
+}
+
 interface Running {
   readonly child: ChildProcess
   readonly port: number
@@ -37,10 +45,11 @@ interface Running {
 async function launch(
   directory: string,
   port: number,
-  fault: string | undefined,
+  { fault, version }: EventStoreOptions,
 ): Promise<Running> {
   const args = ['--import=tsx', MAIN, '--data', directory, '--port', String(port)]
   if (fault !== undefined) args.push('--fault', fault)
+  if (version !== undefined) args.push('--server-version', version)
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   let complaints = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -78,11 +87,9 @@ async function end(running: Running, signal: 'SIGKILL' | 'SIGTERM'): Promise<voi
 }
 
 /** Starts an embedded event store with its data in a directory of its own. */
-export async function startEventStore(
-  options: { readonly fault?: string } = {},
-): Promise<TestEventStore> {
+export async function startEventStore(options: EventStoreOptions = {}): Promise<TestEventStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
-  let running = await launch(directory, 0, options.fault)
+  let running = await launch(directory, 0, options)
   const { port } = running
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
@@ -90,7 +97,7 @@ export async function startEventStore(
     kill9: () => end(running, 'SIGKILL'),
     restart: async () => {
       await end(running, 'SIGTERM')
-      running = await launch(directory, port, options.fault)
+      running = await launch(directory, port, options)
     },
     freeze: () => void running.child.kill('SIGSTOP'),
     thaw: () => void running.child.kill('SIGCONT'),

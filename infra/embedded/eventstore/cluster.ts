@@ -7,8 +7,6 @@ import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 
-/** The server generation whose behaviour is honoured. */
-const SERVER_VERSION = '23.10.0-embedded'
 const INSTANCE_ID = randomUUID()
 const STREAMS = 'event_store.client.streams.streams'
 const METHODS: readonly (readonly [service: string, method: string])[] = [
@@ -22,9 +20,9 @@ const METHODS: readonly (readonly [service: string, method: string])[] = [
 ]
 
 /** Answer of `ServerFeatures.GetSupportedMethods`. */
-export function supportedMethods(): features.SupportedMethods {
+export function supportedMethods(reportedVersion: string): features.SupportedMethods {
   const answer = new features.SupportedMethods()
-  answer.setEventStoreServerVersion(SERVER_VERSION)
+  answer.setEventStoreServerVersion(reportedVersion)
   for (const [service, method] of METHODS) {
     const supported = new features.SupportedMethod()
     supported.setServiceName(service)

@@ -35,6 +35,19 @@ export function tooMany(what: string): WireError {
   return new WireError(status.RESOURCE_EXHAUSTED, what)
 }
 
+/** What a fault inside the real server looks like from outside. */
+export function failedInHandler(): WireError {
+  return new WireError(status.UNKNOWN, 'Exception was thrown by handler.')
+}
+
+/** Ends a live subscription whose reader does not read, in the real server's words. */
+export function consumerTooSlow(): WireError {
+  return new WireError(
+    status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  )
+}
+
 /** In the real server's words, which tell a writer that nothing was written. */
 function notReady(why: string): WireError {
   return new WireError(status.UNAVAILABLE, `Server Is Not Ready: ${why}`)

@@ -7,9 +7,10 @@ import { invalidArgument } from './errors.ts'
 import { DEFAULT_CHECKPOINT_WINDOW, MAX_FILTER_PREFIXES, MAX_FILTER_REGEX_CHARS } from './limits.ts'
 import { recordStream, recordType } from './record.ts'
 
-/** Which events a reader wants, and after how many considered ones it gets a checkpoint. */
+/** Which events a reader wants, how many are considered for a page, and between checkpoints. */
 export interface Filter {
   readonly matches: (record: Buffer) => boolean
+  readonly window: number
   readonly checkpointEvery: number
 }
 
@@ -27,6 +28,7 @@ export function readFilter(options: streams.ReadReq.Options): Filter | undefined
   const matches = matcher(expression)
   return {
     matches: (record) => matches(pick(record)),
+    window,
     checkpointEvery: window * Math.max(multiplier, 1),
   }
 }

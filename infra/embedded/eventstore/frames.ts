@@ -9,6 +9,7 @@
  */
 
 import streams from '@eventstore/db-client/generated/streams_pb.js'
+import { type LogPosition, wireNumber } from './position.ts'
 import { streamIdentifier } from './wire.ts'
 
 const PREFIX_BYTES = 5
@@ -45,10 +46,10 @@ export function confirmationFrame(subscriptionId: string): Buffer {
 }
 
 /** Says that everything up to a position was considered. */
-export function checkpointFrame(position: number): Buffer {
+export function checkpointFrame(position: LogPosition): Buffer {
   const checkpoint = new streams.ReadResp.Checkpoint()
-  checkpoint.setCommitPosition(String(position))
-  checkpoint.setPreparePosition(String(position))
+  checkpoint.setCommitPosition(wireNumber(position.commit))
+  checkpoint.setPreparePosition(wireNumber(position.prepare))
   return frame(new streams.ReadResp().setCheckpoint(checkpoint))
 }
 

@@ -51,6 +51,12 @@ export const WRITE_BYTES = 64 * KIB
 /** What may wait to be sent to one reader before no more is read for it. */
 export const MAX_UNSENT_BYTES = 256 * KIB
 
+/** Messages a live subscription may have waiting before it counts as fallen behind. */
+export const MAX_LIVE_MESSAGES = 32
+
+/** Matching events that end a page of a filtered subscription; checkpoints stand between pages. */
+export const PAGE_MATCHES = 32
+
 /** Concurrent reads and subscriptions; beyond them RESOURCE_EXHAUSTED. */
 export const MAX_OPEN_READS = 1_024
 

@@ -1,7 +1,8 @@
 /**
  * Entry point of the embedded event store, run as a child process.
  *
- * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--stop-on-stdin-end] [--fault SPEC]`
+ * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--server-version 23.10|24.10|25.0]
+ * [--stop-on-stdin-end] [--fault SPEC]`
  *
  * Prints one JSON line `{"event":"ready","url":"esdb://…","port":N}` on stdout once it serves; logs
  * JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
@@ -20,6 +21,7 @@ import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
 import { EventLog } from './log.ts'
 import { type EventStoreServer, startServer } from './server.ts'
 import { OpenError } from './types.ts'
+import { DEFAULT_SERVER_VERSION, parseServerVersion, type ServerVersion } from './versions.ts'
 
 /** What each event of this process means, in words for the operator. */
 const words = {
@@ -47,6 +49,7 @@ function readArguments(): {
   data: string
   host: string
   port: number
+  version: ServerVersion
   stopOnStdinEnd: boolean
   fault: string | undefined
 } {
@@ -55,6 +58,7 @@ function readArguments(): {
       data: { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
       port: { type: 'string', default: '0' },
+      'server-version': { type: 'string', default: DEFAULT_SERVER_VERSION },
       'stop-on-stdin-end': { type: 'boolean', default: false },
       fault: { type: 'string' },
     },
@@ -68,6 +72,7 @@ function readArguments(): {
     data: values.data,
     host: values.host,
     port,
+    version: parseServerVersion(values['server-version']),
     stopOnStdinEnd: values['stop-on-stdin-end'],
     fault: values.fault ?? process.env['TOLLGATE_ESDB_FAULT'],
   }
@@ -118,7 +123,8 @@ async function main(): Promise<void> {
   const log = await openLog(args.data)
   let server: EventStoreServer
   try {
-    server = await startServer({ log, faults, host: args.host, port: args.port })
+    const { host, port, version } = args
+    server = await startServer({ log, faults, version, host, port })
   } catch (error) {
     await log.close()
     throw error

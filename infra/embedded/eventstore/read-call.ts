@@ -7,7 +7,7 @@ import { streamNotFoundFrame } from './frames.ts'
 import { firstVisible, isSoftDeleted } from './heads.ts'
 import { PAGE_EVENTS } from './limits.ts'
 import type { EventLog } from './log.ts'
-import type { ReadRequest } from './read-request.ts'
+import type { AllRequest, ReadRequest, Start, StreamRequest } from './read-request.ts'
 import { recordPosition, recordRevision } from './record.ts'
 import type { Sender } from './sender.ts'
 
@@ -18,17 +18,17 @@ export async function serveRead(
   sender: Sender,
 ): Promise<void> {
   const count = request.count ?? 0
-  if (request.stream === undefined) await readAll(log, request, count, sender)
-  else await readStream(log, request, request.stream, count, sender)
+  if (request.target === 'all') await readAll(log, request, count, sender)
+  else await readStream(log, request, count, sender)
 }
 
 async function readStream(
   log: EventLog,
-  request: ReadRequest,
-  stream: string,
+  request: StreamRequest,
   count: number,
   sender: Sender,
 ): Promise<void> {
+  const { stream, backwards } = request
   const head = await log.head(stream)
   if (head.tombstoned) throw streamDeleted(stream)
   if (head.last < 0 || isSoftDeleted(head)) {
@@ -37,50 +37,55 @@ async function readStream(
   }
   const first = firstVisible(head)
   if (first === undefined) return
-  const bounds = { first, last: head.last }
-  let range = startRange(request, bounds, bounds.last + 1)
+  let range = startRange(request.start, { first, last: head.last }, backwards)
   let left = count
   while (left > 0 && !sender.isClosed) {
-    const page = await log.readStream(stream, range, left, request.backwards)
+    const page = await log.readStream(stream, range, left, backwards)
     const last = page.at(-1)
     if (last === undefined) return
     await sender.sendRecords(page)
     left -= page.length
-    range = { ...range, from: recordRevision(last) + (request.backwards ? -1 : 1) }
+    range = { ...range, from: recordRevision(last) + (backwards ? -1 : 1) }
   }
 }
 
 async function readAll(
   log: EventLog,
-  request: ReadRequest,
+  request: AllRequest,
   count: number,
   sender: Sender,
 ): Promise<void> {
-  const bounds = { first: 0, last: log.lastPosition }
-  let range = startRange(request, bounds, bounds.last + 1)
-  // Backwards a position is exclusive, forwards it is inclusive, as in EventStoreDB.
-  if (request.backwards && request.start.kind !== 'end') range = { ...range, from: range.from - 1 }
-  const { filter } = request
+  const { filter, backwards } = request
+  let range = startRange(placeOf(request), { first: 0, last: log.lastPosition }, backwards)
   let left = count
   while (left > 0 && !sender.isClosed) {
     const limit = filter === undefined ? left : PAGE_EVENTS
-    const page = await log.readAll(range, limit, request.backwards)
+    const page = await log.readAll(range, limit, backwards)
     const last = page.at(-1)
     if (last === undefined) return
     const wanted = filter === undefined ? page : page.filter(filter.matches).slice(0, left)
     await sender.sendRecords(wanted)
     left -= wanted.length
-    range = { ...range, from: recordPosition(last) + (request.backwards ? -1 : 1) }
+    range = { ...range, from: recordPosition(last) + (backwards ? -1 : 1) }
   }
 }
 
-/** Where reading begins and ends; `beyond` is the first number past the end. */
+/**
+ * The event a read of `$all` begins with: forwards the one at the commit of its start, whatever the
+ * prepare, backwards the one before it.
+ */
+function placeOf({ start, backwards }: AllRequest): Start<number> {
+  if (start.kind !== 'at') return start
+  return { kind: 'at', at: backwards ? start.at.commit - 1 : start.at.commit }
+}
+
+/** Where reading begins and ends. */
 function startRange(
-  request: ReadRequest,
+  start: Start<number>,
   bounds: { readonly first: number; readonly last: number },
-  beyond: number,
+  backwards: boolean,
 ): { from: number; to: number } {
-  const { start, backwards } = request
+  const beyond = bounds.last + 1
   const to = backwards ? bounds.first : bounds.last
   switch (start.kind) {
     case 'start':
@@ -90,7 +95,7 @@ function startRange(
       return { from: backwards ? bounds.last : beyond, to }
     case 'at':
       return {
-        from: backwards ? Math.min(start.number, beyond) : Math.max(start.number, bounds.first),
+        from: backwards ? Math.min(start.at, beyond) : Math.max(start.at, bounds.first),
         to,
       }
   }

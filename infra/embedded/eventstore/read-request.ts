@@ -5,29 +5,40 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument } from './errors.ts'
 import { type Filter, readFilter } from './filter.ts'
+import { isWireEnd, type LogPosition, readNumber, readPosition } from './position.ts'
 import { checkStreamName } from './proposals.ts'
-import { readNumber, readStreamName } from './wire.ts'
+import { readStreamName } from './wire.ts'
 
-/** Where to begin. In a stream numbers are revisions, in `$all` positions. */
-export type Start =
-  | { readonly kind: 'start' }
-  | { readonly kind: 'end' }
-  | { readonly kind: 'at'; readonly number: number }
+/** Where to begin: at a revision of a stream, at a position of `$all`. */
+export type Start<At> =
+  { readonly kind: 'start' } | { readonly kind: 'end' } | { readonly kind: 'at'; readonly at: At }
 
-/** A read or subscription. */
-export interface ReadRequest {
-  /** Undefined reads `$all`. */
-  readonly stream: string | undefined
-  readonly start: Start
+interface Common {
   readonly backwards: boolean
-  readonly filter: Filter | undefined
   /** Undefined subscribes. */
   readonly count: number | undefined
   /** Ids as two integers instead of text. */
   readonly structuredIds: boolean
 }
 
-/** @throws {WireError} INVALID_ARGUMENT */
+/** A read of, or subscription to, one stream. */
+export type StreamRequest = Common & {
+  readonly target: 'stream'
+  readonly stream: string
+  readonly start: Start<number>
+}
+
+/** A read of, or subscription to, `$all`. */
+export type AllRequest = Common & {
+  readonly target: 'all'
+  readonly start: Start<LogPosition>
+  readonly filter: Filter | undefined
+}
+
+/** A read or subscription. */
+export type ReadRequest = StreamRequest | AllRequest
+
+/** @throws {WireError} INVALID_ARGUMENT, UNKNOWN */
 export function parseReadRequest(request: streams.ReadReq): ReadRequest {
   const options = request.getOptions()
   if (options === undefined) throw invalidArgument('the read has no options')
@@ -42,11 +53,11 @@ export function parseReadRequest(request: streams.ReadReq): ReadRequest {
   const stream = options.getStream()
   if (stream !== undefined) {
     const name = checkStreamName(readStreamName(stream.getStreamIdentifier()))
-    return { ...common, stream: name, start: streamStart(stream), filter: undefined }
+    return { ...common, target: 'stream', stream: name, start: streamStart(stream) }
   }
   const all = options.getAll()
   if (all === undefined) throw invalidArgument('the read names neither a stream nor $all')
-  return { ...common, stream: undefined, start: allStart(all), filter: readFilter(options) }
+  return { ...common, target: 'all', start: allStart(all), filter: readFilter(options) }
 }
 
 function readCount(options: streams.ReadReq.Options): number {
@@ -54,15 +65,18 @@ function readCount(options: streams.ReadReq.Options): number {
   return readNumber(options.getCount())
 }
 
-function streamStart(options: streams.ReadReq.Options.StreamOptions): Start {
-  if (options.hasRevision()) return { kind: 'at', number: readNumber(options.getRevision()) }
-  return options.hasEnd() ? { kind: 'end' } : { kind: 'start' }
+function streamStart(options: streams.ReadReq.Options.StreamOptions): Start<number> {
+  if (options.hasRevision() && !isWireEnd(options.getRevision())) {
+    return { kind: 'at', at: readNumber(options.getRevision()) }
+  }
+  return options.hasEnd() || options.hasRevision() ? { kind: 'end' } : { kind: 'start' }
 }
 
-function allStart(options: streams.ReadReq.Options.AllOptions): Start {
+function allStart(options: streams.ReadReq.Options.AllOptions): Start<LogPosition> {
   const position = options.getPosition()
   if (position !== undefined) {
-    return { kind: 'at', number: readNumber(position.getCommitPosition()) }
+    const at = readPosition(position.getCommitPosition(), position.getPreparePosition())
+    return at === 'end' ? { kind: 'end' } : { kind: 'at', at }
   }
   return options.hasEnd() ? { kind: 'end' } : { kind: 'start' }
 }

@@ -40,27 +40,32 @@ export class Sender {
     return this.#frameOf(record)
   }
 
+  /** Whether what was sent is on its way: more may be sent without waiting. */
+  get isReady(): boolean {
+    return this.#unsentBytes <= MAX_UNSENT_BYTES
+  }
+
   async sendRecords(records: readonly Buffer[]): Promise<void> {
     await this.send(records.map((record) => this.#frameOf(record)))
   }
 
   /** Sends frames in writes of bounded size; resolves when more may be sent. */
   async send(frames: readonly Buffer[]): Promise<void> {
-    let first = 0
-    while (first < frames.length && !this.isClosed) {
-      let next = first
-      let bytes = 0
-      do {
-        bytes += frames[next]?.length ?? 0
-        next += 1
-      } while (next < frames.length && bytes + (frames[next]?.length ?? 0) <= WRITE_BYTES)
-      this.#write(new JoinedFrames(frames.slice(first, next)), bytes)
-      first = next
-      while (this.#unsentBytes > MAX_UNSENT_BYTES && !this.isClosed) await this.wait()
+    for (const write of joined(frames)) {
+      if (this.isClosed) return
+      this.#write(write)
+      while (!this.isReady && !this.isClosed) await this.wait()
     }
   }
 
-  #write(frames: JoinedFrames, bytes: number): void {
+  /** Sends frames without waiting for those before them. */
+  post(frames: readonly Buffer[]): void {
+    if (this.isClosed) return
+    for (const write of joined(frames)) this.#write(write)
+  }
+
+  #write(frames: JoinedFrames): void {
+    const bytes = frames.byteLength
     this.#unsentBytes += bytes
     this.#call.write(frames, () => {
       this.#unsentBytes -= bytes
@@ -75,5 +80,20 @@ export class Sender {
 
   wake(): void {
     this.#wake()
+  }
+}
+
+/** Frames joined into writes of bounded size. */
+function* joined(frames: readonly Buffer[]): Generator<JoinedFrames, void, undefined> {
+  let first = 0
+  while (first < frames.length) {
+    let next = first
+    let bytes = 0
+    do {
+      bytes += frames[next]?.length ?? 0
+      next += 1
+    } while (next < frames.length && bytes + (frames[next]?.length ?? 0) <= WRITE_BYTES)
+    yield new JoinedFrames(frames.slice(first, next))
+    first = next
   }
 }

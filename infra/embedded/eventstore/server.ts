@@ -29,6 +29,7 @@ import { serveRead } from './read-call.ts'
 import { parseReadRequest } from './read-request.ts'
 import { type ReadCall, Sender } from './sender.ts'
 import { serveSubscription } from './subscription.ts'
+import { type Behaviour, behaviourOf, type ServerVersion } from './versions.ts'
 import { FeaturesService, GossipService, StreamsService } from './wire.ts'
 
 /** A listening server. */
@@ -43,6 +44,7 @@ export interface EventStoreServer {
 export interface ServerOptions {
   readonly log: EventLog
   readonly faults: Faults
+  readonly version: ServerVersion
   readonly host: string
   readonly port: number
 }
@@ -50,6 +52,7 @@ export interface ServerOptions {
 /** Starts serving. Rejects if the port cannot be had. */
 export async function startServer(options: ServerOptions): Promise<EventStoreServer> {
   const { log, faults, host } = options
+  const behaviour = behaviourOf(options.version)
   const server = new Server({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
     'grpc.max_concurrent_streams': MAX_STREAMS_PER_CONNECTION,
@@ -67,7 +70,7 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
       read: (call: ReadCall) => {
         if (isStopping) call.emit('error', stopping())
         else if (senders.size >= MAX_OPEN_READS) call.emit('error', tooMany('too many reads'))
-        else void handleRead(log, call, senders, () => isStopping)
+        else void handleRead(log, behaviour, call, senders, () => isStopping)
       },
       append: (
         call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
@@ -83,7 +86,9 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
       tombstone: unary((request: streams.TombstoneReq) => tombstoneStream(log, request)),
     },
   )
-  server.addService(FeaturesService, { getSupportedMethods: unary(async () => supportedMethods()) })
+  server.addService(FeaturesService, {
+    getSupportedMethods: unary(async () => supportedMethods(behaviour.reportedVersion)),
+  })
   server.addService(GossipService, { read: unary(async () => clusterOf(host, port)) })
 
   const port = await new Promise<number>((resolve, reject) => {
@@ -120,6 +125,7 @@ function streamsMethod(name: string): (typeof StreamsService)[string] {
 
 async function handleRead(
   log: EventLog,
+  behaviour: Behaviour,
   call: ReadCall,
   senders: Set<Sender>,
   isStopping: () => boolean,
@@ -129,7 +135,7 @@ async function handleRead(
     const request = parseReadRequest(call.request)
     sender = new Sender(call, request.structuredIds)
     senders.add(sender)
-    if (request.count === undefined) await serveSubscription(log, request, sender)
+    if (request.count === undefined) await serveSubscription(log, request, sender, behaviour)
     else await serveRead(log, request, sender)
     if (isStopping() && !call.cancelled) throw stopping()
     call.end()

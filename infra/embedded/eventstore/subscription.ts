@@ -1,108 +1,92 @@
 /**
  * `Streams.Read` as a catch-up subscription: everything after the start, then whatever is
- * committed, in log order, without gap or duplicate. Catching up and following live are the same
- * loop over the durable log; a commit only wakes it.
+ * committed, in log order, without gap or duplicate. Both are read from the durable log; a commit
+ * only wakes the one who follows. A reader that falls behind while live catches up again, or is
+ * ended, as its server's generation has it.
  */
 
 import { randomUUID } from 'node:crypto'
-import { streamDeleted } from './errors.ts'
-import { caughtUpFrame, checkpointFrame, confirmationFrame } from './frames.ts'
+import { allSource } from './all-source.ts'
+import { consumerTooSlow } from './errors.ts'
+import { caughtUpFrame, confirmationFrame } from './frames.ts'
+import { MAX_LIVE_MESSAGES } from './limits.ts'
 import type { EventLog } from './log.ts'
-import { PAGE_EVENTS } from './limits.ts'
 import type { ReadRequest } from './read-request.ts'
-import { recordPosition, recordRevision } from './record.ts'
 import type { Sender } from './sender.ts'
+import type { Source } from './source.ts'
+import { streamSource } from './stream-source.ts'
+import type { Behaviour } from './versions.ts'
+
+/** What was committed while nobody waited for it. */
+interface Commits {
+  unseen: boolean
+}
 
 /** Serves a subscription until the reader leaves or the sender is closed. @throws {WireError} */
 export async function serveSubscription(
   log: EventLog,
   request: ReadRequest,
   sender: Sender,
+  behaviour: Behaviour,
 ): Promise<void> {
   const source =
-    request.stream === undefined
-      ? allSource(log, request, sender)
-      : await streamSource(log, request, request.stream, sender)
-  let isLive = false
-  let committed = true
+    request.target === 'all'
+      ? allSource(log, request, sender, behaviour)
+      : await streamSource(log, request, sender, behaviour)
+  const commits: Commits = { unseen: true }
   const stopListening = log.onCommit(() => {
-    committed = true
-    if (isLive) sender.wake()
+    commits.unseen = true
+    sender.wake()
   })
   try {
     await sender.send([confirmationFrame(randomUUID())])
+    let caughtUp = source.isAtEnd
     while (!sender.isClosed) {
-      committed = false
-      const frames = await source.next()
-      if (frames !== undefined) {
-        await sender.send(frames)
-        continue
+      if (!caughtUp) {
+        await catchUp(source, sender, commits)
+        await sender.send(source.goLive())
       }
-      if (!isLive) {
-        isLive = true
-        await sender.send([...source.onLive(), caughtUpFrame()])
-      }
-      if (!committed && !sender.isClosed) await sender.wait()
+      await sender.send([caughtUpFrame()])
+      await followLive(source, sender, behaviour, commits)
+      await sender.send(source.fallBehind())
+      caughtUp = false
     }
   } finally {
     stopListening()
   }
 }
 
-interface Source {
-  /** Frames of the next page, possibly none; undefined when there is nothing new. */
-  readonly next: () => Promise<readonly Buffer[] | undefined>
-  /** Frames to send once, on having caught up. */
-  readonly onLive: () => readonly Buffer[]
-}
-
-function allSource(log: EventLog, request: ReadRequest, sender: Sender): Source {
-  const { filter, start } = request
-  let after = start.kind === 'end' ? log.lastPosition : start.kind === 'at' ? start.number : 0
-  let considered = 0
-  const next = async (): Promise<readonly Buffer[] | undefined> => {
-    if (log.lastPosition <= after) return undefined
-    const range = { from: after + 1, to: Number.MAX_SAFE_INTEGER }
-    const page = await log.readAll(range, PAGE_EVENTS, false)
-    const last = page.at(-1)
-    if (last === undefined) return undefined
-    after = recordPosition(last)
-    if (filter === undefined) return page.map((record) => sender.frameOf(record))
-    const frames: Buffer[] = []
-    for (const record of page) {
-      if (filter.matches(record)) frames.push(sender.frameOf(record))
-      considered += 1
-      if (considered < filter.checkpointEvery) continue
-      considered = 0
-      frames.push(checkpointFrame(recordPosition(record)))
-    }
-    return frames
+async function catchUp(source: Source, sender: Sender, commits: Commits): Promise<void> {
+  while (!sender.isClosed) {
+    commits.unseen = false
+    const page = await source.catchUp()
+    if (page === 'end') return
+    if (page !== 'missing') await sender.send(page)
+    else if (!commits.unseen && !sender.isClosed) await sender.wait()
   }
-  const onLive = (): readonly Buffer[] => (filter === undefined ? [] : [checkpointFrame(after)])
-  return { next, onLive }
 }
 
-async function streamSource(
-  log: EventLog,
-  request: ReadRequest,
-  stream: string,
+/** Follows until the reader is gone or has fallen behind. */
+async function followLive(
+  source: Source,
   sender: Sender,
-): Promise<Source> {
-  const { start } = request
-  let after = -1
-  if (start.kind === 'end') after = (await log.head(stream)).last
-  if (start.kind === 'at') after = start.number
-  const next = async (): Promise<readonly Buffer[] | undefined> => {
-    const head = await log.head(stream)
-    if (head.tombstoned) throw streamDeleted(stream)
-    const from = Math.max(after + 1, head.truncateBefore)
-    if (head.last < from) return undefined
-    const range = { from, to: head.last }
-    const page = await log.readStream(stream, range, PAGE_EVENTS, false)
-    const last = page.at(-1)
-    if (last === undefined) return undefined
-    after = recordRevision(last)
-    return page.map((record) => sender.frameOf(record))
+  behaviour: Behaviour,
+  commits: Commits,
+): Promise<void> {
+  const catchesUp = behaviour.onLiveOverflow === 'catches_up'
+  const waiting: Buffer[] = []
+  while (!sender.isClosed) {
+    commits.unseen = false
+    const messages = await source.follow()
+    if (messages !== undefined) waiting.push(...messages)
+    const overflows = waiting.length > MAX_LIVE_MESSAGES
+    if (overflows && catchesUp) return
+    // A burst is no fault of a reader that reads.
+    if (overflows && !sender.isReady) throw consumerTooSlow()
+    if (sender.isReady) {
+      sender.post(waiting.splice(0))
+      source.markSent()
+    }
+    if (messages === undefined && !commits.unseen && !sender.isClosed) await sender.wait()
   }
-  return { next, onLive: () => [] }
 }

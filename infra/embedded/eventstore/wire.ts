@@ -8,6 +8,7 @@ import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js'
 import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import { readNumber } from './position.ts'
 import type { ExpectedRevision } from './types.ts'
 
 export const StreamsService: ServiceDefinition = streamsService.StreamsService
@@ -65,9 +66,4 @@ export function readExpected(options: RevisionOptions): ExpectedRevision | undef
 /** An expected revision that names a number. */
 export function exactRevision(text: string): ExpectedRevision {
   return { kind: 'revision', revision: readNumber(text), text }
-}
-
-/** A 64-bit number; beyond 2^53 it is only known to be larger than anything stored. */
-export function readNumber(decimal: string): number {
-  return Number(decimal)
 }

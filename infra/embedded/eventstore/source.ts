@@ -1,0 +1,15 @@
+/** What a subscription reads, and where it stands in it. */
+export interface Source {
+  /** Whether it begins at the end: nothing is caught up with. */
+  readonly isAtEnd: boolean
+  /** The next page up to the end of the log, or that this is reached, or that nothing is there. */
+  readonly catchUp: () => Promise<readonly Buffer[] | 'end' | 'missing'>
+  /** What is said on having caught up. */
+  readonly goLive: () => readonly Buffer[]
+  /** The messages of what was committed since, at most a page; undefined when there is no more. */
+  readonly follow: () => Promise<readonly Buffer[] | undefined>
+  /** Everything followed was sent. */
+  readonly markSent: () => void
+  /** Forgets what was followed but not sent: catching up goes on there. Returns what is said. */
+  readonly fallBehind: () => readonly Buffer[]
+}

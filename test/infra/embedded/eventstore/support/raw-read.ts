@@ -1,0 +1,110 @@
+import { Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js'
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
+import type { Test } from 'tap'
+import { eventually } from '../../../../helpers/eventually.ts'
+
+const READ = '/event_store.client.streams.Streams/Read'
+const identity = (bytes: Buffer): Buffer => bytes
+
+/** A position of `$all`: commit and prepare, as text because they may be 2^64-1. */
+export type Pair = readonly [commit: string, prepare: string]
+
+export interface FollowOptions {
+  readonly from?: Pair | 'start' | 'end'
+  /** Only streams whose names begin with this. */
+  readonly prefix?: string
+  readonly window?: number
+  readonly interval?: number
+}
+
+/** What a subscription was told so far: `e5` an event, `c5/0` a checkpoint, `live`, `!10` an end. */
+export interface Followed {
+  readonly said: readonly string[]
+  readonly call: ClientReadableStream<streams.ReadResp>
+  /** Waits for this to be the whole of what was said, or for the test to fail. */
+  readonly says: (t: Test, ...expected: readonly string[]) => Promise<void>
+  /** Waits until this was said. */
+  readonly hears: (word: string) => Promise<void>
+}
+
+/** `$all` as a request names it. */
+export function allFrom(from: Pair | 'start' | 'end'): streams.ReadReq.Options {
+  const all = new streams.ReadReq.Options.AllOptions()
+  if (from === 'start') all.setStart(new shared.Empty())
+  else if (from === 'end') all.setEnd(new shared.Empty())
+  else {
+    const position = new streams.ReadReq.Options.Position()
+    all.setPosition(position.setCommitPosition(from[0]).setPreparePosition(from[1]))
+  }
+  return new streams.ReadReq.Options().setAll(all)
+}
+
+/** A connection of its own, closed with the test. */
+export function rawClient(t: Test, port: number): Client {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+  t.teardown(() => client.close())
+  return client
+}
+
+/** Opens a read or subscription; `metadata` travels with it. */
+export function openRead(
+  client: Client,
+  options: streams.ReadReq.Options,
+  metadata = new Metadata(),
+): ClientReadableStream<streams.ReadResp> {
+  return client.makeServerStreamRequest(
+    READ,
+    identity,
+    (bytes: Buffer) => streams.ReadResp.deserializeBinary(bytes),
+    Buffer.from(new streams.ReadReq().setOptions(options).serializeBinary()),
+    metadata,
+  )
+}
+
+/** Subscribes to `$all` and writes down what is said. */
+export function follow(client: Client, options: FollowOptions = {}): Followed {
+  const request = allFrom(options.from ?? 'start')
+  request.setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
+  if (options.prefix === undefined) request.setNoFilter(new shared.Empty())
+  else {
+    const expression = new streams.ReadReq.Options.FilterOptions.Expression()
+    request.setFilter(
+      new streams.ReadReq.Options.FilterOptions()
+        .setStreamIdentifier(expression.setPrefixList([options.prefix]))
+        .setMax(options.window ?? 32)
+        .setCheckpointintervalmultiplier(options.interval ?? 1),
+    )
+  }
+  const said: string[] = []
+  const call = openRead(client, request)
+  call.on('data', (answer: streams.ReadResp) => {
+    const words = wordsOf(answer)
+    if (words !== undefined) said.push(words)
+  })
+  call.on('error', (error: { code?: number; details?: string }) =>
+    said.push(`!${error.code} ${error.details}`),
+  )
+  return {
+    said,
+    call,
+    says: async (t, ...expected) => {
+      await eventually(
+        'what a subscription is told',
+        () => said.length >= expected.length || undefined,
+      )
+      t.same(said, expected)
+    },
+    hears: async (word) => {
+      await eventually(`a subscription is told ${word}`, () => said.includes(word) || undefined)
+    },
+  }
+}
+
+function wordsOf(answer: streams.ReadResp): string | undefined {
+  if (answer.hasEvent()) return `e${answer.getEvent()?.getCommitPosition()}`
+  if (answer.hasCaughtUp()) return 'live'
+  const checkpoint = answer.getCheckpoint()
+  if (checkpoint === undefined) return undefined
+  return `c${checkpoint.getCommitPosition()}/${checkpoint.getPreparePosition()}`
+}
