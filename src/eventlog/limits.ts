@@ -49,7 +49,7 @@ export const defaultLimits: EventLogLimits = {
   maxAppendEvents: 2_000,
   readPageEvents: 500,
   maxStreamEvents: 200_000,
-  idleCheckMs: 15_000,
+  idleCheckMs: 5_000,
   unhealthyAfterFailures: 2,
   probeIntervalMs: 250,
   probeTryMs: 1_000,
