@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
+import type { ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
 import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
@@ -89,12 +90,16 @@ export interface WorldOptions {
   readonly sandbox?: Partial<SandboxOptions>
   readonly credit?: string
   readonly logLimits?: Partial<EventLogLimits>
+  /** The generation of server the event store stands in for. */
+  readonly version?: ServerVersion
   readonly prices?: boolean
 }
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
   const database = await acquireDatabase()
-  const store = await startEventStore()
+  const store = await startEventStore(
+    options.version === undefined ? {} : { version: options.version },
+  )
   const sandbox = await startSandbox({ queuedMs: 50, runningMs: 100, ...options.sandbox })
   const namespace = newNamespace()
   const log = createEventLog({

@@ -1,4 +1,5 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { SERVER_VERSIONS, type ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { rebuildProjection } from '../../../projections/engine/rebuild.ts'
 import { chainHead, listLines } from '../../../projections/ledger/query.ts'
@@ -12,8 +13,13 @@ import { overlappingTasks, Recorder, type Life } from '../support/history.ts'
 
 const TASKS = 120
 
-t.test('from a real log that dies on the way to read models that agree with it', async (t) => {
-  const store = await startEventStore()
+for (const version of SERVER_VERSIONS)
+  t.test(`from a log of version ${version} that dies on the way to read models that agree`, (t) =>
+    suite(t, version),
+  )
+
+async function suite(t: Test, version: ServerVersion): Promise<void> {
+  const store = await startEventStore({ version })
   t.teardown(store.stop)
   const { log, close } = await testEventLog({ server: store })
   t.teardown(close)
@@ -29,6 +35,7 @@ t.test('from a real log that dies on the way to read models that agree with it',
     if (index === Math.floor(events.length / 2)) {
       await store.kill9()
       await store.restart()
+      await eventually('the log answers again', () => log.healthy())
     }
   }
 
@@ -58,4 +65,4 @@ t.test('from a real log that dies on the way to read models that agree with it',
     t.equal(comparison?.equal, true, `${projection.name} rebuilt is what it was`)
     t.same(await digestOf(pool, projection), before)
   }
-})
+}
