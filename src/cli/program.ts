@@ -27,7 +27,7 @@ export function createProgram(version: string): Command {
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
     .action(async (options: { role?: string }) => {
-      const config = loadConfig()
+      const config = loadConfig(undefined, { serving: true })
       const { serve } = await import('./serve.ts')
       await serve(config, version, options.role)
     })
@@ -42,7 +42,7 @@ export function createProgram(version: string): Command {
     .description('print the effective configuration, secrets masked')
     .action(() => {
       const shown = describeConfig()
-      loadConfig()
+      loadConfig(undefined, { serving: true })
       for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
     })
   addHistory(program)

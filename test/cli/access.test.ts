@@ -168,7 +168,7 @@ t.test('prices: a new version is published once and listed', async (t) => {
 })
 
 t.test('config prints what is in effect and hides what is secret', async (t) => {
-  const ended = await run('config')
+  const ended = await tollgate(['config'], { ...env, SANDBOX: 'on' })
   t.equal(ended.code, 0)
   t.match(ended.stdout, /^PORT=8080$/m)
   t.match(ended.stdout, /^DATABASE_URL=\(set, hidden\)$/m)
