@@ -171,7 +171,7 @@ async function start(
   }
   const first = await replica()
   const { gateway } = first
-  const access = { log: gateway.log, clock: systemClock, correlationId: 'test' }
+  const access = { log: gateway.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
   const caughtUp = () => catchUp(gateway)
   const demo = await openDemoTenant(access)
   const other = await openTestTenant(access, 'other')

@@ -18,7 +18,7 @@ t.test('publishing and reading prices', async (t) => {
   const world = await startWorld(t, { prices: false })
   const deps = { log: world.log, clock: systemClock }
   const publish = (yamlText: string, demonstrations = true) =>
-    publishPriceBook(deps, { yamlText, demonstrations, correlationId: 'test' })
+    publishPriceBook(deps, { yamlText, demonstrations, correlationId: 'test', actor: 'tests' })
   let nowMs = Date.now()
   const prices = createPriceBookSource(world.pool, { nowMs: () => nowMs })
 
