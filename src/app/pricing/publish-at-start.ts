@@ -1,6 +1,7 @@
-import type { PriceEntry } from '../../domain/pricing/events.ts'
+import type { PriceBookPublished, PriceEntry } from '../../domain/pricing/events.ts'
 import { isPublished } from '../../domain/pricing/price-book-decider.ts'
 import { priceBookDifference } from '../../domain/pricing/price-book-difference.ts'
+import type { PriceBookDocument } from '../../domain/pricing/price-book-document.ts'
 import { inEffectAt } from '../../domain/pricing/price-book.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
@@ -65,22 +66,30 @@ async function lookAt(
   const books = await publishedBooks(deps.log)
   const nowMs = deps.clock.nowMs()
   const said = { basis: books.length, lacking: [] }
-  try {
-    if (isPublished(book, books, nowMs)) return { ...said, outcome: 'known' }
-  } catch (error) {
-    if (isDomainError(error, 'price_book_replaced')) return { ...said, outcome: 'replaced' }
-    throw error
-  }
-  const replaced = inEffectAt(books, Math.max(nowMs, fromTimestamp(book.effectiveFrom)))
-  if (replaced === undefined) return { ...said, outcome: 'published' }
-  const { added, removed, changed } = priceBookDifference(
-    sold(replaced.entries, file),
-    book.entries,
-  )
+  const earlier = standingOf(book, books, nowMs)
+  if (earlier === 'published') return { ...said, outcome: 'known' }
+  const current = inEffectAt(books, Math.max(nowMs, fromTimestamp(book.effectiveFrom)))
+  if (current === undefined) return { ...said, outcome: 'published' }
+  const { added, removed, changed } = priceBookDifference(sold(current.entries, file), book.entries)
   // A book that differs only in demonstrations nobody here sells at.
   if (added.length + removed.length + changed.length === 0) return { ...said, outcome: 'known' }
+  if (earlier === 'replaced') return { ...said, outcome: 'replaced' }
   if (removed.length === 0) return { ...said, outcome: 'published' }
   return { ...said, outcome: 'withheld', lacking: removed.map(({ sku }) => sku) }
+}
+
+/** @throws DomainError `price_book_version_taken` */
+function standingOf(
+  book: PriceBookDocument,
+  books: readonly PriceBookPublished[],
+  nowMs: number,
+): 'new' | 'published' | 'replaced' {
+  try {
+    return isPublished(book, books, nowMs) ? 'published' : 'new'
+  } catch (error) {
+    if (isDomainError(error, 'price_book_replaced')) return 'replaced'
+    throw error
+  }
 }
 
 /** The prices a gateway of this kind sells at. */
