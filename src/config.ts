@@ -15,6 +15,8 @@ export interface Config {
   readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
   readonly namespace: string
   readonly channelsFile: string | undefined
+  /** Whether the simulated providers are what is sold: without accounts of one's own. */
+  readonly sandbox: boolean
   readonly priceBookFile: string | undefined
   readonly markerSecret: string | undefined
   readonly logLevel: string
@@ -60,7 +62,12 @@ export const variables: readonly Variable[] = [
   {
     name: 'CHANNELS_FILE',
     fallback: '',
-    says: 'YAML file of upstream accounts; unset: the sandbox',
+    says: 'YAML file of upstream accounts; required with external stores, unset with embedded ones: the sandbox',
+  },
+  {
+    name: 'SANDBOX',
+    fallback: '',
+    says: 'on: sell what the sandbox simulates, on external stores too; not with CHANNELS_FILE',
   },
   {
     name: 'PRICEBOOK_FILE',
@@ -121,10 +128,23 @@ export class ConfigError extends Error {
   }
 }
 
+/** Nobody sells simulated results because a variable was forgotten. */
+const NO_CHANNELS =
+  'CHANNELS_FILE must be set with external stores: write the providers’ accounts down as in ' +
+  'infra/channels.example.yaml, or set SANDBOX=on to sell simulated results on purpose'
+
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads and checks the environment. @throws ConfigError naming every fault. */
-export function loadConfig(env: Environment = process.env): Config {
+/**
+ * Reads and checks the environment. What only `serve` needs is asked for with `serving`: other
+ * commands work on stores without knowing any provider.
+ *
+ * @throws ConfigError naming every fault.
+ */
+export function loadConfig(
+  env: Environment = process.env,
+  { serving = false }: { readonly serving?: boolean } = {},
+): Config {
   const faults: string[] = []
   const text = (name: string): string =>
     env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
@@ -154,13 +174,22 @@ export function loadConfig(env: Environment = process.env): Config {
       'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, _ - (64 in all), ' +
         'and end with its only dot',
     )
+  const simulated = text('SANDBOX')
+  if (simulated !== '' && simulated !== 'on') faults.push('SANDBOX must be on, or not set')
+  const embedded = text('EVENTSTORE_URL') === '' && text('DATABASE_URL') === ''
+  const channelsFile = optional('CHANNELS_FILE')
+  if (channelsFile !== undefined && simulated === 'on')
+    faults.push('SANDBOX=on and CHANNELS_FILE exclude each other: set one of them')
+  if (serving && !embedded && channelsFile === undefined && simulated === '')
+    faults.push(NO_CHANNELS)
   const config: Config = {
     port: number('PORT', 0, 65_535),
     host,
     dataDir: resolve(text('DATA_DIR')),
     external: readExternal(optional('EVENTSTORE_URL'), optional('DATABASE_URL'), faults),
     namespace,
-    channelsFile: optional('CHANNELS_FILE'),
+    channelsFile,
+    sandbox: channelsFile === undefined && (embedded || simulated === 'on'),
     priceBookFile: optional('PRICEBOOK_FILE'),
     markerSecret: optional('MARKER_SECRET'),
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),

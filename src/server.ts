@@ -28,8 +28,10 @@ import { openPool } from './app/ops/pool.ts'
 import { migrateOps } from './app/ops/tables.ts'
 import { startPolicies } from './app/policies/start.ts'
 import type { Channel } from './app/ports.ts'
-import { createPriceBookSource } from './app/pricing/price-book.ts'
-import { publishPriceBook } from './app/pricing/publish.ts'
+import { priceConcern, servedModels } from './app/pricing/concern.ts'
+import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
+import { createPriceBookSource, type PriceBookSource } from './app/pricing/price-book.ts'
+import { publishAtStart, type StartedBook } from './app/pricing/publish-at-start.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRecentWrites } from './app/tasks/recent-writes.ts'
@@ -129,7 +131,7 @@ async function start(
   await migrateOps(pool)
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
-  await publishPrices(options, log)
+  const startedBook = await publishPrices(options, log)
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
@@ -143,7 +145,7 @@ async function start(
     providers: providers.tasks,
     channels: createChannelDirectory(options.channels, { clock }),
     paces: createChannelPaces(config.pollRequestsPerSecond, clock),
-    prices: createPriceBookSource(pool, clock),
+    prices: pricesOf(options, pool),
     admissions: createAdmissions(pool),
     rates: createRates({ clock, registry: metrics }),
     background,
@@ -160,8 +162,19 @@ async function start(
     onStop(() => policies.stop())
   }
   let accepting = false
+  const health = {
+    accepting: () => accepting,
+    concerns: [
+      priceConcern({
+        prices: deps.prices,
+        served: servedModels(options.channels),
+        started: startedBook,
+        registry: metrics,
+      }),
+    ],
+  }
   const address = options.roles.has('api')
-    ? await listen(options, deps, providers.text, metrics, () => accepting, onStop)
+    ? await listen(options, deps, providers.text, metrics, health, onStop)
     : undefined
   onStop(async () => {
     accepting = false
@@ -169,17 +182,22 @@ async function start(
   return { log, pool, address, markReady: () => (accepting = true) }
 }
 
-async function publishPrices(options: GatewayOptions, log: EventLog): Promise<void> {
+async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {
   const path = options.config.priceBookFile ?? fileURLToPath(shippedPriceBook)
-  const book = await publishPriceBook(
+  const book = await publishAtStart(
     { log, clock: systemClock },
-    {
-      yamlText: await readFile(path, 'utf8'),
-      demonstrations: options.sandbox,
-      correlationId: 'start',
-    },
+    { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
   )
-  options.logger.info({ version: book.version, published: book.published }, 'price book')
+  if (book.outcome === 'withheld')
+    options.logger.warn({ ...book }, 'the price book lacks prices sold at and was not published')
+  else options.logger.info({ version: book.version, outcome: book.outcome }, 'price book')
+  return book
+}
+
+/** Demonstrations are sold at on the sandbox alone, whoever published them. */
+function pricesOf({ sandbox }: GatewayOptions, pool: Pool): PriceBookSource {
+  const source = createPriceBookSource(pool, systemClock)
+  return sandbox ? source : withoutDemonstrationPrices(source)
 }
 
 async function listen(
@@ -187,7 +205,7 @@ async function listen(
   deps: TaskDeps,
   textProviders: CallDeps['providers'],
   metrics: Registry,
-  accepting: () => boolean,
+  health: Pick<Health, 'accepting' | 'concerns'>,
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<string> {
   const { config, logger } = options
@@ -221,7 +239,7 @@ async function listen(
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
-    health: createHealth(deps, accepting),
+    health: createHealth(deps, health),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })
@@ -246,7 +264,10 @@ function whyRefused(denial: string | undefined): string | undefined {
   return denial && `event_log refuses our account: ${denial}`
 }
 
-function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean): Health {
+function createHealth(
+  { pool, log, clock }: TaskDeps,
+  said: Pick<Health, 'accepting' | 'concerns'>,
+): Health {
   return {
     dependencies: [
       {
@@ -263,6 +284,6 @@ function createHealth({ pool, log, clock }: TaskDeps, accepting: () => boolean):
       clock,
     }),
     maxLagMs: MAX_PROJECTION_LAG_MS,
-    accepting,
+    ...said,
   }
 }

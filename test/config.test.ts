@@ -69,6 +69,32 @@ t.test('external stores need their own schemes and a marker secret', (t) => {
   t.end()
 })
 
+const EXTERNAL = {
+  EVENTSTORE_URL: 'esdb://a:2113?tls=false',
+  DATABASE_URL: 'postgres://b/tollgate',
+  MARKER_SECRET: 'k',
+}
+
+t.test('nothing is sold on external stores without accounts, unless it is asked for', (t) => {
+  const serve = (env: Readonly<Record<string, string>>) => loadConfig(env, { serving: true })
+  const { EVENTSTORE_URL, DATABASE_URL } = EXTERNAL
+  for (const env of [EXTERNAL, { EVENTSTORE_URL }, { DATABASE_URL, SANDBOX: ' ' }])
+    t.throws(
+      () => serve(env),
+      /CHANNELS_FILE must be set[^\n]*channels\.example\.yaml[^\n]*SANDBOX=on/,
+    )
+  const many = { EVENTSTORE_URL: 'http://a', DATABASE_URL, PORT: 'x' }
+  t.throws(() => serve(many), /4 fault\(s\)[\s\S]*CHANNELS_FILE/, 'with every other fault')
+  t.equal(serve({ ...EXTERNAL, SANDBOX: 'on' }).sandbox, true)
+  t.equal(serve({ ...EXTERNAL, CHANNELS_FILE: 'c.yaml' }).sandbox, false)
+  t.equal(loadConfig(EXTERNAL).sandbox, false, 'a command beside serve needs no accounts')
+  t.equal(serve({}).sandbox, true, 'the embedded default')
+  t.equal(serve({ CHANNELS_FILE: 'c.yaml' }).sandbox, false)
+  t.throws(() => serve({ SANDBOX: 'yes' }), /SANDBOX must be on/)
+  t.throws(() => serve({ SANDBOX: 'on', CHANNELS_FILE: 'c.yaml' }), /exclude each other/)
+  t.end()
+})
+
 t.test('what people see of the configuration hides secrets', (t) => {
   const shown = describeConfig({
     DATABASE_URL: 'postgres://u:hunter2@b/t',

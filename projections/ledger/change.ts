@@ -1,3 +1,4 @@
+import type { Corrects } from '../../src/domain/account/events.ts'
 import type { LedgerLine } from './chain.ts'
 
 /** Accounts of a tenant; each exists once per currency. */
@@ -52,6 +53,20 @@ export interface SettledSource {
   readonly position: bigint
 }
 
+/** A correction of a line or a grant, with who posted it. */
+export interface Adjustment {
+  readonly position: bigint
+  readonly adjustmentId: string
+  readonly tenantId: string
+  readonly currency: string
+  /** Signed: positive gives to the tenant. */
+  readonly amountPico: bigint
+  readonly corrects: Corrects
+  readonly reason: string
+  readonly actor: string | undefined
+  readonly postedAt: string
+}
+
 export interface BalanceDelta {
   readonly tenantId: string
   readonly currency: string
@@ -82,6 +97,7 @@ export interface LedgerChange {
   readonly lines: LedgerLine[]
   readonly settlements: SettledSource[]
   readonly entries: Entry[]
+  readonly adjustments: Adjustment[]
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
   readonly days: Map<string, DayDelta>
@@ -97,6 +113,7 @@ export function emptyChange(holds: readonly Hold[]): LedgerChange {
     lines: [],
     settlements: [],
     entries: [],
+    adjustments: [],
     holds: new Map(known),
     balances: new Map(),
     days: new Map(),

@@ -2,7 +2,7 @@ import type { Queryable } from '../engine/queryable.ts'
 
 /** A row that does not follow from the rows it is derived from. */
 export interface Inconsistency {
-  readonly table: 'days' | 'settlements' | 'balances'
+  readonly table: 'days' | 'settlements' | 'balances' | 'adjustments'
   readonly key: string
 }
 
@@ -48,13 +48,25 @@ const balances = `
         <> (coalesce(e.settled, 0), coalesce(e.granted, 0), coalesce(e.adjusted, 0), coalesce(e.held, 0))
      or coalesce(b.held, 0) <> coalesce(h.placed, 0)`
 
+/** Adjustments against the entries behind them. */
+const adjustments = `
+  select 'adjustments' as "table", coalesce(a.adjustment_id, e.source_id) as key
+  from ledger.adjustments a
+  full join (
+    select position, source_id, tenant_id, currency,
+           case when debit = 'adjustment' then amount else -amount end as amount
+    from ledger.entries where kind = 'adjusted'
+  ) e using (position)
+  where (a.adjustment_id, a.tenant_id, a.currency, a.amount)
+        is distinct from (e.source_id, e.tenant_id, e.currency, e.amount)`
+
 /** Where the ledger's own tables disagree with each other, at most `limit` of each kind. */
 export async function inconsistencies(
   db: Queryable,
   limit: number,
 ): Promise<readonly Inconsistency[]> {
   const found: Inconsistency[] = []
-  for (const sql of [days, settlements, balances]) {
+  for (const sql of [days, settlements, balances, adjustments]) {
     const { rows } = await db.query<Inconsistency>(`${sql} limit $1`, [limit])
     found.push(...rows)
   }

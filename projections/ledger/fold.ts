@@ -68,13 +68,14 @@ function applyEvent(change: LedgerChange, event: LedgerEvent): void {
     case 'CreditGranted':
       giveCredit(change, position, { ...event.data, kind: 'granted', sourceId: event.data.grantId })
       break
-    case 'AdjustmentPosted':
-      giveCredit(change, position, {
-        ...event.data,
-        kind: 'adjusted',
-        sourceId: event.data.adjustmentId,
-      })
+    case 'AdjustmentPosted': {
+      const { data, metadata } = event
+      giveCredit(change, position, { ...data, kind: 'adjusted', sourceId: data.adjustmentId })
+      const { amount, ...facts } = data
+      const amountPico = parseAmount(amount)
+      change.adjustments.push({ ...facts, position, amountPico, actor: metadata.actor })
       break
+    }
     case 'CreditLimitSet':
       balanceOf(change, event.data.tenantId, event.data.currency, position).limit = parseAmount(
         event.data.limit,

@@ -14,8 +14,13 @@ export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> 
   readonly hash: string
 }
 
+/** A line with the sum of its adjustments, a decimal string: what of it was given back. */
+export interface AdjustedLine extends SettledLine {
+  readonly adjusted: string
+}
+
 export interface LedgerPage {
-  readonly items: readonly SettledLine[]
+  readonly items: readonly AdjustedLine[]
   /** The last line's id when there are more lines. */
   readonly next: string | undefined
 }
@@ -71,11 +76,14 @@ export async function listLines(
       `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
     )
   }
-  const { rows } = await db.query<LineRecord>(
-    `select ${lineColumns} from ledger.lines where ${conjunction(conditions)}
+  const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
+    `select ${lineColumns},
+            coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
+                      where a.line_id = l.line_id), 0)::text as adjusted
+     from ledger.lines l where ${conjunction(conditions)}
      order by settled_at desc, seq desc limit ${parameters.add(page.limit + 1)}`,
     parameters.values,
   )
-  const items = rows.slice(0, page.limit).map(toLine)
+  const items = rows.slice(0, page.limit).map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
   return { items, next: rows.length > page.limit ? items.at(-1)?.lineId : undefined }
 }

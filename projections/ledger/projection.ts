@@ -6,6 +6,7 @@ import { taskEvents, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/types.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection, ProjectionDigest } from '../engine/types.ts'
+import { insertAdjustments } from './adjustments.ts'
 import { chainHash, type LedgerLine } from './chain.ts'
 import type { LedgerChange } from './change.ts'
 import { closingSources, foldLedger, type LedgerEvent } from './fold.ts'
@@ -84,6 +85,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   await insertSettlements(client, change.settlements)
   await extendChain(client, change.lines)
   await insertEntries(client, change.entries)
+  await insertAdjustments(client, change.adjustments)
   await writeHolds(client, [...change.holds.values()])
   await writeBalances(client, [...change.balances.values()])
   await writeDays(client, [...change.days.values()])
@@ -96,6 +98,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
       lines: 'select * from lines',
       settlements: 'select * from settlements',
       entries: 'select * from entries',
+      adjustments: 'select * from adjustments',
       holds: 'select * from holds',
       balances: 'select * from balances',
       days: 'select * from days',
@@ -114,7 +117,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, daily totals. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
-  version: 1,
+  version: 2,
   tablesSql,
   indexesSql,
   handles,

@@ -1,7 +1,8 @@
 import { parseAmount, type Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { listLines, type LedgerPage, type SettledLine } from './list.ts'
+export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './list.ts'
+export { lineFacts, listAdjustments, type PostedAdjustment } from './adjustments.ts'
 export { allBalances, linesInLogOrder, type TenantBalance } from './audited.ts'
 export { inconsistencies, type Inconsistency } from './derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'

@@ -64,6 +64,22 @@ export const tablesSql = `
     union all
     select position, n, kind, source_id, tenant_id, currency, credit, -amount from entries;
 
+  -- Corrections of lines or grants; a line itself never changes.
+  create table adjustments (
+    position bigint primary key,
+    adjustment_id text not null,
+    tenant_id text not null,
+    currency text not null,
+    -- Positive gives to the tenant.
+    amount numeric(38, 12) not null,
+    line_id text,
+    grant_id text,
+    reason text not null,
+    actor text,
+    posted_at timestamptz not null,
+    check (num_nonnulls(line_id, grant_id) = 1)
+  );
+
   create table holds (
     source_id text primary key,
     tenant_id text not null,
@@ -109,5 +125,7 @@ export const indexesSql = `
   create index if not exists lines_time on lines (settled_at, seq);
   create index if not exists lines_source on lines (source_id);
   create index if not exists entries_source on entries (source_id);
+  create index if not exists adjustments_line on adjustments (line_id) where line_id is not null;
+  create index if not exists adjustments_tenant on adjustments (tenant_id, position);
   create index if not exists holds_open on holds (tenant_id) where state = 'placed';
 `

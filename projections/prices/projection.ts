@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { priceBookEvents, type PriceBookEvent } from '../../src/domain/pricing/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/types.ts'
-import { plainColumn, textColumn } from '../engine/columns.ts'
+import { plainColumn, storable, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -11,6 +11,7 @@ const tablesSql = `
     effective_from timestamptz not null,
     published_at timestamptz not null,
     digest text not null,
+    published_by text,
     position bigint not null
   );
   create index books_effective on books (effective_from, position);
@@ -33,16 +34,21 @@ const handles = new Set(Object.keys(priceBookEvents) as (keyof typeof priceBookE
 
 async function publish(
   client: PoolClient,
-  { data, position }: RecordedEvent<PriceBookEvent>,
+  { data, metadata, position }: RecordedEvent<PriceBookEvent>,
 ): Promise<void> {
   const { version, effectiveFrom, publishedAt, digest, entries } = data
-  await client.query('insert into books values ($1, $2, $3, $4, $5)', [
-    version,
-    effectiveFrom,
-    publishedAt,
-    digest,
-    position,
-  ])
+  await client.query(
+    `insert into books (version, effective_from, published_at, digest, published_by, position)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [
+      version,
+      effectiveFrom,
+      publishedAt,
+      digest,
+      metadata.actor === undefined ? null : storable(metadata.actor),
+      position,
+    ],
+  )
   await client.query(
     `insert into entries (version, n, sku, currency, unit, price, per, demonstration)
      select $1, * from unnest($2::int[], $3::text[], $4::text[], $5::text[], $6::numeric[],
@@ -63,7 +69,7 @@ async function publish(
 /** Every published version of the price book with its entries. */
 export const pricesProjection: Projection = {
   name: 'prices',
-  version: 1,
+  version: 2,
   tablesSql,
   handles,
   apply: async (client, batch) => {

@@ -3,6 +3,8 @@ import type { Queryable } from '../engine/queryable.ts'
 
 /** A published version with a look-up: also what rating asks for. */
 export interface PublishedPriceBook extends Readonly<PriceBookPublished> {
+  /** Undefined where nobody was named. */
+  readonly publishedBy: string | undefined
   readonly position: bigint
   readonly lookup: (sku: string, currency: 'CNY' | 'USD') => PriceEntry | undefined
 }
@@ -12,10 +14,11 @@ interface BookRecord {
   readonly effective_from: Date
   readonly published_at: Date
   readonly digest: string
+  readonly published_by: string | null
   readonly position: string
 }
 
-const bookColumns = 'version, effective_from, published_at, digest, position'
+const bookColumns = 'version, effective_from, published_at, digest, published_by, position'
 
 async function withEntries(db: Queryable, book: BookRecord): Promise<PublishedPriceBook> {
   const { rows } = await db.query<
@@ -34,6 +37,7 @@ async function withEntries(db: Queryable, book: BookRecord): Promise<PublishedPr
     version: book.version,
     effectiveFrom: book.effective_from.toISOString(),
     publishedAt: book.published_at.toISOString(),
+    publishedBy: book.published_by ?? undefined,
     digest: book.digest,
     position: BigInt(book.position),
     entries,
@@ -71,16 +75,26 @@ export async function priceBookVersion(
   return rows[0] && withEntries(db, rows[0])
 }
 
+export interface ListedPriceBook extends Pick<
+  PublishedPriceBook,
+  'version' | 'effectiveFrom' | 'publishedAt' | 'publishedBy'
+> {
+  /** How many it has. */
+  readonly prices: number
+}
+
 /** All versions, the latest effective first, without their entries. */
-export async function listPriceBooks(
-  db: Queryable,
-): Promise<readonly Pick<PublishedPriceBook, 'version' | 'effectiveFrom' | 'publishedAt'>[]> {
-  const { rows } = await db.query<BookRecord>(
-    `select ${bookColumns} from prices.books order by effective_from desc, position desc`,
+export async function listPriceBooks(db: Queryable): Promise<readonly ListedPriceBook[]> {
+  const { rows } = await db.query<BookRecord & { readonly prices: number }>(
+    `select ${bookColumns},
+            (select count(*)::int from prices.entries e where e.version = b.version) as prices
+     from prices.books b order by effective_from desc, position desc`,
   )
   return rows.map((row) => ({
     version: row.version,
     effectiveFrom: row.effective_from.toISOString(),
     publishedAt: row.published_at.toISOString(),
+    publishedBy: row.published_by ?? undefined,
+    prices: row.prices,
   }))
 }

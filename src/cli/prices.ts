@@ -1,35 +1,133 @@
 import { readFile } from 'node:fs/promises'
-import { listPriceBooks } from '../../projections/prices/query.ts'
-import { publishPriceBook } from '../app/pricing/publish.ts'
-import { systemClock } from '../kernel/clock.ts'
-import { print, table, toJson } from './output.ts'
+import {
+  listPriceBooks,
+  priceBookVersion,
+  type ListedPriceBook,
+  type PublishedPriceBook,
+} from '../../projections/prices/query.ts'
+import { lookAtPublication, publishPriceBook } from '../app/pricing/publish.ts'
+import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
+import { type Publication, whyAsked } from '../domain/pricing/publication.ts'
+import { fromTimestamp, systemClock } from '../kernel/clock.ts'
+import type { ActorOption } from './access.ts'
+import { actorOf } from './actor.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import { differenceLines, priceText, publicationLines } from './price-tables.ts'
 import type { Session } from './session.ts'
+import { readServedModels } from './upstreams.ts'
 
-/** `tollgate prices publish`: the same book again changes nothing. */
+/**
+ * `tollgate prices publish`: shows what changes. What takes prices away, or changes them at once or
+ * never, is published with `--yes` only; without it the exit code is 1 and nothing happened. The same
+ * book again changes nothing.
+ */
 export async function publishPricesCommand(
-  { log, projected }: Session,
-  file: string,
-  options: { demonstrations?: boolean },
+  { config, log, projected }: Session,
+  path: string,
+  options: ActorOption & { demonstrations?: boolean; yes?: boolean; json?: boolean },
 ): Promise<void> {
-  const book = await publishPriceBook(
-    { log, clock: systemClock },
-    {
-      yamlText: await readFile(file, 'utf8'),
-      demonstrations: options.demonstrations === true,
-      correlationId: 'cli',
-    },
-  )
-  print(`${book.version}: ${book.published ? 'published' : 'was published before'}`)
+  const actor = actorOf(options.actor)
+  const deps = { log, clock: systemClock }
+  const demonstrations = options.demonstrations === true
+  const file = { yamlText: await readFile(path, 'utf8'), demonstrations }
+  const publication = await lookAtPublication(deps, file, await readServedModels(config))
+  const asked = publication.published ? [] : whyAsked(publication)
+  if (asked.length > 0 && options.yes !== true) {
+    process.exitCode = 1
+    tell(publication, { published: false, asked }, options.json)
+    return note(`nothing was published: ${asked.join('; ')}. With --yes it is published.`)
+  }
+  const { basis } = publication
+  const book = await publishPriceBook(deps, { ...file, basis, correlationId: 'cli', actor })
+  tell(publication, { published: book.published, asked: [] }, options.json)
   await projected('prices', book.position)
 }
 
-/** `tollgate prices list`: newest first. */
+function tell(
+  publication: Publication,
+  outcome: { readonly published: boolean; readonly asked: readonly string[] },
+  json: boolean | undefined,
+): void {
+  const { published: before, basis: _basis, ...shown } = publication
+  if (json) return print(toJson({ ...shown, ...outcome, publishedBefore: before }))
+  if (before) return print(`${publication.version}: was published before`)
+  for (const line of publicationLines(publication)) print(line)
+  if (outcome.published) print(`${publication.version}: published`)
+}
+
+/** `tollgate prices list`: the latest to begin first. */
 export async function listPricesCommand(
   { pool }: Session,
   options: { json?: boolean },
 ): Promise<void> {
-  const books = await listPriceBooks(pool)
+  const books = withStates(await listPriceBooks(pool), systemClock.nowMs())
   if (options.json) return print(toJson(books))
-  const rows = books.map((b) => [b.version, b.effectiveFrom, b.publishedAt])
-  for (const line of table(['version', 'effective from', 'published'], rows)) print(line)
+  const rows = books.map((b) => [
+    b.version,
+    b.state,
+    b.effectiveFrom,
+    String(b.prices),
+    b.publishedAt,
+    b.publishedBy ?? '',
+  ])
+  const columns = ['version', 'state', 'effective from', 'prices', 'published', 'by']
+  for (const line of table(columns, rows)) print(line)
+}
+
+/** Of books as they are listed: of those that begin at one time the first counts. */
+function withStates(books: readonly ListedPriceBook[], nowMs: number) {
+  const current = books.find(({ effectiveFrom }) => fromTimestamp(effectiveFrom) <= nowMs)
+  return books.map((book, index) => ({
+    ...book,
+    state:
+      book === current
+        ? 'in effect'
+        : fromTimestamp(book.effectiveFrom) > nowMs &&
+            books[index - 1]?.effectiveFrom !== book.effectiveFrom
+          ? 'upcoming'
+          : 'replaced',
+  }))
+}
+
+/** `tollgate prices show <version>` */
+export async function showPricesCommand(
+  session: Session,
+  version: string,
+  options: { json?: boolean },
+): Promise<void> {
+  const book = await bookNamed(session, version)
+  if (options.json) {
+    const { lookup: _lookup, position: _position, ...shown } = book
+    return print(toJson(shown))
+  }
+  const by = book.publishedBy === undefined ? '' : ` by ${book.publishedBy}`
+  print(`${book.version}, effective from ${book.effectiveFrom}, published ${book.publishedAt}${by}`)
+  const rows = book.entries.map((entry) => [entry.sku, entry.currency, priceText(entry)])
+  for (const line of table(['sku', 'currency', 'price'], rows)) print(line)
+}
+
+/** `tollgate prices diff <a> <b>`: what changes from the one to the other. */
+export async function diffPricesCommand(
+  session: Session,
+  from: string,
+  to: string,
+  options: { json?: boolean },
+): Promise<void> {
+  const before = await bookNamed(session, from)
+  const after = await bookNamed(session, to)
+  const difference = priceBookDifference(before.entries, after.entries)
+  if (options.json) return print(toJson({ from: before.version, to: after.version, ...difference }))
+  for (const line of differenceLines(difference)) print(line)
+}
+
+/** What was published a moment ago counts. @throws CommandError */
+async function bookNamed(
+  { pool, caughtUp }: Session,
+  version: string,
+): Promise<PublishedPriceBook> {
+  let book = await priceBookVersion(pool, version)
+  if (!book && (await caughtUp('prices'))) book = await priceBookVersion(pool, version)
+  if (book) return book
+  const known = (await listPriceBooks(pool)).map((one) => one.version)
+  throw new CommandError(`no price book ${version}; there are ${known.join(', ') || 'none'}`)
 }

@@ -1,20 +1,13 @@
 import { Command } from 'commander'
 import { describeConfig, loadConfig } from '../config.ts'
+import { JSON_OPTION, onStores } from './groups/command.ts'
+import { addCredit } from './groups/credit.ts'
+import { addPrices } from './groups/prices.ts'
+import { addTenants } from './groups/tenants.ts'
+import { addTokens } from './groups/tokens.ts'
 import { print } from './output.ts'
-import type { Session } from './session.ts'
 
-/** Runs a command on the stores. What a command is made of is loaded only when it is run. */
-async function onStores(run: (session: Session) => Promise<void>): Promise<void> {
-  const { withSession } = await import('./session.ts')
-  await withSession(run)
-}
-
-const access = () => import('./access.ts')
-const tokens = () => import('./tokens.ts')
 const ledger = () => import('./ledger.ts')
-const prices = () => import('./prices.ts')
-
-const JSON_OPTION = ['--json', 'print JSON for machines'] as const
 
 /** The whole command line; each command's `--help` teaches it. */
 export function createProgram(version: string): Command {
@@ -27,7 +20,7 @@ export function createProgram(version: string): Command {
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
     .action(async (options: { role?: string }) => {
-      const config = loadConfig()
+      const config = loadConfig(undefined, { serving: true })
       const { serve } = await import('./serve.ts')
       await serve(config, version, options.role)
     })
@@ -42,13 +35,15 @@ export function createProgram(version: string): Command {
     .description('print the effective configuration, secrets masked')
     .action(() => {
       const shown = describeConfig()
-      loadConfig()
+      loadConfig(undefined, { serving: true })
       for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
     })
   addHistory(program)
   addLedger(program)
   addPrices(program)
-  addAccess(program)
+  addTenants(program)
+  addTokens(program)
+  addCredit(program)
   return program
 }
 
@@ -91,157 +86,4 @@ function addLedger(program: Command): void {
     .action((name: string, options) =>
       onStores(async (s) => (await ledger()).rebuildCommand(s, name, options)),
     )
-}
-
-function addPrices(program: Command): void {
-  const books = program.command('prices').description('the price books')
-  books
-    .command('publish')
-    .description('publish a price book file; the same book again changes nothing')
-    .argument('<file>')
-    .option('--demonstrations', 'keep entries marked as demonstrations')
-    .action((file: string, options) =>
-      onStores(async (s) => (await prices()).publishPricesCommand(s, file, options)),
-    )
-  books
-    .command('list')
-    .description('published price books, newest first')
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await prices()).listPricesCommand(s, options)))
-}
-
-function addAccess(program: Command): void {
-  const tenant = program.command('tenant').description('tenants')
-  tenant
-    .command('open')
-    .description('open a tenant with its first user')
-    .argument('<name>')
-    .option('--id <id>', 'tenant id instead of a new one')
-    .option('--user <name>', 'name of the first user')
-    .option(...JSON_OPTION)
-    .action((name: string, options) =>
-      onStores(async (s) => (await access()).openTenantCommand(s, name, options)),
-    )
-  tenant
-    .command('list')
-    .description('every tenant')
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).listTenantsCommand(s, options)))
-  tenant
-    .command('add-user')
-    .description('add a user to a tenant')
-    .argument('<name>')
-    .requiredOption('--tenant <id>', 'tenant')
-    .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
-    .option(...JSON_OPTION)
-    .action((name: string, options) =>
-      onStores(async (s) => (await access()).addUserCommand(s, name, options)),
-    )
-  tenant
-    .command('users')
-    .description('users of a tenant')
-    .requiredOption('--tenant <id>', 'tenant')
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).listUsersCommand(s, options)))
-  addTokens(program)
-  addCredit(program)
-}
-
-const LIMITS_HELP = `
-A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM and RATE_LIMIT_CONCURRENT_TASKS.
-Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
-
-function addTokens(program: Command): void {
-  const token = program.command('token').description('tokens; secrets are shown once')
-  token
-    .command('issue')
-    .description('issue a token')
-    .requiredOption('--tenant <id>', 'tenant')
-    .requiredOption('--user <id>', 'user')
-    .requiredOption('--kind <kind>', 'model, profile, query or admin')
-    .option('--name <name>', 'what it is for')
-    .option(
-      '--scope <level>',
-      'of a query token: current_user, specified_users, all_users, all_tenants',
-    )
-    .option('--users <ids>', 'with specified_users: user ids, comma-separated')
-    .option('--models <names>', 'only these models, comma-separated')
-    .option('--expires <time>', 'RFC 3339 time')
-    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit')
-    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
-    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
-    .addHelpText('after', LIMITS_HELP)
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
-  token
-    .command('rotate')
-    .description('give a token a new secret; the old one stays valid for a while')
-    .argument('<token id>')
-    .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
-    .option(...JSON_OPTION)
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).rotateTokenCommand(s, id, options)),
-    )
-  token
-    .command('limit')
-    .description('change what a token may use, at once and everywhere; what is not named stays')
-    .argument('<token id>')
-    .option('--rpm <n>', 'text calls and task creations a minute')
-    .option('--tpm <n>', 'text tokens a minute, in and out')
-    .option('--concurrent-tasks <n>', 'tasks that have not ended')
-    .option(...JSON_OPTION)
-    .addHelpText(
-      'after',
-      `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
-    )
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
-    )
-  token
-    .command('disable')
-    .description('end a token at once')
-    .argument('<token id>')
-    .option('--reason <text>', 'why', 'disabled by an operator')
-    .option(...JSON_OPTION)
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).disableTokenCommand(s, id, options)),
-    )
-  token
-    .command('list')
-    .description('tokens of a tenant, without secrets')
-    .requiredOption('--tenant <id>', 'tenant')
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await tokens()).listTokensCommand(s, options)))
-}
-
-function addCredit(program: Command): void {
-  const credit = program.command('credit').description('credit of a tenant')
-  credit
-    .command('grant')
-    .description('give credit')
-    .argument('<amount>', 'a positive decimal')
-    .requiredOption('--tenant <id>', 'tenant')
-    .requiredOption('--currency <code>', 'CNY or USD')
-    .option('--reason <text>', 'why', 'granted by an operator')
-    .option('--id <id>', 'grant id: the same again changes nothing')
-    .option(...JSON_OPTION)
-    .action((amount: string, options) =>
-      onStores(async (s) => (await access()).grantCommand(s, amount, options)),
-    )
-  credit
-    .command('limit')
-    .description('how far below zero a balance may go')
-    .argument('<amount>', 'a decimal, 0 for prepaid')
-    .requiredOption('--tenant <id>', 'tenant')
-    .requiredOption('--currency <code>', 'CNY or USD')
-    .option(...JSON_OPTION)
-    .action((amount: string, options) =>
-      onStores(async (s) => (await access()).limitCommand(s, amount, options)),
-    )
-  credit
-    .command('balance')
-    .description('credit, settled, held and available per currency')
-    .requiredOption('--tenant <id>', 'tenant')
-    .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).balanceCommand(s, options)))
 }

@@ -3,6 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import pino, { type Logger } from 'pino'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { logRedaction } from '../api/kit/observe.ts'
+import { PROGRAM_ACTOR } from '../app/access/bootstrap.ts'
 import { openDemoTenant } from '../app/access/demo.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -202,6 +203,7 @@ async function openDemo(
     log: gateway.log,
     clock: systemClock,
     correlationId: 'first-start',
+    actor: PROGRAM_ACTOR,
   })
   const demo = { ...addresses, modelToken, profileToken, queryToken, adminToken, tenantId }
   await writePrivate(path, `${JSON.stringify(demo, undefined, 2)}\n`)

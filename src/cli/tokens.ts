@@ -8,7 +8,7 @@ import {
 import { resolveVideoAModel } from '../domain/catalog/video-a.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
-import { depsOf, LIST_LIMIT, usersOf } from './access.ts'
+import { type ActorOption, depsOf, LIST_LIMIT, usersOf } from './access.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
@@ -16,24 +16,25 @@ import { limitChangesOf, limitsOf, limitsText, type LimitOptions } from './token
 
 export async function issueTokenCommand(
   session: Session,
-  options: LimitOptions & {
-    tenant: string
-    user: string
-    kind: string
-    name?: string
-    scope?: string
-    users?: string
-    models?: string
-    expires?: string
-    json?: boolean
-  },
+  options: LimitOptions &
+    ActorOption & {
+      tenant: string
+      user: string
+      kind: string
+      name?: string
+      scope?: string
+      users?: string
+      models?: string
+      expires?: string
+      json?: boolean
+    },
 ): Promise<void> {
   const kind = kindOf(options.kind)
   const scope = kind === 'query' ? scopeOf(options.scope, options.users) : undefined
   const limits = limitsOf(options)
   const named = scope?.level === 'specified_users' ? scope.userIds : []
   await requireUsers(session, options.tenant, [options.user, ...named])
-  const issued = await issueToken(depsOf(session), {
+  const issued = await issueToken(depsOf(session, options), {
     tenantId: options.tenant,
     userId: options.user,
     kind,
@@ -51,14 +52,14 @@ export async function issueTokenCommand(
 export async function rotateTokenCommand(
   session: Session,
   tokenId: string,
-  options: { overlap: string; json?: boolean },
+  options: ActorOption & { overlap: string; json?: boolean },
 ): Promise<void> {
   const token = await findToken(session.pool, tokenId)
   if (!token) throw new CommandError(`no token ${tokenId}`)
   const overlapS = Number(options.overlap)
   if (!Number.isInteger(overlapS) || overlapS < 0)
     throw new CommandError('--overlap must be a whole number of seconds')
-  const rotated = await rotateToken(depsOf(session), {
+  const rotated = await rotateToken(depsOf(session, options), {
     tokenId,
     kind: token.kind,
     overlapMs: overlapS * 1_000,
@@ -72,10 +73,10 @@ export async function rotateTokenCommand(
 export async function limitTokenCommand(
   session: Session,
   tokenId: string,
-  options: LimitOptions & { json?: boolean },
+  options: LimitOptions & ActorOption & { json?: boolean },
 ): Promise<void> {
   const changes = limitChangesOf(options)
-  const { position } = await changeTokenLimits(depsOf(session), { tokenId, changes })
+  const { position } = await changeTokenLimits(depsOf(session, options), { tokenId, changes })
   await session.projected('access', position)
   const token = await findToken(session.pool, tokenId)
   show({ tokenId, limits: options.json ? token?.limits : limitsText(token?.limits) }, options.json)
@@ -84,9 +85,12 @@ export async function limitTokenCommand(
 export async function disableTokenCommand(
   session: Session,
   tokenId: string,
-  options: { reason: string; json?: boolean },
+  options: ActorOption & { reason: string; json?: boolean },
 ): Promise<void> {
-  const { position } = await disableToken(depsOf(session), { tokenId, reason: options.reason })
+  const { position } = await disableToken(depsOf(session, options), {
+    tokenId,
+    reason: options.reason,
+  })
   show({ tokenId, disabled: true }, options.json)
   await session.projected('access', position)
 }

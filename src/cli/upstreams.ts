@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels, sandboxTextChannels } from '../app/channels/sandbox.ts'
+import { servedModels } from '../app/pricing/concern.ts'
 import type { Channel } from '../app/ports.ts'
+import type { ServedModel } from '../domain/pricing/coverage.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
@@ -26,6 +28,24 @@ export async function readChannels(config: Config): Promise<readonly Channel[] |
   return parseChannels(await readChannelsFile(config.channelsFile), (source) =>
     'env' in source ? readVariable(source.env) : readSecretFile(source.file),
   )
+}
+
+/**
+ * What a gateway of this configuration serves; undefined where only its own machine knows. No
+ * credential is needed for that. @throws ChannelFileError naming every fault
+ */
+export async function readServedModels(
+  config: Config,
+): Promise<readonly ServedModel[] | undefined> {
+  if (config.channelsFile !== undefined) {
+    const text = await readChannelsFile(config.channelsFile)
+    return servedModels(parseChannels(text, () => 'not read'))
+  }
+  return config.sandbox ? servedModels(channelsOfSandbox('http://sandbox')) : undefined
+}
+
+function channelsOfSandbox(baseUrl: string): readonly Channel[] {
+  return [...sandboxChannels({ baseUrl }), ...sandboxTextChannels({ baseUrl })]
 }
 
 /** The configured accounts, or the sandbox, started for it. */
@@ -55,7 +75,7 @@ export async function openUpstreams(
   })
   const { url } = await sandbox.ready
   return {
-    channels: [...sandboxChannels({ baseUrl: url }), ...sandboxTextChannels({ baseUrl: url })],
+    channels: channelsOfSandbox(url),
     sandboxUrl: url,
     close: () => sandbox.stop(),
   }

@@ -14,6 +14,7 @@ export const MetadataSchema = Type.Object({
   causationId: Type.Optional(Type.String()),
   tenantId: Type.Optional(Type.String()),
   tokenId: Type.Optional(Type.String()),
+  actor: Type.Optional(Type.String({ minLength: 1 })),
 })
 
 const metadataCheck = TypeCompiler.Compile(MetadataSchema)

@@ -12,6 +12,8 @@ export interface EventMetadata {
   readonly causationId?: string
   readonly tenantId?: string
   readonly tokenId?: string
+  /** Who had it done: of what operators do, and of what the program does for them. */
+  readonly actor?: string
 }
 
 export type NewEvent<E extends DomainEvent = AnyEvent> = E & {

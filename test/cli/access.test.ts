@@ -1,6 +1,3 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Pool } from 'pg'
 import t from 'tap'
 import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
@@ -153,22 +150,8 @@ t.test(
   },
 )
 
-t.test('prices: a new version is published once and listed', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-prices-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const shipped = await readFile(new URL('../../infra/pricebook.yaml', import.meta.url), 'utf8')
-  const file = join(directory, 'book.yaml')
-  await writeFile(file, shipped.replace(/^version: .*$/m, "version: '2027-01-01'"))
-  const publish = ['prices', 'publish', file, '--demonstrations']
-  t.match(await run(...publish), { code: 0, stdout: '2027-01-01: published\n' })
-  t.match(await run(...publish), { code: 0, stdout: '2027-01-01: was published before\n' })
-  t.match((await run('prices', 'list')).stdout, /^VERSION.*\n2027-01-01 /)
-  await writeFile(file, 'version: [')
-  t.match(await run(...publish), { code: 1, stderr: /not YAML/ })
-})
-
 t.test('config prints what is in effect and hides what is secret', async (t) => {
-  const ended = await run('config')
+  const ended = await tollgate(['config'], { ...env, SANDBOX: 'on' })
   t.equal(ended.code, 0)
   t.match(ended.stdout, /^PORT=8080$/m)
   t.match(ended.stdout, /^DATABASE_URL=\(set, hidden\)$/m)

@@ -27,19 +27,33 @@ t.test('every fault of the configuration is named at once', async (t) => {
     LOG_LEVEL: 'loud',
     EVENTSTORE_NAMESPACE: '-',
   })
-  refused(t, ended, /5 fault\(s\)/)
-  for (const name of ['PORT', 'HOST', 'EVENTSTORE_URL', 'LOG_LEVEL', 'EVENTSTORE_NAMESPACE'])
+  refused(t, ended, /6 fault\(s\)/)
+  for (const name of [
+    'PORT',
+    'HOST',
+    'EVENTSTORE_URL',
+    'LOG_LEVEL',
+    'EVENTSTORE_NAMESPACE',
+    'CHANNELS_FILE',
+  ])
     t.match(ended.stderr, new RegExp(`- .*${name}`))
   const config = await tollgate(['config'], { PORT: 'http' })
   refused(t, config, /PORT must be a whole number/)
 })
 
-t.test('external stores without a marker secret are refused', async (t) => {
-  const ended = await serve({
+t.test('external stores without a marker secret or without accounts are refused', async (t) => {
+  const stores = {
     EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
     DATABASE_URL: 'postgres://127.0.0.1/tollgate',
-  })
-  refused(t, ended, /MARKER_SECRET must be set/)
+  }
+  const ended = await serve(stores)
+  refused(t, ended, /2 fault\(s\)/)
+  t.match(ended.stderr, /MARKER_SECRET must be set/)
+  t.match(ended.stderr, /CHANNELS_FILE must be set.*SANDBOX=on/)
+  t.equal(ended.stdout, '', 'nothing was started')
+  refused(t, await tollgate(['config'], { ...stores, MARKER_SECRET: 'k' }), /CHANNELS_FILE must/)
+  const simulated = { ...stores, MARKER_SECRET: 'k', SANDBOX: 'on' }
+  t.match(await tollgate(['config'], simulated), { code: 0, stdout: /^SANDBOX=on$/m })
 })
 
 t.test('a channel file that is missing or wrong is refused, every fault named', async (t) => {

@@ -55,7 +55,7 @@ t.test('a taken port is named; what was started is stopped', async (t) => {
 })
 
 t.test('external stores that are away are named, and no secret with them', async (t) => {
-  const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret' }
+  const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret', SANDBOX: 'on' }
   const store = await startEventStore()
   t.teardown(() => store.stop())
   const postgres = 'postgres://tollgate:database-secret@127.0.0.1:1/tollgate'

@@ -33,6 +33,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Addresses by host name; a host that is not named here cannot be resolved. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>
+  /** As if the channels were real accounts: nothing is sold at demonstration prices. */
+  readonly realAccounts?: boolean
   /** What the sandbox's channels are turned into. */
   readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
 }
@@ -153,7 +155,7 @@ async function start(
       eventStoreUrl: eventStore.url,
       databaseUrl: database.url,
       channels: options.channels?.(ours) ?? ours,
-      sandbox: true,
+      sandbox: options.realAccounts !== true,
       markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
       logger,
@@ -171,7 +173,7 @@ async function start(
   }
   const first = await replica()
   const { gateway } = first
-  const access = { log: gateway.log, clock: systemClock, correlationId: 'test' }
+  const access = { log: gateway.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
   const caughtUp = () => catchUp(gateway)
   const demo = await openDemoTenant(access)
   const other = await openTestTenant(access, 'other')

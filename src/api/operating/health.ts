@@ -18,9 +18,18 @@ export interface ProjectionState {
   readonly stopped: string | undefined
 }
 
+/** Something that may be wrong and that a replica works on beside: it degrades, it does not stop. */
+export interface Concern {
+  /** e.g. `prices`. */
+  readonly name: string
+  /** What is wrong at the moment, in words; nothing when all is well. */
+  readonly look: () => Promise<readonly string[]>
+}
+
 export interface Health {
   readonly dependencies: readonly Dependency[]
   readonly projections: () => Promise<readonly ProjectionState[]>
+  readonly concerns: readonly Concern[]
   /** Beyond this a read model is not ready to answer from. */
   readonly maxLagMs: number
   /** False before everything has started and once draining has begun. */
@@ -30,6 +39,8 @@ export interface Health {
 export interface Readiness {
   readonly ready: boolean
   readonly reasons: readonly string[]
+  /** What a ready replica does without, each by its name. */
+  readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ProjectionState[]
 }
@@ -60,11 +71,17 @@ async function isUp(dependency: Dependency): Promise<boolean> {
   }
 }
 
+async function lookAt({ name, look }: Concern): Promise<readonly string[]> {
+  const found = await inTime(look).catch(() => ['it cannot be told at the moment'])
+  return found.map((what) => `${name}: ${what}`)
+}
+
 /** Asks everything at once and says what is missing; never throws. */
 export async function readReadiness(health: Health): Promise<Readiness> {
-  const [up, projections] = await Promise.all([
+  const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
     inTime(health.projections).catch(() => undefined),
+    Promise.all(health.concerns.map(lookAt)),
   ])
   const states = health.dependencies.map(({ name }, index) => [
     name,
@@ -89,6 +106,7 @@ export async function readReadiness(health: Health): Promise<Readiness> {
   return {
     ready: reasons.length === 0,
     reasons,
+    degraded: degraded.flat(),
     dependencies: Object.fromEntries(states) as Record<string, 'up' | 'down'>,
     projections: projections ?? [],
   }

@@ -13,6 +13,9 @@ const HealthSchema = Type.Object({ status: Type.Literal('ok') })
 const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
+  degraded: Type.Array(Type.String(), {
+    description: 'What a ready replica does without: `prices: …` names models it cannot sell.',
+  }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(
     Type.Object({

@@ -30,6 +30,7 @@ export const lineColumns = [
   'measurement',
   'request_id',
   'position',
+  'adjusted',
 ] as const satisfies readonly (keyof Line)[]
 
 /** A line as the API shows it (design §5). */
@@ -56,6 +57,7 @@ export function toLine(line: LedgerLine): Line {
     measurement: line.measurement,
     request_id: line.requestId,
     position: line.position,
+    adjusted: line.adjusted,
   }
 }
 

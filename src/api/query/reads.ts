@@ -1,8 +1,8 @@
 import type {
+  AdjustedLine,
   LedgerFilter as ProjectedFilter,
   LedgerGroup,
   LedgerGrouping,
-  SettledLine,
 } from '../../../projections/ledger/query.ts'
 import type { Visible } from './scope.ts'
 
@@ -12,7 +12,7 @@ import type { Visible } from './scope.ts'
 export type LedgerFilter = Required<ProjectedFilter>
 
 /** A line without its place in the hash chain, which the API does not show. */
-export type LedgerLine = Omit<SettledLine, 'seq' | 'hash'>
+export type LedgerLine = Omit<AdjustedLine, 'seq' | 'hash'>
 
 export interface HistoryItem {
   readonly position: string

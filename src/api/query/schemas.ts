@@ -71,6 +71,10 @@ export const LedgerLineSchema = Type.Object({
   measurement: Type.String({ description: '`reported` or `estimated`.' }),
   request_id: Type.String(),
   position: Type.String({ description: 'Position of the settlement in the log.' }),
+  adjusted: Type.String({
+    description: 'Sum of the adjustments of this line: what of the amount was given back.',
+    examples: ['0'],
+  }),
 })
 
 function success<T extends ReturnType<typeof Type.Object>>(data: T) {

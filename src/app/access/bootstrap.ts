@@ -20,16 +20,25 @@ import type { Currency } from '../../kernel/money.ts'
 export interface AccessDeps {
   readonly log: EventLog
   readonly clock: Clock
-  /** Written beside the events: who did it, e.g. `cli` or `first-start`. */
+  /** Written beside the events: what did it, e.g. `cli` or `first-start`. */
   readonly correlationId: string
+  /** Written beside the events too: who had it done, a person's name or this program's. */
+  readonly actor: string
 }
 
-/** Where a change stands in the log; undefined when there was nothing to change. */
+/** Who is named for what the program does by itself. */
+export const PROGRAM_ACTOR = 'tollgate'
+
+/** What came of a command. */
 export interface Changed {
+  /** False when all of it was so before. */
+  readonly changed: boolean
+  /** Where it stands in the log; undefined when nothing changed. */
   readonly position: bigint | undefined
 }
 
-async function changeAccount(deps: AccessDeps, command: AccountCommand): Promise<Changed> {
+/** Decides a command on a tenant's account. @throws DomainError of the account decider */
+export async function changeAccount(deps: AccessDeps, command: AccountCommand): Promise<Changed> {
   const { tenantId } = command
   const result = await executeCommand({
     log: deps.log,
@@ -37,9 +46,9 @@ async function changeAccount(deps: AccessDeps, command: AccountCommand): Promise
     decider: accountDecider,
     command,
     commandId: newId('cmd', deps.clock.nowMs()),
-    metadata: { correlationId: deps.correlationId, tenantId },
+    metadata: { correlationId: deps.correlationId, actor: deps.actor, tenantId },
   })
-  return { position: result.position }
+  return { changed: result.events.length > 0, position: result.position }
 }
 
 async function changeToken(
@@ -53,9 +62,9 @@ async function changeToken(
     decider: tokenDecider,
     command,
     commandId: newId('cmd', deps.clock.nowMs()),
-    metadata: { correlationId: deps.correlationId },
+    metadata: { correlationId: deps.correlationId, actor: deps.actor },
   })
-  return { position: result.position }
+  return { changed: result.events.length > 0, position: result.position }
 }
 
 function now(deps: AccessDeps): string {
@@ -113,27 +122,6 @@ export function setCreditLimit(
   input: { readonly tenantId: string; readonly currency: Currency; readonly limit: string },
 ): Promise<Changed> {
   return changeAccount(deps, { kind: 'set-limit', ...input, at: now(deps) })
-}
-
-/** Corrects a balance by a signed amount. */
-export async function postAdjustment(
-  deps: AccessDeps,
-  input: {
-    readonly tenantId: string
-    readonly adjustmentId?: string
-    readonly currency: Currency
-    readonly amount: string
-    readonly reason: string
-  },
-): Promise<Changed & { readonly adjustmentId: string }> {
-  const adjustmentId = input.adjustmentId ?? newId('adjustment', deps.clock.nowMs())
-  const changed = await changeAccount(deps, {
-    kind: 'post-adjustment',
-    ...input,
-    adjustmentId,
-    at: now(deps),
-  })
-  return { adjustmentId, ...changed }
 }
 
 /** A token's secret, shown this once and kept nowhere. */

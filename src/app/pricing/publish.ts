@@ -1,15 +1,30 @@
 import { parse } from 'yaml'
-import { priceBookStream } from '../../domain/pricing/events.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import { type PriceBookPublished, priceBookStream } from '../../domain/pricing/events.ts'
 import { priceBookDecider } from '../../domain/pricing/price-book-decider.ts'
 import {
+  type PriceBookDocument,
   priceBookFromDocument,
   withoutDemonstrations,
 } from '../../domain/pricing/price-book-document.ts'
+import { lookAhead, type Publication } from '../../domain/pricing/publication.ts'
 import { executeCommand } from '../../eventlog/execute.ts'
 import type { EventLog } from '../../eventlog/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
+
+export interface PublishDeps {
+  readonly log: EventLog
+  readonly clock: Clock
+}
+
+/** A price book file, and how much of it is meant. */
+export interface PriceBookFile {
+  readonly yamlText: string
+  /** Whether its demonstration prices are kept: only the sandbox may sell at them. */
+  readonly demonstrations: boolean
+}
 
 export interface PublishedPriceBook {
   readonly version: string
@@ -20,33 +35,61 @@ export interface PublishedPriceBook {
 
 /**
  * Publishes a price book file through the log; the same book again changes nothing.
- * @throws DomainError `price_book_invalid`, `price_book_version_taken`, and the log's codes
+ * @throws DomainError `price_book_invalid`, those of the price-book decider, and the log's codes
  */
 export async function publishPriceBook(
-  deps: { readonly log: EventLog; readonly clock: Clock },
-  input: {
-    readonly yamlText: string
-    /** Only the sandbox default may sell at demonstration prices (design §6). */
-    readonly demonstrations: boolean
+  deps: PublishDeps,
+  input: PriceBookFile & {
+    /** Of the look that was taken before: with another book since, nothing is published. */
+    readonly basis?: number
     readonly correlationId: string
+    /** Who has it done. */
+    readonly actor: string
   },
 ): Promise<PublishedPriceBook> {
-  const whole = priceBookFromDocument(parsed(input.yamlText))
-  const book = input.demonstrations ? whole : withoutDemonstrations(whole)
+  const { basis, correlationId, actor } = input
+  const book = bookOf(input)
   const nowMs = deps.clock.nowMs()
+  const at = toTimestamp(nowMs)
   const result = await executeCommand({
     log: deps.log,
     stream: priceBookStream,
     decider: priceBookDecider,
-    command: { kind: 'publish', book, at: toTimestamp(nowMs) },
+    command: { kind: 'publish', book, at, ...(basis === undefined ? {} : { basis }) },
     commandId: newId('cmd', nowMs),
-    metadata: { correlationId: input.correlationId },
+    metadata: { correlationId, actor },
   })
   return {
     version: book.version,
     published: result.events.length > 0,
     position: result.position,
   }
+}
+
+/**
+ * What publishing a file would change, straight from the log.
+ *
+ * @param served what channels serve, undefined where they are not known
+ * @throws DomainError `price_book_invalid`, `price_book_version_taken`, `price_book_replaced`
+ */
+export async function lookAtPublication(
+  deps: PublishDeps,
+  file: PriceBookFile,
+  served: readonly ServedModel[] | undefined,
+): Promise<Publication> {
+  return lookAhead(bookOf(file), await publishedBooks(deps.log), served, deps.clock.nowMs())
+}
+
+/** Every published book, in order, straight from the log. */
+export async function publishedBooks(log: EventLog): Promise<readonly PriceBookPublished[]> {
+  const events = await log.readStream(priceBookStream)
+  return events.flatMap((event) => (event.type === 'PriceBookPublished' ? [event.data] : []))
+}
+
+/** The book a file describes. @throws DomainError `price_book_invalid` */
+export function bookOf({ yamlText, demonstrations }: PriceBookFile): PriceBookDocument {
+  const whole = priceBookFromDocument(parsed(yamlText))
+  return demonstrations ? whole : withoutDemonstrations(whole)
 }
 
 function parsed(yamlText: string): unknown {

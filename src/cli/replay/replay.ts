@@ -91,6 +91,7 @@ function describe(event: RecordedEvent): string {
     toTimestamp(event.recordedAt.getTime()),
     event.stream,
     event.type,
+    ...(event.metadata.actor === undefined ? [] : [`by ${event.metadata.actor}`]),
     toJson(event.data),
   ].join('  ')
 }

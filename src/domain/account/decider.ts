@@ -1,7 +1,18 @@
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import { parseAmount, type Currency } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
+import {
+  checkCorrection,
+  type Correctable,
+  type Correction,
+  correctsOf,
+  nameOf,
+  nothingCorrectable,
+  withCorrection,
+  withGrant,
+} from './adjustments.ts'
+import { canonicalAmount } from './amount.ts'
 import type { AccountEvent } from './events.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
@@ -12,6 +23,7 @@ export interface AccountState {
   readonly users: ReadonlyMap<string, string>
   /** Grants and adjustments by id, so that a repeated one is recognised. */
   readonly postings: ReadonlyMap<string, string>
+  readonly correctable: Correctable
   readonly limits: ReadonlyMap<Currency, string>
 }
 
@@ -53,6 +65,7 @@ export type AccountCommand =
       readonly currency: Currency
       /** Signed: positive gives to the tenant. */
       readonly amount: string
+      readonly correction: Correction
       readonly reason: string
       readonly at: string
     }
@@ -62,10 +75,16 @@ export type AccountCommand =
  * is harmless.
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
- *   `amount_invalid`
+ *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
-  initial: { name: undefined, users: new Map(), postings: new Map(), limits: new Map() },
+  initial: {
+    name: undefined,
+    users: new Map(),
+    postings: new Map(),
+    correctable: nothingCorrectable,
+    limits: new Map(),
+  },
 
   decide(command, state) {
     const { tenantId } = command
@@ -106,15 +125,21 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return { ...state, users: new Map(state.users).set(event.data.userId, event.data.name) }
       case 'CreditGranted': {
         const { grantId, currency, amount } = event.data
-        return withPosting(state, grantId, fingerprint('grant', currency, amount))
+        return {
+          ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
+          correctable: withGrant(state.correctable, event.data),
+        }
       }
       case 'CreditLimitSet': {
         const { currency, limit } = event.data
         return { ...state, limits: new Map(state.limits).set(currency, limit) }
       }
       case 'AdjustmentPosted': {
-        const { adjustmentId, currency, amount } = event.data
-        return withPosting(state, adjustmentId, fingerprint('adjustment', currency, amount))
+        const { adjustmentId, currency, amount, corrects } = event.data
+        return {
+          ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
+          correctable: withCorrection(state.correctable, event.data),
+        }
       }
       default:
         return unreachable(event)
@@ -126,7 +151,7 @@ type Command<Kind extends AccountCommand['kind']> = Extract<AccountCommand, { re
 
 function grant(command: Command<'grant'>, state: AccountState): readonly AccountEvent[] {
   const { tenantId, grantId, currency, reason, at } = command
-  const amount = canonical(command.amount)
+  const amount = canonicalAmount(command.amount)
   if (parseAmount(amount) <= 0n)
     throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
       amount,
@@ -142,7 +167,7 @@ function grant(command: Command<'grant'>, state: AccountState): readonly Account
 
 function setLimit(command: Command<'set-limit'>, state: AccountState): readonly AccountEvent[] {
   const { tenantId, currency, at } = command
-  const limit = canonical(command.limit)
+  const limit = canonicalAmount(command.limit)
   if (parseAmount(limit) < 0n)
     throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
   if (state.limits.get(currency) === limit) return []
@@ -150,15 +175,17 @@ function setLimit(command: Command<'set-limit'>, state: AccountState): readonly 
 }
 
 function adjust(command: Command<'post-adjustment'>, state: AccountState): readonly AccountEvent[] {
-  const { tenantId, adjustmentId, currency, reason, at } = command
-  const amount = canonical(command.amount)
+  const { tenantId, adjustmentId, currency, correction, reason, at } = command
+  const amount = canonicalAmount(command.amount)
   if (parseAmount(amount) === 0n)
     throw new DomainError('amount_invalid', 'an adjustment must not be zero', { amount })
-  if (isRepeated(state, adjustmentId, fingerprint('adjustment', currency, amount))) return []
+  const corrects = correctsOf(correction)
+  if (isRepeated(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount))) return []
+  checkCorrection({ tenantId, currency, amount, correction }, state.correctable)
   return [
     {
       type: 'AdjustmentPosted',
-      data: { tenantId, adjustmentId, currency, amount, reason, postedAt: at },
+      data: { tenantId, adjustmentId, currency, amount, corrects, reason, postedAt: at },
     },
   ]
 }
@@ -175,18 +202,7 @@ function withPosting(state: AccountState, id: string, print: string): AccountSta
   return { ...state, postings: new Map(state.postings).set(id, print) }
 }
 
-function fingerprint(kind: 'grant' | 'adjustment', currency: Currency, amount: string): string {
-  return `${kind} ${currency} ${amount}`
-}
-
-function canonical(amount: string): string {
-  try {
-    return formatAmount(parseAmount(amount))
-  } catch {
-    throw new DomainError(
-      'amount_invalid',
-      'an amount must be a decimal of at most 26 digits and 12 decimals',
-      { amount },
-    )
-  }
+/** `what` is `grant`, or the name of what is corrected. */
+function fingerprint(what: string, currency: Currency, amount: string): string {
+  return `${what} ${currency} ${amount}`
 }

@@ -1,6 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
+/** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
+export const CorrectsSchema = Type.Union([
+  Type.Object({ kind: Type.Literal('line'), lineId: Type.String() }),
+  Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
+])
+export type Corrects = Static<typeof CorrectsSchema>
+
 export const accountEvents = {
   TenantOpened: Type.Object({
     tenantId: Type.String(),
@@ -35,6 +42,7 @@ export const accountEvents = {
     currency: CurrencySchema,
     /** Signed: positive gives to the tenant. */
     amount: DecimalSchema,
+    corrects: CorrectsSchema,
     reason: Type.String(),
     postedAt: Type.String(),
   }),

@@ -1,7 +1,7 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
-import type { PriceBookEvent, PriceBookPublished, PriceEntry } from './events.ts'
+import type { PriceBookPublished, PriceEntry } from './events.ts'
 import type { RatedSku } from './settlement.ts'
 
 /** One published version of the prices, ready for looking up. */
@@ -28,19 +28,19 @@ export function priceBookFromPublished(published: {
  * The version in effect at a time: of those already effective the one with the latest
  * `effectiveFrom`, and of equals the one published last. Undefined when none is effective yet.
  *
- * @param events the `pricebook` stream in order
+ * @param books in the order they were published
  * @param atMs unix milliseconds
  */
-export function priceBookFromEvents(
-  events: readonly PriceBookEvent[],
+export function inEffectAt(
+  books: readonly PriceBookPublished[],
   atMs: number,
-): PriceBook | undefined {
-  let current: { readonly fromMs: number; readonly data: PriceBookPublished } | undefined
-  for (const { data } of events) {
-    const fromMs = fromTimestamp(data.effectiveFrom)
-    if (fromMs <= atMs && (!current || fromMs >= current.fromMs)) current = { fromMs, data }
+): PriceBookPublished | undefined {
+  let current: { readonly fromMs: number; readonly book: PriceBookPublished } | undefined
+  for (const book of books) {
+    const fromMs = fromTimestamp(book.effectiveFrom)
+    if (fromMs <= atMs && (!current || fromMs >= current.fromMs)) current = { fromMs, book }
   }
-  return current && priceBookFromPublished(current.data)
+  return current?.book
 }
 
 /**

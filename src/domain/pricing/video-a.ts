@@ -45,8 +45,10 @@ const ASSUMED_SEARCHES = 5
  * @throws DomainError `price_not_configured` with `details.sku`
  */
 export function quoteVideoA(model: VideoAModel, facts: TaskFacts, book: PriceBook): Quote {
-  const currency: Currency = model.region === 'domestic' ? 'CNY' : 'USD'
-  const tokens = tokenSkus(model, facts).map(({ sku, rule }) => rate(book, sku, currency, rule))
+  const currency = currencyOf(model)
+  const tokens = tokenSkus(model, inputOf(facts), requestedResolution(facts)).map(({ sku, rule }) =>
+    rate(book, sku, currency, rule),
+  )
   const search = maySearch(model, facts)
     ? [rate(book, `${model.skuBase}-web-search`, currency, SEARCH_RULE)]
     : []
@@ -96,17 +98,33 @@ export function settleVideoA(input: {
   ])
 }
 
+/** Every price a result of this model may be settled at, whatever is asked of it; tools beside. */
+export function videoATokenPrices(
+  model: VideoAModel,
+): readonly { readonly sku: string; readonly currency: Currency }[] {
+  return (['novideo', 'video'] as const).flatMap((input) =>
+    tokenSkus(model, input, undefined).map(({ sku }) => ({ sku, currency: currencyOf(model) })),
+  )
+}
+
+function currencyOf({ region }: VideoAModel): Currency {
+  return region === 'domestic' ? 'CNY' : 'USD'
+}
+
+function inputOf({ inputs }: TaskFacts): 'video' | 'novideo' {
+  return inputs.videos > 0 ? 'video' : 'novideo'
+}
+
 function tokenSkus(
   model: VideoAModel,
-  facts: TaskFacts,
+  input: 'video' | 'novideo',
+  requested: VideoAResolution | undefined,
 ): readonly { readonly sku: string; readonly rule: string }[] {
-  const input = facts.inputs.videos > 0 ? 'video' : 'novideo'
   const base = model.skuBase
   if (model.generation === '2.5')
     return [{ sku: `${base}-${input}`, rule: `video-a/2.5/flat/${input}` }]
   if (model.tier !== 'standard')
     return [{ sku: `${base}-${model.tier}-${input}`, rule: `video-a/2.0/tier/${input}` }]
-  const requested = requestedResolution(facts)
   const rule = requested === undefined ? 'reported' : 'requested'
   const resolutions = requested === undefined ? model.resolutions : [requested]
   return resolutions.map((resolution) => ({

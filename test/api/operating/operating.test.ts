@@ -11,6 +11,7 @@ function health(part: Partial<Health> = {}): Health {
     ],
     projections: async () =>
       Promise.resolve([{ name: 'ledger', position: '41', lagMs: 3, stopped: undefined }]),
+    concerns: [],
     maxLagMs: 1_000,
     accepting: () => true,
     ...part,
@@ -37,6 +38,7 @@ void t.test('/readyz is 200 with every dependency and the lag of every projectio
     status: 200,
     ready: true,
     reasons: [],
+    degraded: [],
     dependencies: { event_log: 'up', postgres: 'up' },
     projections: [{ name: 'ledger', position: '41', lagMs: 3 }],
   })
@@ -90,6 +92,23 @@ void t.test('/readyz is 503 when a projection lags, stands still or never ran', 
     status: 503,
     reasons: ['the state of the projections is unknown'],
   })
+})
+
+void t.test('/readyz is 200 and names what it does without', async (t) => {
+  const concern = (name: string, look: () => Promise<readonly string[]>) => ({ name, look })
+  const concerns = [
+    concern('prices', async () => Promise.resolve(['no price for text-basic'])),
+    concern('quiet', async () => Promise.resolve([])),
+    concern('broken', async () => Promise.reject(new Error('password of x'))),
+  ]
+  const answer = await readiness({ concerns })
+  t.match(answer, {
+    status: 200,
+    ready: true,
+    reasons: [],
+    degraded: ['prices: no price for text-basic', 'broken: it cannot be told at the moment'],
+  })
+  t.notMatch(JSON.stringify(answer), /password/)
 })
 
 void t.test('/readyz is 503 while starting or draining', async (t) => {

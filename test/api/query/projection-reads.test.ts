@@ -40,7 +40,7 @@ const logEnd = async () => log.endPosition()
 const projections = projectionStates({ db: pool, projections: allProjections, logEnd, clock })
 const { app } = await startApp({
   reads: projectionReads({ db: pool, logEnd }),
-  health: { dependencies: [], projections, maxLagMs: 30_000, accepting: () => true },
+  health: { dependencies: [], projections, concerns: [], maxLagMs: 30_000, accepting: () => true },
 })
 t.teardown(async () => app.close())
 

@@ -87,6 +87,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     health: {
       dependencies: [],
       projections: async () => Promise.resolve([]),
+      concerns: [],
       maxLagMs: 10_000,
       accepting: () => true,
     },

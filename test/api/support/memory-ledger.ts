@@ -40,6 +40,7 @@ export class MemoryLedger implements QueryReads {
       measurement: 'reported',
       requestId: 'req_1',
       position: String(n),
+      adjusted: '0',
       ...part,
     }
     this.lines.unshift(line)

@@ -53,7 +53,7 @@ const wanted = { tenantId: TENANT, userId: 'user_1', kind: 'model', name: 'test'
 
 t.test('tokens', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const access = { log: world.log, clock: systemClock, correlationId: 'test' }
+  const access = { log: world.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
 
   await t.test(
     'a token works right after it was issued, also if it was tried before',

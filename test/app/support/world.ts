@@ -129,7 +129,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
       if (!(await waitForPosition(pool, name, end, 20_000)))
         throw new Error(`the ${name} read model did not catch up`)
   }
-  const access: AccessDeps = { log, clock: systemClock, correlationId: 'test' }
+  const access: AccessDeps = { log, clock: systemClock, correlationId: 'test', actor: 'tests' }
   const tenant = async (tenantId: string, credit: string): Promise<void> => {
     await openTenant(access, { tenantId, name: tenantId })
     await addUser(access, { tenantId, userId: `user_of_${tenantId}`, name: 'User' })
@@ -143,6 +143,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
         yamlText: readFileSync(new URL('../../../infra/pricebook.yaml', import.meta.url), 'utf8'),
         demonstrations: true,
         correlationId: 'test',
+        actor: 'tests',
       },
     )
   await tenant(TENANT, options.credit ?? '10000')

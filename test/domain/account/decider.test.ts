@@ -27,8 +27,12 @@ const adjust: Extract<AccountCommand, { readonly kind: 'post-adjustment' }> = {
   tenantId,
   adjustmentId: 'adj_1',
   currency: 'USD',
-  amount: '-1.50',
-  reason: 'goodwill withdrawn',
+  amount: '1.50',
+  correction: {
+    kind: 'line',
+    line: { lineId: 'call_1:2', tenantId, currency: 'USD', amount: '2.000000000001' },
+  },
+  reason: 'rendered twice',
   at,
 }
 
@@ -104,10 +108,83 @@ t.test('a credit limit is per currency and recorded when it changes', async (t) 
   t.equal(after(open, setLimit).when({ ...setLimit, currency: 'CNY' }).length, 1)
 })
 
-t.test('an adjustment is signed and posted once per id', async (t) => {
-  t.match(after(open).when(adjust), [{ type: 'AdjustmentPosted', data: { amount: '-1.5' } }])
+t.test('an adjustment names the line it corrects and is posted once per id', async (t) => {
+  t.strictSame(after(open).when(adjust), [
+    {
+      type: 'AdjustmentPosted',
+      data: {
+        tenantId,
+        adjustmentId: 'adj_1',
+        currency: 'USD',
+        amount: '1.5',
+        corrects: { kind: 'line', lineId: 'call_1:2' },
+        reason: 'rendered twice',
+        postedAt: at,
+      },
+    },
+  ])
   t.strictSame(after(open, adjust).when(adjust), [])
   t.match(after(open).when({ ...adjust, amount: '0.000000000001' }), [{}])
+  const ofGrant = { ...adjust, correction: { kind: 'grant', grantId: 'grant_1' } } as const
+  t.throws(() => after(open, grant, adjust).when(ofGrant), { code: 'posting_id_taken' })
+})
+
+t.test('a line costs in the end between nothing and what it was settled at', async (t) => {
+  const more = (amount: string) => ({ ...adjust, adjustmentId: 'adj_2', amount })
+  const given = after(open, adjust)
+  for (const amount of ['0.500000000001', '-1.5', '-0.000000000001'])
+    t.equal(given.when(more(amount)).length, 1, amount)
+  for (const amount of ['0.500000000002', '-1.500000000001', '99999999999999999999999999'])
+    t.throws(
+      () => given.when(more(amount)),
+      {
+        code: 'adjustment_out_of_bounds',
+        message:
+          'line call_1:2 is of 2.000000000001 USD and adjusted by 1.5 so far: ' +
+          'an adjustment may be from -1.5 to 0.500000000001',
+      },
+      amount,
+    )
+  t.throws(() => after(open).when(more('-1')), { code: 'adjustment_out_of_bounds' })
+  const back = after(open, adjust, more('-1.5'))
+  t.equal(back.when({ ...adjust, adjustmentId: 'adj_3', amount: '2' }).length, 1, 'given anew')
+})
+
+t.test('a grant is taken back by at most all of it', async (t) => {
+  const back = (amount: string, adjustmentId = 'adj_2') =>
+    ({
+      ...adjust,
+      adjustmentId,
+      currency: 'CNY',
+      amount,
+      correction: { kind: 'grant', grantId: 'grant_1' },
+    }) as const
+  const granted = after(open, grant)
+  t.match(granted.when(back('-10000')), [
+    { data: { amount: '-10000', corrects: { kind: 'grant', grantId: 'grant_1' } } },
+  ])
+  for (const amount of ['-10000.000000000001', '1'])
+    t.throws(() => granted.when(back(amount)), { code: 'adjustment_out_of_bounds' }, amount)
+  t.equal(after(open, grant, back('-4')).when(back('4', 'adj_3')).length, 1)
+  t.throws(() => granted.when({ ...back('-1'), currency: 'USD' }), {
+    code: 'adjustment_source_invalid',
+    message: 'grant grant_1 is in CNY',
+  })
+  t.throws(() => after(open).when(back('-1')), {
+    code: 'adjustment_source_invalid',
+    message: 'tenant tenant_1 has no grant grant_1',
+  })
+})
+
+t.test('adjustment_source_invalid for a line of another tenant or currency', async (t) => {
+  const line = { lineId: 'call_1:2', tenantId, currency: 'USD', amount: '2' } as const
+  for (const other of [
+    { ...line, tenantId: 'tenant_2' },
+    { ...line, currency: 'CNY' as const },
+  ])
+    t.throws(() => after(open).when({ ...adjust, correction: { kind: 'line', line: other } }), {
+      code: 'adjustment_source_invalid',
+    })
 })
 
 t.test('amount_invalid for amounts out of shape, and for signs that make no sense', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { PriceBookEvent } from '../../../src/domain/pricing/events.ts'
 import { priceBookDecider } from '../../../src/domain/pricing/price-book-decider.ts'
 import type { PriceBookDocument } from '../../../src/domain/pricing/price-book-document.ts'
-import { priceBookFromEvents, rate } from '../../../src/domain/pricing/price-book.ts'
+import { inEffectAt, rate } from '../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from './books.ts'
 
 const book = (
@@ -14,12 +14,15 @@ const book = (
     { sku: 's', currency: 'USD', unit: 'token', price: changes.price ?? '1', per: 1_000_000 },
   ],
 })
+const AT = '2026-02-01T00:00:00Z'
+const at = (events: readonly PriceBookEvent[], time: string): string | undefined =>
+  inEffectAt(
+    events.map(({ data }) => data),
+    Date.parse(time),
+  )?.version
 const publish = (given: readonly PriceBookEvent[], document: PriceBookDocument) => {
   const state = given.reduce(priceBookDecider.evolve, priceBookDecider.initial)
-  return priceBookDecider.decide(
-    { kind: 'publish', book: document, at: '2026-02-01T00:00:00Z' },
-    state,
-  )
+  return priceBookDecider.decide({ kind: 'publish', book: document, at: AT }, state)
 }
 const published = (...documents: readonly PriceBookDocument[]): readonly PriceBookEvent[] =>
   documents.reduce<readonly PriceBookEvent[]>(
@@ -36,11 +39,33 @@ t.test('publishing a book records it with its digest', async (t) => {
   ])
 })
 
-t.test('publishing the same book again decides to no event, also after others', async (t) => {
+t.test('publishing the same book again decides to no event while it is in effect', async (t) => {
   t.strictSame(publish(published(book({})), book({})), [])
-  const later = published(book({}), book({ version: 'v2', price: '2' }))
-  t.equal(later.length, 2)
-  t.strictSame(publish(later, book({})), [])
+  const upcoming = book({ version: 'v2', price: '2', effectiveFrom: '2026-03-01T00:00:00Z' })
+  const both = published(book({}), upcoming)
+  t.strictSame(publish(both, book({})), [], 'the later one has not begun')
+  t.strictSame(publish(both, upcoming), [])
+})
+
+t.test('price_book_replaced for a book another has taken the place of', async (t) => {
+  const replaced = published(book({}), book({ version: 'v2', price: '2' }))
+  t.throws(() => publish(replaced, book({})), {
+    code: 'price_book_replaced',
+    message: /v1 was published before and v2 has replaced it/,
+  })
+  const hidden = { version: 'old', effectiveFrom: '2025-01-01T00:00:00Z' }
+  const never = published(book({}), book(hidden))
+  t.throws(() => publish(never, book(hidden)), { code: 'price_book_replaced' })
+})
+
+t.test('price_books_changed when another was published since it was looked at', async (t) => {
+  const state = published(book({})).reduce(priceBookDecider.evolve, priceBookDecider.initial)
+  const decide = (document: PriceBookDocument, basis: number) =>
+    priceBookDecider.decide({ kind: 'publish', book: document, basis, at: AT }, state)
+  const next = book({ version: 'v2', price: '2' })
+  t.equal(decide(next, 1).length, 1)
+  t.throws(() => decide(next, 0), { code: 'price_books_changed', message: /v1 was published/ })
+  t.strictSame(decide(book({}), 0), [], 'whoever else published the same book did it for both')
 })
 
 t.test(
@@ -54,7 +79,7 @@ t.test(
 t.test('going back to earlier prices takes a new version', async (t) => {
   const events = published(book({}), book({ version: 'v2', price: '2' }), book({ version: 'v3' }))
   t.equal(events.length, 3)
-  t.equal(priceBookFromEvents(events, Date.UTC(2026, 5))?.version, 'v3')
+  t.equal(at(events, '2026-06-01T00:00:00Z'), 'v3')
 })
 
 t.test('the book in effect is the latest one already effective', async (t) => {
@@ -63,13 +88,11 @@ t.test('the book in effect is the latest one already effective', async (t) => {
     book({ version: 'summer', effectiveFrom: '2026-06-01T00:00:00Z', price: '2' }),
     book({ version: 'spring', effectiveFrom: '2026-03-01T00:00:00Z', price: '3' }),
   )
-  const at = (time: string): string | undefined =>
-    priceBookFromEvents(events, Date.parse(time))?.version
-  t.equal(at('2025-12-31T23:59:59.999Z'), undefined)
-  t.equal(at('2026-01-01T00:00:00Z'), 'v1')
-  t.equal(at('2026-05-31T23:59:59.999Z'), 'spring')
-  t.equal(at('2026-06-01T00:00:00Z'), 'summer', 'published earlier, effective later')
-  t.equal(priceBookFromEvents([], 0), undefined)
+  t.equal(at(events, '2025-12-31T23:59:59.999Z'), undefined)
+  t.equal(at(events, '2026-01-01T00:00:00Z'), 'v1')
+  t.equal(at(events, '2026-05-31T23:59:59.999Z'), 'spring')
+  t.equal(at(events, '2026-06-01T00:00:00Z'), 'summer', 'published earlier, effective later')
+  t.equal(at([], '2026-01-01T00:00:00Z'), undefined)
 })
 
 t.test('price_not_configured names the SKU; a price in the other currency is none', async (t) => {

@@ -4,6 +4,9 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   balances,
   chainHead,
+  inconsistencies,
+  lineFacts,
+  listAdjustments,
   listLines,
   summarise,
   type LedgerFilter,
@@ -202,6 +205,63 @@ t.test('the ledger as it is read', async (t) => {
     t.same(await chainHead(pool), { seq: BigInt(lines.length), hash: hash.toString('hex') })
   })
 })
+
+t.test(
+  'an adjustment stands beside its line, in the balance and by whom it was posted',
+  async (t) => {
+    const pool = await testPool(t)
+    const recorder = new Recorder()
+    const tenantId = 'tenant_1'
+    const adjusted = (adjustmentId: string, amount: string, lineId: string) => {
+      const event = recorder.record(`account-${tenantId}`, {
+        type: 'AdjustmentPosted',
+        data: {
+          tenantId,
+          adjustmentId,
+          currency: 'USD',
+          amount,
+          corrects: { kind: 'line', lineId },
+          reason: 'broken "twice"\u0000',
+          postedAt: toTimestamp(START_MS),
+        },
+      })
+      return { ...event, metadata: { ...event.metadata, actor: 'Zoë' } }
+    }
+    const events = [
+      ...openTenant(recorder, tenantId),
+      recordCall(recorder, 3, tenantId),
+      adjusted('adj_1', '0.0004', 'call_3:1'),
+      adjusted('adj_2', '-0.0001', 'call_3:1'),
+    ]
+    await applied(t, pool, events, [ledgerProjection])
+    const { items } = await listLines(pool, {}, { limit: 10 })
+    t.same(
+      items.map(({ lineId, amount, adjusted: sum }) => [lineId, amount, sum]),
+      [
+        ['call_3:2', '0.000084', '0'],
+        ['call_3:1', '0.0004429', '0.0003'],
+      ],
+    )
+    t.match(await balances(pool, tenantId), [
+      { currency: 'CNY', credit: '9999.75' },
+      { currency: 'USD', credit: '0.0003', settled: '0.0005269' },
+    ])
+    t.match(await listAdjustments(pool, { tenantId, limit: 2 }), [
+      { adjustmentId: 'adj_2', amount: '-0.0001', lineId: 'call_3:1', grantId: null },
+      { adjustmentId: 'adj_1', actor: 'Zoë', reason: 'broken "twice"\ufffd' },
+    ])
+    t.same(await lineFacts(pool, 'call_3:1'), {
+      lineId: 'call_3:1',
+      tenantId,
+      currency: 'USD',
+      amount: '0.0004429',
+    })
+    t.equal(await lineFacts(pool, 'call_3:9'), undefined)
+    t.same(await inconsistencies(pool, 10), [])
+    await pool.query(`update ledger.adjustments set amount = 1 where adjustment_id = 'adj_1'`)
+    t.same(await inconsistencies(pool, 10), [{ table: 'adjustments', key: 'adj_1' }])
+  },
+)
 
 t.test('the history that cannot be stops the ledger', async (t) => {
   for (const [what, damage] of [

@@ -16,8 +16,8 @@ t.test(
   async (t) => {
     const pool = await testPool(t)
     const recorder = new Recorder()
-    const published = (version: string, days: number, price: string) =>
-      recorder.record('pricebook', {
+    const published = (version: string, days: number, price: string) => {
+      const event = recorder.record('pricebook', {
         type: 'PriceBookPublished',
         data: {
           version,
@@ -30,6 +30,8 @@ t.test(
           ],
         },
       })
+      return { ...event, metadata: { ...event.metadata, actor: `ops of ${version}` } }
+    }
     await applied(
       t,
       pool,
@@ -54,7 +56,9 @@ t.test(
     t.equal(one?.lookup('a', 'USD')?.price, '0.5')
     t.equal(one?.lookup('b', 'USD'), undefined)
     t.equal(one?.digest, 'd-one')
+    t.equal(one?.publishedBy, 'ops of one')
     t.equal(await priceBookVersion(pool, 'none'), undefined)
+    t.match((await listPriceBooks(pool))[0], { publishedBy: 'ops of later', prices: 2 })
     t.same(
       (await listPriceBooks(pool)).map(({ version }) => version),
       ['later', 'three', 'two', 'one'],

@@ -246,6 +246,7 @@ export function openTenant(recorder: Recorder, tenantId: string): readonly Recor
         adjustmentId: `adj_${tenantId}`,
         currency: 'CNY',
         amount: '-0.25',
+        corrects: { kind: 'grant', grantId: `grant_${tenantId}` },
         reason: 'fix',
         postedAt: time,
       },

@@ -156,7 +156,7 @@ async function openTenant(
 ): Promise<{ readonly modelToken: string; readonly queryToken: string }> {
   const log = createEventLog({ url, namespace })
   try {
-    return await openDemoTenant({ log, clock: systemClock, correlationId: 'test' })
+    return await openDemoTenant({ log, clock: systemClock, correlationId: 'test', actor: 'tests' })
   } finally {
     await log.close()
   }

@@ -1,0 +1,74 @@
+import { Gauge, type Registry } from 'prom-client'
+import {
+  type ServedModel,
+  type UnpricedModel,
+  unpricedModels,
+} from '../../domain/pricing/coverage.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import type { Channel } from '../ports.ts'
+import type { PriceBookSource } from './price-book.ts'
+import type { StartedBook } from './publish-at-start.ts'
+
+/** Models and SKUs that are named; more are counted. */
+const MAX_NAMED = 20
+
+/** What channels serve, each model of a family once. */
+export function servedModels(channels: readonly Pick<Channel, 'family' | 'models'>[]) {
+  const served = new Map<string, ServedModel>()
+  for (const { family, models } of channels)
+    for (const model of Object.keys(models)) served.set(`${family} ${model}`, { family, model })
+  return [...served.values()]
+}
+
+/**
+ * What is wrong with the prices, for readiness. It never makes a replica unready: all replicas share
+ * the prices, and each still serves what has some, and whatever was created before.
+ */
+export function priceConcern(deps: {
+  readonly prices: PriceBookSource
+  readonly served: readonly ServedModel[]
+  readonly started: StartedBook
+  readonly registry: Registry
+}): { readonly name: 'prices'; readonly look: () => Promise<readonly string[]> } {
+  const { prices, served, started } = deps
+  const unpriced = async (): Promise<readonly UnpricedModel[]> =>
+    unpricedModels(served, await prices.current())
+  const gauge: Gauge = new Gauge({
+    name: 'tollgate_unpriced_models',
+    help: 'Served models some of whose requests the price book in effect has no price for.',
+    registers: [deps.registry],
+    async collect() {
+      // With the prices unreadable the last figure stands.
+      const models = await unpriced().catch((error: unknown) =>
+        isDomainError(error, 'price_not_configured') ? served : undefined,
+      )
+      if (models !== undefined) gauge.set(models.length)
+    },
+  })
+  const look = async (): Promise<readonly string[]> => {
+    try {
+      const { version } = await prices.current()
+      const models = await unpriced()
+      if (models.length === 0) return withheld(started)
+      const named = models.map(({ model, skus }) => `${model} (${some(skus)})`)
+      return [...withheld(started), `price book ${version} has no price for ${some(named)}`]
+    } catch (error) {
+      if (isDomainError(error, 'price_not_configured')) return ['no price book is in effect']
+      throw error
+    }
+  }
+  return { name: 'prices', look }
+}
+
+function withheld({ version, outcome, lacking }: StartedBook): readonly string[] {
+  if (outcome !== 'withheld') return []
+  return [
+    `price book ${version} was not published at start, as it lacks prices sold at: ${some(lacking)}; ` +
+      'publish it with "tollgate prices publish --yes", or put them back',
+  ]
+}
+
+function some(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED
+  return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

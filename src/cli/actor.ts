@@ -1,0 +1,23 @@
+import { userInfo } from 'node:os'
+import { CommandError } from './output.ts'
+
+const MAX_ACTOR_LENGTH = 128
+/** One line that can be read: no control characters. */
+const ACTOR = /^[^\p{Cc}\p{Cs}]+$/u
+
+/** Who has a command done: whoever was named, else the user of the operating system. @throws CommandError */
+export function actorOf(named: string | undefined): string {
+  const actor = (named ?? systemUser()).trim()
+  if (actor.length > MAX_ACTOR_LENGTH || !ACTOR.test(actor))
+    throw new CommandError(`--actor must be a name of 1 to ${MAX_ACTOR_LENGTH} characters`)
+  return actor
+}
+
+/** A process of a container may run as a user that has no name. */
+function systemUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`
+  }
+}

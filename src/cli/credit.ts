@@ -1,0 +1,126 @@
+import { balances, lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
+import { postAdjustment } from '../app/access/adjust.ts'
+import { grantCredit, setCreditLimit } from '../app/access/bootstrap.ts'
+import type { Correction } from '../domain/account/adjustments.ts'
+import { currencies, type Currency } from '../kernel/money.ts'
+import { depsOf, LIST_LIMIT, type ActorOption } from './access.ts'
+import { CommandError, note, print, show, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+interface MoneyOptions extends ActorOption {
+  readonly tenant: string
+  readonly currency: string
+  readonly json?: boolean
+}
+
+/** `tollgate credit grant` */
+export async function grantCommand(
+  session: Session,
+  amount: string,
+  options: MoneyOptions & { readonly reason: string; readonly id?: string },
+): Promise<void> {
+  const { grantId, position } = await grantCredit(depsOf(session, options), {
+    tenantId: options.tenant,
+    currency: currencyOf(options.currency),
+    amount,
+    reason: options.reason,
+    ...(options.id ? { grantId: options.id } : {}),
+  })
+  show({ grantId }, options.json)
+  await session.projected('ledger', position)
+}
+
+/** `tollgate credit limit` */
+export async function limitCommand(
+  session: Session,
+  limit: string,
+  options: MoneyOptions,
+): Promise<void> {
+  const currency = currencyOf(options.currency)
+  const { position } = await setCreditLimit(depsOf(session, options), {
+    tenantId: options.tenant,
+    currency,
+    limit,
+  })
+  show({ tenantId: options.tenant, currency, limit }, options.json)
+  await session.projected('ledger', position)
+}
+
+/** `tollgate credit adjust`: said again in the same words it posts nothing. */
+export async function adjustCommand(
+  session: Session,
+  amount: string,
+  options: MoneyOptions & {
+    readonly line?: string
+    readonly grant?: string
+    readonly reason: string
+    readonly id?: string
+  },
+): Promise<void> {
+  const reason = options.reason.trim()
+  if (reason === '') throw new CommandError('--reason must say why')
+  const { adjustmentId, changed, position } = await postAdjustment(depsOf(session, options), {
+    tenantId: options.tenant,
+    currency: currencyOf(options.currency),
+    amount,
+    correction: await correctionOf(session, options),
+    reason,
+    ...(options.id ? { adjustmentId: options.id } : {}),
+  })
+  show({ adjustmentId, posted: changed }, options.json)
+  if (!changed) note('it was posted before; --id with a new id posts the same once more')
+  await session.projected('ledger', position)
+}
+
+/** `tollgate credit adjustments`: newest first. */
+export async function listAdjustmentsCommand(
+  { pool }: Session,
+  options: { readonly tenant: string; readonly json?: boolean },
+): Promise<void> {
+  const found = await listAdjustments(pool, { tenantId: options.tenant, limit: LIST_LIMIT })
+  if (options.json) return print(toJson(found))
+  const rows = found.map((a) => [
+    a.postedAt,
+    a.adjustmentId,
+    a.amount,
+    a.currency,
+    a.lineId === null ? `grant ${a.grantId ?? ''}` : `line ${a.lineId}`,
+    a.actor ?? '',
+    a.reason,
+  ])
+  const columns = ['posted', 'adjustment', 'amount', 'currency', 'corrects', 'actor', 'reason']
+  for (const line of table(columns, rows)) print(line)
+}
+
+/** `tollgate credit balance` */
+export async function balanceCommand(
+  session: Session,
+  options: { readonly tenant: string; readonly json?: boolean },
+): Promise<void> {
+  const found = await balances(session.pool, options.tenant)
+  if (options.json) return print(toJson(found))
+  const rows = found.map((b) => [b.currency, b.credit, b.settled, b.held, b.limit, b.available])
+  for (const line of table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows))
+    print(line)
+}
+
+async function correctionOf(
+  { pool, caughtUp }: Session,
+  { line: lineId, grant }: { readonly line?: string; readonly grant?: string },
+): Promise<Correction> {
+  if ((lineId === undefined) === (grant === undefined))
+    throw new CommandError('say what is corrected: --line <line id> or --grant <grant id>')
+  if (grant !== undefined) return { kind: 'grant', grantId: grant }
+  const id = lineId ?? ''
+  let line = await lineFacts(pool, id)
+  // One that was settled a moment ago counts.
+  if (!line && (await caughtUp('ledger'))) line = await lineFacts(pool, id)
+  if (!line) throw new CommandError(`the ledger has no line ${id}`)
+  return { kind: 'line', line }
+}
+
+function currencyOf(text: string): Currency {
+  const currency = currencies.find((known) => known === text)
+  if (!currency) throw new CommandError(`--currency must be one of ${currencies.join(', ')}`)
+  return currency
+}

@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const prices = () => import('../prices.ts')
+
+const PUBLISH_HELP = `
+Shows what changes against the book that is in effect when this one begins, and which served models
+it has no price for (CHANNELS_FILE says what is served). It is published at once unless it
+  - lacks prices that are sold at now,
+  - takes effect in the past, that is at once, or
+  - never takes effect, because a book that begins later is in effect by then.
+Then nothing is published and the exit code is 1; with --yes it is published all the same. A book that
+another has replaced needs a new version to come back.`
+
+/** Registers `tollgate prices …`. */
+export function addPrices(program: Command): void {
+  const group = program.command('prices').description('the price books')
+  changing(group.command('publish'))
+    .description('publish a price book file; the same book again changes nothing')
+    .argument('<file>')
+    .option(
+      '--demonstrations',
+      'keep entries marked as demonstrations: only the sandbox sells at them',
+    )
+    .option('--yes', 'publish although prices are lost or change at once')
+    .addHelpText('after', PUBLISH_HELP)
+    .action((file: string, options) =>
+      onStores(async (s) => (await prices()).publishPricesCommand(s, file, options)),
+    )
+  group
+    .command('list')
+    .description('published price books, the latest to begin first')
+    .option(...JSON_OPTION)
+    .action((options) => onStores(async (s) => (await prices()).listPricesCommand(s, options)))
+  group
+    .command('show')
+    .description('the prices of a published book')
+    .argument('<version>')
+    .option(...JSON_OPTION)
+    .action((version: string, options) =>
+      onStores(async (s) => (await prices()).showPricesCommand(s, version, options)),
+    )
+  group
+    .command('diff')
+    .description('what changes from one published book to another')
+    .argument('<version>')
+    .argument('<other version>')
+    .option(...JSON_OPTION)
+    .action((from: string, to: string, options) =>
+      onStores(async (s) => (await prices()).diffPricesCommand(s, from, to, options)),
+    )
+}

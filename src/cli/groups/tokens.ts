@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const tokens = () => import('../tokens.ts')
+
+const LIMITS_HELP = `
+A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM and RATE_LIMIT_CONCURRENT_TASKS.
+Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
+
+/** Registers `tollgate token …`. */
+export function addTokens(program: Command): void {
+  const group = program.command('token').description('tokens; secrets are shown once')
+  changing(group.command('issue'))
+    .description('issue a token')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--user <id>', 'user')
+    .requiredOption('--kind <kind>', 'model, profile, query or admin')
+    .option('--name <name>', 'what it is for')
+    .option(
+      '--scope <level>',
+      'of a query token: current_user, specified_users, all_users, all_tenants',
+    )
+    .option('--users <ids>', 'with specified_users: user ids, comma-separated')
+    .option('--models <names>', 'only these models, comma-separated')
+    .option('--expires <time>', 'RFC 3339 time')
+    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit')
+    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
+    .addHelpText('after', LIMITS_HELP)
+    .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
+  changing(group.command('rotate'))
+    .description('give a token a new secret; the old one stays valid for a while')
+    .argument('<token id>')
+    .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
+    .action((id: string, options) =>
+      onStores(async (s) => (await tokens()).rotateTokenCommand(s, id, options)),
+    )
+  changing(group.command('limit'))
+    .description('change what a token may use, at once and everywhere; what is not named stays')
+    .argument('<token id>')
+    .option('--rpm <n>', 'text calls and task creations a minute')
+    .option('--tpm <n>', 'text tokens a minute, in and out')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended')
+    .addHelpText(
+      'after',
+      `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
+    )
+    .action((id: string, options) =>
+      onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
+    )
+  changing(group.command('disable'))
+    .description('end a token at once')
+    .argument('<token id>')
+    .option('--reason <text>', 'why', 'disabled by an operator')
+    .action((id: string, options) =>
+      onStores(async (s) => (await tokens()).disableTokenCommand(s, id, options)),
+    )
+  group
+    .command('list')
+    .description('tokens of a tenant, without secrets')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action((options) => onStores(async (s) => (await tokens()).listTokensCommand(s, options)))
+}

@@ -1,0 +1,112 @@
+import { DomainError } from '../../kernel/errors.ts'
+import { formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import type { AccountEventData, Corrects } from './events.ts'
+
+/**
+ * How far a line or a grant may be corrected. In the end a tenant pays for a settled line something
+ * between nothing and what it was settled at, because that is the price that was agreed; and keeps
+ * of a grant something between all of it and nothing. A further adjustment of the other sign takes
+ * back an earlier one.
+ */
+
+/** A settled line as the ledger has it: it never changes. */
+export interface SettledLineFacts {
+  readonly lineId: string
+  readonly tenantId: string
+  readonly currency: Currency
+  /** Decimal string. */
+  readonly amount: string
+}
+
+/** What an adjustment is to correct. */
+export type Correction =
+  | { readonly kind: 'line'; readonly line: SettledLineFacts }
+  | { readonly kind: 'grant'; readonly grantId: string }
+
+/** What was granted and what was corrected so far: what further adjustments are held against. */
+export interface Correctable {
+  readonly grants: ReadonlyMap<string, Granted>
+  /** Sums of the adjustments in pico, by what they correct. */
+  readonly corrected: ReadonlyMap<string, bigint>
+}
+
+type Granted = Pick<AccountEventData<'CreditGranted'>, 'currency' | 'amount'>
+
+export const nothingCorrectable: Correctable = { grants: new Map(), corrected: new Map() }
+
+export function withGrant(
+  state: Correctable,
+  { grantId, currency, amount }: AccountEventData<'CreditGranted'>,
+): Correctable {
+  return { ...state, grants: new Map(state.grants).set(grantId, { currency, amount }) }
+}
+
+export function withCorrection(
+  state: Correctable,
+  { corrects, amount }: AccountEventData<'AdjustmentPosted'>,
+): Correctable {
+  const name = nameOf(corrects)
+  const sumPico = (state.corrected.get(name) ?? 0n) + parseAmount(amount)
+  return { ...state, corrected: new Map(state.corrected).set(name, sumPico) }
+}
+
+/** What the event of an adjustment says that it corrects. */
+export function correctsOf(correction: Correction): Corrects {
+  return correction.kind === 'line'
+    ? { kind: 'line', lineId: correction.line.lineId }
+    : { kind: 'grant', grantId: correction.grantId }
+}
+
+/** Names a line or a grant for people and as a key: `line call_1:2`, `grant g1`. */
+export function nameOf(corrects: Corrects): string {
+  return corrects.kind === 'line' ? `line ${corrects.lineId}` : `grant ${corrects.grantId}`
+}
+
+/**
+ * Checks that an adjustment names something of this tenant and currency and stays within bounds.
+ *
+ * @throws DomainError `adjustment_source_invalid`, `adjustment_out_of_bounds`
+ */
+export function checkCorrection(
+  adjustment: {
+    readonly tenantId: string
+    readonly currency: Currency
+    readonly amount: string
+    readonly correction: Correction
+  },
+  state: Correctable,
+): void {
+  const { tenantId, currency, correction } = adjustment
+  const name = nameOf(correctsOf(correction))
+  const source = sourceOf(correction, tenantId, state)
+  if (source?.tenantId !== tenantId)
+    throw new DomainError('adjustment_source_invalid', `tenant ${tenantId} has no ${name}`, {
+      source: name,
+    })
+  if (source.currency !== currency)
+    throw new DomainError('adjustment_source_invalid', `${name} is in ${source.currency}`, {
+      source: name,
+    })
+  const originalPico = parseAmount(source.amount)
+  const [lowPico, highPico] = correction.kind === 'line' ? [0n, originalPico] : [-originalPico, 0n]
+  const beforePico = state.corrected.get(name) ?? 0n
+  const afterPico = beforePico + parseAmount(adjustment.amount)
+  if (afterPico >= lowPico && afterPico <= highPico) return
+  throw new DomainError(
+    'adjustment_out_of_bounds',
+    `${name} is of ${source.amount} ${currency} and adjusted by ${formatAmount(beforePico)} so far: ` +
+      `an adjustment may be from ${formatAmount(lowPico - beforePico)} ` +
+      `to ${formatAmount(highPico - beforePico)}`,
+    { source: name },
+  )
+}
+
+function sourceOf(
+  correction: Correction,
+  tenantId: string,
+  state: Correctable,
+): Omit<SettledLineFacts, 'lineId'> | undefined {
+  if (correction.kind === 'line') return correction.line
+  const grant = state.grants.get(correction.grantId)
+  return grant && { ...grant, tenantId }
+}

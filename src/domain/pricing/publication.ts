@@ -1,0 +1,94 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { type ServedModel, type UnpricedModel, unpricedModels } from './coverage.ts'
+import type { PriceBookPublished } from './events.ts'
+import { isPublished } from './price-book-decider.ts'
+import { type PriceBookDifference, priceBookDifference } from './price-book-difference.ts'
+import type { PriceBookDocument } from './price-book-document.ts'
+import { inEffectAt, type PriceBook, priceBookFromPublished } from './price-book.ts'
+
+/** What publishing a book would bring about, looked at before it is done. */
+export interface Publication {
+  readonly version: string
+  /** RFC 3339. */
+  readonly effectiveFrom: string
+  /** Exactly this book is published: there is nothing to do. */
+  readonly published: boolean
+  /** How many books there were when this was looked at. */
+  readonly basis: number
+  /** `never`: when it would begin, a book that begins later is in effect already. */
+  readonly takesEffect: 'at_once' | 'later' | 'never'
+  /** The version in effect when it begins; undefined when it is the first. */
+  readonly replaces: string | undefined
+  /** From the prices of `replaces` to its own. */
+  readonly difference: PriceBookDifference
+  /** Served models it has not all prices of; undefined where it is not known what is served. */
+  readonly unpriced: readonly (UnpricedModel & { readonly soldNow: boolean })[] | undefined
+}
+
+/**
+ * Compares a book with what is published.
+ *
+ * @param served what channels serve, undefined where they are not known
+ * @throws DomainError `price_book_version_taken`, `price_book_replaced`
+ */
+export function lookAhead(
+  book: PriceBookDocument,
+  books: readonly PriceBookPublished[],
+  served: readonly ServedModel[] | undefined,
+  nowMs: number,
+): Publication {
+  const { version, effectiveFrom, entries } = book
+  const published = isPublished(book, books, nowMs)
+  const fromMs = fromTimestamp(effectiveFrom)
+  const others = books.filter((known) => known.version !== version)
+  const replaces = inEffectAt(others, Math.max(nowMs, fromMs))
+  const current = inEffectAt(books, nowMs)
+  const isHidden = replaces !== undefined && fromTimestamp(replaces.effectiveFrom) > fromMs
+  return {
+    version,
+    effectiveFrom,
+    published,
+    basis: books.length,
+    takesEffect: isHidden ? 'never' : fromMs > nowMs ? 'later' : 'at_once',
+    replaces: replaces?.version,
+    difference: priceBookDifference(replaces?.entries ?? [], entries),
+    unpriced: served && unpricedIn(priceBookFromPublished(book), current, served),
+  }
+}
+
+/** Why a person has to want this: it takes prices away, or changes them at once or not at all. */
+export function whyAsked(publication: Publication): readonly string[] {
+  const { difference, takesEffect, unpriced = [], replaces, effectiveFrom } = publication
+  const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
+  return [
+    ...(difference.removed.length === 0
+      ? []
+      : [`it lacks ${difference.removed.length} prices that ${replaces ?? 'the last book'} has`]),
+    ...(lost.length === 0 ? [] : [`models sold now would have no price: ${lost.join(', ')}`]),
+    ...(takesEffect === 'at_once' ? [`it takes effect at once: ${effectiveFrom} is past`] : []),
+    ...(takesEffect === 'never'
+      ? [`it never takes effect: ${replaces ?? 'another book'} begins later and is in effect then`]
+      : []),
+  ]
+}
+
+function unpricedIn(
+  book: PriceBook,
+  current: PriceBookPublished | undefined,
+  served: readonly ServedModel[],
+): NonNullable<Publication['unpriced']> {
+  const before = current && priceBookFromPublished(current)
+  const missingNow = new Set(
+    before === undefined
+      ? served.map(keyOf)
+      : unpricedModels(served, before).map((model) => keyOf(model)),
+  )
+  return unpricedModels(served, book).map((model) => ({
+    ...model,
+    soldNow: !missingNow.has(keyOf(model)),
+  }))
+}
+
+function keyOf({ family, model }: ServedModel): string {
+  return `${family} ${model}`
+}

@@ -1,0 +1,139 @@
+import { userInfo } from 'node:os'
+import t from 'tap'
+import { call, queriesOf, tasksOf } from '../e2e/support/client.ts'
+import { startStack } from '../helpers/stack.ts'
+import { tollgate } from './support/tollgate.ts'
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const env = {
+  EVENTSTORE_URL: stack.eventStoreUrl,
+  DATABASE_URL: stack.databaseUrl,
+  EVENTSTORE_NAMESPACE: stack.namespace,
+  MARKER_SECRET: 'a marker secret of the tests',
+}
+const run = (...args: readonly string[]) => tollgate(args, env)
+const { tenantId } = stack.demo
+const who = ['--tenant', tenantId, '--currency', 'CNY'] as const
+const adjust = (amount: string, ...options: readonly string[]) =>
+  run('credit', 'adjust', amount, ...who, '--reason', 'it was broken', ...options)
+const balance = async () => {
+  const { stdout } = await run('credit', 'balance', '--tenant', tenantId, '--json')
+  const balances = JSON.parse(stdout) as { currency: string; credit: string; available: string }[]
+  return balances.find(({ currency }) => currency === 'CNY')
+}
+interface Line {
+  readonly line_id: string
+  readonly amount: string
+  readonly adjusted: string
+}
+const lines = async (token = stack.demo.queryToken): Promise<readonly Line[]> => {
+  await stack.caughtUp()
+  return (await queriesOf(stack.url, token).lines()).body.data.items as unknown as Line[]
+}
+
+const tasks = tasksOf(stack.url, stack.demo.modelToken)
+await tasks.reaches(await tasks.created(), 'succeeded')
+const [line] = await lines()
+if (line === undefined) throw new Error('nothing was settled')
+const ofLine = ['--line', line.line_id] as const
+
+t.test('an adjustment reaches the line, the balance and the history, once', async (t) => {
+  t.match(line, { amount: '5.0094', adjusted: '0' })
+  const posted = await adjust('1.50', ...ofLine, '--actor', 'Ada L.', '--json')
+  t.equal(posted.code, 0, posted.stderr)
+  const { adjustmentId } = JSON.parse(posted.stdout) as { adjustmentId: string }
+  t.match(JSON.parse(posted.stdout), { posted: true, adjustmentId: /^adjustment_[0-9a-f]{32}$/ })
+  const again = await adjust('1.5', ...ofLine, '--actor', 'Bob')
+  t.equal(again.code, 0, 'as after a lost answer')
+  t.match(again, { stdout: new RegExp(`adjustmentId: ${adjustmentId}\nposted: false`) })
+  t.match(again.stderr, /posted before/)
+
+  t.match(await lines(), [{ amount: '5.0094', adjusted: '1.5' }])
+  const headers = { accept: 'text/csv' }
+  const csv = await call(`${stack.url}/api/query/v1/ledger/lines`, {
+    token: stack.demo.queryToken,
+    headers,
+  })
+  t.match(csv.text, /,adjusted\r?\n.*,1\.5\r?\n/)
+  t.match(await balance(), { credit: '10001.5', available: '9996.4906' })
+  const listed = await run('credit', 'adjustments', '--tenant', tenantId)
+  t.match(
+    listed.stdout,
+    new RegExp(`${adjustmentId} +1\\.5 +CNY +line ${line.line_id} +Ada L\\. +it was broken`),
+  )
+  const replayed = await run('replay', '--tenant', tenantId)
+  t.match(replayed.stdout, /AdjustmentPosted {2}by Ada L\. {2}\{.*it was broken/)
+  const { rows } = await stack.gateway.pool.query<{ actor: string }>(
+    `select metadata->>'actor' as actor from timeline.events where type = 'AdjustmentPosted'`,
+  )
+  t.same(rows, [{ actor: 'Ada L.' }])
+})
+
+t.test('two at once stay within the line together; the rest can still be given', async (t) => {
+  const both = await Promise.all(
+    ['a', 'b'].map((id) => adjust('2', ...ofLine, '--id', `together_${id}`)),
+  )
+  t.same(both.map(({ code }) => code).toSorted(), [0, 1])
+  const refused = both.find(({ code }) => code === 1)
+  t.match(refused?.stderr, /is of 5\.0094 CNY and adjusted by 3\.5 so far.*from -3\.5 to 1\.5094$/m)
+  t.equal((await adjust('-3.5', ...ofLine)).code, 0, 'and taken back')
+  t.match(await lines(), [{ adjusted: '0' }])
+})
+
+t.test('a mistaken grant is taken back, at most all of it', async (t) => {
+  t.equal((await run('credit', 'grant', '1000', ...who, '--id', 'grant_typo')).code, 0)
+  t.equal((await adjust('-900', '--grant', 'grant_typo')).code, 0)
+  t.match(await adjust('-101', '--grant', 'grant_typo'), { code: 1, stderr: /from -100 to 900/ })
+  t.match(await balance(), { credit: '10100' })
+  t.match((await run('credit', 'adjustments', '--tenant', tenantId)).stdout, /grant grant_typo/)
+})
+
+t.test('1 with why for what is no line of this tenant and currency', async (t) => {
+  const foreign = ['--tenant', stack.other.tenantId, '--currency', 'CNY', '--reason', 'x']
+  const more = (...args: readonly string[]) => run('credit', 'adjust', ...args)
+  const cases = [
+    [more('1', ...foreign, ...ofLine), new RegExp(`${stack.other.tenantId} has no line`)],
+    [adjust('1', '--line', 'call_none:1'), /the ledger has no line call_none:1/],
+    [adjust('1', ...ofLine, '--grant', 'g'), /--line <line id> or --grant/],
+    [more('1', ...who, ...ofLine), /--reason/],
+    [more('1', ...who, ...ofLine, '--reason', ' '), /--reason must say why/],
+    [adjust('1', ...ofLine, '--actor', ' '), /--actor must be a name/],
+  ] as const
+  for (const [running, why] of cases) {
+    const ended = await running
+    t.equal(ended.code, 1)
+    t.match(ended.stderr, why)
+    t.notMatch(ended.stderr, /\n\s+at /)
+  }
+  t.match((await run('credit', 'adjust', '--help')).stdout, /--line[\s\S]*-1\.50[\s\S]*settled at/)
+})
+
+t.test('whoever administers is named, the operating-system user unless told', async (t) => {
+  const opened = await run('tenant', 'open', 'Named', '--id', 'tenant_named', '--json')
+  const { userId } = JSON.parse(opened.stdout) as { userId: string }
+  const user = ['--tenant', 'tenant_named', '--user', userId]
+  const issued = await run('token', 'issue', ...user, '--kind', 'model', '--actor', 'Eve', '--json')
+  const { tokenId } = JSON.parse(issued.stdout) as { tokenId: string }
+  for (const args of [
+    ['tenant', 'add-user', 'Second', '--tenant', 'tenant_named'],
+    ['token', 'rotate', tokenId],
+    ['token', 'limit', tokenId, '--rpm', '5'],
+    ['token', 'disable', tokenId],
+    ['credit', 'grant', '1', '--tenant', 'tenant_named', '--currency', 'USD'],
+    ['credit', 'limit', '1', '--tenant', 'tenant_named', '--currency', 'USD'],
+  ])
+    t.equal((await run(...args, '--actor', 'Eve')).code, 0, args.join(' '))
+  const { stdout } = await run('replay', '--tenant', 'tenant_named')
+  const events = stdout.trim().split('\n')
+  t.equal(events.length, 9)
+  for (const event of events.slice(0, 2)) t.match(event, ` by ${userInfo().username} `)
+  for (const event of events.slice(2)) t.match(event, / {2}by Eve {2}/)
+})
+
+t.test('the audit accepts it and a rebuild is identical', async (t) => {
+  await stack.caughtUp()
+  t.match(await run('audit'), { code: 0, stdout: /^clean/ })
+  t.match(await run('rebuild', 'ledger'), { code: 0, stdout: /ledger: swapped/ })
+  t.match(await lines(), [{ adjusted: '0' }])
+})
