@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { nodeArguments } from '../helpers/checkout.ts'
 
-const ENTRY = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
+const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000
 
@@ -60,8 +60,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
   const [command = process.execPath, ...rest] = [
     ...(options.under ?? []),
     process.execPath,
-    '--import=tsx',
-    ENTRY,
+    ...nodeArguments(ENTRY),
     '--data',
     dataDir,
     '--port',
