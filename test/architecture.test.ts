@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { checkout } from './helpers/checkout.ts'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const root = fileURLToPath(checkout)
 
 interface SourceFile {
   readonly path: string

@@ -7,10 +7,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
+import { nodeArguments } from '../helpers/checkout.ts'
 
-const ENTRY = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
+const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000
 
@@ -63,8 +63,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
   const [command = process.execPath, ...rest] = [
     ...(options.under ?? []),
     process.execPath,
-    '--import=tsx',
-    ENTRY,
+    ...nodeArguments(ENTRY),
     '--data',
     dataDir,
     '--port',

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/client.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
+import { nodeArguments } from './checkout.ts'
 
-const MAIN = fileURLToPath(new URL('../../infra/embedded/eventstore/main.ts', import.meta.url))
+const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 const START_MS = 30_000
 
 /** An embedded event store of our own: its port stays the same over restarts. */
@@ -47,7 +47,7 @@ async function launch(
   port: number,
   { fault, version }: EventStoreOptions,
 ): Promise<Running> {
-  const args = ['--import=tsx', MAIN, '--data', directory, '--port', String(port)]
+  const args = [...nodeArguments(MAIN), '--data', directory, '--port', String(port)]
   if (fault !== undefined) args.push('--fault', fault)
   if (version !== undefined) args.push('--server-version', version)
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })

@@ -9,12 +9,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
+import { checkout, nodeArguments } from './checkout.ts'
 
 /** How long to wait for the shared server: it may have to be initialised first. */
 const SERVER_TIMEOUT_MS = 60_000
 const POLL_MS = 50
 const CONNECT_TIMEOUT_MS = 20_000
-const SERVER = fileURLToPath(new URL('postgres-server.ts', import.meta.url))
+const SERVER = new URL('postgres-server.ts', import.meta.url)
 
 /** A database of one suite's own. End every connection to it, then drop it. */
 export interface TestDatabase {
@@ -58,11 +59,11 @@ function joinServer(
 
 function launch(directory: string): ChildProcess {
   const log = openSync(join(directory, 'server.log'), 'a')
-  const child = spawn(process.execPath, ['--import=tsx', SERVER, directory], {
+  const child = spawn(process.execPath, [...nodeArguments(SERVER), directory], {
     // It outlives the test file that happened to be first.
     detached: true,
     stdio: ['ignore', log, log],
-    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    cwd: fileURLToPath(checkout),
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/' },
   })
   closeSync(log)
@@ -73,8 +74,8 @@ function launch(directory: string): ChildProcess {
 
 async function sharedServer(): Promise<string> {
   const uid = process.getuid?.() ?? 0
-  const checkout = createHash('sha256').update(SERVER).digest('hex').slice(0, 8)
-  const directory = join(tmpdir(), `tollgate-test-postgres-${uid}-${checkout}`)
+  const key = createHash('sha256').update(SERVER.href).digest('hex').slice(0, 8)
+  const directory = join(tmpdir(), `tollgate-test-postgres-${uid}-${key}`)
   mkdirSync(directory, { recursive: true, mode: 0o711 })
   if (statSync(directory).uid !== uid) throw new Error(`${directory} belongs to somebody else`)
   const deadline = Date.now() + SERVER_TIMEOUT_MS

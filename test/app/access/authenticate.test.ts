@@ -220,7 +220,7 @@ t.test('tokens', async (t) => {
 for (const version of SERVER_VERSIONS)
   t.test(`a disabled token stops working within moments, on a log of ${version}`, async (t) => {
     const world = await startWorld(t, { prices: false, version })
-    const access = { log: world.log, clock: systemClock, correlationId: 'test' }
+    const access = { log: world.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
     // It follows from a log in which nothing is a token's yet, as one process after another would.
     const { authenticate } = await authenticatorOf(t, world)
     const { secret, tokenId } = await issueToken(access, wanted)

@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { TextFamily } from '../../../src/app/calls/types.ts'
 import { createEventLog } from '../../../src/eventlog/client.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld } from './support/text-world.ts'
 
-const CHILD = fileURLToPath(new URL('support/crash-child.ts', import.meta.url))
+const CHILD = new URL('support/crash-child.ts', import.meta.url)
 const world = await startTextWorld(t)
 const namespace = newNamespace()
 const log = createEventLog({ url: world.store.url, namespace })
@@ -24,7 +24,7 @@ async function die(wish: {
   readonly killAfter?: number
 }) {
   const marker = `crash-${(marks += 1)}`
-  const child = spawn(process.execPath, ['--import=tsx', CHILD], {
+  const child = spawn(process.execPath, nodeArguments(CHILD), {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   child.stdin.end(

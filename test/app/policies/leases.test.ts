@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { releasePolls } from '../../../projections/tasks/query.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createInput, startWorld, type World } from '../support/world.ts'
 import type { WorkerOrder } from './support/worker-child.ts'
 
-const CHILD = fileURLToPath(new URL('support/worker-child.ts', import.meta.url))
+const CHILD = new URL('support/worker-child.ts', import.meta.url)
 /** Far below the leases of 60 and 120 s, far above the silence after which a worker is dead. */
 const SOON_MS = 20_000
 
 /** A worker in a process of its own; it dies with the test at the latest. */
 function startWorker(t: Test, world: World, owner: string) {
-  const child = spawn(process.execPath, ['--import=tsx', CHILD], {
+  const child = spawn(process.execPath, nodeArguments(CHILD), {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   const exited = once(child, 'exit')

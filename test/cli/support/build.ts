@@ -4,9 +4,10 @@ import { cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { checkout, compiledProduct } from '../../helpers/checkout.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(checkout)
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-cli')
 /** What is compiled; a build of other sources than the present ones is worth nothing. */
 const SOURCES = ['src', 'projections', 'infra']
@@ -56,6 +57,7 @@ async function removeOld(): Promise<void> {
 }
 
 async function findOrBuild(): Promise<string> {
+  if (compiledProduct !== undefined) return join(compiledProduct, 'src/main.js')
   const directory = join(CACHE, await keyOfSources())
   await mkdir(CACHE, { recursive: true })
   try {

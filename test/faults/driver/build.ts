@@ -3,9 +3,10 @@ import { cp, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { checkout } from '../../helpers/checkout.ts'
 import { bare, bareEnvironment } from './bare.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(checkout)
 const BUILD_TIMEOUT_MS = 120_000
 const run = promisify(execFile)
 

@@ -13,12 +13,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
 import { DATA_DIR_VERSION, prepareDataDir } from '../../../infra/embedded/data-dir.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 
-const HOLDER = fileURLToPath(new URL('data-dir-holder.ts', import.meta.url))
+const HOLDER = nodeArguments(new URL('data-dir-holder.ts', import.meta.url))
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'data-dir-'))
@@ -35,7 +35,7 @@ async function hold(
   path: string,
   ...more: string[]
 ): Promise<{ process: ChildProcess; said: string }> {
-  const holder = spawn(process.execPath, ['--import=tsx', HOLDER, path, ...more], {
+  const holder = spawn(process.execPath, [...HOLDER, path, ...more], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => holder.kill('SIGKILL'))

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import {
   RESTART_INITIAL_DELAY_MS,
@@ -15,9 +14,10 @@ import {
   superviseChild,
 } from '../../../infra/embedded/supervisor.ts'
 import type { ReadyMessage, SuperviseOptions } from '../../../infra/embedded/supervisor.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 
 const CHILD = new URL('supervisor-child.ts', import.meta.url)
-const PARENT = fileURLToPath(new URL('supervisor-parent.ts', import.meta.url))
+const PARENT = nodeArguments(new URL('supervisor-parent.ts', import.meta.url))
 const BOUND_MS = 15_000
 
 /** What a sample child says besides its address. */
@@ -180,7 +180,7 @@ t.test('a child ends by itself when its parent is killed', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'supervisor-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'why')
-  const parent = spawn(process.execPath, ['--import=tsx', PARENT, CHILD.href, 'serve', '0', file], {
+  const parent = spawn(process.execPath, [...PARENT, CHILD.href, 'serve', '0', file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]

@@ -1,4 +1,4 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -6,11 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { nodeArguments } from '../../helpers/checkout.ts'
 import { call, create, query, sandboxFor, TASKS, until, video } from './client.ts'
 
-const MAIN = fileURLToPath(new URL('../../../infra/sandbox/main.ts', import.meta.url))
+const MAIN = nodeArguments(new URL('../../../infra/sandbox/main.ts', import.meta.url))
 
 interface Started {
   readonly child: ChildProcess
@@ -20,8 +20,7 @@ interface Started {
 
 /** The sandbox as a child process with an IPC channel, ready. */
 async function start(t: Test, ...args: readonly string[]): Promise<Started> {
-  const child = fork(MAIN, args, {
-    execArgv: ['--import=tsx'],
+  const child = spawn(process.execPath, [...MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -46,7 +45,7 @@ async function outputOf(
   t: Test,
   ...args: readonly string[]
 ): Promise<readonly [code: number | null, stderr: string, stdout: string]> {
-  const child = spawn(process.execPath, ['--import=tsx', MAIN, ...args])
+  const child = spawn(process.execPath, [...MAIN, ...args])
   t.teardown(() => child.kill('SIGKILL'))
   let [stderr, stdout] = ['', '']
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
@@ -81,9 +80,9 @@ void t.test(
 
 void t.test('a parent that is killed takes the sandbox with it', async (t) => {
   const script = `
-    const { fork } = require('node:child_process')
-    const options = { execArgv: ['--import=tsx'], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
-    const child = fork(${JSON.stringify(MAIN)}, [], options)
+    const { spawn } = require('node:child_process')
+    const options = { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
+    const child = spawn(process.execPath, ${JSON.stringify(MAIN)}, options)
     child.stdout.pipe(process.stdout)
   `
   const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -164,7 +163,7 @@ void t.test(
     const command = 'ulimit -f 8; exec "$0" "$@"'
     const child = spawn(
       'bash',
-      ['-c', command, process.execPath, survive, '--import=tsx', MAIN, '--data', data],
+      ['-c', command, process.execPath, survive, ...MAIN, '--data', data],
       {
         stdio: ['ignore', 'pipe', 'ignore'],
         env: { ...process.env, TSX_DISABLE_CACHE: '1' },

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import type { Pool } from 'pg'
 import t from 'tap'
@@ -10,6 +9,7 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
 import { mixedHistory } from '../support/history.ts'
 import { ScriptedLog } from '../support/memory-log.ts'
@@ -26,8 +26,7 @@ t.test('a rebuild killed at any time leaves the live tables and can be run again
     const child = spawn(
       process.execPath,
       [
-        '--import=tsx',
-        fileURLToPath(new URL('../support/rebuild-child.ts', import.meta.url)),
+        ...nodeArguments(new URL('../support/rebuild-child.ts', import.meta.url)),
         pool.options.connectionString ?? '',
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { lockDirectory } from '../../../../infra/embedded/directory-lock.ts'
+import { checkout, compiledProduct } from '../../../helpers/checkout.ts'
 import { build, type Build } from '../../driver/build.ts'
 
 /** The product as users run it, built once for all files of a run and until the sources change. */
 
-const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const root = fileURLToPath(checkout)
 const SOURCES = ['src', 'projections', 'infra']
 const SINGLE_FILES = ['package.json', 'tsconfig.json', 'tsconfig.build.json']
 const LOCK_WAIT_MS = 120_000
@@ -44,8 +45,17 @@ export interface Product extends Build {
   readonly eventStore: string
 }
 
+function productIn(folder: string): Product {
+  return {
+    main: join(folder, 'src', 'main.js'),
+    sandbox: join(folder, 'infra', 'sandbox', 'main.js'),
+    eventStore: join(folder, 'infra', 'embedded', 'eventstore', 'main.js'),
+  }
+}
+
 /** Builds unless the same sources were built before. @throws with the compiler's words */
 export async function builtOnce(): Promise<Product> {
+  if (compiledProduct !== undefined) return productIn(compiledProduct)
   const checkout = createHash('sha256').update(root).digest('hex').slice(0, 8)
   const folder = join(tmpdir(), `tollgate-faults-${process.getuid?.() ?? 0}-${checkout}`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -61,11 +71,7 @@ export async function builtOnce(): Promise<Product> {
       await build(making)
       await rename(making, made)
     }
-    return {
-      main: join(made, 'dist', 'src', 'main.js'),
-      sandbox: join(made, 'dist', 'infra', 'sandbox', 'main.js'),
-      eventStore: join(made, 'dist', 'infra', 'embedded', 'eventstore', 'main.js'),
-    }
+    return productIn(join(made, 'dist'))
   } finally {
     await lock.release()
   }

@@ -4,7 +4,6 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { ClassicLevel } from 'classic-level'
 import t, { type Test } from 'tap'
@@ -14,8 +13,9 @@ import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { StartFailure, startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { numbered, numbersIn, refused } from '../../../contract/setup.ts'
+import { nodeArguments } from '../../../helpers/checkout.ts'
 
-const ENTRY = fileURLToPath(
+const ENTRY = nodeArguments(
   new URL('../../../../infra/embedded/eventstore/main.ts', import.meta.url),
 )
 
@@ -145,7 +145,7 @@ t.test('a port that is taken is named', async (t) => {
 
 t.test('arguments that make no sense are named', async (t) => {
   for (const args of [[], ['--data', '/tmp/x', '--port', 'http'], ['--dta', '/tmp/x']]) {
-    const child = spawn(process.execPath, ['--import=tsx', ENTRY, ...args], { stdio: 'pipe' })
+    const child = spawn(process.execPath, [...ENTRY, ...args], { stdio: 'pipe' })
     const [code] = (await once(child, 'exit')) as [number]
     t.equal(code, 1)
   }
@@ -160,7 +160,7 @@ t.test('when its parent is gone it stops in order', async (t) => {
 })
 
 t.test('when its stdin ends it stops in order, if asked to', async (t) => {
-  const args = ['--import=tsx', ENTRY, '--data', await temporaryDirectory(t), '--stop-on-stdin-end']
+  const args = [...ENTRY, '--data', await temporaryDirectory(t), '--stop-on-stdin-end']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(child.stdout, 'data')
   const exited = once(child, 'exit')

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
+import { nodeArguments } from '../../../helpers/checkout.ts'
 import {
   folder,
   guardPid,
@@ -15,7 +15,7 @@ import {
   until,
 } from './harness.ts'
 
-const PARENT = fileURLToPath(new URL('../supervisor-parent.ts', import.meta.url))
+const PARENT = nodeArguments(new URL('../supervisor-parent.ts', import.meta.url))
 
 interface Gateway {
   readonly url: string
@@ -25,11 +25,9 @@ interface Gateway {
 
 /** A process that stands for the gateway, to be killed. */
 async function gateway(t: Test, root: string): Promise<Gateway> {
-  const parent = spawn(
-    process.execPath,
-    ['--import=tsx', PARENT, MAIN.href, '--data', root, '--port', '0'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
+  const parent = spawn(process.execPath, [...PARENT, MAIN.href, '--data', root, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.teardown(() => parent.kill('SIGKILL'))
   const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
   const { url, childPid } = JSON.parse(line) as { url: string; childPid: number }
