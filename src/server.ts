@@ -217,7 +217,7 @@ async function listen(
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
-    health: createHealth(deps, accepting),
+    health: { ...createHealth(deps, accepting), spool: text.backlog },
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })

@@ -1,6 +1,5 @@
 import { monotonicFactory } from 'ulid'
 import { journalStream, type CallEvent } from '../domain/call/events.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { eventId } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
 import { pause } from './backoff.ts'
@@ -41,7 +40,6 @@ export interface JournalOptions {
   readonly log: EventLog
   /** New at every start of the process, so that each of its streams has one writer. */
   readonly instanceId: string
-  readonly clock?: Clock
   readonly logger: Log
   /** The journal drains and closes it. */
   readonly spool?: Spool

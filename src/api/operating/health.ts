@@ -1,3 +1,5 @@
+import type { Backlog } from '../../app/calls/journal-metrics.ts'
+
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 export interface Dependency {
   /** e.g. `event_log`, `postgres`. */
@@ -16,9 +18,16 @@ export interface ProjectionState {
   readonly stopped: string | undefined
 }
 
+/** Past this share of its bound a process should get no more work: an outage might not fit. */
+const SPOOL_FULL_SHARE = 0.75
+/** A backlog of an outage is gone sooner: what waits longer does not drain as it should. */
+const SPOOL_OLD_MS = 60_000
+
 export interface Health {
   readonly dependencies: readonly Dependency[]
   readonly projections: () => Promise<readonly ProjectionState[]>
+  /** Absent where nothing is spooled. */
+  readonly spool?: () => Backlog
   /** Beyond this a read model is not ready to answer from. */
   readonly maxLagMs: number
   /** False before everything has started and once draining has begun. */
@@ -27,9 +36,13 @@ export interface Health {
 
 export interface Readiness {
   readonly ready: boolean
+  /** Why it is not ready. */
   readonly reasons: readonly string[]
+  /** It serves, and somebody must look. */
+  readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ProjectionState[]
+  readonly spool?: Backlog
 }
 
 /** How long one probe may take before it counts as away. */
@@ -58,6 +71,10 @@ async function isUp(dependency: Dependency): Promise<boolean> {
   }
 }
 
+function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
+  return sizeBytes > maxBytes * SPOOL_FULL_SHARE
+}
+
 /** Asks everything at once and says what is missing; never throws. */
 export async function readReadiness(health: Health): Promise<Readiness> {
   const [up, projections] = await Promise.all([
@@ -68,6 +85,7 @@ export async function readReadiness(health: Health): Promise<Readiness> {
     name,
     up[index] === true ? ('up' as const) : ('down' as const),
   ])
+  const spool = health.spool?.()
   const reasons = [
     ...(health.accepting() ? [] : ['not accepting: starting or draining']),
     ...health.dependencies
@@ -83,11 +101,19 @@ export async function readReadiness(health: Health): Promise<Readiness> {
         ? [`projection ${projection.name} is ${projection.lagMs} ms behind`]
         : []
     }),
+    ...(spool !== undefined && isFull(spool)
+      ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
+      : []),
   ]
   return {
     ready: reasons.length === 0,
     reasons,
+    degraded:
+      spool !== undefined && spool.ageMs > SPOOL_OLD_MS
+        ? [`${spool.records} records wait in the spool, the oldest for ${spool.ageMs} ms`]
+        : [],
     dependencies: Object.fromEntries(states) as Record<string, 'up' | 'down'>,
     projections: projections ?? [],
+    ...(spool === undefined ? {} : { spool }),
   }
 }

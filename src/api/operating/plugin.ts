@@ -13,6 +13,9 @@ const HealthSchema = Type.Object({ status: Type.Literal('ok') })
 const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
+  degraded: Type.Array(Type.String(), {
+    description: 'What somebody must look at although it is ready to serve.',
+  }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(
     Type.Object({
@@ -21,6 +24,18 @@ const ReadinessSchema = Type.Object({
       lagMs: Type.Number(),
       stopped: Type.Optional(Type.String()),
     }),
+  ),
+  spool: Type.Optional(
+    Type.Object(
+      {
+        batches: Type.Integer(),
+        records: Type.Integer(),
+        sizeBytes: Type.Integer(),
+        maxBytes: Type.Integer(),
+        ageMs: Type.Number(),
+      },
+      { description: 'Settlements that wait on local disk for the event log.' },
+    ),
   ),
 })
 

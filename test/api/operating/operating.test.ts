@@ -37,6 +37,7 @@ void t.test('/readyz is 200 with every dependency and the lag of every projectio
     status: 200,
     ready: true,
     reasons: [],
+    degraded: [],
     dependencies: { event_log: 'up', postgres: 'up' },
     projections: [{ name: 'ledger', position: '41', lagMs: 3 }],
   })
@@ -89,6 +90,30 @@ void t.test('/readyz is 503 when a projection lags, stands still or never ran', 
   t.match(await readiness({ projections: async () => Promise.reject(new Error('away')) }), {
     status: 503,
     reasons: ['the state of the projections is unknown'],
+  })
+})
+
+void t.test('/readyz tells of the spool, and of what waits in it for too long', async (t) => {
+  const spool = { batches: 2, records: 9, sizeBytes: 750, maxBytes: 1_000, ageMs: 60_000 }
+  t.match(await readiness({ spool: () => spool }), { status: 200, degraded: [], spool })
+  t.match(
+    await readiness({ spool: () => ({ ...spool, ageMs: 60_001 }) }),
+    {
+      status: 200,
+      ready: true,
+      reasons: [],
+      degraded: ['9 records wait in the spool, the oldest for 60001 ms'],
+    },
+    'it serves all the same',
+  )
+})
+
+void t.test('/readyz is 503 when the spool could not hold another outage', async (t) => {
+  const spool = { batches: 2, records: 9, sizeBytes: 751, maxBytes: 1_000, ageMs: 0 }
+  t.match(await readiness({ spool: () => spool }), {
+    status: 503,
+    ready: false,
+    reasons: ['the spool holds 751 of at most 1000 bytes'],
   })
 })
 
