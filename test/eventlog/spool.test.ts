@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import {
   appendFile,
   mkdir,
@@ -10,11 +11,14 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import t from 'tap'
 import type { PlacedBatch } from '../../src/eventlog/spool-record.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../src/eventlog/spool.ts'
 import { silentLog } from '../../src/kernel/log.ts'
+import { bare, bareEnvironment } from '../faults/driver/bare.ts'
 import { cancelled, range } from './sample-events.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-spool-'))
@@ -234,4 +238,20 @@ void t.test('one file that does not say since when is as old as it is', async (t
   t.same(await takeAll(spool), [batch(0)])
   await spool.close()
   t.same(await readdir(path), [])
+})
+
+void t.test('what a full disk cut off is no record, and the file goes on', async (t) => {
+  const path = fresh()
+  const child = fileURLToPath(new URL('spool-on-a-full-disk.ts', import.meta.url))
+  // The shell counts in blocks of 512 or of 1024 bytes: some large batches fit, not all ten.
+  const script = 'ulimit -f 120; exec "$0" "$@"'
+  const args = bare('sh', ['-c', script, process.execPath, '--import=tsx', child, path])
+  const { stdout } = await promisify(execFile)(...args, { env: bareEnvironment() })
+  const { large, small } = JSON.parse(stdout) as { large: number; small: boolean }
+  t.ok(large > 0 && large < 10, `${large} large batches`)
+  t.ok(small, 'a smaller one still fits')
+  const { spool, complaints } = await open(path, 'b')
+  t.same(complaints, [])
+  const commands = (await takeAll(spool)).map(({ events }) => events[0]?.metadata.commandId)
+  t.same(commands, [...range(large).map((index) => `large-${index}`), 'small'])
 })
