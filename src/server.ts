@@ -239,7 +239,7 @@ async function listen(
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
-    health: createHealth(deps, health),
+    health: { ...createHealth(deps, health), spool: text.backlog },
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })

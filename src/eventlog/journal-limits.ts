@@ -8,6 +8,11 @@ export interface JournalLimits {
   readonly rotateAfterEvents: number
   /** How long an append may take before its batch goes to the spool (or is refused without one). */
   readonly spoolAfterMs: number
+  /** How long batches go straight to the spool before the log is tried again, unless it answers. */
+  readonly logRetryMs: number
+  /** Of one append of spooled batches. */
+  readonly maxDrainBytes: number
+  readonly maxDrainEvents: number
   /** Records remembered so that the same one twice is written once. */
   readonly maxRemembered: number
 }
@@ -19,5 +24,9 @@ export const defaultJournalLimits: JournalLimits = {
   maxQueuedBytes: 64 << 20,
   rotateAfterEvents: 10_000,
   spoolAfterMs: 3_000,
+  // Longer than a failing append takes to be known as the log's absence.
+  logRetryMs: 5_000,
+  maxDrainBytes: 512 << 10,
+  maxDrainEvents: 1_000,
   maxRemembered: 50_000,
 }

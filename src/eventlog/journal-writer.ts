@@ -1,8 +1,9 @@
 import { isDomainError } from '../kernel/errors.ts'
 import type { Log } from '../kernel/log.ts'
-import { logUnavailable } from './errors.ts'
 import type { Placement } from './journal-placement.ts'
-import type { PlacedBatch, Spool } from './spool.ts'
+import type { Route } from './journal-route.ts'
+import type { PlacedBatch } from './spool-record.ts'
+import type { Spool } from './spool.ts'
 import type { EventLog, NewEvent } from './types.ts'
 
 /** Times a batch moves to a new stream because somebody else wrote to ours. */
@@ -12,6 +13,7 @@ export interface WriterDeps {
   readonly log: EventLog
   readonly logger: Log
   readonly placement: Placement
+  readonly route: Route
   readonly spool?: Spool | undefined
   /** Something was spooled. */
   readonly onSpooled: () => void
@@ -23,52 +25,70 @@ export type Written =
   { readonly to: 'log'; readonly position: bigint | undefined } | { readonly to: 'spool' }
 
 /**
- * Writes one batch at its place in our stream, or spools it with that place when the log does not
- * confirm in time. One call at a time.
+ * Writes one batch into our stream, or into the spool when the log does not confirm in time or is
+ * known to be away. One call at a time.
  * @throws what refused it; then it is nowhere, or (`log_outcome_unknown`) in a stream that is
  *   left for good
  */
 export async function writeBatch(deps: WriterDeps, events: readonly NewEvent[]): Promise<Written> {
-  const { placement, spool } = deps
-  const written =
-    spool !== undefined && spool.pending() > 0
-      ? // What is spooled comes first: our stream must keep its order.
-        await spoolBatch(deps, placement.place(events), logUnavailable('the log is away'))
-      : await appendBatch(deps, events)
-  placement.advance(events.length)
-  return written
+  const { placement, spool, route } = deps
+  if (spool === undefined || route.toLog()) return appendBatch(deps, events, spool)
+  if (await isSpooled(deps, spool, placement.place(events, 'spool'))) {
+    placement.advance(events.length)
+    return { to: 'spool' }
+  }
+  placement.leave()
+  // The last resort: whatever is known of the log, nothing is lost by asking it.
+  return appendBatch(deps, events, undefined)
 }
 
-async function appendBatch(deps: WriterDeps, events: readonly NewEvent[]): Promise<Written> {
-  const { log, logger, placement } = deps
+async function appendBatch(
+  deps: WriterDeps,
+  events: readonly NewEvent[],
+  spool: Spool | undefined,
+): Promise<Written> {
+  const { log, logger, placement, route } = deps
   for (let moves = 0; ; moves += 1) {
-    const batch = placement.place(events)
+    const batch = placement.place(events, 'journal')
     try {
       const { position } = await log.append(batch.stream, events, batch.expected, {
         deadlineMs: deps.spoolAfterMs,
       })
+      placement.advance(events.length)
+      route.answered()
       return { to: 'log', position }
     } catch (error) {
-      if (isDomainError(error, 'log_unavailable') || isDomainError(error, 'log_outcome_unknown'))
-        return spoolBatch(deps, batch, error)
-      if (!isDomainError(error, 'wrong_expected_revision') || moves >= MAX_MOVES) throw error
-      logger.error({ stream: batch.stream }, 'somebody else wrote to our journal; moving on')
-      placement.rotate()
+      if (isDomainError(error, 'wrong_expected_revision') && moves < MAX_MOVES) {
+        logger.error({ stream: batch.stream }, 'somebody else wrote to our journal; moving on')
+        placement.leave()
+        continue
+      }
+      if (isRefusedForGood(error)) throw error
+      // It may be in our stream or not: nobody may build on that, and only there is it tried again.
+      placement.leave()
+      if (spool === undefined || !(await isSpooled(deps, spool, batch))) throw error
+      route.refused()
+      return { to: 'spool' }
     }
   }
 }
 
-async function spoolBatch(deps: WriterDeps, batch: PlacedBatch, error: Error): Promise<Written> {
-  const { spool, logger, placement } = deps
-  if (spool !== undefined)
-    try {
-      await spool.append(batch)
-      deps.onSpooled()
-      return { to: 'spool' }
-    } catch (spoolError) {
-      logger.error({ err: spoolError }, 'settlements could not be spooled')
-    }
-  // It may be in our stream or not: nobody may build on that.
-  if (isDomainError(error, 'log_outcome_unknown')) placement.rotate()
-  throw error
+/** Whether the log answered, and will say the same whenever it is asked: nothing was appended. */
+export function isRefusedForGood(error: unknown): boolean {
+  return (
+    isDomainError(error, 'wrong_expected_revision') ||
+    isDomainError(error, 'event_invalid') ||
+    isDomainError(error, 'append_too_large')
+  )
+}
+
+async function isSpooled(deps: WriterDeps, spool: Spool, batch: PlacedBatch): Promise<boolean> {
+  try {
+    await spool.append(batch)
+  } catch (error) {
+    deps.logger.error({ err: error }, 'settlements could not be spooled')
+    return false
+  }
+  deps.onSpooled()
+  return true
 }

@@ -1,6 +1,5 @@
 import { monotonicFactory } from 'ulid'
 import { journalStream, type CallEvent } from '../domain/call/events.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { eventId } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
 import { pause } from './backoff.ts'
@@ -10,13 +9,23 @@ import { startDrain } from './journal-drain.ts'
 import { defaultJournalLimits, type JournalLimits } from './journal-limits.ts'
 import { createPlacement } from './journal-placement.ts'
 import { createJournalQueue, type QueuedRecord, type Recorded } from './journal-queue.ts'
+import { createRoute } from './journal-route.ts'
 import { writeBatch, type Written } from './journal-writer.ts'
-import type { Spool } from './spool.ts'
+import type { Spool, SpoolState } from './spool.ts'
 import type { EventLog, EventMetadata, NewEvent } from './types.ts'
 import { currentSchemaVersion } from './upcast.ts'
 
 const FLUSH_POLL_MS = 5
 const CLOSE_FLUSH_MS = 10_000
+/** How long a stop goes on draining while the log answers: the disk may not outlive the process. */
+const CLOSE_DRAIN_MS = 5_000
+const NO_SPOOL: SpoolState = {
+  batches: 0,
+  records: 0,
+  sizeBytes: 0,
+  maxBytes: 0,
+  oldestAtMs: undefined,
+}
 
 export interface JournalObserver {
   readonly batch?: (batch: {
@@ -31,7 +40,6 @@ export interface JournalOptions {
   readonly log: EventLog
   /** New at every start of the process, so that each of its streams has one writer. */
   readonly instanceId: string
-  readonly clock?: Clock
   readonly logger: Log
   /** The journal drains and closes it. */
   readonly spool?: Spool
@@ -54,9 +62,14 @@ export interface Journal {
   readonly pending: () => number
   /** Batches that wait in the spool. */
   readonly spooled: () => number
+  /** What waits in the spool, and how much it may hold. */
+  readonly backlog: () => SpoolState
   /** Whether everything recorded so far became durable in time. */
   readonly flush: (deadlineMs: number) => Promise<boolean>
-  /** Takes no more, flushes within a bound, stops draining; what is spooled waits for the next start. */
+  /**
+   * Takes no more, flushes within a bound, drains for a while longer if the log answers; what is
+   * spooled then waits for the next start.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -143,9 +156,14 @@ export function createJournal(options: JournalOptions): Journal {
   const limits: JournalLimits = { ...defaultJournalLimits, ...options.limits }
   const streamName = (n: number) => journalStream(options.instanceId, n)
   const placement = createPlacement(streamName, limits.rotateAfterEvents)
-  const drain = spool === undefined ? undefined : startDrain({ log, logger, spool })
+  const route = createRoute(log, limits.logRetryMs)
+  const drain =
+    spool === undefined
+      ? undefined
+      : startDrain({ log, logger, spool, limits, onAnswer: route.answered })
   const onSpooled = () => drain?.wake()
-  const writer = { log, logger, placement, spool, onSpooled, spoolAfterMs: limits.spoolAfterMs }
+  const { spoolAfterMs } = limits
+  const writer = { log, logger, placement, route, spool, onSpooled, spoolAfterMs }
   const queue = createJournalQueue(limits)
   const committer = createCommitter(
     queue.take,
@@ -178,13 +196,17 @@ export function createJournal(options: JournalOptions): Journal {
       return recorded
     },
     pending,
-    spooled: () => spool?.pendingTotal() ?? 0,
+    spooled: () => spool?.state().batches ?? 0,
+    backlog: () => spool?.state() ?? NO_SPOOL,
     flush,
     close: async () => {
       closed = true
       if (!(await flush(CLOSE_FLUSH_MS)))
         logger.error({ pending: pending() }, 'journal closed before everything was durable')
-      await drain?.stop()
+      await drain?.stop(CLOSE_DRAIN_MS)
+      const left = spool?.state().records ?? 0
+      if (left > 0)
+        logger.error({ records: left }, 'settlements wait in the spool for the next start here')
       await spool?.close()
     },
   }

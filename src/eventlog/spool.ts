@@ -1,40 +1,40 @@
 import { copyFile, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Clock, systemClock } from '../kernel/clock.ts'
 import type { Log } from '../kernel/log.ts'
-import { openSpoolFile, type SpoolFile } from './spool-file.ts'
-import type { NewEvent } from './types.ts'
+import type { PlacedBatch } from './spool-record.ts'
+import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
 
 const SUFFIX = '.spool'
+const REJECTED = 'rejected.batches'
 const OWNER_ONLY = 0o700
 const DEFAULT_MAX_BYTES = 256 << 20
+/** A file is given back whole, once all of it is in the log: small enough to happen under load. */
+const DEFAULT_SEGMENT_BYTES = 8 << 20
+const NUMBER_DIGITS = 6
 
-/** An append with its place: tried again exactly, it happens once (ledger.md §3.1). */
-export interface PlacedBatch {
-  readonly stream: string
-  readonly expected: bigint | 'no_stream'
-  readonly events: readonly NewEvent[]
+/** What waits on disk, what earlier processes left included. */
+export interface SpoolState extends SegmentState {
+  /** With this many bytes on disk it takes no more. */
+  readonly maxBytes: number
 }
 
-/** The oldest batch of the spool; `done` takes it off for good. */
-export interface SpooledBatch {
-  readonly batch: PlacedBatch
-  readonly done: () => Promise<void>
+/** The oldest batches, in order; `drop` takes the first so many of them off for good. */
+export interface OldestBatches {
+  readonly batches: readonly PlacedBatch[]
+  readonly drop: (count: number) => Promise<void>
 }
 
 /**
- * Where settlements wait on local disk while the log is away (design §4.2). A directory belongs to
- * one process at a time.
+ * Where settlements wait on local disk while the log is away. A directory belongs to one process at
+ * a time.
  */
 export interface Spool {
   /** Resolves once the batch is on disk. Rejects (disk full, bound reached) when it is not. */
   readonly append: (batch: PlacedBatch) => Promise<void>
-  /** Batches of this process that wait. */
-  readonly pending: () => number
-  /** Batches that wait, those left behind by earlier processes included. */
-  readonly pendingTotal: () => number
-  readonly sizeBytes: () => number
-  /** The oldest batch, earlier processes first. */
-  readonly head: () => Promise<SpooledBatch | undefined>
+  readonly state: () => SpoolState
+  /** The oldest batches, at least one and else no more than `maxBytes`; undefined when empty. */
+  readonly oldest: (maxBytes: number) => Promise<OldestBatches | undefined>
   /** Sets a batch aside that the log will never take; it stays on disk for a person to look at. */
   readonly reject: (batch: PlacedBatch) => Promise<void>
   readonly close: () => Promise<void>
@@ -44,20 +44,11 @@ export interface SpoolOptions {
   readonly directory: string
   readonly instanceId: string
   readonly logger: Log
+  readonly clock?: Clock
+  /** Of all files together. */
   readonly maxBytes?: number
-}
-
-function encodeBatch(batch: PlacedBatch): string {
-  return JSON.stringify({ ...batch, expected: String(batch.expected) })
-}
-
-function decodeBatch(json: string): PlacedBatch {
-  const batch = JSON.parse(json) as Omit<PlacedBatch, 'expected'> & { readonly expected: string }
-  return {
-    stream: batch.stream,
-    events: batch.events,
-    expected: batch.expected === 'no_stream' ? 'no_stream' : BigInt(batch.expected),
-  }
+  /** A file that has reached it is followed by another. */
+  readonly segmentBytes?: number
 }
 
 /** A new name in a directory is durable only once the directory is. */
@@ -70,8 +61,8 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-async function openReported(path: string, maxBytes: number, logger: Log): Promise<SpoolFile> {
-  const { file, damage } = await openSpoolFile(path, maxBytes)
+async function openReported(path: string, logger: Log): Promise<SpoolSegment> {
+  const { segment, damage } = await openSegment(path)
   if (damage.tornBytes > 0)
     logger.warn({ path, tornBytes: damage.tornBytes }, 'spool ended in a torn record')
   if (damage.corruptRecords > 0) {
@@ -79,61 +70,107 @@ async function openReported(path: string, maxBytes: number, logger: Log): Promis
     await copyFile(path, kept)
     logger.error({ path, kept, records: damage.corruptRecords }, 'spool holds corrupt records')
   }
-  return file
+  return segment
+}
+
+function totalOf(segments: readonly SpoolSegment[]): SegmentState {
+  const states = segments.map((segment) => segment.state())
+  const sum = (of: (state: SegmentState) => number) =>
+    states.reduce((total, state) => total + of(state), 0)
+  const times = states.flatMap(({ oldestAtMs }) => (oldestAtMs === undefined ? [] : [oldestAtMs]))
+  return {
+    batches: sum(({ batches }) => batches),
+    records: sum(({ records }) => records),
+    sizeBytes: sum(({ sizeBytes }) => sizeBytes),
+    oldestAtMs: times.length === 0 ? undefined : Math.min(...times),
+  }
+}
+
+/** Files of this process, in the order they are written; no name is used twice. */
+function ownNames(instanceId: string, existing: readonly string[]): () => string {
+  const prefix = `${instanceId}-`
+  const numbers = existing
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => Number.parseInt(name.slice(prefix.length), 10) || 0)
+  let last = Math.max(0, ...numbers)
+  return () => {
+    last += 1
+    return `${prefix}${String(last).padStart(NUMBER_DIGITS, '0')}${SUFFIX}`
+  }
 }
 
 /**
- * Opens the spool of this process and those that earlier ones left behind. A torn last record is
- * cut off and reported: nobody was told that it was durable.
+ * Opens the spool of this process and what earlier ones left behind. A torn last record is cut off
+ * and reported: nobody was told that it was durable.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { directory, logger } = options
-  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
+  const { directory, logger, clock = systemClock } = options
+  const { maxBytes = DEFAULT_MAX_BYTES, segmentBytes = DEFAULT_SEGMENT_BYTES } = options
   await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
-  const ownName = `${options.instanceId}${SUFFIX}`
-  const leftovers: SpoolFile[] = []
-  for (const name of (await readdir(directory)).sort())
-    if (name.endsWith(SUFFIX) && name !== ownName)
-      leftovers.push(await openReported(join(directory, name), maxBytes, logger))
-  const own = await openReported(join(directory, ownName), maxBytes, logger)
-  await syncDirectory(directory)
+  const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
+  const nextName = ownNames(options.instanceId, existing)
+  const begin = async (): Promise<SpoolSegment> => {
+    const { segment } = await openSegment(join(directory, nextName()))
+    await syncDirectory(directory)
+    return segment
+  }
+  /** Oldest first; the last one is written to. */
+  const segments: SpoolSegment[] = []
+  for (const name of existing) segments.push(await openReported(join(directory, name), logger))
+  let active = await begin()
+  segments.push(active)
 
-  const discard = async (file: SpoolFile) => {
-    leftovers.splice(leftovers.indexOf(file), 1)
-    await file.close()
-    await unlink(file.path)
+  const state = (): SpoolState => ({ ...totalOf(segments), maxBytes })
+  const append = async (batch: PlacedBatch): Promise<void> => {
+    if (state().sizeBytes >= maxBytes) throw new Error('the spool is full')
+    if (!active.writable() || active.state().sizeBytes >= segmentBytes) {
+      active = await begin()
+      segments.push(active)
+    }
+    await active.append(batch, clock.nowMs())
   }
-  const headOf = async (file: SpoolFile): Promise<SpooledBatch | undefined> => {
-    const json = await file.head()
-    return json === undefined ? undefined : { batch: decodeBatch(json), done: () => file.shift() }
+  const discard = async (segment: SpoolSegment): Promise<void> => {
+    segments.splice(segments.indexOf(segment), 1)
+    await segment.close()
+    await unlink(segment.path)
   }
+  let appending: Promise<unknown> = Promise.resolve()
   return {
-    append: (batch) => own.append(encodeBatch(batch)),
-    pending: () => own.pending(),
-    pendingTotal: () => leftovers.reduce((total, file) => total + file.pending(), own.pending()),
-    sizeBytes: () => leftovers.reduce((total, file) => total + file.sizeBytes(), own.sizeBytes()),
-    head: async () => {
-      for (let [oldest] = leftovers; oldest !== undefined; [oldest] = leftovers) {
-        const head = await headOf(oldest)
-        if (head !== undefined) return head
-        await discard(oldest)
+    append: (batch) => {
+      const turn = appending.then(() => append(batch))
+      appending = turn.catch(() => undefined)
+      return turn
+    },
+    state,
+    oldest: async (bytes) => {
+      for (let [first] = segments; first !== undefined; [first] = segments) {
+        const segment = first
+        const batches = await segment.oldest(bytes)
+        if (batches.length > 0) return { batches, drop: (count) => segment.drop(count) }
+        // Looked at again without a pause: something may have been written meanwhile.
+        if (segment.state().batches > 0) continue
+        if (segment === active) return undefined
+        await discard(segment)
       }
-      return headOf(own)
+      return undefined
     },
     reject: async (batch) => {
-      const { file } = await openSpoolFile(join(directory, 'rejected.batches'), maxBytes)
+      const { segment } = await openSegment(join(directory, REJECTED))
       try {
-        await file.append(encodeBatch(batch))
+        if (segment.state().sizeBytes >= maxBytes) throw new Error('too much was rejected')
+        await segment.append(batch, clock.nowMs())
         await syncDirectory(directory)
       } finally {
-        await file.close()
+        await segment.close()
       }
     },
     close: async () => {
-      for (const file of leftovers) await file.close()
-      const empty = own.pending() === 0
-      await own.close()
-      if (empty) await unlink(own.path)
+      await appending
+      for (const segment of segments) {
+        const empty = segment.state().batches === 0
+        await segment.close()
+        if (empty) await unlink(segment.path)
+      }
     },
   }
 }

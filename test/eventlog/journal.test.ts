@@ -1,54 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { CallEvent } from '../../src/domain/call/events.ts'
-import { createJournal, newInstanceId, type Journal } from '../../src/eventlog/journal.ts'
-import type { JournalLimits } from '../../src/eventlog/journal-limits.ts'
-import { openSpool, type Spool } from '../../src/eventlog/spool.ts'
+import { createJournal } from '../../src/eventlog/journal.ts'
+import type { Spool } from '../../src/eventlog/spool.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import { isDomainError } from '../../src/kernel/errors.ts'
 import { silentLog } from '../../src/kernel/log.ts'
-import { startEventStore, testEventLog } from '../helpers/eventstore.ts'
+import { startEventStore } from '../helpers/eventstore.ts'
 import { appendFaults, faultyLog, type AppendFault } from './faulty-log.ts'
-import { callFailed, range } from './sample-events.ts'
+import { journalOf, journalPlace, names, record, undrained } from './journal-place.ts'
+import { callFailed } from './sample-events.ts'
 import { until } from './until.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())
-const directory = await mkdtemp(join(tmpdir(), 'tollgate-journal-'))
-t.teardown(() => rm(directory, { recursive: true, force: true }))
 
-/** A log in a namespace of its own with everything a journal test asks of it. */
-async function setUp(test: { readonly teardown: (end: () => Promise<void>) => void }) {
-  const { log, close } = await testEventLog({ server })
-  test.teardown(close)
-  const spoolDirectory = await mkdtemp(join(directory, 'spool-'))
-  return {
-    log,
-    spool: async (instanceId: string) => {
-      const spool = await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog })
-      // Those whose process "died" in a test are still open at its end.
-      test.teardown(() => spool.close().catch(() => undefined))
-      return spool
-    },
-    /** Call ids in the log, in order; twice if they are there twice. */
-    calls: async () => {
-      const ids: string[] = []
-      for await (const event of log.readAll())
-        if (event.type === 'CallFailed') ids.push(event.data.callId)
-      return ids
-    },
-    streams: async () => {
-      const counts: Record<string, number> = {}
-      for await (const event of log.readAll())
-        counts[event.stream] = (counts[event.stream] ?? 0) + 1
-      return counts
-    },
-  }
-}
 /** The same log, and how many events each append to it had. */
 function countingLog(log: EventLog) {
   const sizes: number[] = []
@@ -58,18 +25,9 @@ function countingLog(log: EventLog) {
   }
   return { counting: { ...log, append }, sizes }
 }
-function journalOf(
-  log: EventLog,
-  options: { spool?: Spool; instanceId?: string; limits?: Partial<JournalLimits> } = {},
-) {
-  return createJournal({ log, instanceId: newInstanceId(0), logger: silentLog, ...options })
-}
-const record = (journal: Journal, callId: string, event: CallEvent = callFailed(callId)) =>
-  journal.record(event, { correlationId: 'req_1', commandId: callId, tenantId: 'ten_1' })
-const names = (count: number, from = 0) => range(count).map((index) => `call_${from + index}`)
 
 void t.test('what arrives while an append is in flight shares the next one', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const { counting, sizes } = countingLog(log)
   const journal = journalOf(counting)
   const first = record(journal, 'call_0')
@@ -85,7 +43,7 @@ void t.test('what arrives while an append is in flight shares the next one', asy
 })
 
 void t.test('batches are bounded in count and bytes', async (t) => {
-  const { log } = await setUp(t)
+  const { log } = await journalPlace(t, server)
   const { counting, sizes } = countingLog(log)
   const few = journalOf(counting, { limits: { maxBatchEvents: 10 } })
   await Promise.all(names(25).map((name) => record(few, name)))
@@ -103,7 +61,7 @@ void t.test('batches are bounded in count and bytes', async (t) => {
 })
 
 void t.test('a full queue refuses as log_unavailable', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log, { limits: { maxQueuedEvents: 3 } })
   const results = await Promise.allSettled(names(10).map((name) => record(journal, name)))
   const refused = results.filter((result) => result.status === 'rejected')
@@ -114,7 +72,7 @@ void t.test('a full queue refuses as log_unavailable', async (t) => {
 })
 
 void t.test('it rotates, each stream from revision 0', async (t) => {
-  const { log, streams } = await setUp(t)
+  const { log, streams } = await journalPlace(t, server)
   const journal = journalOf(log, {
     instanceId: 'I',
     limits: { rotateAfterEvents: 10, maxBatchEvents: 4 },
@@ -125,7 +83,7 @@ void t.test('it rotates, each stream from revision 0', async (t) => {
 })
 
 void t.test('the same record twice is written once', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log)
   const [one, two] = await Promise.all([record(journal, 'call_0'), record(journal, 'call_0')])
   t.same(one, two)
@@ -135,7 +93,7 @@ void t.test('the same record twice is written once', async (t) => {
 })
 
 void t.test('an invalid event is refused alone', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log)
   const broken = { type: 'CallFailed', data: { callId: 'bad' } } as unknown as CallEvent
   const results = await Promise.allSettled([
@@ -152,7 +110,7 @@ void t.test('an invalid event is refused alone', async (t) => {
 })
 
 void t.test('a closed journal has flushed and refuses', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log)
   const recorded = names(20).map((name) => record(journal, name))
   await journal.close()
@@ -162,7 +120,7 @@ void t.test('a closed journal has flushed and refuses', async (t) => {
 })
 
 void t.test('log away, no spool: refused; then it goes on', async (t) => {
-  const { log, calls } = await setUp(t)
+  const { log, calls } = await journalPlace(t, server)
   const { log: faulty } = faultyLog(log, ['none', 'unavailable', 'lose-ack', 'none'])
   const journal = journalOf(faulty)
   await record(journal, 'call_0')
@@ -176,7 +134,7 @@ void t.test('log away, no spool: refused; then it goes on', async (t) => {
 void t.test(
   'log killed after the provider succeeded: spooled, then drained in order',
   async (t) => {
-    const { log, spool, calls } = await setUp(t)
+    const { log, spool, calls } = await journalPlace(t, server)
     const outcomes: string[] = []
     const journal = createJournal({
       log,
@@ -201,11 +159,9 @@ void t.test(
 )
 
 void t.test('the process dies with a spool: the next one drains it, exactly once', async (t) => {
-  const { log, spool, calls, streams } = await setUp(t)
+  const { log, spool, calls, streams } = await journalPlace(t, server)
   const { log: faulty } = faultyLog(log, ['none', 'lose-ack', 'unavailable', 'unavailable'])
-  // Its spool is never drained: as if the process died before it could.
-  const deaf: Spool = { ...(await spool('I')), head: () => new Promise(() => undefined) }
-  const dying = journalOf(faulty, { spool: deaf, instanceId: 'I' })
+  const dying = journalOf(faulty, { spool: undrained(await spool('I')), instanceId: 'I' })
   for (const name of names(4)) await record(dying, name)
   t.equal(dying.spooled(), 3)
   t.same(await calls(), names(2), 'the lost answer was an append that landed')
@@ -214,9 +170,9 @@ void t.test('the process dies with a spool: the next one drains it, exactly once
   const second = await spool('J')
   const forgetful: Spool = {
     ...second,
-    head: async () => {
-      const head = await second.head()
-      return head && { ...head, done: () => new Promise(() => undefined) }
+    oldest: async (maxBytes) => {
+      const oldest = await second.oldest(maxBytes)
+      return oldest && { ...oldest, drop: () => new Promise(() => undefined) }
     },
   }
   journalOf(log, { spool: forgetful, instanceId: 'J' })
@@ -224,18 +180,15 @@ void t.test('the process dies with a spool: the next one drains it, exactly once
   const third = journalOf(log, { spool: await spool('K'), instanceId: 'K' })
   await until(() => third.spooled() === 0)
   t.same(await calls(), names(4))
-  t.same(await streams(), { 'journal-I-0': 4 })
+  t.same(await streams(), { 'journal-I-0': 2, 'journal-I-1': 2 })
   await third.close()
 })
 
 void t.test('a spooled batch whose place is gone lands in a stream of its own, once', async (t) => {
-  const { log, spool, calls } = await setUp(t)
+  const { log, spool, calls } = await journalPlace(t, server)
   const lost = await spool('I')
   const { log: away } = faultyLog(log, ['unavailable', 'unavailable'])
-  const dying = journalOf(away, {
-    spool: { ...lost, head: () => new Promise(() => undefined) },
-    instanceId: 'I',
-  })
+  const dying = journalOf(away, { spool: undrained(lost), instanceId: 'I' })
   await record(dying, 'call_0')
   await record(dying, 'call_1')
   // Somebody else took the place: the first batch cannot go where it was meant to.
@@ -246,11 +199,11 @@ void t.test('a spooled batch whose place is gone lands in a stream of its own, o
     await until(() => next.spooled() === 0)
     await next.close()
   }
-  t.same((await calls()).sort(), ['call_0', 'call_1', 'call_9'])
+  t.same([...(await calls())].sort(), ['call_0', 'call_1', 'call_9'])
 })
 
 void t.test('log away and disk full: refused, and nothing is written twice after', async (t) => {
-  const { log, spool, calls } = await setUp(t)
+  const { log, spool, calls } = await journalPlace(t, server)
   const full: Spool = {
     ...(await spool('I')),
     append: () => Promise.reject(new Error('ENOSPC: no space left on device')),
@@ -266,7 +219,7 @@ void t.test('log away and disk full: refused, and nothing is written twice after
 })
 
 void t.test('whatever befalls the appends, every record is in the log exactly once', async (t) => {
-  const { log, spool, calls } = await setUp(t)
+  const { log, spool, calls } = await journalPlace(t, server)
   const expected: string[] = []
   let runs = 0
   await fc.assert(
@@ -295,5 +248,5 @@ void t.test('whatever befalls the appends, every record is in the log exactly on
     ),
     { numRuns: 25 },
   )
-  t.same((await calls()).sort(), [...expected].sort())
+  t.same([...(await calls())].sort(), [...expected].sort())
 })

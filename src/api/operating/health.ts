@@ -1,3 +1,5 @@
+import type { Backlog } from '../../app/calls/journal-metrics.ts'
+
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 export interface Dependency {
   /** e.g. `event_log`, `postgres`. */
@@ -18,6 +20,11 @@ export interface ProjectionState {
   readonly stopped: string | undefined
 }
 
+/** Past this share of its bound a process should get no more work: an outage might not fit. */
+const SPOOL_FULL_SHARE = 0.75
+/** A backlog of an outage is gone sooner: what waits longer does not drain as it should. */
+const SPOOL_OLD_MS = 60_000
+
 /** Something that may be wrong and that a replica works on beside: it degrades, it does not stop. */
 export interface Concern {
   /** e.g. `prices`. */
@@ -30,6 +37,8 @@ export interface Health {
   readonly dependencies: readonly Dependency[]
   readonly projections: () => Promise<readonly ProjectionState[]>
   readonly concerns: readonly Concern[]
+  /** Absent where nothing is spooled. */
+  readonly spool?: () => Backlog
   /** Beyond this a read model is not ready to answer from. */
   readonly maxLagMs: number
   /** False before everything has started and once draining has begun. */
@@ -38,11 +47,13 @@ export interface Health {
 
 export interface Readiness {
   readonly ready: boolean
+  /** Why it is not ready. */
   readonly reasons: readonly string[]
-  /** What a ready replica does without, each by its name. */
+  /** It serves, and somebody must look: each by its name. */
   readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ProjectionState[]
+  readonly spool?: Backlog
 }
 
 /** How long one probe may take before it counts as away. */
@@ -76,6 +87,10 @@ async function lookAt({ name, look }: Concern): Promise<readonly string[]> {
   return found.map((what) => `${name}: ${what}`)
 }
 
+function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
+  return sizeBytes > maxBytes * SPOOL_FULL_SHARE
+}
+
 /** Asks everything at once and says what is missing; never throws. */
 export async function readReadiness(health: Health): Promise<Readiness> {
   const [up, projections, degraded] = await Promise.all([
@@ -87,6 +102,7 @@ export async function readReadiness(health: Health): Promise<Readiness> {
     name,
     up[index] === true ? ('up' as const) : ('down' as const),
   ])
+  const spool = health.spool?.()
   const reasons = [
     ...(health.accepting() ? [] : ['not accepting: starting or draining']),
     ...health.dependencies
@@ -102,12 +118,21 @@ export async function readReadiness(health: Health): Promise<Readiness> {
         ? [`projection ${projection.name} is ${projection.lagMs} ms behind`]
         : []
     }),
+    ...(spool !== undefined && isFull(spool)
+      ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
+      : []),
   ]
   return {
     ready: reasons.length === 0,
     reasons,
-    degraded: degraded.flat(),
+    degraded: [
+      ...degraded.flat(),
+      ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
+        ? [`spool: ${spool.records} records wait, the oldest for ${spool.ageMs} ms`]
+        : []),
+    ],
     dependencies: Object.fromEntries(states) as Record<string, 'up' | 'down'>,
     projections: projections ?? [],
+    ...(spool === undefined ? {} : { spool }),
   }
 }

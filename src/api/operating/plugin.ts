@@ -14,7 +14,8 @@ const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
   degraded: Type.Array(Type.String(), {
-    description: 'What a ready replica does without: `prices: …` names models it cannot sell.',
+    description:
+      'What somebody must look at although it serves: `prices: …` names models it cannot sell.',
   }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(
@@ -24,6 +25,18 @@ const ReadinessSchema = Type.Object({
       lagMs: Type.Number(),
       stopped: Type.Optional(Type.String()),
     }),
+  ),
+  spool: Type.Optional(
+    Type.Object(
+      {
+        batches: Type.Integer(),
+        records: Type.Integer(),
+        sizeBytes: Type.Integer(),
+        maxBytes: Type.Integer(),
+        ageMs: Type.Number(),
+      },
+      { description: 'Settlements that wait on local disk for the event log.' },
+    ),
   ),
 })
 

@@ -1,12 +1,15 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import { createJournal, newInstanceId, type JournalObserver } from '../../eventlog/journal.ts'
+import type { Registry } from 'prom-client'
+import { createJournal, newInstanceId } from '../../eventlog/journal.ts'
 import { openSpool } from '../../eventlog/spool.ts'
 import type { EventLog } from '../../eventlog/types.ts'
 import type { CallDeps } from './deps.ts'
+import { backlogAt, journalMetrics, useBacklogMetrics, type Backlog } from './journal-metrics.ts'
 import { createTextUseCases, type RunningTextUseCases } from './use-cases.ts'
 
 export interface StartedCalls {
   readonly calls: RunningTextUseCases
+  /** What waits for the log on local disk. */
+  readonly backlog: () => Backlog
   /**
    * Takes no more calls, waits for those in flight until the deadline, settles what is left, then
    * flushes the journal; what only the spool took waits there for the next start.
@@ -24,59 +27,25 @@ export async function startTextCalls(
   },
 ): Promise<StartedCalls> {
   const { registry, spoolDirectory, ...rest } = deps
-  const instanceId = newInstanceId(deps.clock.nowMs())
-  const { logger } = deps
-  const spool = await openSpool({ directory: spoolDirectory, instanceId, logger })
+  const { clock, logger } = deps
+  const instanceId = newInstanceId(clock.nowMs())
+  const spool = await openSpool({ directory: spoolDirectory, instanceId, logger, clock })
   const journal = createJournal({
     log: deps.log,
     instanceId,
-    clock: deps.clock,
     logger,
     spool,
-    observer: journalMetrics(registry, () => journal.spooled()),
+    observer: journalMetrics(registry),
   })
+  const backlog = () => backlogAt(journal.backlog(), clock.nowMs())
+  useBacklogMetrics(registry, backlog)
   const calls = createTextUseCases({ ...rest, journal })
   return {
     calls,
+    backlog,
     stop: async (deadlineMs) => {
       await calls.close(deadlineMs)
       await journal.close()
-    },
-  }
-}
-
-/** How well group commit works, and whether anything waits in the spool. */
-function journalMetrics(registry: Registry, spooled: () => number): JournalObserver {
-  const registers = [registry]
-  const batches = new Counter({
-    name: 'tollgate_journal_batches_total',
-    help: 'Appends of the journal by where they went.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const events = new Counter({
-    name: 'tollgate_journal_events_total',
-    help: 'Settlements and failures the journal took; over batches: how many share an append.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'tollgate_journal_batch_seconds',
-    help: 'Time of one append of the journal.',
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
-    registers,
-  })
-  const waiting: Gauge = new Gauge({
-    name: 'tollgate_spool_batches',
-    help: 'Batches waiting in the local spool.',
-    registers,
-    collect: () => waiting.set(spooled()),
-  })
-  return {
-    batch: (batch) => {
-      batches.inc({ outcome: batch.outcome })
-      events.inc({ outcome: batch.outcome }, batch.events)
-      seconds.observe(batch.durationMs / 1_000)
     },
   }
 }

@@ -111,6 +111,30 @@ void t.test('/readyz is 200 and names what it does without', async (t) => {
   t.notMatch(JSON.stringify(answer), /password/)
 })
 
+void t.test('/readyz tells of the spool, and of what waits in it for too long', async (t) => {
+  const spool = { batches: 2, records: 9, sizeBytes: 750, maxBytes: 1_000, ageMs: 60_000 }
+  t.match(await readiness({ spool: () => spool }), { status: 200, degraded: [], spool })
+  t.match(
+    await readiness({ spool: () => ({ ...spool, ageMs: 60_001 }) }),
+    {
+      status: 200,
+      ready: true,
+      reasons: [],
+      degraded: ['spool: 9 records wait, the oldest for 60001 ms'],
+    },
+    'it serves all the same',
+  )
+})
+
+void t.test('/readyz is 503 when the spool could not hold another outage', async (t) => {
+  const spool = { batches: 2, records: 9, sizeBytes: 751, maxBytes: 1_000, ageMs: 0 }
+  t.match(await readiness({ spool: () => spool }), {
+    status: 503,
+    ready: false,
+    reasons: ['the spool holds 751 of at most 1000 bytes'],
+  })
+})
+
 void t.test('/readyz is 503 while starting or draining', async (t) => {
   t.match(await readiness({ accepting: () => false }), {
     status: 503,

@@ -40,9 +40,16 @@ export function isSpooled(directory: string, callId: string): boolean {
   )
 }
 
+/** Bytes of all files; one that is gone by now, as drained ones go, has none. */
+export function sizeOf(directory: string): number {
+  return files(directory)
+    .map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((total, size) => total + size, 0)
+}
+
 /** Whether nothing waits. */
 export function isEmpty(directory: string): boolean {
-  return files(directory).every((path) => statSync(path).size === 0)
+  return sizeOf(directory) === 0
 }
 
 /** The one spool file that holds something. @throws when there is none, or more than one */

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises'
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { parse } from 'yaml'
+import {
+  backlogAt,
+  journalMetrics,
+  useBacklogMetrics,
+} from '../../../src/app/calls/journal-metrics.ts'
+import type { SpoolState } from '../../../src/eventlog/spool.ts'
+
+const alerts = new URL('../../../infra/alerts.yaml', import.meta.url)
+const empty: SpoolState = {
+  batches: 0,
+  records: 0,
+  sizeBytes: 0,
+  maxBytes: 1_000,
+  oldestAtMs: undefined,
+}
+
+function metricsOf(state: () => SpoolState, nowMs: () => number = () => 0) {
+  const registry = new Registry()
+  useBacklogMetrics(registry, () => backlogAt(state(), nowMs()))
+  const valueOf = async (name: string): Promise<number | undefined> =>
+    (await registry.getSingleMetric(name)?.get())?.values[0]?.value
+  return { registry, valueOf }
+}
+
+void t.test('a scrape tells how much waits, and for how long', async (t) => {
+  let state = empty
+  const { valueOf } = metricsOf(
+    () => state,
+    () => 62_500,
+  )
+  t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
+  state = { ...empty, batches: 2, records: 31, sizeBytes: 900, oldestAtMs: 60_000 }
+  t.equal(await valueOf('tollgate_spool_batches'), 2)
+  t.equal(await valueOf('tollgate_spool_records'), 31)
+  t.equal(await valueOf('tollgate_spool_bytes'), 900)
+  t.equal(await valueOf('tollgate_spool_limit_bytes'), 1_000)
+  t.equal(await valueOf('tollgate_spool_oldest_seconds'), 2.5)
+})
+
+void t.test('a clock that was set back makes nothing younger than now', async (t) => {
+  const { valueOf } = metricsOf(() => ({ ...empty, batches: 1, oldestAtMs: 5_000 }))
+  t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
+})
+
+interface Alerts {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[]
+  }[]
+}
+
+void t.test('every metric of an alarm exists', async (t) => {
+  const { registry } = metricsOf(() => empty)
+  journalMetrics(registry)
+  const { groups } = parse(await readFile(alerts, 'utf8')) as Alerts
+  const named = groups.flatMap(({ rules }) =>
+    rules.flatMap(({ expr }) => expr.match(/tollgate_\w+/g) ?? []),
+  )
+  t.ok(named.length >= 3)
+  for (const name of named) t.ok(registry.getSingleMetric(name), name)
+})

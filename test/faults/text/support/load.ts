@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Heard } from './caller.ts'
+
+/** Callers who never rest: so many calls a second, or as many as the machine takes. */
+
+/** More are not begun before others end: a busy machine is asked for less. */
+const MAX_IN_FLIGHT = 800
+const TICK_MS = 20
+
+/** A call and when it was begun, on the clock of `performance.now()`. */
+export interface Timed {
+  readonly beganMs: number
+  readonly heard: Heard
+}
+
+export interface Load {
+  /** Calls that have ended. */
+  readonly ended: () => number
+  /** Begins no more and resolves once all have ended. */
+  readonly stop: () => Promise<readonly Timed[]>
+}
+
+export function startLoad(call: () => Promise<Heard>, perSecond: number): Load {
+  const timed: Timed[] = []
+  const underWay = new Set<Promise<void>>()
+  let stopped = false
+  const begin = (): void => {
+    const beganMs = performance.now()
+    const one: Promise<void> = call()
+      .then((heard) => void timed.push({ beganMs, heard }))
+      .finally(() => underWay.delete(one))
+    underWay.add(one)
+  }
+  const running = (async () => {
+    let lastMs = performance.now()
+    let due = 0
+    while (!stopped) {
+      const nowMs = performance.now()
+      // What could not be begun in time is left out, not made up for.
+      due = Math.min(due + ((nowMs - lastMs) * perSecond) / 1_000, perSecond / 10)
+      lastMs = nowMs
+      for (; due >= 1 && underWay.size < MAX_IN_FLIGHT; due -= 1) begin()
+      await sleep(TICK_MS)
+    }
+  })()
+  return {
+    ended: () => timed.length,
+    stop: async () => {
+      stopped = true
+      await running
+      await Promise.all(underWay)
+      return timed
+    },
+  }
+}
