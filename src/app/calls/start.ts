@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { createJournal, newInstanceId, type JournalObserver } from '../../eventlog/journal.ts'
 import { openSpool } from '../../eventlog/spool.ts'
 import type { EventLog } from '../../eventlog/types.ts'
+import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import { createTextUseCases, type RunningTextUseCases } from './use-cases.ts'
 
@@ -36,10 +37,16 @@ export async function startTextCalls(
     observer: journalMetrics(registry, () => journal.spooled()),
   })
   const calls = createTextUseCases({ ...rest, journal })
+  const telling = startExchanging({
+    exchange: () => deps.funds.exchange(journal.spooled() > 0),
+    of: 'holds of text calls',
+    logger,
+  })
   return {
     calls,
     stop: async (deadlineMs) => {
       await calls.close(deadlineMs)
+      await telling.stop()
       await journal.close()
     },
   }

@@ -139,9 +139,10 @@ t.test(
     t.equal(await refused, true)
     for (const { status } of await ended) t.equal(status, 'rejected')
     for (const { callId } of opened)
-    await until(async () =>
-      (await world.callEvents()).some(
-        ({ type, data }) => type === 'CallFailed' && data.callId === callId,
-      ),
-    )
-})
+      await until(async () =>
+        (await world.callEvents()).some(
+          ({ type, data }) => type === 'CallFailed' && data.callId === callId,
+        ),
+      )
+  },
+)
