@@ -152,37 +152,37 @@ const abandoned: readonly Ending[] = [
 
 /** Of calls that are not streamed; a caller who leaves changes nothing. */
 const plain: readonly Ending[] = [
-  { when: 'the result is whole, with its usage', billed: 'reported', switches: 'first-byte-ms=50' },
+  { when: 'the result is whole, with its usage', billed: 'reported', switches: '' },
   {
     when: 'the result is whole and says nothing of usage',
     billed: 'estimated',
-    switches: 'first-byte-ms=50 no-usage',
+    switches: 'no-usage',
   },
   {
     when: 'the provider breaks off the connection',
     billed: 'nothing, ours estimated',
-    switches: 'first-byte-ms=50 drop-after-accept',
+    switches: 'drop-after-accept',
   },
   {
     when: 'the provider breaks off in the midst of the answer',
     billed: 'nothing, ours estimated',
-    switches: 'first-byte-ms=50 truncated',
+    switches: 'truncated',
   },
   {
     when: 'the provider answers what cannot be read',
     billed: 'nothing, ours estimated',
-    switches: 'first-byte-ms=50 garbage',
+    switches: 'garbage',
   },
   {
     when: 'the provider answers with an error',
     billed: 'nothing, ours estimated',
-    switches: 'first-byte-ms=50 http-after-accept=500',
+    switches: 'http-after-accept=500',
   },
   {
     when: 'the provider answers a failed result with its usage',
     billed: 'nothing, ours reported',
     families: ['responses'],
-    switches: 'first-byte-ms=50 fail=server_error usage-in-failed',
+    switches: 'fail=server_error usage-in-failed',
   },
   {
     when: 'the provider does not answer in time',
@@ -229,7 +229,7 @@ async function end(family: TextFamily, ending: Ending, streamed: boolean, leaves
   const gone = new AbortController()
   const input = textInput({
     family,
-    prompt: `[[sandbox ${ending.switches}]] [[client=${marker}]]`,
+    prompt: `[[sandbox words=16 ${ending.switches}]] [[client=${marker}]]`,
     callerGone: gone.signal,
     ...(ending.body === undefined ? {} : { body: ending.body }),
   })
@@ -239,10 +239,7 @@ async function end(family: TextFamily, ending: Ending, streamed: boolean, leaves
     ? readStream(calls, input, leaves ? leave : undefined)
     : calls.complete(input).then(() => undefined)
   const over = made.catch(() => undefined)
-  if (leaves && !streamed) {
-    await until(async () => (await accepted()) !== undefined)
-    leave()
-  }
+  if (leaves && !streamed) leave()
   const { stopAfterFrames } = ending
   if (stopAfterFrames !== undefined) {
     await until(async () => ((await accepted())?.frames_written ?? -1) >= stopAfterFrames)
