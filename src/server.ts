@@ -10,10 +10,11 @@ import { buildApp } from './api/app.ts'
 import type { Health } from './api/operating/health.ts'
 import { drain } from './api/kit/drain.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
+import { watchLedger } from './app/access/ledger-lag.ts'
 import { createAdmissions } from './app/access/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import type { CallDeps } from './app/calls/deps.ts'
-import { balanceReader, createFunds } from './app/calls/funds.ts'
+import { createFunds } from './app/calls/funds.ts'
 import { createKeptIds } from './app/calls/kept-ids.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
@@ -39,7 +40,7 @@ import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/client.ts'
 import type { EventLog } from './eventlog/types.ts'
-import { systemClock } from './kernel/clock.ts'
+import { monotonicClock, systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { startProjector } from './projector.ts'
 import { createProviders } from './providers/registry.ts'
@@ -218,7 +219,12 @@ async function listen(
   const text = await startTextCalls({
     ...deps,
     providers: textProviders,
-    funds: createFunds(balanceReader(pool), clock),
+    funds: createFunds({
+      pool,
+      replica: newId('process', clock.nowMs()),
+      lag: watchLedger(pool, log),
+      clock: monotonicClock,
+    }),
     keptIds: createKeptIds(options.markerSecret),
     metrics: createCallMetrics(metrics),
     limits: defaultCallLimits,

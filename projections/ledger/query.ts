@@ -51,25 +51,40 @@ export async function balances(db: Queryable, tenantId: string): Promise<readonl
 }
 
 /**
- * What a tenant may spend in one currency, in pico, and the position it is known as of: one
- * statement, so that both are of one moment. Undefined before the ledger first ran.
+ * What tenants may spend, in pico, and the position it is known as of (-1 before the ledger first
+ * ran): one statement, so that all is of one moment.
  */
-export async function availableAsOf(
+export async function availablesAsOf(
   db: Queryable,
-  key: { readonly tenantId: string; readonly currency: Currency },
-): Promise<{ readonly availablePico: bigint; readonly position: bigint } | undefined> {
-  const { rows } = await db.query<{ available: string; position: string }>({
-    name: 'ledger.available',
-    text: `select c.position,
-                  coalesce(trim_scale(b.granted + b.adjusted + b.credit_limit - b.settled - b.held),
-                           0)::text as available
+  tenantIds: readonly string[],
+): Promise<{
+  readonly position: bigint
+  readonly rows: readonly {
+    readonly tenantId: string
+    readonly currency: Currency
+    readonly availablePico: bigint
+  }[]
+}> {
+  const { rows } = await db.query<{
+    position: string
+    tenant_id: string | null
+    currency: Currency
+    available: string
+  }>({
+    name: 'ledger.availables',
+    text: `select c.position, b.tenant_id, b.currency,
+                  (b.granted + b.adjusted + b.credit_limit - b.settled - b.held)::text as available
            from engine.checkpoints c
-           left join ledger.balances b on b.tenant_id = $1 and b.currency = $2
+           left join ledger.balances b on b.tenant_id = any($1::text[])
            where c.name = 'ledger'`,
-    values: [key.tenantId, key.currency],
+    values: [tenantIds],
   })
-  const [row] = rows
-  return row && { availablePico: parseAmount(row.available), position: BigInt(row.position) }
+  return {
+    position: BigInt(rows[0]?.position ?? -1),
+    rows: rows.flatMap(({ tenant_id: tenantId, currency, available }) =>
+      tenantId === null ? [] : [{ tenantId, currency, availablePico: parseAmount(available) }],
+    ),
+  }
 }
 
 /** Head of the hash chain: how many lines there are and the hash of the last. */

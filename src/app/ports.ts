@@ -21,6 +21,8 @@ export interface Channel {
   readonly redactWords?: readonly string[]
   /** Bound on queries (not creations) a second; absent means the family's default. */
   readonly maxQueriesPerSecond?: number
+  /** Of the text families only: the most tokens a model can answer with, by external name. */
+  readonly largestOutputTokens?: Readonly<Record<string, number>>
   /** Of the text families only; absent members mean the defaults. */
   readonly text?: TextChannelLimits
 }

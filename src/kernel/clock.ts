@@ -6,6 +6,9 @@ export interface Clock {
 
 export const systemClock: Clock = { nowMs: () => Date.now() }
 
+/** For durations alone: it begins anywhere and is never set back. */
+export const monotonicClock: Clock = { nowMs: () => performance.now() }
+
 /** RFC 3339 with milliseconds, UTC. */
 export function toTimestamp(unixMs: number): string {
   return new Date(unixMs).toISOString()

@@ -7,7 +7,7 @@ import type { ChannelWish } from '../channels/directory.ts'
 import type { Taken } from '../limits/token-use.ts'
 import { expectedPico, expectedTokens } from './expected.ts'
 import type { CallDeps } from './deps.ts'
-import type { Hold } from './funds.ts'
+import type { Hold } from './tenant-funds.ts'
 import { resolveKept } from './kept-references.ts'
 import type { TextCallInput } from './types.ts'
 
@@ -59,14 +59,15 @@ export async function admit(
   const { principal, family, model } = input
   if (principal.models !== undefined && !principal.models.has(model))
     throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
-  if (deps.channels.serving({ family, model }).length === 0)
+  const serving = deps.channels.serving({ family, model })
+  if (serving.length === 0)
     throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
   const { body, wish } = resolveKept(deps, input)
   await deps.log.ready()
   const taken = deps.rates.take(principal, () => expectedTokens(input))
   try {
     const quote = quoteOf(input, await deps.prices.current())
-    const pico = expectedPico(quote, input)
+    const pico = expectedPico(quote, input, serving)
     const held = await deps.funds.hold(principal.tenantId, quote.currency, pico)
     const hold = taken === undefined ? held : endingBoth(held, taken)
     const startedAtMs = deps.clock.nowMs()

@@ -2,7 +2,7 @@ import { ProviderError } from '../ports.ts'
 import { attempt, endAttempt } from './attempts.ts'
 import { type AdmittedCall, admit } from './call.ts'
 import type { CallDeps } from './deps.ts'
-import { freeOfCharge, noteFailure, settleCall } from './record.ts'
+import { failedResult, freeOfCharge, noteFailure, settleCall } from './record.ts'
 import { refusalOf } from './refusals.ts'
 import type { CompletedCall, TextCallInput } from './types.ts'
 
@@ -42,11 +42,7 @@ async function answer(
   const served = { channel, upstreamRequestId }
   const tally = result.tally()
   if (tally.failure !== undefined) {
-    noteFailure(deps, call, served, {
-      code: tally.failure.code,
-      message: 'the provider reported a failed result',
-      usage: tally.usage,
-    })
+    noteFailure(deps, call, served, failedResult(tally.failure, tally))
     deps.metrics.ended.inc({ family: input.family, outcome: 'failed' })
     return {
       callId,

@@ -1,19 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
-import { balances } from '../../../projections/ledger/query.ts'
+import type { LedgerLag } from '../access/ledger-lag.ts'
+import { balanceUntold, createTenantQueue } from '../access/tenant-queue.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { type Currency, formatAmount } from '../../kernel/money.ts'
+import type { Currency } from '../../kernel/money.ts'
+import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
+import { type Hold, TenantFunds } from './tenant-funds.ts'
 
 /**
- * Whether a tenant can pay for a call, without a database in the way of every call: a balance read
- * from the ledger a moment ago, less the holds of calls in flight here, less what was settled here
- * and is not in that balance yet.
+ * Whether a tenant can pay for a call, without a database in the way of every call. A process holds
+ * against the balance it read a moment ago, less what its own calls have spoken for. About once a
+ * second it tells the other replicas what that is and reads what is left when they and the tasks
+ * have theirs. Between two such exchanges it admits at most one part in `UNTOLD_PART` of what it
+ * found; a call beyond that is decided under the lock that tasks are decided under, told of in the
+ * same transaction.
  *
- * It may overshoot, within bounds: a call may cost more than its hold (an estimate); other replicas
- * know each other's spending only through the ledger, so each may spend what its last reading
- * showed; tasks admitted within the last moments count once their holds are projected. A tenant at
- * its limit is refused at the latest `FRESH_FOR_MS` plus the ledger's lag after it got there.
+ * So each replica but one can hold, unseen by the others, one such part, and another while a decision
+ * under the lock is on its way: together they hold at most 2 ÷ `UNTOLD_PART` of what was available
+ * too much for every further replica (a task admitted at the same time counts as one). Beyond that
+ * goes only what calls in flight cost more than their holds.
  */
 export interface Funds {
   /**
@@ -22,191 +28,125 @@ export interface Funds {
    *   `log_unavailable` when the balance cannot be told
    */
   readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
+  /**
+   * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spooling`:
+   * settlements wait in the spool. @throws what the database throws; told again then
+   */
+  readonly exchange: (spooling: boolean) => Promise<void>
 }
 
-/** Ends once; the first way counts. */
-export interface Hold {
-  /** `position` is where the settlement is in the log; undefined when that is not known yet. */
-  readonly settle: (amountPico: bigint, position: bigint | undefined) => void
-  readonly withdraw: () => void
+export interface FundsDeps {
+  readonly pool: Pool
+  /** Names this process among those that share the database, and no other at any time. */
+  readonly replica: string
+  readonly lag: LedgerLag
+  /** Only durations are taken from it, so it should never be set back. */
+  readonly clock: Clock
 }
 
-/** A balance is read anew, in the background, when it is older. */
-const FRESH_FOR_MS = 1_000
-/** Before somebody is refused, a balance older than this is read again. */
+/** Before somebody is refused, a balance, or a lag, older than this is looked at again. */
 const RECHECK_AFTER_MS = 100
-/** With Postgres away the last known balance serves this long. */
-const STALE_FOR_MS = 30_000
-/** A settlement without a known position is taken to be in the ledger after this. */
-const ASSUME_PROJECTED_MS = 60_000
+/** Whoever is about to be refused for the ledger's lag waits at most this long for a further look. */
+const LOOK_WAIT_MS = 1_000
 /** Tenants remembered; those without calls in flight are forgotten first. */
 const MAX_TENANTS = 10_000
+/** Tenants told and learnt of in one go. */
+const MAX_EXCHANGED = 1_000
 
-/** A tenant's balances as the ledger knew them at a position of the log. */
-export interface KnownBalances {
-  readonly available: ReadonlyMap<Currency, bigint>
-  /** Settlements up to here are in it. */
-  readonly position: bigint
-}
-
-/** Reads a tenant's balances. */
-export type ReadBalances = (tenantId: string) => Promise<KnownBalances>
-
-/** Reads them from the ledger projection. */
-export function balanceReader(pool: Pool): ReadBalances {
-  return async (tenantId) => {
-    // The checkpoint first: what is projected in between is counted twice for a moment, never not.
-    const checkpoint = await readCheckpoint(pool, 'ledger')
-    const rows = await balances(pool, tenantId)
-    return {
-      available: new Map(rows.map((row) => [row.currency, row.availablePico])),
-      position: checkpoint?.position ?? -1n,
-    }
-  }
-}
-
-interface Unprojected {
-  readonly currency: Currency
-  readonly position: bigint | undefined
-  readonly atMs: number
-  amountPico: bigint
-}
-
-/** What is known of one tenant. */
-class TenantFunds {
-  holds = 0
-  #known: { readonly balances: KnownBalances; readonly readAtMs: number } | undefined
-  #reading: Promise<void> | undefined
-  #unprojected: Unprojected[] = []
-  /** Holds in flight and settlements not projected, by currency. */
-  readonly #spokenForPico = new Map<Currency, bigint>()
-  readonly #read: () => Promise<KnownBalances>
-  readonly #clock: Clock
-
-  constructor(read: () => Promise<KnownBalances>, clock: Clock) {
-    this.#read = read
-    this.#clock = clock
-  }
-
-  /** Undefined as long as nothing is known. */
-  ageMs(): number | undefined {
-    return this.#known && this.#clock.nowMs() - this.#known.readAtMs
-  }
-
-  availablePico(currency: Currency): bigint {
-    const balance = this.#known?.balances.available.get(currency) ?? 0n
-    return balance - (this.#spokenForPico.get(currency) ?? 0n)
-  }
-
-  speakFor(currency: Currency, amountPico: bigint): void {
-    this.#spokenForPico.set(currency, (this.#spokenForPico.get(currency) ?? 0n) + amountPico)
-  }
-
-  settled(currency: Currency, amountPico: bigint, position: bigint | undefined): void {
-    if (amountPico === 0n) return
-    this.speakFor(currency, amountPico)
-    const last = this.#unprojected.at(-1)
-    // Calls settled by the same append have the same position: one entry for all of them.
-    if (last !== undefined && last.currency === currency && last.position === position)
-      last.amountPico += amountPico
-    else this.#unprojected.push({ currency, position, amountPico, atMs: this.#clock.nowMs() })
-  }
-
-  refresh(): Promise<void> {
-    this.#reading ??= this.#refresh().finally(() => (this.#reading = undefined))
-    return this.#reading
-  }
-
-  async #refresh(): Promise<void> {
-    const readAtMs = this.#clock.nowMs()
-    const balances = await this.#read()
-    this.#known = { balances, readAtMs }
-    const left: Unprojected[] = []
-    for (const entry of this.#unprojected) {
-      const projected =
-        entry.position === undefined
-          ? readAtMs - entry.atMs > ASSUME_PROJECTED_MS
-          : entry.position <= balances.position
-      if (projected) this.speakFor(entry.currency, -entry.amountPico)
-      else left.push(entry)
-    }
-    this.#unprojected = left
-  }
-}
-
-export function createFunds(read: ReadBalances, clock: Clock): Funds {
+export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
   const tenants = new Map<string, TenantFunds>()
+  const exchange = new FundsExchange({ pool, replica, clock })
+  const decided = createTenantQueue<Asked>(pool, (client, batch) => exchange.decide(client, batch))
+  const watch = createWatch(lag, clock)
 
   const fundsOf = (tenantId: string): TenantFunds => {
     const known = tenants.get(tenantId)
     if (known !== undefined) return known
-    if (tenants.size >= MAX_TENANTS)
-      for (const [id, funds] of tenants)
-        if (funds.holds === 0) {
-          tenants.delete(id)
-          break
-        }
-    const made = new TenantFunds(() => read(tenantId), clock)
+    if (tenants.size >= MAX_TENANTS) forgetOne(tenants)
+    const made = new TenantFunds(tenantId)
     tenants.set(tenantId, made)
     return made
   }
-  /** Makes sure that a balance is known that is young enough. */
-  const known = async (funds: TenantFunds, maxAgeMs: number): Promise<void> => {
-    const ageMs = funds.ageMs()
-    if (ageMs !== undefined && ageMs < maxAgeMs) {
-      // In the background: this call need not wait for the next reading.
-      if (ageMs >= FRESH_FOR_MS) funds.refresh().catch(() => undefined)
-      return
-    }
+  const holdUnderLock = async (asked: Asked): Promise<Hold> => {
     try {
-      await funds.refresh()
+      await decided(asked)
     } catch (error) {
-      const nowAgeMs = funds.ageMs()
-      if (nowAgeMs === undefined || nowAgeMs >= STALE_FOR_MS) throw untold(error)
+      asked.hold?.withdraw()
+      throw error
     }
+    if (asked.hold === undefined || asked.telling === undefined) throw balanceUntold(undefined)
+    // Not before it was committed.
+    asked.funds.exchanged(asked.telling)
+    return asked.hold
   }
 
   return {
     hold: async (tenantId, currency, holdPico) => {
+      await watch.refuseBehind()
       const funds = fundsOf(tenantId)
-      await known(funds, FRESH_FOR_MS * 2)
-      if (funds.availablePico(currency) < holdPico) await known(funds, RECHECK_AFTER_MS)
-      const availablePico = funds.availablePico(currency)
-      // A hold is at least what nothing costs: whoever is in debt starts nothing.
-      if (availablePico < holdPico || availablePico <= 0n)
-        throw insufficient(currency, holdPico, availablePico)
-      funds.speakFor(currency, holdPico)
-      funds.holds += 1
-      let ended = false
-      const end = (): boolean => {
-        if (ended) return false
-        ended = true
-        funds.holds -= 1
-        funds.speakFor(currency, -holdPico)
-        return true
-      }
-      return {
-        settle: (amountPico, position) => {
-          if (end()) funds.settled(currency, amountPico, position)
-        },
-        withdraw: () => {
-          end()
-        },
+      await exchange.makeKnown(funds)
+      if (funds.isSmall(currency, holdPico))
+        return funds.place(currency, holdPico, () => clock.nowMs())
+      const asked: Asked = { tenantId, currency, funds, holdPico }
+      const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
+      const refusal = isRecent ? refusalOf(funds, asked) : undefined
+      if (refusal !== undefined) throw refusal
+      return holdUnderLock(asked)
+    },
+    exchange: async (spooling) => {
+      // Not waited for: a log that is away must not keep the others from being told.
+      watch.look().catch(() => undefined)
+      const active = [...tenants.values()].filter((funds) => !funds.isIdle())
+      if (spooling) for (const funds of active) funds.keepUnplaced(clock.nowMs())
+      for (let at = 0; at < active.length; at += MAX_EXCHANGED)
+        await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
+    },
+  }
+}
+
+/** Keeps an eye on the ledger's lag. */
+function createWatch(lag: LedgerLag, clock: Clock) {
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  const look = (): Promise<void> => {
+    lookedAtMs = clock.nowMs()
+    return lag.look()
+  }
+  return {
+    look,
+    /** @throws DomainError `log_unavailable` when the ledger is too far behind */
+    refuseBehind: async (): Promise<void> => {
+      const untilMs = performance.now() + LOOK_WAIT_MS
+      while (lag.lagMs() > MAX_LAG_MS) {
+        const waitMs = untilMs - performance.now()
+        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await atMost(waitMs, look())
+        // A process that has just started may never have seen the ledger complete, busy as it is.
+        else if (lag.lagMs() === Infinity && waitMs > 0) await sleep(RECHECK_AFTER_MS)
+        else throw behind()
       }
     },
   }
 }
 
-function insufficient(currency: Currency, holdPico: bigint, availablePico: bigint): DomainError {
-  return new DomainError('insufficient_balance', 'the balance does not cover this request', {
-    currency,
-    hold: formatAmount(holdPico),
-    available: formatAmount(availablePico),
-  })
+/** Of those with calls in flight none can be: what they hold would be forgotten with them. */
+function forgetOne(tenants: Map<string, TenantFunds>): void {
+  for (const [tenantId, funds] of tenants)
+    if (funds.isIdle()) {
+      tenants.delete(tenantId)
+      return
+    }
+  throw balanceUntold(undefined)
 }
 
-function untold(cause: unknown): DomainError {
+/** Waits for something, whatever comes of it, but not for ever. */
+async function atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, waitMs)))
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
+}
+
+function behind(): DomainError {
   return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
-    reason: cause instanceof Error ? cause.message : 'unknown',
+    reason: `the ledger is more than ${MAX_LAG_MS} ms behind the log`,
   })
 }

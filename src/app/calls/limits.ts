@@ -11,7 +11,7 @@ export interface CallLimits {
   /** How long and how far a stream is read on after its caller has gone, unless its channel says. */
   readonly drainTimeoutMs: number
   readonly drainMaxBytes: number
-  /** Failed calls waiting to be written down; more are only counted. */
+  /** Failed calls waiting to be written down, all of those in flight at once; more are only counted. */
   readonly maxPendingFailures: number
 }
 
@@ -22,9 +22,11 @@ export const defaultCallLimits: CallLimits = {
   consumerStallMs: 120_000,
   drainTimeoutMs: 60_000,
   drainMaxBytes: 4 << 20,
-  maxPendingFailures: 1_000,
+  maxPendingFailures: 8_000,
 }
 
-/** Output tokens a hold reserves where the request names no bound, and the most it reserves. */
+/**
+ * Output tokens a call counts towards its token's limit a minute until it ends, where the request
+ * names no bound. A guess will do there; a hold reserves the largest output of the model.
+ */
 export const ASSUMED_OUTPUT_TOKENS = 2_048
-export const MAX_HELD_OUTPUT_TOKENS = 131_072

@@ -5,6 +5,8 @@ export interface CallMetrics {
   /** Calls that came to an end, by family and how; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
   readonly estimated: Counter<'family' | 'why'>
+  /** What failed calls probably cost us, at the prices their callers would have paid. */
+  readonly absorbed: Counter<'family' | 'currency'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge
   /** From the provider's last byte until the settlement was durable. */
@@ -29,6 +31,12 @@ export function createCallMetrics(registry: Registry): CallMetrics {
       name: 'tollgate_calls_estimated_total',
       help: 'Text calls settled from an estimate, by why.',
       labelNames: ['family', 'why'],
+      registers,
+    }),
+    absorbed: new Counter({
+      name: 'tollgate_calls_absorbed_amount_total',
+      help: 'What failed text calls probably cost us, in units of the currency, at our prices.',
+      labelNames: ['family', 'currency'],
       registers,
     }),
     attempts: new Counter({

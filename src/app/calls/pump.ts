@@ -4,7 +4,7 @@ import { endAttempt } from './attempts.ts'
 import type { AdmittedCall } from './call.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import type { CallDeps } from './deps.ts'
-import { type CallOutcome, failureOf, noteFailure, type Served, settleCall } from './record.ts'
+import { failedResult, failureOf, noteFailure, type Served, settleCall } from './record.ts'
 import { refusalOf } from './refusals.ts'
 import type { TextFrame } from './types.ts'
 
@@ -24,12 +24,14 @@ const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
  * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
  * and settled all the same (design §4.2).
  *
- * What a stream is settled from:
+ * What a stream is settled from, whether or not its caller is still there:
  *
- * - a whole result: what the provider reported; its estimate where it reported nothing
- * - a result the provider itself calls failed, and an error it wrote into the stream: nothing; what
- *   it reported is noted as our cost (P5)
- * - a result that broke off: what had been produced by then, estimated; nothing if that is nothing
+ * - a whole result: what the provider reported; an estimate where it reported nothing
+ * - a reading that our own bound ended after the caller had left: an estimate of what was seen
+ * - anything else is a failure and costs the caller nothing (P5): a result the provider itself calls
+ *   failed, an error it wrote into the stream, a stream that it broke off, fell silent in or never
+ *   ends, and one that a caller still read when this process stopped. What it probably cost us is
+ *   noted.
  */
 export class Pump {
   /** Settles when everything about this call is done. */
@@ -43,6 +45,8 @@ export class Pump {
   /** `flowing` until the source has ended; nobody reads it after that. */
   #state: 'flowing' | 'ending' | 'over' = 'flowing'
   #abandoned = false
+  /** We gave up reading for a caller who had left, and not the provider. */
+  #drainEnded = false
   #reading: Promise<readonly TextChunk[] | undefined> | undefined
   /** Thrown to the caller after the frames that came before it. */
   #error: unknown
@@ -81,8 +85,14 @@ export class Pump {
     void this.#drain()
   }
 
-  /** Upstream is not to be waited for any longer. */
+  /** Upstream is not to be waited for any longer: the end of this process bounds every reading. */
   cancel(): void {
+    if (this.#abandoned) this.#endDrain()
+    else this.#open.source.cancel()
+  }
+
+  #endDrain(): void {
+    this.#drainEnded = true
     this.#open.source.cancel()
   }
 
@@ -132,7 +142,7 @@ export class Pump {
     const left = this.#ready.slice(this.#readyAt)
     this.#readyAt = 0
     try {
-      this.#error = await this.#end(broken, 'completed')
+      this.#error = await this.#end(broken)
       this.#ready = [...left, ...this.#withheld]
     } catch (error) {
       // Not settled: then what was held back is never delivered.
@@ -165,13 +175,13 @@ export class Pump {
     const { text } = served.channel
     const { limits } = this.#deps
     const maxBytes = source.receivedBytes() + (text?.drainMaxBytes ?? limits.drainMaxBytes)
-    const timer = setTimeout(() => source.cancel(), text?.drainTimeoutMs ?? limits.drainTimeoutMs)
+    const timer = setTimeout(() => this.#endDrain(), text?.drainTimeoutMs ?? limits.drainTimeoutMs)
     let broken: unknown
     try {
       if (this.#reading !== undefined) await this.#reading
       while ((await source.read()) !== undefined)
         if (source.receivedBytes() > maxBytes) {
-          source.cancel()
+          this.#endDrain()
           break
         }
     } catch (error) {
@@ -180,7 +190,7 @@ export class Pump {
     clearTimeout(timer)
     this.#state = 'ending'
     try {
-      await this.#end(broken, 'disconnected')
+      await this.#end(broken)
     } catch (error) {
       this.#deps.logger.error(
         { err: error, callId: this.#open.call.callId },
@@ -195,37 +205,29 @@ export class Pump {
    * Settles or notes what came of the call; returns the error that its caller gets after all frames.
    * @throws the journal's errors
    */
-  async #end(broken: unknown, whole: CallOutcome): Promise<DomainError | undefined> {
+  async #end(broken: unknown): Promise<DomainError | undefined> {
     const { call, served, lease, source } = this.#open
     const deps = this.#deps
     deps.crashPoint('call.after-provider')
     const tally = source.tally()
     const isCut = !tally.finished || this.#isOverflowing()
     const cause = isCut && broken === undefined ? endedEarly() : broken
-    if (isCut && this.#abandoned) lease.release('neutral')
+    if (isCut && this.#drainEnded) lease.release('neutral')
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
-    if (tally.failure !== undefined) {
-      this.#countEnd('failed')
-      noteFailure(deps, call, served, {
-        ...(cause instanceof ProviderError ? failureOf(cause) : { code: tally.failure.code }),
-        message: 'the provider reported a failed result',
-        usage: tally.usage,
-      })
-      if (!(cause instanceof ProviderError)) return undefined
-      this.#withheld.length = 0
-      return refusalOf(cause, call.callId)
+    if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
+      const outcome = this.#abandoned ? 'disconnected' : 'completed'
+      await settleCall(deps, call, served, { tally, outcome })
+      return undefined
     }
-    // A caller who left before anything came asked for it all the same.
-    const producedNothing = tally.outputBytes === 0 && tally.usage === undefined
-    if (isCut && producedNothing && !this.#abandoned) {
-      this.#countEnd('failed')
-      noteFailure(deps, call, served, failureOf(asProviderError(cause)))
-    } else
-      await settleCall(deps, call, served, {
-        tally,
-        outcome: isCut && whole === 'completed' ? 'cut' : whole,
-      })
-    return isCut ? refusalOf(asProviderError(cause), call.callId) : undefined
+    this.#countEnd('failed')
+    if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
+      noteFailure(deps, call, served, failedResult(tally.failure, tally))
+      return undefined
+    }
+    const error = asProviderError(cause)
+    noteFailure(deps, call, served, failureOf(error, tally))
+    this.#withheld.length = 0
+    return refusalOf(error, call.callId)
   }
 
   /** What is settled is counted where it is settled. */

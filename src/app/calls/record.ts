@@ -6,7 +6,7 @@ import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { type Channel, ProviderError, type TextTally } from '../ports.ts'
+import { type Channel, ProviderError, type TextFailure, type TextTally } from '../ports.ts'
 import type { AdmittedCall } from './call.ts'
 import type { CallDeps } from './deps.ts'
 import type { TextCallInput } from './types.ts'
@@ -53,7 +53,7 @@ function metadataOf(call: AdmittedCall) {
 }
 
 /**
- * What a call is settled from. A whole result with figures is settled from them; figures that came
+ * What a call used. The figures of a whole result count, also of one that failed; figures that came
  * with only part of a result say at least that much; without figures the bytes seen are counted. An
  * explicit zero is a figure.
  */
@@ -125,8 +125,16 @@ export function freeOfCharge(call: AdmittedCall): Settlement {
 interface Failure {
   readonly code: string
   readonly message: string
-  /** Reported all the same: our cost. */
-  readonly usage?: TextUsage | undefined
+  /** What was seen of the answer; undefined where the provider certainly did nothing. */
+  readonly seen: TextTally | undefined
+}
+
+/** Of an answer that never came. */
+const nothingSeen: TextTally = {
+  usage: undefined,
+  outputBytes: 0,
+  finished: false,
+  failure: undefined,
 }
 
 /** Whether a provider was reached and had to do with the call; limits and dead lines are not noted. */
@@ -137,10 +145,31 @@ export function isNoteworthy(error: unknown): error is ProviderError {
 
 const SAFE_CODE = /^[A-Za-z0-9_.-]{1,80}$/
 
-/** A provider's failure as it is written down. */
-export function failureOf(error: ProviderError): Failure {
+/** A provider's failure as it is written down, with what was seen of its answer until then. */
+export function failureOf(error: ProviderError, seen: TextTally = nothingSeen): Failure {
   const code = error.code !== undefined && SAFE_CODE.test(error.code) ? error.code : error.kind
-  return { code, message: `${error.kind}: the provider gave no result` }
+  return {
+    code,
+    message: `${error.kind}: the provider gave no result`,
+    seen: error.acceptance === 'ruled_out' ? undefined : seen,
+  }
+}
+
+/** A result that came and that the provider itself calls failed. */
+export function failedResult(failure: TextFailure, seen: TextTally): Failure {
+  return { code: failure.code, message: 'the provider reported a failed result', seen }
+}
+
+type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
+
+/** What a failed call probably cost us, counted for whoever watches. */
+function absorb(deps: CallDeps, call: AdmittedCall, seen: TextTally): Absorbed {
+  const { usage, measurement } = usageOf(seen, call.input.inputSize)
+  const settlement = settleText(call.quote, usage, measurement)
+  const labels = { family: call.input.family, currency: settlement.currency }
+  // A figure to watch, not to account with: that is in the event, exact.
+  deps.metrics.absorbed.inc(labels, Number(settlement.amount))
+  return { usage: { ...usageByUnit(usage) }, settlement }
 }
 
 /** Ends the hold and notes a failure for support, without anybody waiting for it. */
@@ -151,11 +180,11 @@ export function noteFailure(
   failure: Failure,
 ): void {
   call.hold.withdraw()
+  const absorbed = failure.seen && absorb(deps, call, failure.seen)
   if (deps.journal.pending() >= deps.limits.maxPendingFailures) {
     deps.metrics.unrecordedFailures.inc()
     return
   }
-  const { usage } = failure
   deps.journal
     .record(
       {
@@ -164,7 +193,7 @@ export function noteFailure(
           ...factsOf(call, served),
           code: failure.code,
           message: failure.message,
-          ...(usage === undefined ? {} : { usage: { ...usageByUnit(usage) } }),
+          ...(absorbed === undefined ? {} : { absorbed }),
           failedAt: toTimestamp(deps.clock.nowMs()),
         },
       },

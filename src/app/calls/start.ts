@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal.ts'
 import { openSpool } from '../../eventlog/spool.ts'
 import type { EventLog } from '../../eventlog/types.ts'
+import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import { backlogAt, journalMetrics, useBacklogMetrics, type Backlog } from './journal-metrics.ts'
 import { createTextUseCases, type RunningTextUseCases } from './use-cases.ts'
@@ -40,11 +41,17 @@ export async function startTextCalls(
   const backlog = () => backlogAt(journal.backlog(), clock.nowMs())
   useBacklogMetrics(registry, backlog)
   const calls = createTextUseCases({ ...rest, journal })
+  const telling = startExchanging({
+    exchange: () => deps.funds.exchange(journal.spooled() > 0),
+    of: 'holds of text calls',
+    logger,
+  })
   return {
     calls,
     backlog,
     stop: async (deadlineMs) => {
       await calls.close(deadlineMs)
+      await telling.stop()
       await journal.close()
     },
   }

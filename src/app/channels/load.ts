@@ -15,6 +15,8 @@ export const DEFAULT_MAX_CONCURRENT = 64
 export const DEFAULT_TEXT_TIMEOUT_MS = 600_000
 /** A text call holds its connection for as long as it streams. */
 export const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
+/** No model answers with more, whatever a channel file says. */
+const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 const FAMILIES = ['video-a', ...textFamilies] as const
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
@@ -43,6 +45,9 @@ const ChannelSchema = Type.Object(
     idle_timeout_ms: Type.Optional(Milliseconds),
     drain_timeout_ms: Type.Optional(Milliseconds),
     drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
+    largest_output_tokens: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS })),
+    ),
     credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
@@ -132,8 +137,8 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   }
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
-  if (isTextFamily(entry.family)) return checkTextModels(names, where, faults)
-  if (textLimitsOf(entry) !== undefined)
+  if (isTextFamily(entry.family)) return checkTextModels(entry, where, faults)
+  if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
   for (const name of names) {
     const model = resolveVideoAModel(name)
@@ -144,11 +149,21 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   }
 }
 
-/** Text models are whatever a channel says; they only must not take a name that is spoken for. */
-function checkTextModels(names: readonly string[], where: string, faults: string[]): void {
-  for (const name of names)
+/**
+ * Text models are whatever a channel says; they only must not take a name that is spoken for, and
+ * what a call without a limit may cost must be known.
+ */
+function checkTextModels(entry: ChannelEntry, where: string, faults: string[]): void {
+  const largest = entry.largest_output_tokens ?? {}
+  for (const name of Object.keys(entry.models)) {
     if (!isTextModelName(name) || resolveVideoAModel(name) !== undefined)
       faults.push(`${where}.models.${name} cannot be the name of a text model`)
+    if (!Object.hasOwn(largest, name))
+      faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
+  }
+  for (const name of Object.keys(largest))
+    if (!Object.hasOwn(entry.models, name))
+      faults.push(`${where}.largest_output_tokens.${name} is none of the channel's models`)
 }
 
 function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
@@ -180,6 +195,9 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     timeoutMs: entry.timeout_ms ?? (isText ? DEFAULT_TEXT_TIMEOUT_MS : DEFAULT_TIMEOUT_MS),
     maxConcurrent:
       entry.max_concurrent ?? (isText ? DEFAULT_MAX_TEXT_CONCURRENT : DEFAULT_MAX_CONCURRENT),
+    ...(entry.largest_output_tokens === undefined
+      ? {}
+      : { largestOutputTokens: entry.largest_output_tokens }),
     ...(text === undefined ? {} : { text }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined

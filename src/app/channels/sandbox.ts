@@ -23,6 +23,8 @@ const TEXT_MODELS = [
   'text-tools',
   'gen-3-pro-preview-file',
 ] as const
+/** The sandbox answers with as much as it is told to; its models are taken for small ones. */
+const TEXT_LARGEST_OUTPUT_TOKENS = 8_192
 /** Answers name this version of each of them. */
 const TEXT_VERSION = '2026-01-15'
 
@@ -73,6 +75,9 @@ export function sandboxTextChannels(input: {
     priority: 0,
     timeoutMs: input.timeoutMs ?? DEFAULT_TEXT_TIMEOUT_MS,
     maxConcurrent: DEFAULT_MAX_TEXT_CONCURRENT,
+    largestOutputTokens: Object.fromEntries(
+      TEXT_MODELS.map((name) => [name, TEXT_LARGEST_OUTPUT_TOKENS]),
+    ),
     text: { vectorStores: ['*'] },
   }))
 }

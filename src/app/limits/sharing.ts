@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../../kernel/log.ts'
-import { sleep } from '../pace.ts'
+import { startExchanging } from '../exchanging.ts'
 import { MOST_USED_PER_LIMIT } from './allowance.ts'
 import type { Rates, Share, SharedUse } from './rates.ts'
 
@@ -11,7 +11,6 @@ import type { Rates, Share, SharedUse } from './rates.ts'
  * later about a sixtieth of it. What was exceeded is paid back before more is admitted, so over
  * minutes the limit holds. With Postgres away each replica goes on limiting by what it knows.
  */
-const SHARE_EVERY_MS = 1_000
 /** By then all of it has flowed back, and a little more. */
 const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * 60_000 + 10_000
 const PURGE_LIMIT = 5_000
@@ -66,27 +65,7 @@ export function startSharing(deps: {
   readonly logger: Log
 }): { readonly stop: () => Promise<void> } {
   const { rates, share, logger } = deps
-  const stopping = new AbortController()
-  const running = (async () => {
-    let isFailing = false
-    while (!stopping.signal.aborted) {
-      await sleep(SHARE_EVERY_MS * (0.9 + Math.random() / 5), stopping.signal)
-      try {
-        await rates.exchange(share)
-        isFailing = false
-      } catch (error) {
-        // Once, not every second: who watches Postgres knows already.
-        if (!isFailing) logger.warn({ err: error }, 'rate limits are not shared at the moment')
-        isFailing = true
-      }
-    }
-  })()
-  return {
-    stop: () => {
-      stopping.abort()
-      return running
-    },
-  }
+  return startExchanging({ exchange: () => rates.exchange(share), of: 'rate limits', logger })
 }
 
 /** Drops what nobody used for long enough, a bounded number at a time. */

@@ -41,6 +41,22 @@ create unlogged table if not exists ops.rate_use (
   primary key (token_id, measure)
 ) with (fillfactor = 50);
 
+-- What each replica's text calls speak for of a balance: holds in flight, and settlements that the
+-- ledger may lack. Told anew about once a second: a crash of Postgres may empty it.
+create unlogged table if not exists ops.text_spending (
+  tenant_id text not null,
+  currency text not null,
+  replica text not null,
+  held numeric(38, 12) not null,
+  settled numeric(38, 12) not null,
+  -- Log position of the last of the settlements; null where one of them has none yet.
+  position bigint,
+  -- What a replica tells may overtake what it told before: the highest turn counts.
+  turn bigint not null,
+  told_at timestamptz not null,
+  primary key (tenant_id, currency, replica)
+) with (fillfactor = 50);
+
 create table if not exists ops.workers (
   owner text primary key,
   seen_at timestamptz not null

@@ -23,12 +23,8 @@ const callFacts = {
 export const callEvents = {
   CallSettled: Type.Object({
     ...callFacts,
-    /** How the call ended for the caller; a disconnected caller still pays what was produced. */
-    outcome: Type.Union([
-      Type.Literal('completed'),
-      Type.Literal('disconnected'),
-      Type.Literal('cut'),
-    ]),
+    /** How the call ended for the caller; one who left pays what the provider produced all the same. */
+    outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
     /** Normalised counts by billing unit name, zero kept, e.g. `input`, `cached-input`, `output`. */
     usage: Type.Record(Type.String(), Count),
     settlement: SettlementSchema,
@@ -38,8 +34,14 @@ export const callEvents = {
     ...callFacts,
     code: Type.String(),
     message: Type.String(),
-    /** What the provider reported for a failed result: our cost, never the caller's (P5). */
-    usage: Type.Optional(Type.Record(Type.String(), Count)),
+    /**
+     * Our cost, never the caller's (P5); absent where the provider certainly did nothing. What was
+     * used, and what the caller would have paid for it, because what the provider charges is not
+     * known here. It is no settlement: no ledger line follows from it.
+     */
+    absorbed: Type.Optional(
+      Type.Object({ usage: Type.Record(Type.String(), Count), settlement: SettlementSchema }),
+    ),
     failedAt: Type.String(),
   }),
 } as const

@@ -258,7 +258,13 @@ t.test('a chat model that searches by itself is billed for it, asked or not', as
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no channel of chat')
   const searching = await world.text({
-    channels: [{ ...chat, models: { 'text-search': 'text-search' } }],
+    channels: [
+      {
+        ...chat,
+        models: { 'text-search': 'text-search' },
+        largestOutputTokens: { 'text-search': 1_000 },
+      },
+    ],
     deps: { prices },
   })
   for (const [index, body] of [{}, { web_search_options: {} }].entries()) {

@@ -70,10 +70,18 @@ channels:
     base_url: https://upstream.example.test/v1
     credential: { env: UPSTREAM_KEY }
     models: { text-basic: upstream-1 }
+    largest_output_tokens: { text-basic: 128000 }
 ${more}`
   t.match(
     parseChannels(text(''), () => 'secret'),
-    [{ id: 'chat-1', timeoutMs: 600_000, maxConcurrent: 2_048 }],
+    [
+      {
+        id: 'chat-1',
+        timeoutMs: 600_000,
+        maxConcurrent: 2_048,
+        largestOutputTokens: { 'text-basic': 128_000 },
+      },
+    ],
   )
   t.match(
     parseChannels(
@@ -104,6 +112,35 @@ ${more}`
     /cannot be the name of a text model/,
   )
   t.match(faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(), /only text channels have/)
+})
+
+t.test('a text model without its largest output is refused by name', async (t) => {
+  const text = (more: string) => `
+channels:
+  - id: chat-1
+    family: chat
+    region: overseas
+    base_url: https://upstream.example.test/v1
+    credential: { env: UPSTREAM_KEY }
+    models: { text-basic: upstream-1, text-reason: upstream-2 }
+${more}`
+  t.same(faultsOf(text('    largest_output_tokens: { text-basic: 1000 }')), [
+    'channels[0].largest_output_tokens has no text-reason: the most it can answer with',
+  ])
+  t.equal(faultsOf(text('')).length, 2)
+  const all = 'text-basic: 1, text-reason: 1'
+  t.match(faultsOf(text(`    largest_output_tokens: { ${all}, text-other: 1 }`)), [
+    /text-other is none of the channel's models/,
+  ])
+  for (const wrong of [0, 1.5, -1, 10_000_001])
+    t.equal(
+      faultsOf(text(`    largest_output_tokens: { ${all.replace('1', `${wrong}`)} }`)).length,
+      1,
+    )
+  t.match(
+    faultsOf(`${minimal}    largest_output_tokens: { domestic-video-2-0: 1 }\n`).join(),
+    /only text channels have/,
+  )
 })
 
 t.test('without a file the sandbox serves every text wire', async (t) => {

@@ -216,6 +216,7 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     base_url: ${upstreamUrl}/v1
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${TEXT_MODEL}: ${TEXT_MODEL} }
+    largest_output_tokens: { ${TEXT_MODEL}: 8192 }
 `,
   )
   await writeFile(prices, PRICES)

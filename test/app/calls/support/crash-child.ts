@@ -3,7 +3,7 @@ import { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
-import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { createFunds } from '../../../../src/app/calls/funds.ts'
 import { createKeptIds } from '../../../../src/app/calls/kept-ids.ts'
 import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
@@ -13,7 +13,7 @@ import { createRates } from '../../../../src/app/limits/rates.ts'
 import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
 import { createEventLog } from '../../../../src/eventlog/client.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { createProviders } from '../../../../src/providers/registry.ts'
 import type { TextFamily } from '../../../../src/app/calls/types.ts'
@@ -46,7 +46,13 @@ const calls = createTextUseCases({
   providers: providers.text,
   prices: createPriceBookSource(pool, systemClock),
   keptIds: createKeptIds('a secret of the tests'),
-  funds: createFunds(balanceReader(pool), systemClock),
+  funds: createFunds({
+    pool,
+    replica: instanceId,
+    // The read models follow another log than this process writes.
+    lag: { lagMs: () => 0, look: () => Promise.resolve() },
+    clock: monotonicClock,
+  }),
   rates: createRates({ clock: systemClock }),
   metrics: createCallMetrics(new Registry()),
   clock: systemClock,

@@ -11,7 +11,8 @@ import {
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
-import { balanceReader, createFunds } from '../../../../src/app/calls/funds.ts'
+import { watchLedger } from '../../../../src/app/access/ledger-lag.ts'
+import { createFunds } from '../../../../src/app/calls/funds.ts'
 import { createKeptIds } from '../../../../src/app/calls/kept-ids.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
@@ -30,7 +31,7 @@ import { createJournal, newInstanceId, type Journal } from '../../../../src/even
 import type { JournalLimits } from '../../../../src/eventlog/journal-limits.ts'
 import { openSpool } from '../../../../src/eventlog/spool.ts'
 import type { EventLog, RecordedEvent } from '../../../../src/eventlog/types.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { createProviders } from '../../../../src/providers/registry.ts'
@@ -95,7 +96,12 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       providers: providers.text,
       prices: createPriceBookSource(world.pool, clock),
       keptIds: createKeptIds('a secret of the tests'),
-      funds: createFunds(balanceReader(world.pool), clock),
+      funds: createFunds({
+        pool: world.pool,
+        replica: instanceId,
+        lag: watchLedger(world.pool, world.log),
+        clock: monotonicClock,
+      }),
       rates: createRates({ clock }),
       metrics: createCallMetrics(new Registry()),
       clock,

@@ -84,6 +84,8 @@ function repeated(names: readonly string[]): readonly string[] {
 export interface Allowed {
   /** Markers of calls that died with their process: accepted upstream, they may be unbilled. */
   readonly died?: ReadonlySet<string>
+  /** Markers of streams that a shutdown broke off: written down as failures, and not billed. */
+  readonly brokenOff?: ReadonlySet<string>
   /** Calls whose record was destroyed on disk after they were delivered. */
   readonly destroyed?: ReadonlySet<string>
 }
@@ -93,7 +95,7 @@ const nothing: ReadonlySet<string> = new Set()
 /** Draws up the account. */
 export function account(
   { calls, markers, logged, heard }: Evidence,
-  { died = nothing, destroyed = nothing }: Allowed = {},
+  { died = nothing, brokenOff = nothing, destroyed = nothing }: Allowed = {},
 ): Account {
   const differences: string[] = []
   const settled = logged.filter(({ type }) => type === 'CallSettled')
@@ -105,9 +107,10 @@ export function account(
 
   const billed = new Map<string, LoggedCall>()
   const told = new Map(heard.map(({ callId, asking }) => [callId, asking.marker]))
+  // Upstream forgets whose request it was after a while; whoever got an answer still knows.
+  const markerOf = (call: LoggedCall) => markers.get(call.requestId) ?? told.get(call.callId)
   for (const call of settled) {
-    // Upstream forgets whose request it was after a while; whoever got an answer still knows.
-    const marker = markers.get(call.requestId) ?? told.get(call.callId)
+    const marker = markerOf(call)
     const upstream = marker === undefined ? undefined : accepted.get(marker)
     if (marker === undefined || upstream === undefined)
       differences.push(`${call.callId} is billed but was never accepted upstream`)
@@ -130,8 +133,10 @@ export function account(
   const unbilled = calls
     .filter(({ success, client_marker }) => success && !billed.has(client_marker ?? ''))
     .map(({ client_marker }) => client_marker ?? '?')
+  const failed = new Set(logged.filter(({ type }) => type === 'CallFailed').map(markerOf))
   for (const marker of unbilled)
-    if (!died.has(marker)) differences.push(`${marker} was accepted upstream and is not billed`)
+    if (!died.has(marker) && !(brokenOff.has(marker) && failed.has(marker)))
+      differences.push(`${marker} was accepted upstream and is not billed`)
   return {
     differences: differences.slice(0, MAX_SHOWN),
     delivered: delivered.length,

@@ -1,0 +1,115 @@
+import type { Pool, PoolClient } from 'pg'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { Currency } from '../../kernel/money.ts'
+
+/**
+ * Decisions about one balance, one after the other over all replicas: those that arrive while one is
+ * made share the next transaction, under a lock per tenant and currency.
+ */
+
+/** First key of the advisory locks, so that they meet no other use. */
+const LOCK_SPACE = 7_207_002
+const LOCK_TIMEOUT_MS = 5_000
+/** Decided in one transaction; what arrives meanwhile goes into the next. */
+const MAX_BATCH = 256
+/** Waiting for a tenant; more are refused as overload. */
+const MAX_WAITING = 2_000
+/** Who has waited for others this long is refused as well. */
+const MAX_WAIT_MS = 4_000
+
+export interface BalanceKey {
+  readonly tenantId: string
+  readonly currency: Currency
+}
+
+/** Decides requests of one tenant and currency in a transaction; returns a refusal or none for each. */
+export type Decide<Request> = (
+  client: PoolClient,
+  batch: readonly Request[],
+) => Promise<readonly (DomainError | undefined)[]>
+
+interface Waiting<Request> {
+  readonly request: Request
+  readonly untilMs: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The balance cannot be told: nothing was started. */
+export function balanceUntold(cause: unknown): DomainError {
+  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+    reason: cause instanceof Error ? cause.message : 'overload',
+  })
+}
+
+/**
+ * Returns what asks for a decision. It throws the refusal, or `log_unavailable` when the balance
+ * cannot be told or too many are waiting.
+ */
+export function createTenantQueue<Request extends BalanceKey>(
+  pool: Pool,
+  decide: Decide<Request>,
+): (request: Request) => Promise<void> {
+  const queues = new Map<string, Waiting<Request>[]>()
+
+  const drain = async (key: string, queue: Waiting<Request>[]): Promise<void> => {
+    for (;;) {
+      const nowMs = performance.now()
+      // The oldest wait in front.
+      while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUntold(undefined))
+      const batch = queue.splice(0, MAX_BATCH)
+      if (batch.length === 0) break
+      try {
+        const requests = batch.map(({ request }) => request)
+        const refusals = await underLock(pool, key, (client) => decide(client, requests))
+        for (const [index, { resolve, reject }] of batch.entries()) {
+          const refusal = refusals[index]
+          if (refusal === undefined) resolve()
+          else reject(refusal)
+        }
+      } catch (error) {
+        const failure = isDomainError(error) ? error : balanceUntold(error)
+        for (const { reject } of batch) reject(failure)
+      }
+    }
+    queues.delete(key)
+  }
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      const key = `${request.tenantId}\n${request.currency}`
+      const queue = queues.get(key)
+      const waiting = { request, untilMs: performance.now() + MAX_WAIT_MS, resolve, reject }
+      if (queue !== undefined) {
+        if (queue.length >= MAX_WAITING) reject(balanceUntold(undefined))
+        else queue.push(waiting)
+        return
+      }
+      const opened = [waiting]
+      queues.set(key, opened)
+      void drain(key, opened)
+    })
+}
+
+async function underLock<Result>(
+  pool: Pool,
+  key: string,
+  run: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  try {
+    // One journey; each of these statements sees what was committed before it.
+    await client.query(
+      `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
+       select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
+    )
+    const result = await run(client)
+    await client.query('commit')
+    client.release()
+    return result
+  } catch (error) {
+    // Ends the session and with it the transaction and its lock.
+    client.release(true)
+    throw error
+  }
+}

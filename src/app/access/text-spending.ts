@@ -1,0 +1,98 @@
+import type { Pool } from 'pg'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+
+/**
+ * What replicas tell each other of the text calls they have in flight (`ops.text_spending`), and
+ * admissions of tasks read. Only the database's clock says how old a telling is.
+ */
+
+/** A replica that told nothing for this long has died, and its calls with it: nobody is billed. */
+export const SILENT_REPLICA_MS = 30_000
+/** What a dead replica settled without knowing where in the log is in the ledger after this. */
+const FORGET_AFTER_MS = 120_000
+const PURGE_LIMIT = 5_000
+
+/** What is spoken for of one balance. */
+export interface Spending {
+  readonly tenantId: string
+  readonly currency: Currency
+  /** Holds of calls in flight. */
+  readonly heldPico: bigint
+  /** Settled, and not known to be in the ledger. */
+  readonly settledPico: bigint
+  /** Of the last settlement; undefined where one of them has no known place in the log. */
+  readonly position: bigint | undefined
+}
+
+/** Says what a replica has spoken for; a later turn is never overwritten by an earlier one. */
+export async function tellSpending(
+  db: Queryable,
+  teller: { readonly replica: string; readonly turn: number },
+  spending: readonly Spending[],
+): Promise<void> {
+  if (spending.length === 0) return
+  await db.query({
+    name: 'text-spending-tell',
+    text: `insert into ops.text_spending as s
+             (tenant_id, currency, replica, held, settled, position, turn, told_at)
+           select tenant_id, currency, $1, held, settled, position, $2, clock_timestamp()
+           from unnest($3::text[], $4::text[], $5::numeric[], $6::numeric[], $7::bigint[])
+             as t (tenant_id, currency, held, settled, position)
+           -- Always in one order: two tellings at once must not wait for each other crosswise.
+           order by tenant_id, currency
+           on conflict (tenant_id, currency, replica) do update
+           set held = excluded.held, settled = excluded.settled, position = excluded.position,
+               turn = excluded.turn, told_at = excluded.told_at
+           where s.turn < excluded.turn`,
+    values: [
+      teller.replica,
+      teller.turn,
+      spending.map(({ tenantId }) => tenantId),
+      spending.map(({ currency }) => currency),
+      spending.map(({ heldPico }) => formatAmount(heldPico)),
+      spending.map(({ settledPico }) => formatAmount(settledPico)),
+      spending.map(({ position }) => position ?? null),
+    ],
+  })
+}
+
+/** What the replicas told of these tenants, but for one; holds of those that died are over. */
+export async function toldSpending(
+  db: Queryable,
+  tenantIds: readonly string[],
+  exceptReplica?: string,
+): Promise<readonly Spending[]> {
+  const { rows } = await db.query<{
+    tenant_id: string
+    currency: Currency
+    held: string
+    settled: string
+    position: string | null
+  }>({
+    name: 'text-spending-told',
+    text: `select tenant_id, currency, settled::text, position,
+                  case when told_at > clock_timestamp() - $3 * interval '1 millisecond'
+                       then held else 0 end::text as held
+           from ops.text_spending where tenant_id = any($1::text[]) and replica <> $2`,
+    values: [tenantIds, exceptReplica ?? '', SILENT_REPLICA_MS],
+  })
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    currency: row.currency,
+    heldPico: parseAmount(row.held),
+    settledPico: parseAmount(row.settled),
+    position: row.position === null ? undefined : BigInt(row.position),
+  }))
+}
+
+/** Drops what dead replicas left and the ledger has, a bounded number at a time. */
+export async function purgeTextSpending(db: Pool, ledgerPosition: bigint): Promise<void> {
+  await db.query(
+    `delete from ops.text_spending where (tenant_id, currency, replica) in (
+       select tenant_id, currency, replica from ops.text_spending
+       where told_at < clock_timestamp() - $1 * interval '1 millisecond'
+         and (settled = 0 or coalesce(position, 0) <= $2) limit $3)`,
+    [FORGET_AFTER_MS, ledgerPosition, PURGE_LIMIT],
+  )
+}

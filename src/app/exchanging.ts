@@ -1,0 +1,35 @@
+import type { Log } from '../kernel/log.ts'
+import { sleep } from './pace.ts'
+
+/** How often replicas tell each other what they did, give or take a tenth. */
+const EXCHANGE_EVERY_MS = 1_000
+
+/** Exchanges something with the other replicas about once a second until stopped, and a last time then. */
+export function startExchanging(deps: {
+  readonly exchange: () => Promise<void>
+  /** For the log. */
+  readonly of: string
+  readonly logger: Log
+}): { readonly stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  const running = (async () => {
+    let isFailing = false
+    while (!stopping.signal.aborted) {
+      await sleep(EXCHANGE_EVERY_MS * (0.9 + Math.random() / 5), stopping.signal)
+      try {
+        await deps.exchange()
+        isFailing = false
+      } catch (error) {
+        // Once, not every second: who watches Postgres knows already.
+        if (!isFailing) deps.logger.warn({ err: error }, `${deps.of} are not shared at the moment`)
+        isFailing = true
+      }
+    }
+  })()
+  return {
+    stop: () => {
+      stopping.abort()
+      return running
+    },
+  }
+}
