@@ -49,12 +49,9 @@ export function firstFacts(event: RecordedEvent): Owner | undefined {
 
 /** The upstream's id of the task, where the event names it. */
 export function nativeIdOf(event: RecordedEvent): string | undefined {
-  switch (event.type) {
-    case 'TaskSubmitted':
-    case 'TaskSucceeded':
-    case 'TaskAppearedLate':
-      return event.data.nativeId
-    default:
-      return undefined
-  }
+  return event.type === 'TaskSubmitted' ||
+    event.type === 'TaskSucceeded' ||
+    event.type === 'TaskAppearedLate'
+    ? event.data.nativeId
+    : undefined
 }
