@@ -6,7 +6,7 @@ import { type Call, createCaller } from './caller.ts'
 import { readLedger } from './ledger.ts'
 import { isOpen, readTasks } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
-import { excuses, type Findings, judge } from './oracle.ts'
+import { excuses, type Findings, judge, type When } from './oracle.ts'
 import { judgeReach } from './reach.ts'
 import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
 import { type Difference, Witness } from './witness.ts'
@@ -86,7 +86,7 @@ export class Trial {
   }
 
   /** Peace: everything that can find its end does. What differs once no more does is kept. */
-  async settle(when: Findings['when'] = 'present'): Promise<Findings> {
+  async settle(when: When = 'present'): Promise<Findings> {
     let stalledMs = performance.now() + SETTLE_STALL_MS
     let fewest = Number.POSITIVE_INFINITY
     let said = -1
@@ -149,7 +149,7 @@ export class Trial {
       this.differences.push({ code: `${args[0]}_failed`, subject, message: output })
   }
 
-  async #look(when: Findings['when']): Promise<Findings> {
+  async #look(when: When): Promise<Findings> {
     const { machine, sandbox, witness } = this
     const { address } = machine
     if (address === undefined) throw new Error(`the gateway is down:\n${machine.tail()}`)
@@ -178,7 +178,8 @@ export function figuresOf(findings: Findings): Readonly<Record<string, number>> 
     refused: count(({ refused }) => refused),
     'declared uncertain': count(({ uncertain }) => uncertain),
     'adopted by reconciliation': count(({ via }) => via === 'reconciliation'),
-    failed: count(({ end }) => end === 'failed'),
+    failed: count(({ end, neverAccepted }) => end === 'failed' && !neverAccepted),
+    'given up as never accepted': count(({ neverAccepted }) => neverAccepted),
     cancelled: count(({ end }) => end === 'cancelled'),
     'hidden by callers': count(({ deleted }) => deleted),
     'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
