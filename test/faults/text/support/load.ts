@@ -23,7 +23,7 @@ export interface Load {
 export function startLoad(call: () => Promise<Heard>, perSecond: number): Load {
   const timed: Timed[] = []
   const underWay = new Set<Promise<void>>()
-  let stopped = false
+  const stopping = new AbortController()
   const begin = (): void => {
     const beganMs = performance.now()
     const one: Promise<void> = call()
@@ -34,7 +34,7 @@ export function startLoad(call: () => Promise<Heard>, perSecond: number): Load {
   const running = (async () => {
     let lastMs = performance.now()
     let due = 0
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       const nowMs = performance.now()
       // What could not be begun in time is left out, not made up for.
       due = Math.min(due + ((nowMs - lastMs) * perSecond) / 1_000, perSecond / 10)
@@ -46,7 +46,7 @@ export function startLoad(call: () => Promise<Heard>, perSecond: number): Load {
   return {
     ended: () => timed.length,
     stop: async () => {
-      stopped = true
+      stopping.abort()
       await running
       await Promise.all(underWay)
       return timed

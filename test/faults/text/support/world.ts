@@ -21,7 +21,7 @@ import { writeTextChannels } from './channels.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
 import { type LoggedCall, readCalls } from './call-log.ts'
 import { priceBook } from './prices.ts'
-import { builtOnce } from './product.ts'
+import { builtOnce, type Product } from './product.ts'
 import { startStore, type Store } from './store.ts'
 import { follow, type Upstream } from './upstream.ts'
 
@@ -31,12 +31,12 @@ const CATCH_UP_MS = 20_000
 const LEDGER_PAGE = 500
 const HTTP_TIMEOUT_MS = 20_000
 
-export interface TextWorld {
+export interface TextWorld<S extends EventStore = Store> {
   /** Of the seed and of this file. */
   readonly dice: Dice
   readonly seed: string
   readonly upstream: Upstream
-  readonly store: Store
+  readonly store: S
   /** A gateway, not started yet, with a data directory of its own. */
   readonly machine: (name: string, env?: Readonly<Record<string, string>>) => Machine
   readonly spoolOf: (name: string) => string
@@ -57,33 +57,48 @@ function seedOfRun(): string {
   return process.env['FAULTS_SEED'] ?? String(Math.floor(Math.random() * 1_000_000_000))
 }
 
+/** Where the log of a world is kept. */
+export interface EventStore {
+  readonly url: string
+  readonly stop: () => Promise<void>
+}
+
 /** Starts everything but the gateways. */
-export async function startTextWorld(name: string): Promise<TextWorld> {
+export function startTextWorld(name: string): Promise<TextWorld> {
+  return startTextWorldOn(name, startStore)
+}
+
+/** The same with the log kept somewhere else. */
+export async function startTextWorldOn<S extends EventStore>(
+  name: string,
+  startEventStore: (build: Product, directory: string) => Promise<S>,
+): Promise<TextWorld<S>> {
   const seed = seedOfRun()
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {
     for (const one of closers.splice(0)) await one()
   }
   try {
-    return await start(name, seed, closers, close)
+    return await start(name, seed, closers, close, startEventStore)
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function start(
+async function start<S extends EventStore>(
   name: string,
   seed: string,
   closers: (() => Promise<unknown>)[],
   close: () => Promise<void>,
-): Promise<TextWorld> {
+  startEventStore: (build: Product, directory: string) => Promise<S>,
+): Promise<TextWorld<S>> {
   const build = await builtOnce()
   const directory = await mkdtemp(join(tmpdir(), `tollgate-faults-${name}-`))
   closers.push(() => rm(directory, { recursive: true, force: true }))
   const [database, store, sandbox] = await Promise.all([
     acquireDatabase(),
-    startStore(build, directory),
+    startEventStore(build, directory),
     startSandbox(build, directory, { queuedMs: 100, runningMs: 100, seed: 1 }),
   ])
   const upstream = follow(sandbox)
