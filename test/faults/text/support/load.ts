@@ -7,9 +7,10 @@ import type { Heard } from './caller.ts'
 const MAX_IN_FLIGHT = 800
 const TICK_MS = 20
 
-/** A call and when it was begun, on the clock of `performance.now()`. */
+/** A call, when it was begun and when it ended, on the clock of `performance.now()`. */
 export interface Timed {
   readonly beganMs: number
+  readonly endedMs: number
   readonly heard: Heard
 }
 
@@ -27,7 +28,7 @@ export function startLoad(call: () => Promise<Heard>, perSecond: number): Load {
   const begin = (): void => {
     const beganMs = performance.now()
     const one: Promise<void> = call()
-      .then((heard) => void timed.push({ beganMs, heard }))
+      .then((heard) => void timed.push({ beganMs, endedMs: performance.now(), heard }))
       .finally(() => underWay.delete(one))
     underWay.add(one)
   }

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startPretendedCluster } from '../../helpers/cluster.ts'
+import { startLoad, type Timed } from './support/load.ts'
+import { isEmpty } from './support/spooled.ts'
+import { traffic } from './support/traffic.ts'
+import { startTextWorldOn, until } from './support/world.ts'
+
+/** Two replicas under load on a log of three members that changes its leader, or has none. */
+
+const world = await startTextWorldOn('cluster', () => startPretendedCluster())
+t.teardown(() => world.close())
+t.comment(`FAULTS_SEED=${world.seed}`)
+const { dice, store: cluster } = world
+const machines = [world.machine('one'), world.machine('two')] as const
+const calls = traffic(dice.fork('traffic'), 'c')
+
+const CALLS_PER_SECOND = 60
+const PHASE_MS = 3_000
+const WITHOUT_LEADER_MS = 15_000
+/** For so long callers may wait for a leader, and the machine is busy. */
+const PATIENCE_MS = 3_500
+/** What "at once" may take here, with everything on two cores. */
+const AT_ONCE_MS = 1_000
+const BACK_WITHIN_MS = 2_000
+
+/** Short answers, to one replica and the other in turn. */
+const startCalls = () => {
+  let n = 0
+  return startLoad(() => {
+    n += 1
+    const machine = machines[n % machines.length] ?? machines[0]
+    const next = { family: 'chat', streamed: false, webSearch: false } as const
+    return world.call(machine, calls.next({ ...next, switches: 'words=3 first-byte-ms=5' }))
+  }, CALLS_PER_SECOND)
+}
+
+const said = (timed: readonly Timed[]): readonly string[] =>
+  timed.map(({ heard: { status, text } }) => `${status} ${text.slice(0, 200)}`)
+
+await t.test('a change of leader in the middle of shared appends refuses nobody', async (t) => {
+  for (const machine of machines) t.equal(await machine.start(), 'ready')
+  const load = startCalls()
+  t.teardown(() => load.stop())
+  await sleep(PHASE_MS)
+  await cluster.lead(1)
+  await sleep(PHASE_MS)
+  // What was under way on the deposed leader may be in the log, and nobody is told.
+  await cluster.depose(2, 'connection')
+  await sleep(PHASE_MS)
+  const timed = await load.stop()
+  t.comment(`${timed.length} calls`)
+  t.ok(timed.length > 100)
+  t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
+})
+
+await t.test('15 s without a leader: no process ends, nobody waits, nothing is lost', async (t) => {
+  const pids = machines.map(({ pid }) => pid)
+  const load = startCalls()
+  t.teardown(() => load.stop())
+  await sleep(PHASE_MS)
+  await cluster.nobodyLeads()
+  const awayMs = performance.now()
+  await sleep(WITHOUT_LEADER_MS)
+  await cluster.lead(0)
+  const backMs = performance.now()
+  await sleep(PHASE_MS)
+  const timed = await load.stop()
+  t.same(
+    machines.map(({ pid }) => pid),
+    pids,
+    'no process ended',
+  )
+
+  const during = timed.filter(
+    ({ beganMs }) => beganMs > awayMs + PATIENCE_MS && beganMs < backMs - AT_ONCE_MS,
+  )
+  t.ok(during.length > 50, `${during.length} calls while it was known to be away`)
+  t.ok(
+    during.every(({ heard }) => heard.status === 503),
+    'all are refused',
+  )
+  const tookMs = during.map(({ beganMs, endedMs }) => endedMs - beganMs).sort((a, b) => a - b)
+  const medianMs = tookMs[Math.floor(tookMs.length / 2)] ?? 0
+  t.comment(`refused after ${Math.round(medianMs)} ms (median), ${Math.round(tookMs.at(-1) ?? 0)} at most`)
+  t.ok(medianMs <= 100, 'at once')
+  t.ok((tookMs.at(-1) ?? 0) <= AT_ONCE_MS)
+
+  const after = timed.filter(({ beganMs }) => beganMs > backMs + BACK_WITHIN_MS)
+  t.ok(after.length > 10)
+  t.same(said(after.filter(({ heard }) => !heard.delivered)), [], 'service is back')
+  for (const name of ['one', 'two']) {
+    const spool = world.spoolOf(name)
+    await until('the spool is drained', () => isEmpty(spool))
+  }
+})
+
+await t.test('a node that holds still is left for the next leader', async (t) => {
+  const load = startCalls()
+  t.teardown(() => load.stop())
+  await sleep(PHASE_MS)
+  await cluster.silence(0, 'freeze')
+  await cluster.lead(1)
+  await sleep(PHASE_MS * 3)
+  const restoredMs = performance.now()
+  await sleep(PHASE_MS)
+  const timed = await load.stop()
+  const after = timed.filter(({ beganMs }) => beganMs > restoredMs)
+  t.ok(after.length > 10)
+  t.same(said(after.filter(({ heard }) => !heard.delivered)), [], 'service is back')
+  await cluster.recover()
+})
+
+await t.test('the books agree after all of it', async (t) => {
+  const found = await world.account()
+  t.same(found.differences, [])
+  t.comment(`${found.delivered} delivered, ${found.settled} settled`)
+  for (const machine of machines) t.same(await world.ledgerFaults(machine), [])
+  const { exitCode, output } = await machines[0].command(['audit'])
+  t.equal(exitCode, 0, output)
+  for (const machine of machines) await machine.stop()
+})
