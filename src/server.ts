@@ -190,7 +190,10 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<St
     { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
   )
   if (book.outcome === 'withheld')
-    options.logger.warn({ ...book }, 'the price book lacks prices sold at and was not published')
+    options.logger.warn(
+      { version: book.version, lacking: book.lacking.length },
+      'the price book lacks prices sold at and was not published',
+    )
   else options.logger.info({ version: book.version, outcome: book.outcome }, 'price book')
   return book
 }

@@ -29,7 +29,7 @@ interface Line {
 }
 const lines = async (token = stack.demo.queryToken): Promise<readonly Line[]> => {
   await stack.caughtUp()
-  return (await queriesOf(stack.url, token).lines()).body.data.items as readonly Line[]
+  return (await queriesOf(stack.url, token).lines()).body.data.items
 }
 
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
@@ -74,7 +74,7 @@ t.test('two at once stay within the line together; the rest can still be given',
   const both = await Promise.all(
     ['a', 'b'].map((id) => adjust('2', ...ofLine, '--id', `together_${id}`)),
   )
-  t.same(both.map(({ code }) => code).toSorted((a, b) => Number(a) - Number(b)), [0, 1])
+  t.equal(both.filter(({ code }) => code === 0).length, 1)
   const refused = both.find(({ code }) => code === 1)
   t.match(refused?.stderr, /is of 5\.0094 CNY and adjusted by 3\.5 so far.*from -3\.5 to 1\.5094$/m)
   t.equal((await adjust('-3.5', ...ofLine)).code, 0, 'and taken back')

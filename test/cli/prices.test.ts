@@ -95,7 +95,7 @@ t.test(
       asked.stdout,
       /^served without a price, though sold now: text-basic \(text-basic-input-/m,
     )
-    t.match(asked.stderr, /it lacks \d+ prices that dearer has; models sold now.*text-basic/)
+    t.match(asked.stderr, /it lacks \d+ of the prices of dearer; models sold now.*text-basic/)
     t.same(await degraded(), [])
     t.match(await publish('--yes'), { code: 0, stdout: /list-list: published/ })
     const found = await eventually('readiness names the models', async () =>

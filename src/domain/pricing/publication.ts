@@ -63,7 +63,7 @@ export function whyAsked(publication: Publication): readonly string[] {
   return [
     ...(difference.removed.length === 0
       ? []
-      : [`it lacks ${difference.removed.length} prices that ${replaces ?? 'the last book'} has`]),
+      : [`it lacks ${difference.removed.length} of the prices of ${replaces ?? 'the last book'}`]),
     ...(lost.length === 0 ? [] : [`models sold now would have no price: ${lost.join(', ')}`]),
     ...(takesEffect === 'at_once' ? [`it takes effect at once: ${effectiveFrom} is past`] : []),
     ...(takesEffect === 'never'

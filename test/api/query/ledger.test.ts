@@ -61,6 +61,7 @@ void t.test('a line explains its amount, with money as decimal strings', async (
           measurement: 'reported',
           request_id: 'req_1',
           position: '1',
+          adjusted: '0',
         },
       ],
       next_cursor: null,
@@ -238,7 +239,7 @@ void t.test('a CSV export has all lines, read page by page', async (t) => {
   })
   t.equal(
     rows[0],
-    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position',
+    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted',
   )
   t.equal(rows.length, 2_502, 'header, lines and the end')
   t.equal(new Set(rows.slice(1, -1).map((row) => row.split(',')[0])).size, 2_500)

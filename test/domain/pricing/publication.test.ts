@@ -68,10 +68,10 @@ t.test('asked about: prices that are lost, in the book and of what is served', a
   t.strictSame(look.unpriced, [
     { family: 'chat', model: 'm', skus: ['m-output-token'], soldNow: true },
   ])
-  t.match(whyAsked(look), [/lacks 2 prices that now has/, /no price: m$/])
+  t.match(whyAsked(look), [/lacks 2 of the prices of now/, /no price: m$/])
   const unknown = lookAhead(book('next', LATER, ...text), [current], undefined, nowMs)
   t.equal(unknown.unpriced, undefined)
-  t.match(whyAsked(unknown), [/lacks 1 prices/], 'the book alone says it')
+  t.match(whyAsked(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
 t.test('a model that has no price as it is does not lose it', async (t) => {
