@@ -3,7 +3,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
+const stack = await startStack({ storeProcess: true })
 t.teardown(() => stack.stop())
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const readModels = ['access', 'ledger', 'prices', 'tasks', 'timeline']

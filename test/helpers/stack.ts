@@ -21,6 +21,7 @@ import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/server.ts'
 import { newNamespace, startEventStore, type TestEventStore } from './eventstore.ts'
+import { startLocalEventStore } from './local-eventstore.ts'
 import { acquireDatabase } from './postgres.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
@@ -37,6 +38,8 @@ export interface StackOptions {
   readonly realAccounts?: boolean
   /** What the sandbox's channels are turned into. */
   readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
+  /** Runs the event store as a process, which can be killed and held. */
+  readonly storeProcess?: boolean
 }
 
 /** A tenant with credit, one user, and a token of each kind. */
@@ -121,7 +124,7 @@ async function start(
 ): Promise<Stack> {
   const database = await acquireDatabase()
   closers.unshift(() => database.drop())
-  const eventStore = await startEventStore()
+  const eventStore = await (options.storeProcess ? startEventStore() : startLocalEventStore())
   closers.unshift(() => eventStore.stop())
   const sandbox = await startSandbox({ queuedMs: 60, runningMs: 120, ...options.sandbox })
   closers.unshift(() => sandbox.close())

@@ -4,6 +4,7 @@ import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { collect, startTextWorld, textInput, until } from './support/text-world.ts'
 
 const world = await startTextWorld(t, {
+  storeProcess: true,
   logLimits: { unhealthyAfterFailures: 1, probeIntervalMs: 100 },
 })
 

@@ -4,6 +4,7 @@ import { codeOf, createInput, startWorld, uncertain } from '../support/world.ts'
 
 t.test('an accepted task the log could not take is uncertain, then recorded late', async (t) => {
   const world = await startWorld(t, {
+    storeProcess: true,
     sandbox: { queuedMs: 60_000 },
     logLimits: { appendDeadlineMs: 700, appendTryMs: 300 },
   })

@@ -46,6 +46,7 @@ import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { createProviders } from '../../../src/providers/registry.ts'
 import { newNamespace, startEventStore, type TestEventStore } from '../../helpers/eventstore.ts'
+import { startLocalEventStore } from '../../helpers/local-eventstore.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */
@@ -93,13 +94,15 @@ export interface WorldOptions {
   /** The generation of server the event store stands in for. */
   readonly version?: ServerVersion
   readonly prices?: boolean
+  /** Runs the event store as a process, which can be killed and held. */
+  readonly storeProcess?: boolean
 }
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
   const database = await acquireDatabase()
-  const store = await startEventStore(
-    options.version === undefined ? {} : { version: options.version },
-  )
+  const store = await (options.storeProcess
+    ? startEventStore(options.version === undefined ? {} : { version: options.version })
+    : startLocalEventStore(options.version))
   const sandbox = await startSandbox({ queuedMs: 50, runningMs: 100, ...options.sandbox })
   const namespace = newNamespace()
   const log = createEventLog({

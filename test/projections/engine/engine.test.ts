@@ -56,7 +56,8 @@ t.test('every read model follows the log, and goes on with what comes later', as
   const first = recordStep(recorder, { n: 50 }, 'requested')
   log.push(first, recordStep(recorder, { n: 50 }, 'submitted'))
   const end = log.events.at(-1)!.position
-  t.equal(await waitForPosition(pool, 'tasks', end, 10_000), true)
+  for (const name of ['tasks', 'timeline'])
+    t.equal(await waitForPosition(pool, name, end, 10_000), true)
   const task = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: nativeId(50) })
   t.equal(task?.platformId, platformId(50))
   t.equal((await taskHistory(pool, platformId(50)))?.items.length, 2)
@@ -201,6 +202,7 @@ t.test('a poison event stops its projection at that event and no other', async (
   await eventually('the ledger stops', () =>
     engine.status().projections.some(({ state }) => state === 'stopped'),
   )
+  await eventually('it is said', () => errors.length > 0)
   const ledger = engine.status().projections.find(({ name }) => name === 'ledger')!
   t.equal(ledger.state, 'stopped')
   t.match(ledger.stopped, {
