@@ -53,6 +53,7 @@ export async function runFaults(options: RunOptions): Promise<Report> {
       await traffic.stop()
     }
     await lives.peace(LEASES_MS)
+    await trial.loseSome()
     await trial.settle()
     await lives.lastAbsence(2 * LEASES_MS)
     await trial.settle('past-every-absence')

@@ -2,7 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Build } from './build.ts'
-import { type Call, createCaller } from './caller.ts'
+import { type Call, createCaller, TASKS } from './caller.ts'
+import { lostCreations } from './creations.ts'
 import { readLedger } from './ledger.ts'
 import { isOpen, readTasks } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
@@ -83,6 +84,17 @@ export class Trial {
       token: this.demo.modelToken,
       witness: this.witness,
     })
+  }
+
+  /** Whatever became of the traffic, something is given up at the end, and something expires. */
+  async loseSome(): Promise<void> {
+    for (const creation of lostCreations()) {
+      const intended = this.witness.intend(creation)
+      const answer = await this.caller()('create', 'POST', TASKS, { body: creation.body })
+      const platformId = answer?.headers.get('x-platform-id') ?? undefined
+      if (answer?.status === 502 && platformId !== undefined) intended.platformIds.add(platformId)
+      else throw new Error(`a creation was not lost: ${answer?.status ?? 'no answer'}`)
+    }
   }
 
   /** Peace: everything that can find its end does. What differs once no more does is kept. */
