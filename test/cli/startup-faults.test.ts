@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { tollgate, type Ended, type Environment } from './support/tollgate.ts'
@@ -72,6 +73,31 @@ t.test('external stores that are away are named, and no secret with them', async
   for (const { stdout, stderr } of [noDatabase, noLog])
     t.notMatch(stdout + stderr, /database-secret|log-secret|marker-secret/)
 })
+
+t.test(
+  'an account that lacks a right ends the start with its name and that of the right',
+  async (t) => {
+    const [cluster, database] = [await startPretendedCluster(), await acquireDatabase()]
+    t.teardown(() => Promise.all([cluster.stop(), database.drop()]))
+    const env = {
+      DATA_DIR: await directory(t),
+      MARKER_SECRET: 'marker-secret',
+      SANDBOX: 'on',
+      EVENTSTORE_URL: cluster.url.replace('esdb://', 'esdb://tollgate:log-secret@'),
+      DATABASE_URL: database.url,
+    }
+    for (const [denied, why] of [
+      ['read_all', /refuses the account tollgate: it needs the right to read \$all\. Grant it/],
+      ['append', /refuses the account tollgate: it needs the right to append to streams/],
+      ['authenticate', /refuses the account tollgate/],
+    ] as const) {
+      await cluster.deny(denied)
+      const ended = await serve(env)
+      refused(t, ended, why)
+      t.notMatch(ended.stdout + ended.stderr, /log-secret/)
+    }
+  },
+)
 
 t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
   for (const name of ['marker.secret', 'demo.json']) {

@@ -3,7 +3,8 @@ import type { Answer, Envelope } from '../kit/envelope.ts'
 import { toRequestError, type RequestFault } from '../kit/request-error.ts'
 
 /** Domain error codes these routes throw. */
-export type QueryErrorCode = 'scope_denied' | 'task_not_found' | 'invalid_cursor'
+export type QueryErrorCode =
+  'scope_denied' | 'task_not_found' | 'invalid_cursor' | 'log_unavailable'
 
 interface Rule {
   readonly status: number
@@ -12,6 +13,12 @@ interface Rule {
 }
 
 const invalid = { status: 400, code: 'invalid_request' } as const
+
+const outage = {
+  status: 503,
+  code: 'service_unavailable',
+  message: 'The service cannot answer at the moment',
+} as const
 
 const rules: Readonly<Record<QueryErrorCode | RequestFault, Rule>> = {
   route_not_found: { status: 404, code: 'not_found' },
@@ -25,11 +32,9 @@ const rules: Readonly<Record<QueryErrorCode | RequestFault, Rule>> = {
   media_type_unsupported: { status: 415, code: 'invalid_request' },
   parameter_invalid: invalid,
   overloaded: { status: 503, code: 'service_unavailable' },
-  outage: {
-    status: 503,
-    code: 'service_unavailable',
-    message: 'The service cannot answer at the moment',
-  },
+  outage,
+  // What is not in the read model cannot be told from what is not there yet.
+  log_unavailable: outage,
   internal: {
     status: 500,
     code: 'internal_error',

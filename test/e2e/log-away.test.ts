@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { newSecret } from '../../src/kernel/ids.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, taskBody, TASKS, tasksOf, type Answer } from './support/client.ts'
+
+/** Whatever a route needs the log for: nobody waits long for one that is known to be away. */
+
+/** The time in which callers wait for a next leader, and then some. */
+const PATIENCE_MS = 3_000
+/** What "at once" may take on a busy machine. */
+const AT_ONCE_MS = 1_000
+
+t.test('with the log away every route that needs it says so at once', async (t) => {
+  const stack = await startStack({ storeProcess: true })
+  t.teardown(() => stack.stop())
+  const { demo } = stack
+  const tasks = tasksOf(stack.url, demo.modelToken)
+  const mine = await tasks.reaches(await tasks.created(), 'succeeded')
+  await stack.caughtUp()
+  const chat = (token: string) =>
+    call(`${stack.url}/v1/chat/completions`, {
+      token,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
+    })
+  const history = (id: string) =>
+    call(`${stack.url}/api/query/v1/tasks/${id}/history`, { token: demo.queryToken })
+  const unknown = 'cgt-20260101000000-nobody'
+  const asked: Readonly<Record<string, () => Promise<Answer>>> = {
+    'an unknown token': () => chat(newSecret('sk-')),
+    'a chat': () => chat(demo.modelToken),
+    'a creation': () => tasks.create(taskBody()),
+    'a query of an unknown id': () => tasks.get(unknown),
+    'a deletion of an unknown id': () => tasks.del(unknown),
+    'a history of an unknown id': () => history('video_01J00000000000000000000000'),
+  }
+
+  await stack.eventStore.kill9()
+  await eventually('the outage is noticed', async () => {
+    const { status } = await call(`${stack.url}/readyz`)
+    return status === 503 ? true : undefined
+  })
+  await sleep(PATIENCE_MS)
+  for (const [what, ask] of Object.entries(asked)) {
+    const startedMs = performance.now()
+    const answer = await ask()
+    const tookMs = performance.now() - startedMs
+    t.equal(answer.status, 503, `${what}: ${answer.text}`)
+    t.ok(tookMs < AT_ONCE_MS, `${what} took ${Math.round(tookMs)} ms`)
+  }
+  t.equal(
+    (await call(`${stack.url}${TASKS}/${String(mine.body.id)}`, { token: demo.modelToken })).status,
+    200,
+  )
+
+  await stack.eventStore.restart()
+  await eventually('service is back', async () =>
+    (await chat(demo.modelToken)).status === 200 ? true : undefined,
+  )
+  t.equal((await tasks.get(unknown)).status, 404)
+})
+
+t.test('an account refused later is a reason of its own', async (t) => {
+  const { startPretendedCluster } = await import('../helpers/cluster.ts')
+  const cluster = await startPretendedCluster()
+  t.teardown(() => cluster.stop())
+  const stack = await startStack({ eventStoreUrl: cluster.url })
+  t.teardown(() => stack.stop())
+  t.equal((await call(`${stack.url}/readyz`)).status, 200)
+  await cluster.deny('append')
+  const tasks = tasksOf(stack.url, stack.demo.modelToken)
+  t.equal((await tasks.create(taskBody())).status, 503)
+  const { status, body } = await call(`${stack.url}/readyz`)
+  t.equal(status, 503)
+  t.match(body.reasons, [/^event_log refuses our account: append: /])
+  await cluster.deny()
+  await eventually('it is ready again', async () =>
+    (await call(`${stack.url}/readyz`)).status === 200 ? true : undefined,
+  )
+  t.equal((await tasks.create(taskBody())).status, 200)
+})
