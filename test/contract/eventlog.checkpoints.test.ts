@@ -50,14 +50,14 @@ await onEveryServer(t, async (t, log) => {
       const from = samePosition(positions.at(-1 - count) ?? -1n)
       const { subscription, checkpoints } = subscribe(wanted, from)
       await once(subscription, 'caughtUp')
-      const told = [...checkpoints]
+      // Where there are two alike, or several, the last is the most daring.
+      const told = checkpoints.at(-1)
       const live = next(subscription)
       await append(wanted, count)
       if ((await live) !== count) t.fail(`${count} behind: another event`)
-      for (const checkpoint of told) {
-        const resumed = await next(subscribe(wanted, checkpoint).subscription)
-        if (resumed !== count) t.fail(`${count} behind: another event after a checkpoint`)
-      }
+      if (told === undefined) continue
+      const resumed = await next(subscribe(wanted, told).subscription)
+      if (resumed !== count) t.fail(`${count} behind: another event after a checkpoint`)
     }
     t.pass(`each event came, at 0 to ${MOST_BEHIND} events behind the start`)
   })

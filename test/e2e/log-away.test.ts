@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { newSecret } from '../../src/kernel/ids.ts'
+import { startPretendedCluster } from '../helpers/cluster.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call, taskBody, TASKS, tasksOf, type Answer } from './support/client.ts'
+import { call, TASKS, tasksOf, type Answer } from './support/client.ts'
 
 /** Whatever a route needs the log for: nobody waits long for one that is known to be away. */
 
@@ -32,7 +33,7 @@ t.test('with the log away every route that needs it says so at once', async (t) 
   const asked: Readonly<Record<string, () => Promise<Answer>>> = {
     'an unknown token': () => chat(newSecret('sk-')),
     'a chat': () => chat(demo.modelToken),
-    'a creation': () => tasks.create(taskBody()),
+    'a creation': () => tasks.create(),
     'a query of an unknown id': () => tasks.get(unknown),
     'a deletion of an unknown id': () => tasks.del(unknown),
     'a history of an unknown id': () => history('video_01J00000000000000000000000'),
@@ -64,15 +65,13 @@ t.test('with the log away every route that needs it says so at once', async (t) 
 })
 
 t.test('an account refused later is a reason of its own', async (t) => {
-  const { startPretendedCluster } = await import('../helpers/cluster.ts')
   const cluster = await startPretendedCluster()
-  t.teardown(() => cluster.stop())
-  const stack = await startStack({ eventStoreUrl: cluster.url })
+  const stack = await startStack({ eventStore: cluster })
   t.teardown(() => stack.stop())
   t.equal((await call(`${stack.url}/readyz`)).status, 200)
   await cluster.deny('append')
   const tasks = tasksOf(stack.url, stack.demo.modelToken)
-  t.equal((await tasks.create(taskBody())).status, 503)
+  t.equal((await tasks.create()).status, 503)
   const { status, body } = await call(`${stack.url}/readyz`)
   t.equal(status, 503)
   t.match(body.reasons, [/^event_log refuses our account: append: /])
@@ -80,5 +79,5 @@ t.test('an account refused later is a reason of its own', async (t) => {
   await eventually('it is ready again', async () =>
     (await call(`${stack.url}/readyz`)).status === 200 ? true : undefined,
   )
-  t.equal((await tasks.create(taskBody())).status, 200)
+  t.equal((await tasks.create()).status, 200)
 })

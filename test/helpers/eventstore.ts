@@ -1,17 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/client.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
-import { nodeArguments } from './checkout.ts'
+import { endChild, launchChild } from './child.ts'
 
 const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
-const START_MS = 30_000
 
 /** An embedded event store of our own: its port stays the same over restarts. */
 export interface TestEventStore {
@@ -37,66 +32,29 @@ export interface EventStoreOptions {
   readonly version?: ServerVersion
 }
 
-interface Running {
-  readonly child: ChildProcess
-  readonly port: number
-}
-
-async function launch(
-  directory: string,
-  port: number,
-  { fault, version }: EventStoreOptions,
-): Promise<Running> {
-  const args = [...nodeArguments(MAIN), '--data', directory, '--port', String(port)]
-  if (fault !== undefined) args.push('--fault', fault)
-  if (version !== undefined) args.push('--server-version', version)
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
-  let complaints = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    complaints = `${complaints}${text}`.slice(-4_000)
-  })
-  const lines = createInterface({ input: child.stdout ?? process.stdin })
-  const ready = new Promise<{ port: number }>((resolve) => {
-    lines.on('line', (line) => {
-      const said = JSON.parse(line) as { event: string; port: number }
-      if (said.event === 'ready') resolve(said)
-    })
-  })
-  const gone = once(child, 'exit').then(([code]): never => {
-    throw new Error(`the event store ended with ${String(code)}: ${complaints}`)
-  })
-  gone.catch(() => undefined)
-  const late = sleep(START_MS, undefined, { ref: false }).then((): never => {
-    throw new Error(`the event store did not start in ${START_MS} ms: ${complaints}`)
-  })
-  late.catch(() => undefined)
-  try {
-    return { child, port: (await Promise.race([ready, gone, late])).port }
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw error
-  }
-}
-
-async function end(running: Running, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  const { child } = running
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill(signal)
-  await exited
+/** Starts one on a directory and port; resolves with its process and port. */
+function launch(directory: string, port: number, { fault, version }: EventStoreOptions) {
+  return launchChild(MAIN, [
+    '--data',
+    directory,
+    '--port',
+    String(port),
+    ...(fault === undefined ? [] : ['--fault', fault]),
+    ...(version === undefined ? [] : ['--server-version', version]),
+  ])
 }
 
 /** Starts an embedded event store with its data in a directory of its own. */
 export async function startEventStore(options: EventStoreOptions = {}): Promise<TestEventStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
   let running = await launch(directory, 0, options)
-  const { port } = running
+  const { port = 0 } = running.ready
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     directory,
-    kill9: () => end(running, 'SIGKILL'),
+    kill9: () => endChild(running.child, 'SIGKILL'),
     restart: async () => {
-      await end(running, 'SIGTERM')
+      await endChild(running.child, 'SIGTERM')
       running = await launch(directory, port, options)
     },
     freeze: () => void running.child.kill('SIGSTOP'),
@@ -104,7 +62,7 @@ export async function startEventStore(options: EventStoreOptions = {}): Promise<
     setFault: (spec) => void running.child.send({ fault: spec }),
     stop: async () => {
       running.child.kill('SIGCONT')
-      await end(running, 'SIGTERM')
+      await endChild(running.child, 'SIGTERM')
       await rm(directory, { recursive: true, force: true })
     },
   }

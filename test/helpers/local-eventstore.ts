@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SwitchableFaults } from '../../infra/embedded/eventstore/faults.ts'
+import { soleNode } from '../../infra/embedded/eventstore/gate.ts'
 import { EventLog } from '../../infra/embedded/eventstore/log.ts'
 import { startServer } from '../../infra/embedded/eventstore/server.ts'
 import {
@@ -26,7 +27,7 @@ export async function startLocalEventStore(
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
   const faults = new SwitchableFaults()
   const log = await EventLog.open(directory)
-  const server = await startServer({ log, faults, version, host: HOST, port: 0 })
+  const server = await startServer({ log, faults, gate: soleNode(), version, host: HOST, port: 0 })
   return {
     url: `esdb://${HOST}:${server.port}?tls=false`,
     directory,

@@ -30,6 +30,8 @@ const CATCH_UP_MS = 20_000
 
 export interface StackOptions {
   readonly sandbox?: Partial<SandboxOptions>
+  /** The event store, instead of one started for the stack; it stops with the stack all the same. */
+  readonly eventStore?: TestEventStore
   /** Variables of the configuration beside those of the stores. */
   readonly env?: Readonly<Record<string, string>>
   /** Addresses by host name; a host that is not named here cannot be resolved. */
@@ -122,10 +124,12 @@ async function start(
   closers: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
 ): Promise<Stack> {
+  const eventStore =
+    options.eventStore ??
+    (await (options.storeProcess ? startEventStore() : startLocalEventStore()))
+  closers.unshift(() => eventStore.stop())
   const database = await acquireDatabase()
   closers.unshift(() => database.drop())
-  const eventStore = await (options.storeProcess ? startEventStore() : startLocalEventStore())
-  closers.unshift(() => eventStore.stop())
   const sandbox = await startSandbox({ queuedMs: 60, runningMs: 120, ...options.sandbox })
   closers.unshift(() => sandbox.close())
   const namespace = newNamespace()

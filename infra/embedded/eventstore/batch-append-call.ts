@@ -6,7 +6,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
-import { invalidArgument, stopping, toWireError, tooMany } from './errors.ts'
+import { invalidArgument, stopping, toWireError, tooMany, type WireError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
 import type { EventLog } from './log.ts'
@@ -28,16 +28,20 @@ export class BatchAppendCall {
   readonly #log: EventLog
   readonly #faults: Faults
   readonly #call: Call
+  readonly #admit: () => void
   readonly #partial = new Map<string, Partial>()
   #inFlight = 0
   #ended = false
   #blocked = false
   #stopping = false
+  #failed = false
 
-  constructor(log: EventLog, faults: Faults, call: Call) {
+  /** `admit` throws for an append that this node does not take. */
+  constructor(log: EventLog, faults: Faults, call: Call, admit: () => void) {
     this.#log = log
     this.#faults = faults
     this.#call = call
+    this.#admit = admit
     call.on('data', (request: streams.BatchAppendReq) => this.#receive(request))
     call.on('end', () => {
       this.#ended = true
@@ -57,8 +61,15 @@ export class BatchAppendCall {
     this.#endIfDone()
   }
 
+  /** Ends the stream at once: what is under way may be written, but is never answered. */
+  fail(error: WireError): void {
+    if (this.#failed) return
+    this.#failed = true
+    this.#call.emit('error', error)
+  }
+
   #receive(request: streams.BatchAppendReq): void {
-    if (this.#stopping) return
+    if (this.#stopping || this.#failed) return
     const correlationId = request.getCorrelationId()
     const key = readUuid(correlationId)
     if (correlationId === undefined || key === undefined) {
@@ -100,6 +111,7 @@ export class BatchAppendCall {
     this.#inFlight += 1
     this.#throttle()
     try {
+      this.#admit()
       await this.#faults.beforeAppend()
       const outcome = await this.#log.submit({
         kind: 'append',
@@ -111,7 +123,7 @@ export class BatchAppendCall {
       })
       if (!this.#faults.loseAcknowledgement()) this.#send(outcomeResponse(target, outcome))
     } catch (error) {
-      this.#send(failureResponse(target.correlationId, target, toWireError(error)))
+      this.#refuse(target, toWireError(error))
     } finally {
       this.#inFlight -= 1
       this.#throttle()
@@ -119,8 +131,14 @@ export class BatchAppendCall {
     }
   }
 
+  /** Who leads is told by ending the call, everything else in an answer. */
+  #refuse(target: BatchTarget, error: WireError): void {
+    if (error.metadata.get('exception')[0] === 'not-leader') this.fail(error)
+    else this.#send(failureResponse(target.correlationId, target, error))
+  }
+
   #send(response: streams.BatchAppendResp): void {
-    if (this.#call.cancelled || this.#call.writableEnded) return
+    if (this.#failed || this.#call.cancelled || this.#call.writableEnded) return
     if (!this.#call.write(response)) this.#blocked = true
   }
 
@@ -132,7 +150,7 @@ export class BatchAppendCall {
   }
 
   #endIfDone(): void {
-    if (this.#inFlight > 0) return
+    if (this.#inFlight > 0 || this.#failed) return
     if (this.#stopping) this.#call.emit('error', stopping())
     else if (this.#ended) this.#call.end()
   }

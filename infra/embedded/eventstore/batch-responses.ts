@@ -79,6 +79,16 @@ function failureStatus(error: WireError): statusPb.Status {
   if (error.code === status.ABORTED) {
     return errorStatus(error.code, error.details, 'Timeout', new shared.Timeout().serializeBinary())
   }
+  if (exception === 'access-denied') {
+    const details = new shared.AccessDenied().serializeBinary()
+    return errorStatus(error.code, 'AccessDenied', 'AccessDenied', details)
+  }
+  // Not ready, or no leader: words alone, without a code, as the real server says it.
+  if (error.code === status.UNAVAILABLE || error.code === status.UNKNOWN) {
+    const nothing = new anyPb.Any()
+    nothing.pack(new emptyPb.Empty().serializeBinary(), 'google.protobuf.Empty')
+    return new statusPb.Status().setMessage(error.details).setDetails(nothing)
+  }
   if (error.code === status.INVALID_ARGUMENT) {
     const details = new shared.BadRequest().setMessage(error.details)
     return errorStatus(error.code, error.details, 'BadRequest', details.serializeBinary())

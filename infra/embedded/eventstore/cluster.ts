@@ -1,13 +1,12 @@
 /**
- * What the server says of itself: one node, the leader, and the calls it knows.
+ * What the server says of itself: the calls it knows, and the cluster it belongs to.
  */
 
-import { randomUUID } from 'node:crypto'
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
+import type { Member } from './gate.ts'
 
-const INSTANCE_ID = randomUUID()
 const STREAMS = 'event_store.client.streams.streams'
 const METHODS: readonly (readonly [service: string, method: string])[] = [
   [STREAMS, 'append'],
@@ -33,18 +32,22 @@ export function supportedMethods(reportedVersion: string): features.SupportedMet
 }
 
 /** Answer of `Gossip.Read`. */
-export function clusterOf(host: string, port: number): gossip.ClusterInfo {
-  const endpoint = new gossip.EndPoint()
-  endpoint.setAddress(host)
-  endpoint.setPort(port)
-  const member = new gossip.MemberInfo()
-  member.setInstanceId(new shared.UUID().setString(INSTANCE_ID))
-  // .NET ticks since the Unix epoch.
-  member.setTimeStamp(`${Date.now()}0000`)
-  member.setState(gossip.MemberInfo.VNodeState.LEADER)
-  member.setIsAlive(true)
-  member.setHttpEndPoint(endpoint)
+export function clusterOf(members: readonly Member[]): gossip.ClusterInfo {
   const cluster = new gossip.ClusterInfo()
-  cluster.addMembers(member)
+  for (const member of members) cluster.addMembers(memberInfo(member))
   return cluster
+}
+
+function memberInfo(member: Member): gossip.MemberInfo {
+  const endpoint = new gossip.EndPoint()
+  endpoint.setAddress(member.host)
+  endpoint.setPort(member.port)
+  const info = new gossip.MemberInfo()
+  info.setInstanceId(new shared.UUID().setString(member.instanceId))
+  // .NET ticks since the Unix epoch.
+  info.setTimeStamp(`${Date.now()}0000`)
+  info.setState(gossip.MemberInfo.VNodeState[member.state])
+  info.setIsAlive(member.isAlive)
+  info.setHttpEndPoint(endpoint)
+  return info
 }

@@ -48,6 +48,35 @@ export function consumerTooSlow(): WireError {
   )
 }
 
+/** An append or read that only the leader serves came to another node; says where the leader is. */
+export function notLeader(leader: { readonly host: string; readonly port: number }): WireError {
+  return new WireError(status.NOT_FOUND, 'Leader info available', {
+    exception: 'not-leader',
+    'leader-endpoint-host': leader.host,
+    'leader-endpoint-port': String(leader.port),
+  })
+}
+
+/** The same where no leader is known. */
+export function noLeaderInfo(): WireError {
+  return new WireError(status.UNKNOWN, 'No leader info available in response')
+}
+
+/** A node that is not, or not yet, in a state to serve. */
+export function serverNotReady(): WireError {
+  return new WireError(status.UNAVAILABLE, 'Server Is Not Ready')
+}
+
+/** The account lacks the right. */
+export function accessDenied(): WireError {
+  return new WireError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' })
+}
+
+/** Unknown account or wrong password: the real server answers with HTTP 401, which reads so. */
+export function unauthenticated(): WireError {
+  return new WireError(status.UNAUTHENTICATED, 'Received HTTP status code 401')
+}
+
 /** In the real server's words, which tell a writer that nothing was written. */
 function notReady(why: string): WireError {
   return new WireError(status.UNAVAILABLE, `Server Is Not Ready: ${why}`)

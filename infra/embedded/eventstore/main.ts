@@ -17,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
+import { soleNode } from './gate.ts'
 import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
 import { EventLog } from './log.ts'
 import { type EventStoreServer, startServer } from './server.ts'
@@ -124,7 +125,7 @@ async function main(): Promise<void> {
   let server: EventStoreServer
   try {
     const { host, port, version } = args
-    server = await startServer({ log, faults, version, host, port })
+    server = await startServer({ log, faults, gate: soleNode(), version, host, port })
   } catch (error) {
     await log.close()
     throw error

@@ -15,6 +15,7 @@ export class Sender {
   readonly #frameOf: (record: Buffer) => Buffer
   #wake: () => void = () => undefined
   #closed = false
+  #failure: Error | undefined
   #unsentBytes = 0
 
   constructor(call: ReadCall, structuredIds: boolean) {
@@ -30,8 +31,14 @@ export class Sender {
     return this.#closed || this.#call.cancelled
   }
 
+  /** What the reader is to be told on being closed. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
   /** Stops sending and wakes whoever waits. */
-  close(): void {
+  close(failure?: Error): void {
+    this.#failure ??= failure
     this.#closed = true
     this.#wake()
   }

@@ -82,7 +82,9 @@ await t.test('15 s without a leader: no process ends, nobody waits, nothing is l
   )
   const tookMs = during.map(({ beganMs, endedMs }) => endedMs - beganMs).sort((a, b) => a - b)
   const medianMs = tookMs[Math.floor(tookMs.length / 2)] ?? 0
-  t.comment(`refused after ${Math.round(medianMs)} ms (median), ${Math.round(tookMs.at(-1) ?? 0)} at most`)
+  t.comment(
+    `refused after ${Math.round(medianMs)} ms (median), ${Math.round(tookMs.at(-1) ?? 0)} at most`,
+  )
   t.ok(medianMs <= 100, 'at once')
   t.ok((tookMs.at(-1) ?? 0) <= AT_ONCE_MS)
 

@@ -1,0 +1,39 @@
+/**
+ * Whom a node of a cluster serves, and what it says of the cluster. A node alone leads, and serves
+ * everybody.
+ */
+
+import { randomUUID } from 'node:crypto'
+import type gossip from '@eventstore/db-client/generated/gossip_pb.js'
+
+export type NodeState = keyof typeof gossip.MemberInfo.VNodeState
+
+/** A node as gossip tells of it. */
+export interface Member {
+  readonly instanceId: string
+  readonly host: string
+  readonly port: number
+  readonly state: NodeState
+  readonly isAlive: boolean
+}
+
+/** What a server asks before it serves; each throws a {@link WireError} to refuse. */
+export interface Gate {
+  /** Every call that carries credentials: all but gossip and the supported methods. */
+  readonly admitCall: () => void
+  readonly admitRead: (target: 'stream' | 'all', requiresLeader: boolean) => void
+  readonly admitWrite: (requiresLeader: boolean) => void
+  /** The cluster; the port is the server's own. */
+  readonly members: (host: string, port: number) => readonly Member[]
+}
+
+/** The gate of a node that is its whole cluster. */
+export function soleNode(): Gate {
+  const instanceId = randomUUID()
+  return {
+    admitCall: () => undefined,
+    admitRead: () => undefined,
+    admitWrite: () => undefined,
+    members: (host, port) => [{ instanceId, host, port, state: 'LEADER', isAlive: true }],
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What the members of a pretended cluster are at the moment, and what each therefore serves.
+ */
+
+import {
+  accessDenied,
+  noLeaderInfo,
+  notLeader,
+  serverNotReady,
+  unauthenticated,
+} from '../errors.ts'
+import type { Gate, Member, NodeState } from '../gate.ts'
+
+/** What an account may lack: reading `$all`, appending, or to be known at all. */
+export const RIGHTS = ['read_all', 'append', 'authenticate'] as const
+export type Right = (typeof RIGHTS)[number]
+
+/** States in which a node serves what does not need the leader. */
+const FOLLOWING: ReadonlySet<NodeState> = new Set([
+  'PREREPLICA',
+  'CATCHINGUP',
+  'CLONE',
+  'FOLLOWER',
+  'READONLYREPLICA',
+])
+
+export class ClusterState {
+  #members: readonly Member[]
+  #isReady = true
+  #denied: ReadonlySet<Right> = new Set()
+
+  constructor(members: readonly Member[]) {
+    this.#members = members
+  }
+
+  get members(): readonly Member[] {
+    return this.#members
+  }
+
+  /** Changes what members are; `states` in their order. */
+  setStates(states: readonly NodeState[]): void {
+    this.#members = this.#members.map((member, index) => ({
+      ...member,
+      state: states[index] ?? member.state,
+    }))
+  }
+
+  /** One member leads, the others follow. */
+  lead(leader: number): void {
+    this.setStates(this.#members.map((_, index) => (index === leader ? 'LEADER' : 'FOLLOWER')))
+  }
+
+  setAlive(index: number, isAlive: boolean): void {
+    this.#change(index, { isAlive })
+  }
+
+  setPort(index: number, port: number): void {
+    this.#change(index, { port })
+  }
+
+  #change(index: number, change: Partial<Member>): void {
+    this.#members = this.#members.map((member, at) =>
+      at === index ? { ...member, ...change } : member,
+    )
+  }
+
+  /** Whether members do what their state says; otherwise none is ready for anything. */
+  setReady(isReady: boolean): void {
+    this.#isReady = isReady
+  }
+
+  deny(rights: readonly Right[]): void {
+    this.#denied = new Set(rights)
+  }
+
+  /** The gate of one member. */
+  gateOf(index: number): Gate {
+    const stateOf = (): NodeState => this.#members[index]?.state ?? 'SHUTDOWN'
+    return {
+      members: () => this.#members,
+      admitCall: () => {
+        if (this.#denied.has('authenticate')) throw unauthenticated()
+      },
+      admitRead: (target, requiresLeader) => {
+        if (target === 'all' && this.#denied.has('read_all')) throw accessDenied()
+        if (stateOf() !== 'UNKNOWN' || requiresLeader) this.#admit(stateOf(), requiresLeader)
+        else if (!this.#isReady) throw serverNotReady()
+      },
+      admitWrite: (requiresLeader) => {
+        if (this.#denied.has('append')) throw accessDenied()
+        this.#admit(stateOf(), requiresLeader)
+        // What need not be done by the leader itself is forwarded to it.
+        if (this.#leader()?.isAlive !== true) throw serverNotReady()
+      },
+    }
+  }
+
+  #admit(state: NodeState, requiresLeader: boolean): void {
+    if (!this.#isReady) throw serverNotReady()
+    if (state === 'LEADER') return
+    if (!FOLLOWING.has(state)) throw serverNotReady()
+    if (!requiresLeader) return
+    const leader = this.#leader()
+    throw leader === undefined ? noLeaderInfo() : notLeader(leader)
+  }
+
+  #leader(): Member | undefined {
+    return this.#members.find(({ state }) => state === 'LEADER')
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * The address of a pretended node: passes bytes on to the server behind it, until it is to be dead
+ * (connections refused and broken, as after kill -9) or frozen (connections taken, nothing
+ * answered, as after SIGSTOP).
+ */
+
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** How a node can fall silent. */
+export type Silence = 'refuse' | 'freeze'
+
+interface Pair {
+  readonly client: Socket
+  readonly server: Socket
+}
+
+export class Front {
+  readonly #host: string
+  readonly #targetPort: number
+  readonly #listener: Server
+  readonly #pairs = new Set<Pair>()
+  #port: number
+  #silence: Silence | undefined
+
+  private constructor(host: string, port: number, targetPort: number) {
+    this.#host = host
+    this.#port = port
+    this.#targetPort = targetPort
+    this.#listener = createServer({ pauseOnConnect: true }, (client) => this.#accept(client))
+  }
+
+  /** Listens on a port, 0 for any, and passes on to another on the same host. */
+  static async open(host: string, port: number, targetPort: number): Promise<Front> {
+    const front = new Front(host, port, targetPort)
+    await front.#listen()
+    return front
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  get silence(): Silence | undefined {
+    return this.#silence
+  }
+
+  /** Falls silent, in another way if it is already. */
+  async fallSilent(how: Silence): Promise<void> {
+    await this.recover()
+    this.#silence = how
+    if (how === 'freeze') for (const pair of this.#pairs) stopPassing(pair)
+    else await this.#stopListening()
+  }
+
+  /** Answers again; what was frozen goes on where it was. */
+  async recover(): Promise<void> {
+    const was = this.#silence
+    this.#silence = undefined
+    if (was === 'refuse') await this.#listen()
+    if (was === 'freeze') for (const pair of this.#pairs) pass(pair)
+  }
+
+  /** Breaks every connection; new ones are taken. */
+  breakConnections(): void {
+    for (const { client, server } of this.#pairs) {
+      client.resetAndDestroy()
+      server.destroy()
+    }
+    this.#pairs.clear()
+  }
+
+  async close(): Promise<void> {
+    if (this.#silence === 'refuse') return
+    await this.#stopListening()
+  }
+
+  async #listen(): Promise<void> {
+    this.#listener.listen(this.#port, this.#host)
+    await once(this.#listener, 'listening')
+    const address = this.#listener.address()
+    if (address !== null && typeof address !== 'string') this.#port = address.port
+  }
+
+  async #stopListening(): Promise<void> {
+    const closed = once(this.#listener, 'close')
+    this.#listener.close()
+    this.breakConnections()
+    await closed
+  }
+
+  #accept(client: Socket): void {
+    const server = connect(this.#targetPort, this.#host)
+    const pair = { client, server }
+    this.#pairs.add(pair)
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      socket.setNoDelay(true)
+      socket.on('error', () => other.destroy())
+      socket.on('close', () => {
+        other.destroy()
+        this.#pairs.delete(pair)
+      })
+    }
+    if (this.#silence !== 'freeze') pass(pair)
+  }
+}
+
+function pass({ client, server }: Pair): void {
+  client.pipe(server)
+  server.pipe(client)
+}
+
+function stopPassing({ client, server }: Pair): void {
+  client.unpipe(server)
+  server.unpipe(client)
+  client.pause()
+  server.pause()
+}

@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { nodeArguments } from './checkout.ts'
+
+const START_MS = 30_000
+/** How much of what a child complains of is kept. */
+const MAX_COMPLAINTS_CHARS = 4_000
+
+/** What a store says once it serves. */
+interface Ready {
+  readonly url: string
+  readonly port?: number
+  readonly ports?: readonly number[]
+}
+
+/** A child process and what it said when it was ready. */
+export interface Launched {
+  readonly child: ChildProcess
+  readonly ready: Ready
+}
+
+/** Runs a module as a child until it says `{"event":"ready",…}`. */
+export async function launchChild(module: URL, args: readonly string[]): Promise<Launched> {
+  const child = spawn(process.execPath, [...nodeArguments(module), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let complaints = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaints = `${complaints}${text}`.slice(-MAX_COMPLAINTS_CHARS)
+  })
+  const lines = createInterface({ input: child.stdout ?? process.stdin })
+  const ready = new Promise<Ready>((resolve) => {
+    lines.on('line', (line) => {
+      const said = JSON.parse(line) as Ready & { readonly event: string }
+      if (said.event === 'ready') resolve(said)
+    })
+  })
+  const gone = once(child, 'exit').then(([code]): never => {
+    throw new Error(`the event store ended with ${String(code)}: ${complaints}`)
+  })
+  gone.catch(() => undefined)
+  const late = sleep(START_MS, undefined, { ref: false }).then((): never => {
+    throw new Error(`the event store did not start in ${START_MS} ms: ${complaints}`)
+  })
+  late.catch(() => undefined)
+  try {
+    return { child, ready: await Promise.race([ready, gone, late]) }
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+}
+
+/** Ends a child with a signal; resolves when it is gone. */
+export async function endChild(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  await exited
+}
