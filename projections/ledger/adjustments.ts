@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg'
-import type { SettledLineFacts } from '../../src/domain/account/adjustments.ts'
-import { formatAmount } from '../../src/kernel/money.ts'
+import { formatAmount, type Currency } from '../../src/kernel/money.ts'
 import { plainColumn, textColumn } from '../engine/columns.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import type { Adjustment } from './change.ts'
@@ -36,12 +35,18 @@ export async function insertAdjustments(
   })
 }
 
-/** What an adjustment is held against; undefined when the ledger has no such line. */
-export async function lineFacts(
-  db: Queryable,
-  lineId: string,
-): Promise<SettledLineFacts | undefined> {
-  const { rows } = await db.query<SettledLineFacts>(
+/** Of a settled line, what an adjustment is held against. */
+export interface LineFacts {
+  readonly lineId: string
+  readonly tenantId: string
+  readonly currency: Currency
+  /** Decimal string. */
+  readonly amount: string
+}
+
+/** A line by its id; undefined when the ledger has none. */
+export async function lineFacts(db: Queryable, lineId: string): Promise<LineFacts | undefined> {
+  const { rows } = await db.query<LineFacts>(
     `select line_id as "lineId", tenant_id as "tenantId", currency,
             trim_scale(amount)::text as amount
      from ledger.lines where line_id = $1`,

@@ -134,17 +134,17 @@ t.test('a projection of an older version is rebuilt at start while the others go
   await first.stop()
   const next: Projection = {
     ...ledgerProjection,
-    version: 2,
-    tablesSql: `${ledgerProjection.tablesSql}; create table of_version_two (a int);`,
+    version: ledgerProjection.version + 1,
+    tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
   }
   const second = startEngine(t, { pool, log, projections: [tasksProjection, next] })
   await eventually(
     'the new version is live',
     async () =>
-      (await readCheckpoint(pool, 'ledger'))?.version === 2 &&
+      (await readCheckpoint(pool, 'ledger'))?.version === next.version &&
       second.status().projections.every(({ state }) => state === 'following'),
   )
-  t.equal((await pool.query('select from ledger.of_version_two')).rowCount, 0)
+  t.equal((await pool.query('select from ledger.of_next_version')).rowCount, 0)
   await second.stop()
   const older = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
   await eventually('older code leaves it alone', () =>
