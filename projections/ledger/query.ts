@@ -2,8 +2,15 @@ import { parseAmount, type Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type LedgerPage, type SettledLine } from './list.ts'
-export { allBalances, linesInLogOrder, type TenantBalance } from './audited.ts'
-export { inconsistencies, type Inconsistency } from './derived.ts'
+export { ledgerTables } from './audited.ts'
+export {
+  compareDays,
+  linesPerDay,
+  type DayComparison,
+  type DayKey,
+  type DayRange,
+  type DayTotals,
+} from './derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'
 export type { LedgerFilter } from './filter.ts'
 export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './chain.ts'

@@ -107,7 +107,9 @@ export const indexesSql = `
   create index if not exists lines_tenant on lines (tenant_id, settled_at, seq);
   create index if not exists lines_sku on lines (tenant_id, sku, settled_at, seq);
   create index if not exists lines_time on lines (settled_at, seq);
+  create index if not exists lines_position on lines (position);
   create index if not exists lines_source on lines (source_id);
+  create index if not exists settlements_position on settlements (position);
   create index if not exists entries_source on entries (source_id);
   create index if not exists holds_open on holds (tenant_id) where state = 'placed';
 `

@@ -90,6 +90,46 @@ t.test('a difference is reported and nothing is swapped, unless forced', async (
   t.equal((await balances(pool, 'tenant_1'))[0]?.settled, honest)
 })
 
+t.test('what differs is said by table, and in lines and money by tenant and SKU', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(30))
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const equal = await rebuildProjection({ pool, log, projection: ledgerProjection })
+  t.match(equal.comparison, { equal: true, tables: [], differences: [], differencesInAll: 0 })
+  const { rows } = await pool
+    .query<{ lines: string; amount: string }>(
+      `delete from ledger.lines where source_id = 'call_0' and sku = 'gpt-x-input-token';
+     update ledger.lines set amount = amount + 2 where tenant_id = 'tenant_2';
+     select count(*) as lines, trim_scale(sum(amount))::text as amount
+     from ledger.lines where tenant_id = 'tenant_2'`,
+    )
+    .then((results) => [results].flat().at(-1) ?? { rows: [] })
+  const [tampered] = rows
+  const { outcome, comparison } = await rebuildProjection({
+    pool,
+    log,
+    projection: ledgerProjection,
+  })
+  t.equal(outcome, 'different')
+  t.same(comparison?.tables, ['lines'])
+  t.equal(comparison?.differencesInAll, 2)
+  const [gone, raised] = [...(comparison?.differences ?? [])].sort((a, b) =>
+    a.tenantId < b.tenantId ? -1 : 1,
+  )
+  t.same(gone, {
+    tenantId: 'tenant_1',
+    sku: 'gpt-x-input-token',
+    currency: 'USD',
+    live: { lines: '0', amount: '0' },
+    rebuilt: { lines: '1', amount: '0.00043' },
+  })
+  t.match(raised, { tenantId: 'tenant_2', currency: 'CNY', live: tampered })
+  t.equal(raised?.rebuilt.lines, tampered?.lines)
+  t.equal(Number(raised?.live.amount) - Number(raised?.rebuilt.amount), 2 * Number(tampered?.lines))
+})
+
 t.test('leases and poll times are no difference', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(40))
@@ -134,14 +174,14 @@ t.test('a projection of an older version is rebuilt at start while the others go
   await first.stop()
   const next: Projection = {
     ...ledgerProjection,
-    version: 2,
+    version: ledgerProjection.version + 1,
     tablesSql: `${ledgerProjection.tablesSql}; create table of_version_two (a int);`,
   }
   const second = startEngine(t, { pool, log, projections: [tasksProjection, next] })
   await eventually(
     'the new version is live',
     async () =>
-      (await readCheckpoint(pool, 'ledger'))?.version === 2 &&
+      (await readCheckpoint(pool, 'ledger'))?.version === next.version &&
       second.status().projections.every(({ state }) => state === 'following'),
   )
   t.equal((await pool.query('select from ledger.of_version_two')).rowCount, 0)

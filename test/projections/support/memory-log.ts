@@ -1,4 +1,9 @@
-import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../../src/eventlog/types.ts'
+import type {
+  EventLog,
+  ReadOptions,
+  RecordedEvent,
+  SubscriptionMessage,
+} from '../../../src/eventlog/types.ts'
 
 /** A log that only reads, over events at hand: what projections see of the real one. */
 export class ScriptedLog implements EventLog {
@@ -77,7 +82,13 @@ export class ScriptedLog implements EventLog {
   }
 
   append = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
-  readStream = async (): Promise<readonly RecordedEvent[]> => Promise.resolve([])
+  readStream = async (
+    stream: string,
+    { from = 0n, limit = Number.MAX_SAFE_INTEGER }: ReadOptions = {},
+  ): Promise<readonly RecordedEvent[]> => {
+    const events = this.events.filter((event) => event.stream === stream && event.revision >= from)
+    return Promise.resolve(events.slice(0, limit))
+  }
   healthy = (): boolean => true
   close = async (): Promise<void> => Promise.resolve()
 }
