@@ -11,7 +11,7 @@ import type { TaskState } from './task-state.ts'
  * Calls remembered as settled, to see a second settlement before the ledger has refused it; of those
  * long past the ledger's own rows tell.
  */
-const MAX_REMEMBERED_CALLS = 100_000
+const MAX_REMEMBERED_CALLS = 50_000
 
 type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
 

@@ -4,7 +4,7 @@ import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
 import { advance, type TaskState } from './task-state.ts'
 
 /** Tasks and tokens remembered; of any other the log is asked again when it is needed. */
-const MAX_REMEMBERED = 50_000
+const MAX_REMEMBERED = 20_000
 /** Streams asked for at once. */
 const CONCURRENT_READS = 16
 
