@@ -58,7 +58,11 @@ export const variables: readonly Variable[] = [
     says: 'postgres:// connection string; unset with EVENTSTORE_URL: embedded',
     secret: true,
   },
-  { name: 'EVENTSTORE_NAMESPACE', fallback: 'tollgate.', says: 'prefix of every stream name: letters, digits, _ - and one dot at the end' },
+  {
+    name: 'EVENTSTORE_NAMESPACE',
+    fallback: 'tollgate.',
+    says: 'prefix of every stream name: letters, digits, _ - and one dot at the end',
+  },
   {
     name: 'CHANNELS_FILE',
     fallback: '',

@@ -1,6 +1,8 @@
 import type { QueryScope, TokenKind, TokenLimits } from '../../src/domain/token/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
+export { accessTables } from './audited.ts'
+
 /** A token as it is known; the secret itself is nowhere. Times are unix milliseconds. */
 export interface TokenRow {
   readonly tokenId: string

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
-import type { ProjectionDigest } from './types.ts'
+import type { ProjectionDigest, TableDigest } from './types.ts'
 
 /**
  * One hash over the rows of several tables. `tables` maps a name to a `select` of what counts (no
@@ -10,8 +10,9 @@ import type { ProjectionDigest } from './types.ts'
 export async function digestTables(
   client: PoolClient,
   tables: Readonly<Record<string, string>>,
-): Promise<Pick<ProjectionDigest, 'rows' | 'hash'>> {
+): Promise<Pick<ProjectionDigest, 'rows' | 'hash' | 'tables'>> {
   const hash = createHash('sha256')
+  const digests: Record<string, TableDigest> = {}
   let rows = 0
   for (const [name, select] of Object.entries(tables)) {
     const result = await client.query<{ rows: string; sum: string }>(
@@ -21,9 +22,10 @@ export async function digestTables(
     )
     const row = result.rows[0]
     hash.update(`${name} ${row?.rows} ${row?.sum}\n`)
-    rows += Number(row?.rows ?? 0)
+    digests[name] = { rows: Number(row?.rows ?? 0), sum: row?.sum ?? '0' }
+    rows += digests[name].rows
   }
-  return { rows, hash: hash.digest('hex') }
+  return { rows, hash: hash.digest('hex'), tables: digests }
 }
 
 /** Runs a query of two text columns, a name and a total. */

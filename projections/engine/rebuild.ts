@@ -1,8 +1,9 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, type LogPosition } from '../../src/eventlog/position.ts'
 import type { EventLog } from '../../src/eventlog/types.ts'
 import { sleepUntil } from './backoff.ts'
 import { build, type BuildTarget, type RebuildProgress } from './build.ts'
+import { compareDigests, type Digested, type RebuildComparison } from './comparison.ts'
 import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { tryLead } from './leadership.ts'
@@ -15,9 +16,10 @@ import {
   swapSchemas,
 } from './schema.ts'
 import { inSchema } from './transaction.ts'
-import type { Projection, ProjectionDigest } from './types.ts'
+import type { Projection } from './types.ts'
 
 export type { RebuildProgress } from './build.ts'
+export type { BreakdownDifference, RebuildComparison } from './comparison.ts'
 
 /** How long the drop of the old tables waits for their readers; new readers never wait for it. */
 const DROP_LOCK_TIMEOUT_MS = 1_000
@@ -34,15 +36,6 @@ export interface RebuildOptions {
   readonly signal?: AbortSignal
   /** Swap even if what is live differs from what the log says. */
   readonly force?: boolean
-}
-
-/** The live tables and the rebuilt ones at the same position. */
-export interface RebuildComparison {
-  readonly position: bigint
-  /** The failure's message when the live tables could not be read. */
-  readonly live: ProjectionDigest | string
-  readonly rebuilt: ProjectionDigest
-  readonly equal: boolean
 }
 
 export interface RebuildResult {
@@ -65,7 +58,13 @@ export class RebuildRunningError extends Error {
 
 interface Live {
   readonly at: LogPosition
-  readonly digest: ProjectionDigest | string
+  /** The failure's message when the tables could not be read. */
+  readonly digested: Digested | string
+}
+
+async function digestTables(client: PoolClient, projection: Projection): Promise<Digested> {
+  const digest = await projection.digest(client)
+  return { digest, breakdown: await projection.breakdown?.(client) }
 }
 
 /**
@@ -80,9 +79,9 @@ async function digestLive(pool: Pool, projection: Projection): Promise<Live | un
     const found = await readCheckpoint(client, name)
     if (found?.version !== version || !(await schemaExists(client, name))) return undefined
     try {
-      return { at: found.at, digest: await projection.digest(client) }
+      return { at: found.at, digested: await digestTables(client, projection) }
     } catch (error) {
-      return { at: found.at, digest: messageOf(error) }
+      return { at: found.at, digested: messageOf(error) }
     }
   })
 }
@@ -90,12 +89,9 @@ async function digestLive(pool: Pool, projection: Projection): Promise<Live | un
 async function compare(target: BuildTarget, live: Live): Promise<RebuildComparison> {
   const rebuilt = await inSchema(target.pool, target.schema, async (client) => {
     await client.query('set local statement_timeout to 0')
-    return target.projection.digest(client)
+    return digestTables(client, target.projection)
   })
-  const { at, digest } = live
-  const equal =
-    typeof digest !== 'string' && digest.hash === rebuilt.hash && digest.rows === rebuilt.rows
-  return { position: eventsThrough(at), live: digest, rebuilt, equal }
+  return compareDigests(eventsThrough(live.at), live.digested, rebuilt)
 }
 
 /** The last events, the new names and the checkpoint in one transaction that holds the checkpoint. */

@@ -26,11 +26,32 @@ export interface Projection {
   readonly apply: (client: PoolClient, batch: readonly RecordedEvent[]) => Promise<void>
   /** Hash of all rows and the balances, for comparing a rebuild with what is live. */
   readonly digest: (client: PoolClient) => Promise<ProjectionDigest>
+  /** Lines and money by tenant and SKU, where the read model has them. */
+  readonly breakdown?: (client: PoolClient) => Promise<readonly BreakdownRow[]>
+}
+
+/** What a tenant was charged for one SKU in one currency. */
+export interface BreakdownRow {
+  readonly tenantId: string
+  readonly sku: string
+  readonly currency: string
+  /** How many lines, decimal. */
+  readonly lines: string
+  /** Exact decimal. */
+  readonly amount: string
 }
 
 export interface ProjectionDigest {
   readonly rows: number
   readonly hash: string
+  /** The same for each table by itself. */
+  readonly tables: Readonly<Record<string, TableDigest>>
   /** Totals worth showing to a person, e.g. settled amount per currency. */
   readonly totals: Readonly<Record<string, string>>
+}
+
+export interface TableDigest {
+  readonly rows: number
+  /** Sum of the rows' hashes, decimal. */
+  readonly sum: string
 }

@@ -1,36 +1,100 @@
-import type { Queryable } from '../engine/queryable.ts'
-import { lineColumns, toLine, type LineRecord, type SettledLine } from './list.ts'
+import type { StandingTable } from '../engine/standing.ts'
 
-/** Lines in the order of the log, a page after the line at `afterSeq` of the hash chain. */
-export async function linesInLogOrder(
-  db: Queryable,
-  afterSeq: string,
-  limit: number,
-): Promise<readonly SettledLine[]> {
-  const { rows } = await db.query<LineRecord>(
-    `select ${lineColumns} from ledger.lines where seq > $1 order by seq limit $2`,
-    [afterSeq, limit],
-  )
-  return rows.map(toLine)
-}
-
-export interface TenantBalance {
-  readonly tenantId: string
-  readonly currency: string
-  /** Granted and adjusted; decimal strings. */
-  readonly credit: string
-  readonly settled: string
-  readonly held: string
-  readonly limit: string
-}
-
-/** Every balance there is. */
-export async function allBalances(db: Queryable): Promise<readonly TenantBalance[]> {
-  const { rows } = await db.query<TenantBalance>(
-    `select tenant_id as "tenantId", currency, trim_scale(granted + adjusted)::text as credit,
-            trim_scale(settled)::text as settled, trim_scale(held)::text as held,
-            trim_scale(credit_limit)::text as limit
-     from ledger.balances order by tenant_id, currency`,
-  )
-  return rows
-}
+/** What of the ledger an auditor compares with the log: all of it. */
+export const ledgerTables = {
+  lines: {
+    name: 'ledger.lines',
+    columns: {
+      seq: 'text',
+      line_id: 'text',
+      settled_at: 'time',
+      tenant_id: 'text',
+      user_id: 'text',
+      token_id: 'text',
+      source_id: 'text',
+      native_id: 'text',
+      surface: 'text',
+      model: 'text',
+      sku: 'text',
+      rule: 'text',
+      quantity: 'text',
+      unit: 'text',
+      price: 'amount',
+      per: 'text',
+      currency: 'text',
+      amount: 'amount',
+      price_book_version: 'text',
+      measurement: 'text',
+      request_id: 'text',
+      position: 'text',
+      hash: 'hex',
+    },
+  },
+  settlements: {
+    name: 'ledger.settlements',
+    columns: {
+      source_id: 'text',
+      tenant_id: 'text',
+      currency: 'text',
+      amount: 'amount',
+      lines: 'text',
+      position: 'text',
+    },
+  },
+  entries: {
+    name: 'ledger.entries',
+    columns: {
+      position: 'text',
+      n: 'text',
+      kind: 'text',
+      source_id: 'text',
+      tenant_id: 'text',
+      currency: 'text',
+      debit: 'text',
+      credit: 'text',
+      amount: 'amount',
+    },
+  },
+  adjustments: {
+    name: 'ledger.adjustments',
+    columns: {
+      position: 'text',
+      adjustment_id: 'text',
+      tenant_id: 'text',
+      currency: 'text',
+      amount: 'amount',
+      line_id: 'text',
+      grant_id: 'text',
+      reason: 'text',
+      actor: 'text',
+      posted_at: 'time',
+    },
+  },
+  holds: {
+    name: 'ledger.holds',
+    columns: {
+      source_id: 'text',
+      tenant_id: 'text',
+      currency: 'text',
+      amount: 'amount',
+      state: 'text',
+      placed_at: 'time',
+      closed_at: 'time',
+      position: 'text',
+    },
+  },
+  balances: {
+    name: 'ledger.balances',
+    columns: {
+      tenant_id: 'text',
+      currency: 'text',
+      granted: 'amount',
+      adjusted: 'amount',
+      credit_limit: 'amount',
+      settled: 'amount',
+      held: 'amount',
+      position: 'text',
+    },
+  },
+  chain: { name: 'ledger.chain', columns: { id: 'text', seq: 'text', hash: 'hex' } },
+} as const satisfies Readonly<Record<string, StandingTable>>

@@ -1,74 +1,104 @@
 import type { Queryable } from '../engine/queryable.ts'
 
-/** A row that does not follow from the rows it is derived from. */
-export interface Inconsistency {
-  readonly table: 'days' | 'settlements' | 'balances' | 'adjustments'
-  readonly key: string
+/** What a daily total is of. */
+export interface DayKey {
+  readonly tenantId: string
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly currency: string
+  readonly sku: string
+  readonly unit: string
+  readonly model: string
+  readonly userId: string
 }
 
-/** Daily totals against the lines of the day. */
-const days = `
-  select 'days' as "table", concat_ws(' ', tenant_id, day, currency, sku, model, user_id) as key
-  from ledger.days d
-  full join (
-    select tenant_id, (settled_at at time zone 'UTC')::date as day, currency, sku, unit, model,
-           user_id, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
-    from ledger.lines group by 1, 2, 3, 4, 5, 6, 7
-  ) l using (tenant_id, day, currency, sku, unit, model, user_id)
-  where (d.lines, d.quantity, d.amount) is distinct from (l.lines, l.quantity, l.amount)`
+/** How many lines, what quantity and what amount; decimal strings, zero where there is no row. */
+export interface DayTotals {
+  readonly lines: string
+  readonly quantity: string
+  readonly amount: string
+}
 
-/** Settled results against their lines; a result may have none. */
-const settlements = `
-  select 'settlements' as "table", source_id as key
-  from ledger.settlements s
-  full join (
-    select source_id, count(*) as lines, sum(amount) as amount from ledger.lines group by 1
-  ) l using (source_id)
-  where s.source_id is null or s.lines <> coalesce(l.lines, 0) or s.amount <> coalesce(l.amount, 0)`
+/** A daily total as the lines of the day sum to it and as it stands. */
+export interface DayComparison {
+  readonly key: DayKey
+  readonly summed: DayTotals
+  readonly stands: DayTotals
+}
 
-/** Balances against the entries behind them, and what is held against the placed holds. */
-const balances = `
-  select 'balances' as "table", tenant_id || ' ' || currency as key
-  from ledger.balances b
-  full join (
-    select tenant_id, currency,
-      coalesce(sum(amount) filter (where kind = 'settled'), 0) as settled,
-      coalesce(sum(amount) filter (where kind = 'granted'), 0) as granted,
-      coalesce(sum(case when debit = 'adjustment' then amount else -amount end)
-               filter (where kind = 'adjusted'), 0) as adjusted,
-      coalesce(sum(case kind when 'hold_placed' then amount when 'hold_captured' then -amount
-                             when 'hold_released' then -amount end), 0) as held
-    from ledger.entries group by 1, 2
-  ) e using (tenant_id, currency)
-  full join (
-    select tenant_id, currency, sum(amount) as placed from ledger.holds
-    where state = 'placed' group by 1, 2
-  ) h using (tenant_id, currency)
-  where (coalesce(b.settled, 0), coalesce(b.granted, 0), coalesce(b.adjusted, 0), coalesce(b.held, 0))
-        <> (coalesce(e.settled, 0), coalesce(e.granted, 0), coalesce(e.adjusted, 0), coalesce(e.held, 0))
-     or coalesce(b.held, 0) <> coalesce(h.placed, 0)`
+/** Days of a tenant from the first up to the last, which is left out; undefined is without an end. */
+export interface DayRange {
+  readonly tenantId: string
+  readonly from: string | undefined
+  readonly to: string | undefined
+}
 
-/** Adjustments against the entries behind them. */
-const adjustments = `
-  select 'adjustments' as "table", coalesce(a.adjustment_id, e.source_id) as key
-  from ledger.adjustments a
-  full join (
-    select position, source_id, tenant_id, currency,
-           case when debit = 'adjustment' then amount else -amount end as amount
-    from ledger.entries where kind = 'adjusted'
-  ) e using (position)
-  where (a.adjustment_id, a.tenant_id, a.currency, a.amount)
-        is distinct from (e.source_id, e.tenant_id, e.currency, e.amount)`
-
-/** Where the ledger's own tables disagree with each other, at most `limit` of each kind. */
-export async function inconsistencies(
+/** The next days of a tenant with what they say is their number of lines: to plan ranges by. */
+export async function linesPerDay(
   db: Queryable,
-  limit: number,
-): Promise<readonly Inconsistency[]> {
-  const found: Inconsistency[] = []
-  for (const sql of [days, settlements, balances, adjustments]) {
-    const { rows } = await db.query<Inconsistency>(`${sql} limit $1`, [limit])
-    found.push(...rows)
-  }
-  return found
+  range: Pick<DayRange, 'tenantId' | 'from'> & { readonly limit: number },
+): Promise<readonly { readonly day: string; readonly lines: number }[]> {
+  const { rows } = await db.query<{ day: string; lines: string }>(
+    `select to_char(day, 'YYYY-MM-DD') as day, sum(lines)::text as lines from ledger.days
+     where tenant_id = $1 and day >= coalesce($2::date, '-infinity')
+     group by 1 order by 1 limit $3`,
+    [range.tenantId, range.from ?? null, range.limit],
+  )
+  return rows.map(({ day, lines }) => ({ day, lines: Number(lines) }))
+}
+
+/** Daily totals against the lines of the day: those that differ, or every one of the range. */
+export async function compareDays(
+  db: Queryable,
+  range: DayRange & { readonly all: boolean; readonly limit: number },
+): Promise<readonly DayComparison[]> {
+  const { rows } = await db.query<DayKey & Readonly<Record<string, string>>>(
+    `with summed as (
+       select tenant_id, (settled_at at time zone 'UTC')::date as day, currency, sku, unit, model,
+              user_id, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
+       from ledger.lines
+       where tenant_id = $1
+         and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')
+         and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
+       group by 1, 2, 3, 4, 5, 6, 7),
+     standing as (
+       select tenant_id, day, currency, sku, unit, model, user_id, lines, quantity, amount
+       from ledger.days
+       where tenant_id = $1 and day >= coalesce($2::date, '-infinity')
+         and day < coalesce($3::date, 'infinity'))
+     select tenant_id as "tenantId", to_char(day, 'YYYY-MM-DD') as day, currency, sku, unit, model,
+            user_id as "userId",
+            coalesce(l.lines, 0)::text as summed_lines,
+            coalesce(l.quantity, 0)::text as summed_quantity,
+            trim_scale(coalesce(l.amount, 0))::text as summed_amount,
+            coalesce(d.lines, 0)::text as lines,
+            coalesce(d.quantity, 0)::text as quantity,
+            trim_scale(coalesce(d.amount, 0))::text as amount
+     from standing d
+     full join summed l using (tenant_id, day, currency, sku, unit, model, user_id)
+     where $4 or (d.lines, d.quantity, d.amount) is distinct from (l.lines, l.quantity, l.amount)
+     order by 2, 3, 4, 5, 6, 7 limit $5`,
+    [range.tenantId, range.from ?? null, range.to ?? null, range.all, range.limit],
+  )
+  return rows.map((row) => ({
+    key: {
+      tenantId: row.tenantId,
+      day: row.day,
+      currency: row.currency,
+      sku: row.sku,
+      unit: row.unit,
+      model: row.model,
+      userId: row.userId,
+    },
+    summed: {
+      lines: row['summed_lines'] ?? '0',
+      quantity: row['summed_quantity'] ?? '0',
+      amount: row['summed_amount'] ?? '0',
+    },
+    stands: {
+      lines: row['lines'] ?? '0',
+      quantity: row['quantity'] ?? '0',
+      amount: row['amount'] ?? '0',
+    },
+  }))
 }

@@ -5,7 +5,7 @@ import { callEvents, type CallEventType } from '../../src/domain/call/events.ts'
 import { taskEvents, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/types.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
-import type { Projection, ProjectionDigest } from '../engine/types.ts'
+import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
 import { insertAdjustments } from './adjustments.ts'
 import { chainHash, type LedgerLine } from './chain.ts'
 import type { LedgerChange } from './change.ts'
@@ -114,6 +114,15 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
   }
 }
 
+async function breakdown(client: PoolClient): Promise<readonly BreakdownRow[]> {
+  const { rows } = await client.query<BreakdownRow>(
+    `select tenant_id as "tenantId", sku, currency, count(*)::text as lines,
+            trim_scale(sum(amount))::text as amount
+     from lines group by 1, 2, 3 order by 1, 2, 3`,
+  )
+  return rows
+}
+
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, daily totals. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
@@ -123,4 +132,5 @@ export const ledgerProjection: Projection = {
   handles,
   apply,
   digest,
+  breakdown,
 }

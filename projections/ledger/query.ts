@@ -3,8 +3,15 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './list.ts'
 export { lineFacts, listAdjustments, type PostedAdjustment } from './adjustments.ts'
-export { allBalances, linesInLogOrder, type TenantBalance } from './audited.ts'
-export { inconsistencies, type Inconsistency } from './derived.ts'
+export { ledgerTables } from './audited.ts'
+export {
+  compareDays,
+  linesPerDay,
+  type DayComparison,
+  type DayKey,
+  type DayRange,
+  type DayTotals,
+} from './derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'
 export type { LedgerFilter } from './filter.ts'
 export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './chain.ts'

@@ -123,7 +123,9 @@ export const indexesSql = `
   create index if not exists lines_tenant on lines (tenant_id, settled_at, seq);
   create index if not exists lines_sku on lines (tenant_id, sku, settled_at, seq);
   create index if not exists lines_time on lines (settled_at, seq);
+  create index if not exists lines_position on lines (position);
   create index if not exists lines_source on lines (source_id);
+  create index if not exists settlements_position on settlements (position);
   create index if not exists entries_source on entries (source_id);
   create index if not exists adjustments_line on adjustments (line_id) where line_id is not null;
   create index if not exists adjustments_tenant on adjustments (tenant_id, position);

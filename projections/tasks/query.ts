@@ -1,6 +1,15 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { taskColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
 
+export {
+  COUNTED_TASKS,
+  differingCounts,
+  differingSums,
+  listedScopes,
+  standingCount,
+  taskTables,
+  type CountedTasks,
+} from './audited.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
 export { openTasks } from './open.ts'
 export {
@@ -14,6 +23,7 @@ export {
   type Reschedule,
 } from './polls.ts'
 export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'
+export { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
 export type { Submission, TaskStatus } from './fold.ts'
 export type { TaskRow } from './row.ts'
 

@@ -1,6 +1,7 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { conjunctionOf, scopeConditions, type TimelineScope } from './scope.ts'
 
+export { timelineTables } from './audited.ts'
 export type { TimelineScope } from './scope.ts'
 
 /** An event as support sees it. */

@@ -27,6 +27,7 @@ export const tablesSql = `
 
 export const indexesSql = `
   create index if not exists sources_native on sources (native_id) where native_id is not null;
+  create index if not exists sources_position on sources (position);
   create index if not exists events_source on events (source_id, position)
     where source_id is not null;
   create index if not exists events_tenant on events (tenant_id, position);

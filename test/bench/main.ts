@@ -12,6 +12,7 @@ import { isQuick } from './kit/sizes.ts'
 const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmark }>>> = {
   eventstore: () => import('./eventstore.ts'),
   projections: () => import('./projections.ts'),
+  audit: () => import('./audit.ts'),
   'task-list': () => import('./task-list.ts'),
   create: () => import('./create.ts'),
   'in-flight': () => import('./in-flight.ts'),

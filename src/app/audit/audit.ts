@@ -1,165 +1,214 @@
-import type { Pool, PoolClient } from 'pg'
-import {
-  readCheckpoint,
-  waitForPosition,
-  type Checkpoint,
-} from '../../../projections/engine/checkpoint.ts'
-import { allBalances, inconsistencies } from '../../../projections/ledger/query.ts'
+import type { Pool } from 'pg'
+import { priceBookStream } from '../../domain/pricing/events.ts'
 import type { EventLog } from '../../eventlog/types.ts'
-import { parseAmount } from '../../kernel/money.ts'
-import { type Finding, type Findings, MAX_FINDINGS } from './findings.ts'
-import { AuditFold, type ExpectedBalance } from './fold.ts'
-import { LedgerReader } from './ledger-reader.ts'
+import { walkTenants, walkTokens } from './access-walk.ts'
+import { Balances } from './balances.ts'
+import { auditCounts } from './counts.ts'
+import { auditDays } from './days.ts'
+import { type Finding, Findings } from './findings.ts'
+import { NO_LINES } from './line-chain.ts'
+import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
+import { comparePriceBooks } from './price-books.ts'
+import type { ReadModel } from './read-models.ts'
+import { beginningOf, checkEarlierLines, checkSameLog, stateOf } from './resume.ts'
+import type { AuditState } from './state.ts'
+import { readTo } from './streams.ts'
+import { TaskWalk } from './task-walk.ts'
 
-/** The ledger projection is given this long to reach the end of the log. */
-const CATCH_UP_MS = 30_000
-/** How often it is asked whether the ledger stands still. */
-const LOOK_MS = 500
+/** How often it is kept how far everything was found right, unless said otherwise. */
+const STATE_INTERVAL_MS = 5_000
+
+export interface AuditOptions {
+  readonly pool: Pool
+  readonly log: EventLog
+  /** The read models as this program knows them. */
+  readonly models: readonly ReadModel[]
+  /** Where an earlier audit came to; undefined audits from the start of the log. */
+  readonly resume?: AuditState | undefined
+  /** Keeps how far everything was found right. */
+  readonly onState?: (state: AuditState) => Promise<void>
+  readonly stateIntervalMs?: number
+  readonly onProgress?: (done: number, what: string) => void
+}
 
 export interface AuditReport {
   readonly ok: boolean
-  /** Log and ledger were compared up to here. */
+  /** Where this audit began: what came before was found right by an earlier one. */
+  readonly resumedFrom: string | undefined
+  /** Log and read models were compared up to here. */
   readonly position: string
   readonly events: number
-  readonly lines: number
-  readonly settledSources: number
-  readonly balances: number
-  /** Events after the position: the ledger had not reached them, so only the log was checked there. */
+  /** Events that the ledger had not reached, so that only the log was checked there. */
   readonly notCompared: number
+  readonly settledSources: number
+  /** Rows compared with the log. */
+  readonly lines: number
+  readonly balances: number
+  readonly tasks: number
+  readonly timelineEvents: number
+  readonly tenants: number
+  readonly tokens: number
+  readonly priceBooks: number
+  /** The hash chain over all lines there ever were. */
+  readonly chain: {
+    readonly lines: string
+    /** Hash of the last line as the log has it, hex. */
+    readonly head: string
+    /** The same as it stands. */
+    readonly standing: string
+    /** Position of the line at which the two part; undefined where they do not. */
+    readonly brokenAt: string | undefined
+  }
   readonly findings: readonly Finding[]
   readonly findingsInAll: number
 }
 
 /**
- * Reads the log from its start with a fold of its own, recomputes every line, and compares with
- * Postgres row by row in one snapshot. Read-only.
+ * Compares every row of every read model with the log, which it reads from its start or from where an
+ * earlier audit came to. Read-only, in bounded memory, beside a gateway that goes on.
  */
-export async function audit(
-  pool: Pool,
-  log: EventLog,
-  onProgress: (events: number) => void,
-): Promise<AuditReport> {
-  const end = await log.endPosition()
-  if (end !== undefined) await reach(pool, end)
-  const client = await pool.connect()
-  try {
-    await client.query('begin transaction isolation level repeatable read, read only')
-    await client.query('set local statement_timeout to 0')
-    return await compare(client, log, end, onProgress)
-  } finally {
-    await client.query('rollback').catch(() => undefined)
-    client.release()
-  }
+export async function audit(options: AuditOptions): Promise<AuditReport> {
+  const run = new Run(options)
+  return run.run()
 }
 
-/** Waits until the ledger has come so far, unless it stands still. */
-async function reach(pool: Pool, end: bigint): Promise<void> {
-  const untilMs = Date.now() + CATCH_UP_MS
-  while (Date.now() < untilMs) {
-    if (await waitForPosition(pool, 'ledger', end, LOOK_MS)) return
-    if ((await readCheckpoint(pool, 'ledger'))?.stopped !== undefined) return
-  }
-}
+class Run {
+  readonly #options: AuditOptions
+  readonly #findings = new Findings()
+  readonly #pass: LogPass
+  #walk: AuditState['walk']
+  /** Lines that an earlier audit compared are still those it compared. */
+  #linesHold = true
+  #keptMs = performance.now()
+  readonly #intervalMs: number
 
-async function compare(
-  client: PoolClient,
-  log: EventLog,
-  wanted: bigint | undefined,
-  onProgress: (events: number) => void,
-): Promise<AuditReport> {
-  const checkpoint = await readCheckpoint(client, 'ledger')
-  const position = checkpoint?.position ?? -1n
-  const fold = new AuditFold()
-  const { findings } = fold
-  const ledger = new LedgerReader(client)
-  let [events, lines] = [0, 0]
-  let balances: Balances | undefined
-  for await (const event of log.readAll()) {
-    // The log is checked to its end; with the ledger it is compared as far as that has come.
-    if (event.position > position) balances ??= copyOf(fold.balances)
-    const expected = fold.observe(event)
-    onProgress(fold.events)
-    if (balances !== undefined) continue
-    events += 1
-    lines += expected.length
-    if (expected.length > 0) await ledger.match(expected, findings)
-  }
-  fold.finish()
-  await ledger.finish(findings)
-  if (wanted !== undefined && position < wanted) findings.push(whyBehind(checkpoint, wanted))
-  const compared = await compareBalances(client, balances ?? fold.balances, findings)
-  for (const { table, key } of await inconsistencies(client, MAX_FINDINGS))
-    findings.push({
-      code: 'table_inconsistent',
-      sourceId: key,
-      position: '',
-      message: `ledger.${table} does not follow from the lines and entries`,
-    })
-  return {
-    ok: findings.count === 0,
-    position: position.toString(),
-    events,
-    lines,
-    settledSources: fold.settledSources.size,
-    balances: compared,
-    notCompared: fold.events - events,
-    findings: findings.kept,
-    findingsInAll: findings.count,
-  }
-}
-
-/** A ledger that stands still is a finding: what it would not take is not settled for anyone. */
-function whyBehind(checkpoint: Checkpoint | undefined, wanted: bigint): Finding {
-  const stopped = checkpoint?.stopped
-  const position = stopped?.position ?? (checkpoint?.position ?? -1n).toString()
-  if (stopped === undefined)
-    return {
-      code: 'ledger_behind',
-      sourceId: 'ledger',
-      position,
-      message: `the ledger did not come to position ${wanted} in time: does a projector run?`,
+  constructor(options: AuditOptions) {
+    this.#options = options
+    this.#intervalMs = options.stateIntervalMs ?? STATE_INTERVAL_MS
+    this.#walk = options.resume?.walk ?? {}
+    const { pool, log, models, resume } = options
+    const deps = { pool, log, models, findings: this.#findings }
+    const onStretch = async (): Promise<void> => {
+      this.#progress(this.#pass.events, 'events of the log')
+      await this.#keep(this.#intervalMs)
     }
+    this.#pass = new LogPass({ ...deps, onStretch }, resume ? beginningOf(resume) : fromTheStart())
+  }
+
+  async run(): Promise<AuditReport> {
+    const { pool, log, resume } = this.#options
+    const findings = this.#findings
+    if (resume) {
+      await checkSameLog(log, resume)
+      await this.#recallPriceBooks(BigInt(resume.position))
+      const shown = (lines: number): void => this.#progress(lines, 'lines of earlier audits')
+      this.#linesHold = await checkEarlierLines(pool, resume, findings, shown)
+    }
+    const end = await log.endPosition()
+    if (end !== undefined) await this.#pass.readTo(end)
+    await this.#pass.close()
+    await this.#keep(0)
+    const tasks = await this.#walkTasks()
+    const tenants = await walkTenants({ pool, log, findings })
+    const tokens = await walkTokens({ pool, log, findings })
+    const priceBooks = await comparePriceBooks({ pool, log, findings })
+    await this.#auditDays()
+    await this.#keep(0)
+    return this.#report({ tasks, tenants, tokens, priceBooks })
+  }
+
+  async #auditDays(): Promise<void> {
+    // What lines sum to that are not those of the log says nothing of the totals.
+    if (!this.#linesHold) return
+    const { pool } = this.#options
+    const { corrections, unappliedDays: unapplied } = this.#pass.ledger
+    const shown = (tenants: number): void => this.#progress(tenants, 'tenants, daily totals')
+    await auditDays({ pool, findings: this.#findings, corrections, unapplied }, shown)
+  }
+
+  /** Compares the rows of tasks, then the counts over them. */
+  async #walkTasks(): Promise<number> {
+    const { pool, log } = this.#options
+    const findings = this.#findings
+    const { places, position } = this.#pass
+    const { unapplied } = this.#pass.ledger
+    const walk = new TaskWalk({ pool, log, findings, unapplied, places })
+    const changedAfter = this.#walk.done === undefined ? undefined : BigInt(this.#walk.done)
+    const began = this.#walk.began ?? position.toString()
+    for (let after = this.#walk.after ?? ''; ;) {
+      const next = await walk.page(after, changedAfter)
+      this.#progress(walk.compared, 'tasks')
+      if (next === undefined) break
+      after = next
+      this.#walk = { ...this.#walk, began, after }
+      await this.#keep(this.#intervalMs)
+    }
+    this.#walk = { done: began }
+    await walk.countMissing(position)
+    const { corrections } = walk
+    if (corrections.overflowed || places.overflowed)
+      findings.push({
+        code: 'not_compared',
+        table: 'tasks.counts',
+        key: 'counts',
+        position: '',
+        message: 'too many tasks are wrong to say what the counts should be',
+      })
+    else await auditCounts({ pool, findings, corrections })
+    return walk.compared
+  }
+
+  /** Prices that settlements after this position may still be at. */
+  async #recallPriceBooks(position: bigint): Promise<void> {
+    for await (const event of readTo(this.#options.log, priceBookStream, position))
+      if (event.type === 'PriceBookPublished') this.#pass.checks.publish(event)
+  }
+
+  /** Keeps how far it has come, unless something is wrong: whoever goes on finds that again. */
+  async #keep(intervalMs: number): Promise<void> {
+    const { onState } = this.#options
+    if (!onState || this.#findings.count > 0 || !this.#pass.models.complete) return
+    if (performance.now() - this.#keptMs < intervalMs) return
+    this.#keptMs = performance.now()
+    const state = stateOf(this.#pass, this.#walk)
+    if (state) await onState(state)
+  }
+
+  #progress(done: number, what: string): void {
+    this.#options.onProgress?.(done, what)
+  }
+
+  #report(compared: Pick<AuditReport, 'tasks' | 'tenants' | 'tokens' | 'priceBooks'>): AuditReport {
+    const { chain, ledger, timeline, checks } = this.#pass
+    return {
+      ok: this.#findings.count === 0,
+      resumedFrom: this.#options.resume?.position,
+      position: this.#pass.position.toString(),
+      events: this.#pass.events,
+      notCompared: this.#pass.notCompared,
+      settledSources: checks.settled,
+      lines: ledger.compared,
+      balances: this.#pass.balancesCompared,
+      timelineEvents: timeline.compared,
+      ...compared,
+      chain: {
+        lines: chain.head.lines.toString(),
+        head: chain.head.hash,
+        standing: chain.standing,
+        brokenAt: chain.brokenAt,
+      },
+      findings: this.#findings.kept,
+      findingsInAll: this.#findings.count,
+    }
+  }
+}
+
+function fromTheStart(): Beginning {
   return {
-    code: 'ledger_stopped',
-    sourceId: stopped.eventId ?? 'ledger',
-    position,
-    message: `the ledger refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
+    position: BEFORE_ALL,
+    chain: { lines: 0n, hash: NO_LINES },
+    balances: new Balances(),
+    scopes: [],
+    last: undefined,
   }
-}
-
-const nothing: ExpectedBalance = { creditPico: 0n, settledPico: 0n, heldPico: 0n, limitPico: 0n }
-
-/** A copy: later events go on changing the fold's own. */
-function copyOf(balances: Balances): Balances {
-  return new Map([...balances].map(([key, balance]) => [key, { ...balance }]))
-}
-
-/** What the ledger's balances were expected to be when it had come as far as it has. */
-type Balances = ReadonlyMap<string, ExpectedBalance>
-
-/** Credits, settled amounts, holds and limits per tenant and currency; returns how many were compared. */
-async function compareBalances(
-  client: PoolClient,
-  balances: Balances,
-  findings: Findings,
-): Promise<number> {
-  const rows = await allBalances(client)
-  const seen = new Set<string>()
-  const differ = (key: string, what: string): void => {
-    findings.push({ code: 'balance_differs', sourceId: key, position: '', message: what })
-  }
-  for (const row of rows) {
-    const key = `${row.tenantId} ${row.currency}`
-    seen.add(key)
-    const expected = balances.get(key) ?? nothing
-    if (parseAmount(row.credit) !== expected.creditPico) differ(key, 'credit differs')
-    if (parseAmount(row.settled) !== expected.settledPico) differ(key, 'settled amount differs')
-    if (parseAmount(row.held) !== expected.heldPico) differ(key, 'held amount differs')
-    if (parseAmount(row.limit) !== expected.limitPico) differ(key, 'limit differs')
-  }
-  for (const [key, expected] of balances) {
-    const zero = Object.values(expected).every((pico) => pico === 0n)
-    if (!seen.has(key) && !zero) differ(key, 'the balance is not in the ledger')
-  }
-  return rows.length
 }

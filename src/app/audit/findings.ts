@@ -1,3 +1,10 @@
+/** A column or member that is not as the log says, with both values as text; null is none. */
+export interface Difference {
+  readonly field: string
+  readonly log: string | null
+  readonly stands: string | null
+}
+
 /** One thing that is not as the promises say. */
 export interface Finding {
   readonly code:
@@ -8,16 +15,25 @@ export interface Finding {
     | 'line_not_exact'
     | 'sum_not_exact'
     | 'price_not_in_book'
-    | 'line_missing'
-    | 'line_unexplained'
-    | 'line_differs'
-    | 'balance_differs'
-    | 'table_inconsistent'
-    | 'ledger_stopped'
-    | 'ledger_behind'
-  readonly sourceId: string
+    /** A read model has nothing at all of an event it must have applied. */
+    | 'event_not_applied'
+    | 'row_missing'
+    | 'row_unexplained'
+    | 'row_differs'
+    /** The hash chain over the lines is not the log's, and no row says why. */
+    | 'chain_broken'
+    | 'read_model_stopped'
+    | 'read_model_behind'
+    /** Too much is wrong to say whether this is. */
+    | 'not_compared'
+  /** The table, e.g. `ledger.lines`; `log` for what is wrong in the log itself. */
+  readonly table: string
+  /** What the row is told by: its key, in words where there are several columns. */
+  readonly key: string
+  /** Position in the log it belongs to; empty where there is none. */
   readonly position: string
   readonly message: string
+  readonly differences?: readonly Difference[]
 }
 
 /** Findings kept; more are counted only. */

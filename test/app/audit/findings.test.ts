@@ -4,8 +4,9 @@ import { type Finding, Findings, MAX_FINDINGS } from '../../../src/app/audit/fin
 t.test('the first findings are kept, the others counted', (t) => {
   const findings = new Findings()
   const finding = (n: number): Finding => ({
-    code: 'line_missing',
-    sourceId: `call_${n}`,
+    code: 'row_missing',
+    table: 'ledger.lines',
+    key: `call_${n}:1`,
     position: String(n),
     message: 'it is not in the ledger',
   })

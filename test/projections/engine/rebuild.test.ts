@@ -90,6 +90,46 @@ t.test('a difference is reported and nothing is swapped, unless forced', async (
   t.equal((await balances(pool, 'tenant_1'))[0]?.settled, honest)
 })
 
+t.test('what differs is said by table, and in lines and money by tenant and SKU', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(30))
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const equal = await rebuildProjection({ pool, log, projection: ledgerProjection })
+  t.match(equal.comparison, { equal: true, tables: [], differences: [], differencesInAll: 0 })
+  const { rows } = await pool
+    .query<{ lines: string; amount: string }>(
+      `delete from ledger.lines where source_id = 'call_0' and sku = 'gpt-x-input-token';
+     update ledger.lines set amount = amount + 2 where tenant_id = 'tenant_0';
+     select count(*) as lines, trim_scale(sum(amount))::text as amount
+     from ledger.lines where tenant_id = 'tenant_0'`,
+    )
+    .then((results) => [results].flat().at(-1) ?? { rows: [] })
+  const [tampered] = rows
+  const { outcome, comparison } = await rebuildProjection({
+    pool,
+    log,
+    projection: ledgerProjection,
+  })
+  t.equal(outcome, 'different')
+  t.same(comparison?.tables, ['lines'])
+  t.equal(comparison?.differencesInAll, 2)
+  const [raised, gone] = [...(comparison?.differences ?? [])].sort((a, b) =>
+    a.tenantId < b.tenantId ? -1 : 1,
+  )
+  t.same(gone, {
+    tenantId: 'tenant_1',
+    sku: 'gpt-x-input-token',
+    currency: 'USD',
+    live: { lines: '0', amount: '0' },
+    rebuilt: { lines: '1', amount: '0.00043' },
+  })
+  t.match(raised, { tenantId: 'tenant_0', currency: 'CNY', live: tampered })
+  t.equal(raised?.rebuilt.lines, tampered?.lines)
+  t.equal(Number(raised?.live.amount) - Number(raised?.rebuilt.amount), 2 * Number(tampered?.lines))
+})
+
 t.test('leases and poll times are no difference', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(40))

@@ -86,13 +86,11 @@ export class ScriptedLog implements EventLog {
   append = async (): Promise<never> => Promise.reject(new Error('this log only reads'))
   readStream = async (
     stream: string,
-    { from = 0n, limit = Infinity }: ReadOptions = {},
-  ): Promise<readonly RecordedEvent[]> =>
-    Promise.resolve(
-      this.events
-        .filter((event) => event.stream === stream && event.revision >= from)
-        .slice(0, limit),
-    )
+    { from = 0n, limit = Number.MAX_SAFE_INTEGER }: ReadOptions = {},
+  ): Promise<readonly RecordedEvent[]> => {
+    const events = this.events.filter((event) => event.stream === stream && event.revision >= from)
+    return Promise.resolve(events.slice(0, limit))
+  }
   healthy = (): boolean => true
   ready = async (): Promise<void> => Promise.resolve()
   passed = (): void => undefined

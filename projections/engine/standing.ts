@@ -1,0 +1,128 @@
+import type { Queryable } from './queryable.ts'
+
+/**
+ * Rows as they stand, for an auditor: every column as text in one canonical form, whatever its type,
+ * so that a row can be held against what the log says without a number or a time losing digits.
+ */
+
+/** How a column is read. `text` does for whatever has only one form as text. */
+export type ColumnKind = 'text' | 'amount' | 'time' | 'date' | 'json' | 'hex'
+
+/** A table of a read model and the columns that follow from the log. */
+export interface StandingTable {
+  /** With its schema, e.g. `ledger.lines`. */
+  readonly name: string
+  readonly columns: Readonly<Record<string, ColumnKind>>
+}
+
+/** Columns by name: text or null, what was parsed of a JSON column. */
+export type StandingRow = Readonly<Record<string, unknown>>
+
+const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
+  text: (column) => `${column}::text`,
+  amount: (column) => `trim_scale(${column})::text`,
+  time: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
+  json: (column) => `to_jsonb(${column})`,
+  hex: (column) => `encode(${column}, 'hex')`,
+}
+
+function selection({ name, columns }: StandingTable): string {
+  const read = Object.entries(columns).map(
+    ([column, kind]) => `${forms[kind](column)} as ${column}`,
+  )
+  return `select ${read.join(', ')} from ${name}`
+}
+
+/** Rows whose event lies after one position and up to another, in the order of the log. */
+export async function rowsBetween(
+  db: Queryable,
+  table: StandingTable,
+  range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
+): Promise<readonly StandingRow[]> {
+  const { rows } = await db.query<StandingRow>(
+    `${selection(table)} as t where t.position > $1 and t.position <= $2
+           order by t.position limit $3`,
+    [range.after, range.upTo, range.limit],
+  )
+  return rows
+}
+
+/** Rows with one of these keys. */
+export async function rowsByKey(
+  db: Queryable,
+  table: StandingTable,
+  column: string,
+  keys: readonly string[],
+): Promise<readonly StandingRow[]> {
+  if (keys.length === 0) return []
+  const { rows } = await db.query<StandingRow>(
+    `${selection(table)} as t where t.${column} = any($1::text[])`,
+    [keys],
+  )
+  return rows
+}
+
+/** Rows after a number, in the order of that number. */
+export async function rowsAfter(
+  db: Queryable,
+  table: StandingTable,
+  column: string,
+  page: { readonly after: bigint; readonly limit: number },
+): Promise<readonly StandingRow[]> {
+  const { rows } = await db.query<StandingRow>(
+    `${selection(table)} as t where t.${column} > $1 order by t.${column} limit $2`,
+    [page.after, page.limit],
+  )
+  return rows
+}
+
+/** How many rows are of events up to a position. */
+export async function countUpTo(
+  db: Queryable,
+  { name }: StandingTable,
+  position: bigint,
+): Promise<bigint> {
+  const { rows } = await db.query<{ n: string }>(
+    `select count(*) as n from ${name} where position <= $1`,
+    [position],
+  )
+  return BigInt(rows[0]?.n ?? 0)
+}
+
+/** Every row of a table that is as small as the tenants are many. */
+export async function allRows(
+  db: Queryable,
+  table: StandingTable,
+): Promise<readonly StandingRow[]> {
+  const { rows } = await db.query<StandingRow>(selection(table))
+  return rows
+}
+
+/** A text column that rows are walked by, and how rows are left out of the walk. */
+export interface KeyColumn {
+  readonly table: string
+  readonly column: string
+  /** Only rows whose last event lies after this position. */
+  readonly changedAfter?: bigint | undefined
+}
+
+/** The next keys, in order, of all these columns together: a page to walk several tables by. */
+export async function nextKeys(
+  db: Queryable,
+  columns: readonly KeyColumn[],
+  page: { readonly after: string; readonly limit: number },
+): Promise<readonly string[]> {
+  const values: unknown[] = [page.after, page.limit]
+  const parts = columns.map(({ table, column, changedAfter }) => {
+    const changed =
+      changedAfter === undefined ? '' : ` and position > $${values.push(changedAfter)}::bigint`
+    return `(select ${column} as key from ${table} where ${column} > $1${changed}
+             order by ${column} limit $2)`
+  })
+  const { rows } = await db.query<{ key: string }>(
+    `select key from (${parts.join(' union ')}) as k order by key limit $2`,
+    values,
+  )
+  return rows.map(({ key }) => key)
+}

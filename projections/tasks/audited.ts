@@ -1,0 +1,162 @@
+import type { Queryable } from '../engine/queryable.ts'
+import type { StandingTable } from '../engine/standing.ts'
+import { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+
+/** What of the tasks an auditor compares with the log; when a task is polled is operational. */
+export const taskTables = {
+  scopes: {
+    name: 'tasks.scopes',
+    columns: { scope_id: 'text', tenant_id: 'text', family: 'text', next_seq: 'text' },
+  },
+  tasks: {
+    name: 'tasks.tasks',
+    columns: {
+      platform_id: 'text',
+      scope_id: 'text',
+      seq: 'text',
+      tenant_id: 'text',
+      user_id: 'text',
+      token_id: 'text',
+      family: 'text',
+      surface: 'text',
+      request_id: 'text',
+      model: 'text',
+      channel_id: 'text',
+      region: 'text',
+      native_id: 'text',
+      submission: 'text',
+      status: 'text',
+      hidden: 'text',
+      settled: 'text',
+      visible: 'text',
+      settings: 'json',
+      output: 'json',
+      usage: 'json',
+      error: 'json',
+      has_last_frame: 'text',
+      marker: 'text',
+      marker_is_ours: 'text',
+      idempotency_key_hash: 'text',
+      idempotency_body_hash: 'text',
+      requested_at_ms: 'text',
+      updated_at_ms: 'text',
+      observed_at_ms: 'text',
+      expires_at_ms: 'text',
+      revision: 'text',
+      position: 'text',
+    },
+  },
+  /** A task's place in its tenant's list, without the rest. */
+  places: {
+    name: 'tasks.tasks',
+    columns: { platform_id: 'text', scope_id: 'text', seq: 'text' },
+  },
+  polls: {
+    name: 'tasks.polls',
+    columns: {
+      platform_id: 'text',
+      tenant_id: 'text',
+      family: 'text',
+      channel_id: 'text',
+      native_id: 'text',
+      kind: 'text',
+      requested_at_ms: 'text',
+      expires_at_ms: 'text',
+    },
+  },
+} as const satisfies Readonly<Record<string, StandingTable>>
+
+/** Counts of lists: of what, as it was counted anew and as it stands. */
+export interface CountedTasks {
+  readonly level: number
+  readonly bucket: number
+  readonly status: string
+  readonly model: string
+  readonly counted: string
+  readonly stands: string
+}
+
+/** How many tasks `differingCounts` is asked to count anew at once: whole buckets of every level. */
+export const COUNTED_TASKS = 8 << COARSE_SHIFT
+
+/**
+ * Where the counts of a scope do not follow from its tasks: levels 1 and 2 of the tasks from `fromSeq`
+ * up to `toSeq`, both at the edges of buckets; without `toSeq` whatever lies beyond.
+ */
+export async function differingCounts(
+  db: Queryable,
+  scopeId: number,
+  range: { readonly fromSeq: number; readonly toSeq: number | undefined; readonly limit: number },
+): Promise<readonly CountedTasks[]> {
+  const { rows } = await db.query<CountedTasks>(
+    `with counted as (
+       select seq >> ${FINE_SHIFT} as fine, status, model, count(*) as n from tasks.tasks
+       where scope_id = $1 and seq >= $2 and seq < $3 and visible
+       group by 1, 2, 3),
+     levels as (
+       select 2 as level, fine as bucket, status, model, n from counted
+       union all
+       select 1, fine >> ${COARSE_SHIFT - FINE_SHIFT}, status, model, sum(n) from counted
+       group by 2, 3, 4),
+     standing as (
+       select level, bucket::bigint as bucket, status, model, n from tasks.counts
+       where scope_id = $1 and n <> 0
+         and (level = 2 and bucket >= $2::bigint >> ${FINE_SHIFT}
+                        and bucket < $3::bigint >> ${FINE_SHIFT}
+              or level = 1 and bucket >= $2::bigint >> ${COARSE_SHIFT}
+                           and bucket < $3::bigint >> ${COARSE_SHIFT}))
+     select level::int, bucket::int, status, model, coalesce(l.n, 0)::text as counted,
+            coalesce(s.n, 0)::text as stands
+     from levels l full join standing s using (level, bucket, status, model)
+     where coalesce(l.n, 0) <> coalesce(s.n, 0)
+     order by level, bucket, status, model limit $4`,
+    [scopeId, range.fromSeq, range.toSeq ?? Number.MAX_SAFE_INTEGER, range.limit],
+  )
+  return rows
+}
+
+/** Where the counts of a scope as a whole (level 0) are not the sums of level 1. */
+export async function differingSums(
+  db: Queryable,
+  scopeId: number,
+  limit: number,
+): Promise<readonly CountedTasks[]> {
+  const { rows } = await db.query<CountedTasks>(
+    `with summed as (
+       select status, model, sum(n) as n from tasks.counts
+       where scope_id = $1 and level = 1 group by 1, 2),
+     standing as (select status, model, n from tasks.counts where scope_id = $1 and level = 0)
+     select 0 as level, 0 as bucket, status, model, coalesce(m.n, 0)::text as counted,
+            coalesce(s.n, 0)::text as stands
+     from summed m full join standing s using (status, model)
+     where coalesce(m.n, 0) <> coalesce(s.n, 0)
+     order by status, model limit $2`,
+    [scopeId, limit],
+  )
+  return rows
+}
+
+/** The count that stands in one bucket. */
+export async function standingCount(
+  db: Queryable,
+  key: { readonly scopeId: number } & Pick<CountedTasks, 'level' | 'bucket' | 'status' | 'model'>,
+): Promise<bigint> {
+  const { rows } = await db.query<{ n: string }>(
+    `select n from tasks.counts
+     where scope_id = $1 and level = $2 and bucket = $3 and status = $4 and model = $5`,
+    [key.scopeId, key.level, key.bucket, key.status, key.model],
+  )
+  return BigInt(rows[0]?.n ?? 0)
+}
+
+/** Every scope that anything is listed or counted under, and how many tasks it has had. */
+export async function listedScopes(
+  db: Queryable,
+): Promise<readonly { readonly scopeId: number; readonly nextSeq: number }[]> {
+  const { rows } = await db.query<{ scope_id: number; next_seq: string }>(
+    `select scope_id, coalesce(s.next_seq, 0) as next_seq
+     from tasks.scopes s full join (select distinct scope_id from tasks.counts) c using (scope_id)
+     order by scope_id`,
+  )
+  return rows.map((row) => ({ scopeId: row.scope_id, nextSeq: Number(row.next_seq) }))
+}

@@ -1,0 +1,131 @@
+import type { Pool } from 'pg'
+import {
+  nextKeys,
+  rowsByKey,
+  type StandingRow,
+  type StandingTable,
+} from '../../../projections/engine/standing.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { accessTables } from '../../../projections/access/query.ts'
+import { accountStream } from '../../domain/account/events.ts'
+import { tokenStream } from '../../domain/token/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import { differencesOf, rowDiffers, rowMissing, rowUnexplained } from './compare.ts'
+import { accountRows, tokenRows, type ExpectedRows } from './expected-access.ts'
+import type { Findings } from './findings.ts'
+import { inSnapshot } from './snapshot.ts'
+import { readTo } from './streams.ts'
+
+/** Tenants or tokens looked at in one snapshot. */
+const PAGE_KEYS = 50
+
+interface Deps {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly findings: Findings
+}
+
+/** A table whose rows are told apart by one column within a tenant or a token. */
+interface Told {
+  readonly table: StandingTable
+  readonly by: string
+}
+
+const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
+const users: Told = { table: accessTables.users, by: 'user_id' }
+const credit: Told = { table: accessTables.credit, by: 'currency' }
+const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
+const secrets: Told = { table: accessTables.secrets, by: 'secret_hash' }
+
+/** Rows of these tables by tenant or token, for a page of them, at one moment. */
+async function readPage(pool: Pool, told: readonly Told[], column: string, after: string) {
+  return inSnapshot(pool, async ({ db, position }) => {
+    const columns = told.map(({ table }) => ({ table: table.name, column }))
+    const keys = await nextKeys(db, columns, { after, limit: PAGE_KEYS })
+    const rows = new Map<Told, readonly StandingRow[]>()
+    for (const each of told) rows.set(each, await rowsByKey(db, each.table, column, keys))
+    const of = (each: Told, key: string): readonly StandingRow[] =>
+      (rows.get(each) ?? []).filter((row) => row[column] === key)
+    return { keys, of, position: position('access') }
+  })
+}
+
+function judge(
+  findings: Findings,
+  { table: { name: table }, by }: Told,
+  expected: ExpectedRows,
+  rows: readonly StandingRow[],
+  owner: string,
+): void {
+  const nameOf = (told: string): string => (told === owner ? owner : `${owner} ${told}`)
+  const standing = new Map(rows.map((row) => [String(row[by]), row]))
+  for (const [told, says] of expected) {
+    const row = standing.get(told)
+    standing.delete(told)
+    const name = { table, key: nameOf(told), position: says['position'] }
+    const differences = row ? differencesOf(says, row) : []
+    if (row === undefined) findings.push(rowMissing(name, says))
+    else if (differences.length > 0) findings.push(rowDiffers(name, differences))
+  }
+  for (const [told, row] of standing)
+    findings.push(rowUnexplained({ table, key: nameOf(told), position: row['position'] }, row))
+}
+
+/** Compares tenants, users and credit with the accounts of the log; those that are gone were found there. */
+export async function walkTenants({ pool, log, findings }: Deps): Promise<number> {
+  let compared = 0
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const page = await readPage(pool, [tenants, users, credit], 'tenant_id', after)
+    for (const id of page.keys) {
+      const rows = await accountRows(readTo(log, accountStream(id), page.position))
+      const standing = page.of(tenants, id)
+      compared += standing.length
+      if (standing.length > 0) judge(findings, tenants, rows.tenants, standing, id)
+      judge(findings, users, rows.users, page.of(users, id), id)
+      judge(findings, credit, rows.credit, page.of(credit, id), id)
+    }
+    after = page.keys.length < PAGE_KEYS ? undefined : page.keys.at(-1)
+  }
+  return compared
+}
+
+/** Compares tokens and their secrets with the streams of the log. */
+export async function walkTokens({ pool, log, findings }: Deps): Promise<number> {
+  let compared = 0
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const page = await readPage(pool, [tokens, secrets], 'token_id', after)
+    for (const id of page.keys) {
+      const rows = await tokenRows(readTo(log, tokenStream(id), page.position))
+      const standing = page.of(tokens, id)
+      compared += standing.length
+      const expected = new Map(rows.token ? [[id, rows.token]] : [])
+      if (standing.length > 0) judge(findings, tokens, expected, standing, id)
+      judge(findings, secrets, rows.secrets, page.of(secrets, id), id)
+    }
+    after = page.keys.length < PAGE_KEYS ? undefined : page.keys.at(-1)
+  }
+  return compared
+}
+
+/** Whether the tenants and tokens that begin in a stretch of the log have rows at all. */
+export async function comparePresence(
+  db: Queryable,
+  events: readonly RecordedEvent[],
+  findings: Findings,
+): Promise<void> {
+  for (const [told, type] of [
+    [tenants, 'TenantOpened'],
+    [tokens, 'TokenIssued'],
+  ] as const) {
+    const begun = new Map<string, RecordedEvent>()
+    for (const event of events)
+      if (event.type === type)
+        begun.set('tokenId' in event.data ? event.data.tokenId : event.data.tenantId, event)
+    for (const row of await rowsByKey(db, told.table, told.by, [...begun.keys()]))
+      begun.delete(String(row[told.by]))
+    for (const [key, { position, data }] of begun) {
+      const name = { table: told.table.name, key, position }
+      findings.push(rowMissing(name, 'tenantId' in data ? { tenant_id: data.tenantId } : {}))
+    }
+  }
+}

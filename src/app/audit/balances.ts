@@ -1,0 +1,83 @@
+import { formatAmount } from '../../kernel/money.ts'
+import type { Expected } from './compare.ts'
+import type { BalanceChange } from './expected-ledger.ts'
+
+/** A balance in pico, and the position of the last event that changed it. */
+export interface ExpectedBalance {
+  granted: bigint
+  adjusted: bigint
+  settled: bigint
+  held: bigint
+  limit: bigint
+  position: bigint
+}
+
+/** What a balance is told by. */
+export interface BalanceKey {
+  readonly tenantId: string
+  readonly currency: string
+}
+
+/** Balances by tenant and currency: as many as there are tenants, however many events. */
+export class Balances {
+  readonly #byKey = new Map<string, BalanceKey & { readonly balance: ExpectedBalance }>()
+
+  apply(change: BalanceChange, position: bigint): void {
+    const balance = this.#of(change)
+    balance.granted += change.granted ?? 0n
+    balance.adjusted += change.adjusted ?? 0n
+    balance.settled += change.settled ?? 0n
+    balance.held += change.held ?? 0n
+    balance.limit = change.limit ?? balance.limit
+    balance.position = position
+  }
+
+  set(key: BalanceKey, balance: ExpectedBalance): void {
+    Object.assign(this.#of(key), balance)
+  }
+
+  get({ tenantId, currency }: BalanceKey): ExpectedBalance | undefined {
+    return this.#byKey.get(`${currency} ${tenantId}`)?.balance
+  }
+
+  entries(): Iterable<BalanceKey & { readonly balance: ExpectedBalance }> {
+    return this.#byKey.values()
+  }
+
+  #of({ tenantId, currency }: BalanceKey): ExpectedBalance {
+    const key = `${currency} ${tenantId}`
+    const found = this.#byKey.get(key)?.balance
+    if (found) return found
+    const balance = {
+      granted: 0n,
+      adjusted: 0n,
+      settled: 0n,
+      held: 0n,
+      limit: 0n,
+      position: -1n,
+    }
+    this.#byKey.set(key, { tenantId, currency, balance })
+    return balance
+  }
+}
+
+/** The row of a balance as the log says it, less what the ledger never took in of `unapplied`. */
+export function balanceRow(
+  { tenantId, currency }: BalanceKey,
+  balance: ExpectedBalance | undefined,
+  unapplied?: ExpectedBalance,
+): Expected {
+  const amount = (of: 'granted' | 'adjusted' | 'settled' | 'held'): string =>
+    formatAmount((balance?.[of] ?? 0n) - (unapplied?.[of] ?? 0n))
+  return {
+    tenant_id: tenantId,
+    currency,
+    granted: amount('granted'),
+    adjusted: amount('adjusted'),
+    credit_limit: formatAmount(balance?.limit ?? 0n),
+    settled: amount('settled'),
+    held: amount('held'),
+    // What came last cannot be said of a balance that something never came to.
+    ...(unapplied ? {} : { position: balance?.position ?? -1n }),
+  }
+}

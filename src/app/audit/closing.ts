@@ -1,0 +1,119 @@
+import { allRows, type StandingRow } from '../../../projections/engine/standing.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { ledgerTables } from '../../../projections/ledger/query.ts'
+import { taskTables } from '../../../projections/tasks/query.ts'
+import { balanceRow, type BalanceKey, type Balances } from './balances.ts'
+import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } from './compare.ts'
+import type { Findings } from './findings.ts'
+import type { LineChain } from './line-chain.ts'
+import { scopeRow, type TaskPlaces } from './task-places.ts'
+
+/**
+ * Rows that sum up everything before them, as they stood at one moment: they are compared when the log
+ * was read exactly up to where their read model had come then.
+ */
+export type Closing =
+  | {
+      readonly model: 'ledger'
+      readonly position: bigint
+      readonly balances: readonly StandingRow[]
+      readonly chain: readonly StandingRow[]
+    }
+  | {
+      readonly model: 'tasks'
+      readonly position: bigint
+      readonly scopes: readonly StandingRow[]
+    }
+
+/** Reads what closes a read model: rows by tenant, and the head of the chain. */
+export async function readClosing(
+  db: Queryable,
+  model: Closing['model'],
+  position: bigint,
+): Promise<Closing> {
+  if (model === 'tasks') return { model, position, scopes: await allRows(db, taskTables.scopes) }
+  const balances = await allRows(db, ledgerTables.balances)
+  return { model, position, balances, chain: await allRows(db, ledgerTables.chain) }
+}
+
+/** Compares balances with what the log says; returns how many rows there are. */
+export function compareBalances(
+  rows: readonly StandingRow[],
+  balances: Balances,
+  unapplied: Balances,
+  findings: Findings,
+): number {
+  const table = ledgerTables.balances.name
+  const seen = new Set<string>()
+  for (const row of rows) {
+    const key = { tenantId: String(row['tenant_id']), currency: String(row['currency']) }
+    seen.add(nameOf(key))
+    const balance = balances.get(key)
+    const name = { table, key: nameOf(key) }
+    if (balance === undefined) {
+      findings.push(rowUnexplained(name, row))
+      continue
+    }
+    const differences = differencesOf(balanceRow(key, balance), row)
+    const missed = unapplied.get(key)
+    const excused = missed && differencesOf(balanceRow(key, balance, missed), row).length === 0
+    if (differences.length > 0 && !excused) findings.push(rowDiffers(name, differences))
+  }
+  for (const { balance, ...key } of balances.entries()) {
+    const excused = unapplied.get(key) && isEmpty(balanceRow(key, balance, unapplied.get(key)))
+    if (!seen.has(nameOf(key)) && !excused)
+      findings.push(rowMissing({ table, key: nameOf(key) }, balanceRow(key, balance)))
+  }
+  return rows.length
+}
+
+function nameOf({ tenantId, currency }: BalanceKey): string {
+  return `${tenantId} ${currency}`
+}
+
+function isEmpty({ tenant_id: _tenant, currency: _currency, ...amounts }: Expected): boolean {
+  return Object.values(amounts).every((amount) => amount === '0')
+}
+
+/** Compares the head of the chain: it is that of the log, or that of the lines as they stand. */
+export function compareChain(
+  [row]: readonly StandingRow[],
+  chain: LineChain,
+  findings: Findings,
+): void {
+  const { lines, hash } = chain.head
+  const name = { table: ledgerTables.chain.name, key: 'head' }
+  const expected = { seq: lines, hash }
+  if (row === undefined) {
+    findings.push(rowMissing(name, expected))
+    return
+  }
+  const differences = differencesOf(expected, row)
+  // A chain that a line before has broken goes on from there: that was said.
+  const follows = row['hash'] === chain.standing && chain.brokenAt !== undefined
+  if (differences.length > 0 && !follows) findings.push(rowDiffers(name, differences))
+}
+
+/** Compares how many tasks each tenant's lists have had. */
+export function compareScopes(
+  rows: readonly StandingRow[],
+  places: TaskPlaces,
+  findings: Findings,
+): void {
+  const table = taskTables.scopes.name
+  const byId = new Map(rows.map((row) => [String(row['scope_id']), row]))
+  for (const scope of places.scopes()) {
+    const row = byId.get(String(scope.scopeId))
+    byId.delete(String(scope.scopeId))
+    const name = { table, key: `${scope.tenantId} ${scope.family}` }
+    if (row === undefined) {
+      findings.push(rowMissing(name, scopeRow(scope)))
+      continue
+    }
+    const differences = differencesOf(scopeRow(scope), row)
+    const without = { ...scopeRow(scope), next_seq: scope.nextSeq - scope.missing }
+    if (differences.length > 0 && differencesOf(without, row).length > 0)
+      findings.push(rowDiffers(name, differences))
+  }
+  for (const [id, row] of byId) findings.push(rowUnexplained({ table, key: `scope ${id}` }, row))
+}

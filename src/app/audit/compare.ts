@@ -1,0 +1,151 @@
+import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { Difference, Finding } from './findings.ts'
+
+/** A row as the log says it must be: what a JSON column holds is compared member by member. */
+export type Expected = Readonly<Record<string, unknown>>
+
+/** Longest value a finding repeats, and how many it repeats. */
+const MAX_VALUE_LENGTH = 200
+const MAX_DIFFERENCES = 12
+
+/** What Postgres cannot hold; nearly no text has it. */
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
+const UNSTORABLE = /[\u0000\ud800-\udfff]/
+
+/** Text as Postgres can hold it: what it cannot, NUL and halves of surrogate pairs, stands as U+FFFD. */
+export function plain(text: string): string {
+  if (!UNSTORABLE.test(text)) return text
+  return text.replaceAll(/\p{Surrogate}/gu, '\ufffd').replaceAll('\0', '\ufffd')
+}
+
+/** A time of the log as a row shows it. */
+export function timeCell(time: string | number | Date): string {
+  return new Date(time).toISOString().replace('Z', '000Z')
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function shown(value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text
+}
+
+function scalar(value: unknown): unknown {
+  if (typeof value === 'string') return plain(value)
+  if (value === undefined) return null
+  return value
+}
+
+/** Where a JSON value differs from what the log says. */
+function jsonDifferences(path: string, log: unknown, stands: unknown, found: Difference[]): void {
+  if (log === stands) return
+  if (isRecord(log) && isRecord(stands)) memberDifferences(path, log, stands, found)
+  else if (Array.isArray(log) && Array.isArray(stands)) {
+    for (let n = 0; n < Math.max(log.length, stands.length); n += 1)
+      jsonDifferences(`${path}[${n}]`, log[n], stands[n], found)
+  } else if (!Object.is(scalar(log), scalar(stands))) {
+    found.push({ field: path, log: shown(log), stands: shown(stands) })
+  }
+}
+
+function memberDifferences(
+  path: string,
+  log: Readonly<Record<string, unknown>>,
+  stands: Readonly<Record<string, unknown>>,
+  found: Difference[],
+): void {
+  const before = found.length
+  const names = Object.keys(log)
+  for (const name of names)
+    jsonDifferences(`${path}.${name}`, log[name], stands[plain(name)], found)
+  const others = Object.keys(stands)
+  if (others.length === names.length && found.length === before) return
+  const said = new Set(names.map(plain))
+  for (const name of others)
+    if (!said.has(name)) jsonDifferences(`${path}.${name}`, undefined, stands[name], found)
+}
+
+/** A cell of a column that is read as text. */
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return plain(value)
+  const written =
+    typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
+  return written ? value.toString() : null
+}
+
+/** The columns in which a row is not as the log says. */
+export function differencesOf(expected: Expected, row: StandingRow): readonly Difference[] {
+  const found: Difference[] = []
+  for (const [column, log] of Object.entries(expected)) {
+    const stands = row[column] ?? null
+    if (log === stands) continue
+    if (typeof stands === 'object' && stands !== null)
+      jsonDifferences(column, log ?? null, stands, found)
+    else if (typeof log === 'object' && log !== null)
+      found.push({ field: column, log: shown(log), stands: shown(stands) })
+    else {
+      const text = textOf(log)
+      if (text !== stands) found.push({ field: column, log: shown(text), stands: shown(stands) })
+    }
+  }
+  return found.slice(0, MAX_DIFFERENCES)
+}
+
+/** A row by its place: what a finding about it begins with. */
+export interface RowName {
+  readonly table: string
+  readonly key: string
+  readonly position?: unknown
+}
+
+function named({ table, key, position }: RowName): Pick<Finding, 'table' | 'key' | 'position'> {
+  const at = typeof position === 'bigint' ? position.toString() : position
+  return { table, key, position: typeof at === 'string' ? at : '' }
+}
+
+/** A finding about a row that is not as the log says. */
+export function rowDiffers(name: RowName, differences: readonly Difference[]): Finding {
+  const said = differences.map(
+    ({ field, log, stands }) => `${field} is ${stands ?? 'none'}, the log says ${log ?? 'none'}`,
+  )
+  return { code: 'row_differs', ...named(name), message: said.join('; '), differences }
+}
+
+/** A finding about a row the log asks for; `says` is what it says of it. */
+export function rowMissing(name: RowName, says: Expected): Finding {
+  return {
+    code: 'row_missing',
+    ...named(name),
+    message: `the log asks for it, it is not there: ${abridged(says)}`,
+  }
+}
+
+/** A finding about a row that nothing in the log accounts for. */
+export function rowUnexplained(name: RowName, row: StandingRow): Finding {
+  return {
+    code: 'row_unexplained',
+    ...named(name),
+    message: `it is there, nothing in the log accounts for it: ${abridged(row)}`,
+  }
+}
+
+/** What tells most of a row in one line. */
+const TELLING: ReadonlySet<string> = new Set([
+  'tenant_id',
+  'currency',
+  'sku',
+  'quantity',
+  'amount',
+  'kind',
+  'type',
+  'status',
+  'state',
+])
+
+function abridged(row: Readonly<Record<string, unknown>>): string {
+  const cells = Object.entries(row).filter(([column]) => TELLING.has(column))
+  return cells.map(([column, value]) => `${column} ${shown(textOf(value)) ?? 'none'}`).join(', ')
+}

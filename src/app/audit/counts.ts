@@ -1,0 +1,84 @@
+import type { Pool } from 'pg'
+import {
+  COUNTED_TASKS,
+  differingCounts,
+  differingSums,
+  listedScopes,
+  standingCount,
+  type CountedTasks,
+} from '../../../projections/tasks/query.ts'
+import { rowDiffers } from './compare.ts'
+import { Corrections } from './corrections.ts'
+import { MAX_FINDINGS, type Findings } from './findings.ts'
+import { inSnapshot } from './snapshot.ts'
+import { countKey } from './task-walk.ts'
+
+interface Deps {
+  readonly pool: Pool
+  readonly findings: Findings
+  /** By how much counts over the rows of tasks are known to be wrong. */
+  readonly corrections: Corrections
+}
+
+type Count = CountedTasks & { readonly scopeId: number }
+
+/** Judges one count and returns by how much it is not as the log says. */
+function judge(findings: Findings, corrections: Corrections, count: Count): bigint {
+  const { scopeId, level, bucket, status, model, stands } = count
+  const [correction = 0n] = corrections.of(countKey(count), 1)
+  const log = BigInt(count.counted) + correction
+  if (log === BigInt(stands)) return 0n
+  const key = `scope ${scopeId} level ${level} bucket ${bucket} ${status} ${model}`
+  const differences = [{ field: 'n', log: log.toString(), stands }]
+  findings.push(rowDiffers({ table: 'tasks.counts', key }, differences))
+  return log - BigInt(stands)
+}
+
+/** Compares the buckets of one scope; returns by how much each count as a whole is off because of them. */
+async function auditBuckets(
+  deps: Deps,
+  scope: { readonly scopeId: number; readonly nextSeq: number },
+  judged: Set<string>,
+): Promise<Corrections> {
+  const { pool, findings, corrections } = deps
+  const { scopeId, nextSeq } = scope
+  const whole = new Corrections()
+  for (let fromSeq = 0; fromSeq === 0 || fromSeq < nextSeq; fromSeq += COUNTED_TASKS) {
+    const next = fromSeq + COUNTED_TASKS
+    const range = { fromSeq, toSeq: next < nextSeq ? next : undefined, limit: MAX_FINDINGS }
+    const rows = await inSnapshot(pool, ({ db }) => differingCounts(db, scopeId, range))
+    for (const row of rows) {
+      const count = { ...row, scopeId }
+      judged.add(countKey(count))
+      const off = judge(findings, corrections, count)
+      if (row.level === 1) whole.add(countKey({ ...count, level: 0, bucket: 0 }), [off])
+    }
+  }
+  return whole
+}
+
+/**
+ * Compares the counts of lists with the rows of tasks, which were compared with the log before: some
+ * buckets at a time, each in a snapshot of its own, in which tasks and counts are of one moment.
+ */
+export async function auditCounts(deps: Deps): Promise<void> {
+  const { pool, findings, corrections } = deps
+  const judged = new Set<string>()
+  for (const scope of await inSnapshot(pool, ({ db }) => listedScopes(db))) {
+    const { scopeId } = scope
+    const whole = await auditBuckets(deps, scope, judged)
+    const sums = await inSnapshot(pool, ({ db }) => differingSums(db, scopeId, MAX_FINDINGS))
+    for (const row of sums) judge(findings, whole, { ...row, scopeId })
+  }
+  for (const key of corrections.keys()) {
+    if (judged.has(key)) continue
+    // What is counted agrees with a row that is wrong: the count is as wrong as the row.
+    const [scopeId, level, bucket, status = '', model = ''] = key.split('\n')
+    const place = { scopeId: Number(scopeId), level: Number(level), bucket: Number(bucket) }
+    const stands = await inSnapshot(pool, ({ db }) =>
+      standingCount(db, { ...place, status, model }),
+    )
+    const count = { ...place, status, model, counted: `${stands}`, stands: `${stands}` }
+    judge(findings, corrections, count)
+  }
+}

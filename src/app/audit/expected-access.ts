@@ -1,0 +1,105 @@
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { formatAmount } from '../../kernel/money.ts'
+import { Balances } from './balances.ts'
+import { timeCell, type Expected } from './compare.ts'
+import { ledgerEffect } from './expected-ledger.ts'
+
+/** Rows by what they are told by. */
+export type ExpectedRows = ReadonlyMap<string, Expected>
+
+/** What the events of a tenant's account leave in the access read model. */
+export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise<{
+  readonly tenants: ExpectedRows
+  readonly users: ExpectedRows
+  readonly credit: ExpectedRows
+}> {
+  const tenants = new Map<string, Expected>()
+  const users = new Map<string, Expected>()
+  const balances = new Balances()
+  for await (const event of events) {
+    const { position } = event
+    if (event.type === 'TenantOpened') {
+      const { tenantId, name, openedAt } = event.data
+      const row = { tenant_id: tenantId, name, opened_at: timeCell(openedAt), position }
+      tenants.set(tenantId, row)
+    } else if (event.type === 'UserAdded') {
+      const { tenantId, userId, name, addedAt } = event.data
+      const row = { tenant_id: tenantId, user_id: userId, name, added_at: timeCell(addedAt) }
+      users.set(userId, { ...row, position })
+    } else {
+      const change = ledgerEffect(event, undefined)?.balance
+      if (change) balances.apply(change, position)
+    }
+  }
+  const credit = [...balances.entries()].map(({ tenantId, currency, balance }) => {
+    const row = {
+      tenant_id: tenantId,
+      currency,
+      granted: formatAmount(balance.granted),
+      adjusted: formatAmount(balance.adjusted),
+      credit_limit: formatAmount(balance.limit),
+    }
+    return [currency, row] as const
+  })
+  return { tenants, users, credit: new Map(credit) }
+}
+
+/** What the events of a token leave in the access read model. */
+export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
+  readonly token: Expected | undefined
+  readonly secrets: ExpectedRows
+}> {
+  let token: Expected | undefined
+  let secrets: readonly { readonly hash: string; readonly until: number | undefined }[] = []
+  for await (const event of events) {
+    const { position } = event
+    if (event.type === 'TokenIssued') {
+      token = issued(event)
+      secrets = [{ hash: event.data.secretHash, until: undefined }]
+    } else if (event.type === 'TokenRotated') {
+      const { lastFour, rotatedAt, oldValidUntil, secretHash } = event.data
+      token = { ...token, last_four: lastFour, rotated_at: timeCell(rotatedAt), position }
+      const end = Date.parse(oldValidUntil)
+      // A secret that was already being phased out keeps its earlier end.
+      const phasedOut = secrets.map(({ hash, until }) => ({
+        hash,
+        until: Math.min(until ?? end, end),
+      }))
+      secrets = [...phasedOut, { hash: secretHash, until: undefined }]
+    } else if (event.type === 'TokenLimitsChanged') {
+      token = { ...token, limits: event.data.limits, position }
+    } else if (event.type === 'TokenDisabled') {
+      const { disabledAt, reason } = event.data
+      token = { ...token, disabled_at: timeCell(disabledAt), disabled_reason: reason, position }
+    }
+  }
+  const rows = secrets.map(({ hash, until }) => {
+    const row = {
+      secret_hash: hash,
+      token_id: token?.['token_id'],
+      valid_until: until === undefined ? null : timeCell(until),
+    }
+    return [hash, row] as const
+  })
+  return { token, secrets: new Map(rows) }
+}
+
+function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued' }>): Expected {
+  return {
+    token_id: data.tokenId,
+    tenant_id: data.tenantId,
+    user_id: data.userId,
+    kind: data.kind,
+    name: data.name,
+    scope: data.scope,
+    models: data.models,
+    limits: data.limits,
+    expires_at: data.expiresAt === undefined ? null : timeCell(data.expiresAt),
+    issued_at: timeCell(data.issuedAt),
+    rotated_at: null,
+    last_four: data.lastFour,
+    disabled_at: null,
+    disabled_reason: null,
+    position,
+  }
+}

@@ -1,0 +1,231 @@
+import type { Settlement } from '../../domain/pricing/settlement.ts'
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { plain, timeCell, type Expected } from './compare.ts'
+import { holdEnd, type TaskState } from './task-state.ts'
+
+/** What an event does to one balance, in pico. */
+export interface BalanceChange {
+  readonly tenantId: string
+  readonly currency: string
+  readonly granted?: bigint
+  readonly adjusted?: bigint
+  readonly settled?: bigint
+  readonly held?: bigint
+  /** The limit from now on. */
+  readonly limit?: bigint
+}
+
+/** Everything an event must have left in the ledger, as the log alone says it. */
+export interface LedgerEffect {
+  readonly event: RecordedEvent
+  readonly lines: readonly Expected[]
+  readonly settlements: readonly Expected[]
+  readonly entries: readonly Expected[]
+  readonly adjustments: readonly Expected[]
+  readonly balance: BalanceChange | undefined
+}
+
+type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
+
+/** What the lines of a settlement are of: a task or a call. */
+export function settledSource({ type, data }: Settling): string {
+  return type === 'TaskSettled' ? data.platformId : data.callId
+}
+
+function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
+  const { data, position } = event
+  const sourceId = settledSource(event)
+  return settlement.lines.map((line, index) => ({
+    line_id: `${sourceId}:${index + 1}`,
+    settled_at: timeCell(data.settledAt),
+    tenant_id: data.tenantId,
+    user_id: data.userId,
+    token_id: data.tokenId,
+    source_id: sourceId,
+    native_id: event.type === 'TaskSettled' ? plain(event.data.nativeId) : null,
+    surface: data.surface,
+    model: data.model,
+    sku: line.sku,
+    rule: line.rule,
+    quantity: line.quantity,
+    unit: line.unit,
+    price: canonicalPrice(line.price),
+    per: line.per,
+    currency: settlement.currency,
+    amount: formatAmount(parseAmount(line.amount)),
+    price_book_version: settlement.priceBookVersion,
+    measurement: line.measurement,
+    request_id: data.requestId,
+    position,
+  }))
+}
+
+/** An amount moved from one account of a tenant to another; undefined where nothing is moved. */
+function moved(
+  event: RecordedEvent,
+  of: { readonly sourceId: string; readonly tenantId: string; readonly currency: string },
+  kind: string,
+  accounts: readonly [debit: string, credit: string],
+  amountPico: bigint,
+): Expected | undefined {
+  if (amountPico === 0n) return undefined
+  const [debit, credit] = amountPico < 0n ? [accounts[1], accounts[0]] : accounts
+  return {
+    position: event.position,
+    kind,
+    source_id: of.sourceId,
+    tenant_id: of.tenantId,
+    currency: of.currency,
+    debit,
+    credit,
+    amount: formatAmount(amountPico < 0n ? -amountPico : amountPico),
+  }
+}
+
+function numbered(entries: readonly (Expected | undefined)[]): readonly Expected[] {
+  return entries
+    .filter((entry) => entry !== undefined)
+    .map((entry, index) => ({ ...entry, n: index + 1 }))
+}
+
+/** What ends the hold of a task, if it still stands. */
+function holdEnded(event: RecordedEvent, task: TaskState | undefined): Expected | undefined {
+  if (!task?.open) return undefined
+  const captured = event.type === 'TaskSettled'
+  const { tenantId, platformId: sourceId, quote } = task
+  return moved(
+    event,
+    { sourceId, tenantId, currency: quote.currency },
+    captured ? 'hold_captured' : 'hold_released',
+    ['available', 'held'],
+    parseAmount(quote.hold),
+  )
+}
+
+function settled(event: Settling, task: TaskState | undefined): LedgerEffect {
+  const { settlement, tenantId } = event.data
+  const { currency } = settlement
+  const sourceId = settledSource(event)
+  const amountPico = parseAmount(settlement.amount)
+  const entry = moved(
+    event,
+    { sourceId, tenantId, currency },
+    'settled',
+    ['receivable', 'revenue'],
+    amountPico,
+  )
+  const lines = linesOf(event, settlement)
+  const row = {
+    source_id: sourceId,
+    tenant_id: tenantId,
+    currency,
+    amount: formatAmount(amountPico),
+    lines: lines.length,
+    position: event.position,
+  }
+  const held = task?.open ? -parseAmount(task.quote.hold) : 0n
+  return {
+    event,
+    lines,
+    settlements: [row],
+    entries: numbered([holdEnded(event, task), entry]),
+    adjustments: [],
+    balance: { tenantId, currency, settled: amountPico, held },
+  }
+}
+
+function adjustmentRow(event: Extract<RecordedEvent, { type: 'AdjustmentPosted' }>): Expected {
+  const { data, metadata, position } = event
+  const { corrects } = data
+  return {
+    position,
+    adjustment_id: data.adjustmentId,
+    tenant_id: data.tenantId,
+    currency: data.currency,
+    amount: formatAmount(parseAmount(data.amount)),
+    line_id: corrects.kind === 'line' ? corrects.lineId : null,
+    grant_id: corrects.kind === 'grant' ? corrects.grantId : null,
+    reason: plain(data.reason),
+    actor: metadata.actor === undefined ? null : plain(metadata.actor),
+    posted_at: timeCell(data.postedAt),
+  }
+}
+
+function given(
+  event: Extract<RecordedEvent, { type: 'CreditGranted' | 'AdjustmentPosted' }>,
+): LedgerEffect {
+  const { tenantId, currency } = event.data
+  const amountPico = parseAmount(event.data.amount)
+  const granted = event.type === 'CreditGranted'
+  const sourceId = granted ? event.data.grantId : event.data.adjustmentId
+  const entry = moved(
+    event,
+    { sourceId, tenantId, currency },
+    granted ? 'granted' : 'adjusted',
+    [granted ? 'credit' : 'adjustment', 'receivable'],
+    amountPico,
+  )
+  const balance = granted ? { granted: amountPico } : { adjusted: amountPico }
+  return {
+    event,
+    lines: [],
+    settlements: [],
+    entries: numbered([entry]),
+    adjustments: event.type === 'AdjustmentPosted' ? [adjustmentRow(event)] : [],
+    balance: { tenantId, currency, ...balance },
+  }
+}
+
+/** What an event must have left in the ledger, given its task before it; undefined for nothing. */
+export function ledgerEffect(
+  event: RecordedEvent,
+  task: TaskState | undefined,
+): LedgerEffect | undefined {
+  const none = { event, lines: [], settlements: [], entries: [], adjustments: [] }
+  switch (event.type) {
+    case 'TaskRequested': {
+      const { platformId: sourceId, tenantId, quote } = event.data
+      const { currency } = quote
+      const held = parseAmount(quote.hold)
+      const of = { sourceId, tenantId, currency }
+      const entry = moved(event, of, 'hold_placed', ['held', 'available'], held)
+      return { ...none, entries: numbered([entry]), balance: { tenantId, currency, held } }
+    }
+    case 'TaskSettled':
+      return settled(event, task)
+    case 'CallSettled':
+      return settled(event, undefined)
+    case 'TaskSubmissionRefused':
+    case 'TaskFailed':
+    case 'TaskExpired':
+    case 'TaskCancelled': {
+      if (!task?.open || holdEnd(event.type) === undefined) return undefined
+      const { tenantId, quote } = task
+      const balance = { tenantId, currency: quote.currency, held: -parseAmount(quote.hold) }
+      return { ...none, entries: numbered([holdEnded(event, task)]), balance }
+    }
+    case 'CreditGranted':
+    case 'AdjustmentPosted':
+      return given(event)
+    case 'CreditLimitSet': {
+      const { tenantId, currency, limit } = event.data
+      return { ...none, balance: { tenantId, currency, limit: parseAmount(limit) } }
+    }
+    case 'TaskSubmitted':
+    case 'TaskSubmissionUncertain':
+    case 'TaskStatusChanged':
+    case 'TaskSucceeded':
+    case 'TaskDeleted':
+    case 'TaskAppearedLate':
+    case 'CallFailed':
+    case 'TenantOpened':
+    case 'UserAdded':
+    case 'TokenIssued':
+    case 'TokenRotated':
+    case 'TokenLimitsChanged':
+    case 'TokenDisabled':
+    case 'PriceBookPublished':
+      return undefined
+  }
+}

@@ -1,0 +1,172 @@
+import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { TaskEvent } from '../../domain/task/events.ts'
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { plain, timeCell, type Expected } from './compare.ts'
+import { holdEnd } from './task-state.ts'
+
+/** Events of one task, oldest first. */
+export type TaskHistory = readonly RecordedEvent<TaskEvent>[]
+
+const ms = (time: string): number => Date.parse(time)
+
+/** When an event says it happened. */
+function timeOf(event: TaskEvent): string {
+  switch (event.type) {
+    case 'TaskRequested':
+      return event.data.requestedAt
+    case 'TaskSubmitted':
+      return event.data.submittedAt
+    case 'TaskSubmissionRefused':
+      return event.data.refusedAt
+    case 'TaskSubmissionUncertain':
+      return event.data.uncertainAt
+    case 'TaskStatusChanged':
+      return event.data.observedAt
+    case 'TaskSucceeded':
+      return event.data.succeededAt
+    case 'TaskSettled':
+      return event.data.settledAt
+    case 'TaskFailed':
+      return event.data.failedAt
+    case 'TaskExpired':
+      return event.data.expiredAt
+    case 'TaskCancelled':
+      return event.data.cancelledAt
+    case 'TaskDeleted':
+      return event.data.deletedAt
+    case 'TaskAppearedLate':
+      return event.data.appearedAt
+  }
+}
+
+/** What one event sets in the row of its task, other than what every event sets. */
+function changes(event: TaskEvent): Expected {
+  const at = ms(timeOf(event))
+  switch (event.type) {
+    case 'TaskRequested':
+      return { updated_at_ms: at }
+    case 'TaskSubmitted': {
+      const { nativeId, channelId } = event.data
+      return {
+        updated_at_ms: at,
+        submission: 'submitted',
+        native_id: nativeId,
+        channel_id: channelId,
+      }
+    }
+    case 'TaskSubmissionRefused': {
+      const { code, message } = event.data
+      const error = { code, message }
+      return { updated_at_ms: at, submission: 'refused', status: 'failed', error }
+    }
+    case 'TaskSubmissionUncertain':
+      return { updated_at_ms: at, submission: 'uncertain' }
+    case 'TaskStatusChanged':
+      return { updated_at_ms: at, observed_at_ms: at, status: event.data.status }
+    case 'TaskSucceeded': {
+      const { nativeId, usage, output, hasLastFrame } = event.data
+      const result = { native_id: nativeId, usage, output, has_last_frame: hasLastFrame }
+      return { updated_at_ms: at, observed_at_ms: at, status: 'succeeded', ...result }
+    }
+    case 'TaskSettled':
+      return { settled: true }
+    case 'TaskFailed': {
+      const { code, message, absence } = event.data
+      return {
+        updated_at_ms: at,
+        observed_at_ms: at,
+        status: 'failed',
+        error: { code, message },
+        ...(absence && { submission: 'not_accepted' }),
+      }
+    }
+    case 'TaskExpired':
+      return { updated_at_ms: at, status: 'expired' }
+    case 'TaskCancelled':
+      return { updated_at_ms: at, status: 'cancelled' }
+    case 'TaskDeleted':
+      return { hidden: true }
+    case 'TaskAppearedLate':
+      return { submission: 'appeared_late' }
+  }
+}
+
+/** The row of a task as its events say it, without its place in the list; undefined for no task. */
+export function taskRow(history: TaskHistory): Expected | undefined {
+  const [first] = history
+  if (first?.type !== 'TaskRequested') return undefined
+  const { data } = first
+  const begun: Expected = {
+    platform_id: data.platformId,
+    tenant_id: data.tenantId,
+    user_id: data.userId,
+    token_id: data.tokenId,
+    family: data.family,
+    surface: data.surface,
+    request_id: data.requestId,
+    model: data.model,
+    channel_id: data.channelId,
+    region: data.region,
+    native_id: null,
+    submission: 'requested',
+    status: 'queued',
+    hidden: false,
+    settled: false,
+    settings: data.facts.settings,
+    output: null,
+    usage: null,
+    error: null,
+    has_last_frame: false,
+    marker: data.marker,
+    marker_is_ours: data.markerIsOurs,
+    idempotency_key_hash: data.idempotency?.keyHash,
+    idempotency_body_hash: data.idempotency?.bodyHash,
+    observed_at_ms: null,
+    requested_at_ms: ms(data.requestedAt),
+    expires_at_ms: ms(data.expiresAt),
+  }
+  const row = history.reduce((before, event) => ({ ...before, ...changes(event) }), begun)
+  const last = history.at(-1) ?? first
+  const visible = row['hidden'] === false && row['submission'] !== 'refused'
+  return { ...row, visible, revision: last.revision, position: last.position }
+}
+
+/** The upstream's id of a task as its events last name it. */
+export function nativeId(history: TaskHistory): string | null {
+  const named = history.findLast(({ data }) => 'nativeId' in data)
+  return named && 'nativeId' in named.data ? plain(named.data.nativeId) : null
+}
+
+/** The row by which a task is asked for upstream; undefined where it needs no asking. */
+export function pollRow(task: Expected | undefined): Expected | undefined {
+  if (task === undefined) return undefined
+  const unended = task['status'] === 'queued' || task['status'] === 'running'
+  if (!unended || task['submission'] === 'refused') return undefined
+  const copied = ['platform_id', 'tenant_id', 'family', 'channel_id', 'native_id', 'requested_at_ms', 'expires_at_ms'] // prettier-ignore
+  const kind = task['submission'] === 'submitted' ? 'poll' : 'reconcile'
+  return { ...Object.fromEntries(copied.map((column) => [column, task[column]])), kind }
+}
+
+/** Whether a row asks for a task that was given up: who asks ends that, and the log does not say when. */
+export function isWatch(task: Expected | undefined, poll: StandingRow | undefined): boolean {
+  return task?.['submission'] === 'not_accepted' && poll?.['kind'] === 'watch'
+}
+
+/** The row of the hold of a task; undefined for no task. */
+export function holdRow(history: TaskHistory): Expected | undefined {
+  const [first] = history
+  if (first?.type !== 'TaskRequested') return undefined
+  const { platformId, tenantId, quote, requestedAt } = first.data
+  const end = history.find(({ type }) => holdEnd(type) !== undefined)
+  return {
+    source_id: platformId,
+    tenant_id: tenantId,
+    currency: quote.currency,
+    amount: formatAmount(parseAmount(quote.hold)),
+    state: (end && holdEnd(end.type)) ?? 'placed',
+    placed_at: timeCell(requestedAt),
+    closed_at: end && timeCell(timeOf(end)),
+    position: (end ?? first).position,
+  }
+}

@@ -1,0 +1,199 @@
+import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { ledgerTables } from '../../../projections/ledger/query.ts'
+import { timelineTables } from '../../../projections/timeline/query.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import { parseAmount } from '../../kernel/money.ts'
+import { Balances } from './balances.ts'
+import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
+import { Corrections } from './corrections.ts'
+import type { LedgerEffect } from './expected-ledger.ts'
+import type { Finding, Findings } from './findings.ts'
+import type { LineChain } from './line-chain.ts'
+import type { LogChecks } from './log-checks.ts'
+import {
+  judge,
+  matchStretch,
+  nameOf,
+  pushInOrder,
+  type Appended,
+  type Matched,
+  type Stretch,
+} from './match.ts'
+
+/** Events the ledger never took in, kept to excuse what follows from that. */
+const MAX_UNAPPLIED = 10_000
+
+const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true }
+const settlements: Appended = { table: ledgerTables.settlements, key: 'source_id', unique: true }
+const entries: Appended = {
+  table: ledgerTables.entries,
+  key: 'n',
+  unique: false,
+  nameOf: (row) => `${String(row['source_id'])} ${String(row['kind'])}`,
+}
+
+const adjustments: Appended = {
+  table: ledgerTables.adjustments,
+  key: 'adjustment_id',
+  unique: true,
+}
+const kinds = ['lines', 'settlements', 'entries', 'adjustments'] as const
+const appended = { lines, settlements, entries, adjustments } as const
+
+/** The daily total a line is part of. */
+export function dayKey(line: Expected | StandingRow): string {
+  const { tenant_id: tenant, settled_at: at, currency, sku, unit, model, user_id: user } = line
+  return [tenant, String(at).slice(0, 10), currency, sku, unit, model, user].map(String).join('\n')
+}
+
+function dayAmounts(line: Expected | StandingRow, sign: 1n | -1n): readonly bigint[] {
+  const quantity = BigInt(String(line['quantity']))
+  return [sign, sign * quantity, sign * parseAmount(String(line['amount']))]
+}
+
+/** Compares lines, settlements and entries with the log, a stretch at a time. */
+export class LedgerRows {
+  /** By how much the sums over the lines are known to be wrong. */
+  readonly corrections = new Corrections()
+  /** The same for events that the ledger never took in: what follows may lack them or not. */
+  readonly unappliedDays = new Corrections()
+  /** What the balances may lack because of such events. */
+  readonly unappliedBalances = new Balances()
+  readonly unapplied = new Set<bigint>()
+  compared = 0
+  readonly #relocated = new Set<string>()
+  readonly #chain: LineChain
+  readonly #checks: LogChecks
+  readonly #findings: Findings
+  readonly #log: EventLog
+
+  constructor(deps: {
+    readonly chain: LineChain
+    readonly checks: LogChecks
+    readonly findings: Findings
+    readonly log: EventLog
+  }) {
+    this.#chain = deps.chain
+    this.#checks = deps.checks
+    this.#findings = deps.findings
+    this.#log = deps.log
+  }
+
+  /** Compares a stretch that the ledger has come through. */
+  async compare(db: Queryable, effects: readonly LedgerEffect[], stretch: Stretch): Promise<void> {
+    const of = (kind: (typeof kinds)[number]): readonly Expected[] =>
+      effects.flatMap((effect) => effect[kind])
+    const found = {
+      lines: await matchStretch(db, lines, of('lines'), stretch, this.#relocated),
+      settlements: await matchStretch(db, settlements, of('settlements'), stretch, this.#relocated),
+      entries: await matchStretch(db, entries, of('entries'), stretch, this.#relocated),
+      adjustments: await matchStretch(db, adjustments, of('adjustments'), stretch, this.#relocated),
+    }
+    this.compared += found.lines.pairs.length
+    const absent = new Set<unknown>(Object.values(found).flatMap(({ missing }) => [...missing]))
+    const findings: Finding[] = []
+    for (const effect of effects) {
+      const rows = kinds.flatMap((kind) => effect[kind])
+      const gone = rows.filter((row) => absent.has(row))
+      const all = gone.length > 0 && gone.length === rows.length
+      if (all) this.#excuse(effect)
+      // Where the log asks for a single row, that it is gone says more.
+      findings.push(
+        ...(all && rows.length > 1 ? [notApplied(effect)] : this.#missing(effect, gone)),
+      )
+    }
+    findings.push(...this.#judgeLines(of('lines'), found.lines))
+    for (const kind of ['settlements', 'entries', 'adjustments'] as const)
+      findings.push(...judge(appended[kind], found[kind]))
+    pushInOrder(this.#findings, findings)
+  }
+
+  /** For settlements the ledger has not come to: whether it has settled the same source before. */
+  async checkRepeated(db: Queryable, effects: readonly LedgerEffect[]): Promise<void> {
+    const settling = new Map(
+      effects.flatMap(({ event, settlements: [row] }) =>
+        row === undefined ? [] : [[String(row['source_id']), event] as const],
+      ),
+    )
+    const keys = [...settling.keys()]
+    for (const row of await rowsByKey(db, settlements.table, settlements.key, keys)) {
+      const event = settling.get(String(row['source_id']))
+      const earlier = BigInt(String(row['position']))
+      if (event && earlier < event.position) await this.#checkEarlier(db, event, earlier)
+    }
+  }
+
+  /** What follows from an event of which nothing is there may lack it too: that is not said again. */
+  #excuse({ event, balance, lines: unbilled }: LedgerEffect): void {
+    if (this.unapplied.size < MAX_UNAPPLIED) this.unapplied.add(event.position)
+    if (balance) this.unappliedBalances.apply(balance, event.position)
+    for (const line of unbilled) this.unappliedDays.add(dayKey(line), dayAmounts(line, 1n))
+  }
+
+  #missing(effect: LedgerEffect, gone: readonly Expected[]): readonly Finding[] {
+    const { position } = effect.event
+    return gone.map((row) => {
+      const of = appended[kinds.find((kind) => effect[kind].includes(row)) ?? 'entries']
+      if (of === lines) this.corrections.add(dayKey(row), dayAmounts(row, 1n))
+      return rowMissing({ table: of.table.name, key: nameOf(of, row), position }, row)
+    })
+  }
+
+  /** Lines and their hashes: of a line that differs, the hash is not said apart. */
+  #judgeLines(expected: readonly Expected[], matched: Matched): readonly Finding[] {
+    const findings: Finding[] = []
+    const standing = new Map(matched.pairs)
+    for (const row of matched.unexplained) {
+      this.corrections.add(dayKey(row), dayAmounts(row, -1n))
+      this.#chain.stray(row)
+    }
+    for (const line of expected) {
+      const row = standing.get(line)
+      const hash = this.#chain.next(line, row)
+      if (row === undefined) continue
+      const differing = differencesOf(line, row)
+      const differences =
+        differing.length > 0 || hash === undefined
+          ? differing
+          : [{ field: 'hash', log: hash, stands: String(row['hash']) }]
+      if (differences.length === 0) continue
+      const name = { table: lines.table.name, key: nameOf(lines, line), position: line['position'] }
+      findings.push(rowDiffers(name, differences))
+      this.corrections.add(dayKey(line), dayAmounts(line, 1n))
+      this.corrections.add(dayKey(row), dayAmounts(row, -1n))
+    }
+    return [...findings, ...judge(lines, { ...matched, pairs: [] })]
+  }
+
+  /** Whether the log itself settles the same source at the position of this row. */
+  async #checkEarlier(db: Queryable, event: RecordedEvent, earlier: bigint): Promise<void> {
+    if (event.type !== 'CallSettled') return
+    const place = { after: earlier - 1n, upTo: earlier, limit: 1 }
+    const [row] = await rowsBetween(db, timelineTables.events, place)
+    if (row === undefined) return
+    const from = BigInt(String(row['revision']))
+    const [before] = await this.#log.readStream(String(row['stream']), { from, limit: 1 })
+    if (before?.type === 'CallSettled' && before.data.callId === event.data.callId)
+      this.#checks.settledTwice(event, before.position)
+  }
+}
+
+/** One finding for an event of which nothing is there. */
+function notApplied({
+  event,
+  lines: unbilled,
+  settlements: [row],
+  entries: moves,
+}: LedgerEffect): Finding {
+  const money = row
+    ? `${unbilled.length} line(s), ${String(row['amount'])} ${String(row['currency'])} of ${String(row['tenant_id'])}`
+    : `${moves.length} entries`
+  return {
+    code: 'event_not_applied',
+    table: 'ledger',
+    key: String(row?.['source_id'] ?? moves[0]?.['source_id']),
+    position: event.position.toString(),
+    message: `the ledger has nothing of this ${event.type}: ${money}; what follows from it lacks it too`,
+  }
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { Expected } from './compare.ts'
+
+/** What a line's hash covers, in this order: written a second time on purpose (see `chained`). */
+const covered = [
+  'line_id',
+  'settled_at',
+  'tenant_id',
+  'user_id',
+  'token_id',
+  'source_id',
+  'native_id',
+  'surface',
+  'model',
+  'sku',
+  'rule',
+  'quantity',
+  'unit',
+  'price',
+  'per',
+  'currency',
+  'amount',
+  'price_book_version',
+  'measurement',
+  'request_id',
+  'position',
+] as const
+
+/** Before the first line: 32 zero bytes, hex. */
+export const NO_LINES = '00'.repeat(32)
+
+function form(column: string, value: unknown): unknown {
+  if (column === 'quantity' || column === 'per') return Number(value)
+  // A row shows microseconds, the chain has milliseconds.
+  if (column === 'settled_at') return String(value).replace(/000Z$/, 'Z')
+  return typeof value === 'bigint' ? value.toString() : (value ?? null)
+}
+
+/**
+ * The hash of a line as the chain of the ledger has it, after the hash of the line before it, both in
+ * hex. Written a second time on purpose: an auditor that shares what it checks would share its faults.
+ */
+export function chained(previous: string, line: Expected | StandingRow): string {
+  const content = JSON.stringify(covered.map((column) => form(column, line[column])))
+  return createHash('sha256').update(Buffer.from(previous, 'hex')).update(content).digest('hex')
+}
+
+/** How far the chain has come: how many lines, and the hash of the last. */
+export interface ChainHead {
+  readonly lines: bigint
+  /** Hex. */
+  readonly hash: string
+}
+
+/**
+ * The chain as the log has it, beside the chain as it stands. Where they part a finding says why; from
+ * there on a line is right when its hash follows from the line before it as that stands, so that one
+ * break is not a finding for every later line.
+ */
+export class LineChain {
+  #head: ChainHead
+  #standing: string
+  /** Of a row that nothing accounts for, standing where a later line may have been chained to it. */
+  #stray: string | undefined
+  #brokenAt: string | undefined
+
+  constructor(head: ChainHead) {
+    this.#head = head
+    this.#standing = head.hash
+  }
+
+  /** Of the chain as the log has it. */
+  get head(): ChainHead {
+    return this.#head
+  }
+
+  /** The hash of the last line as it stands. */
+  get standing(): string {
+    return this.#standing
+  }
+
+  /** Position of the line at which the chain that stands left that of the log; undefined while it is that. */
+  get brokenAt(): string | undefined {
+    return this.#standing === this.#head.hash ? undefined : this.#brokenAt
+  }
+
+  /**
+   * Takes the next line of the log and the row that stands for it. Returns the hash it should have when
+   * the one that stands follows from neither chain.
+   */
+  next(line: Expected, row: StandingRow | undefined): string | undefined {
+    const before = this.#standing
+    const whole = before === this.#head.hash
+    const hash = chained(this.#head.hash, line)
+    this.#head = { lines: this.#head.lines + 1n, hash }
+    const stands = row?.['hash']
+    if (typeof stands === 'string') this.#standing = stands
+    if (this.#standing === hash) return undefined
+    if (whole) this.#brokenAt = String(line['position'])
+    if (row === undefined) return undefined
+    const strays = this.#stray === undefined ? [] : [chained(this.#stray, line)]
+    this.#stray = undefined
+    return [chained(before, line), ...strays].includes(this.#standing) ? undefined : hash
+  }
+
+  /** Takes a row that nothing in the log accounts for. */
+  stray(row: StandingRow): void {
+    this.#stray = String(row['hash'])
+  }
+}

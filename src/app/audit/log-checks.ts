@@ -1,0 +1,129 @@
+import type { PriceEntry } from '../../domain/pricing/events.ts'
+import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { settledSource } from './expected-ledger.ts'
+import type { Finding, Findings } from './findings.ts'
+import { recomputeLine } from './recompute.ts'
+import type { TaskState } from './task-state.ts'
+
+/**
+ * Calls remembered as settled, to see a second settlement before the ledger has refused it; of those
+ * long past the ledger's own rows tell.
+ */
+const MAX_REMEMBERED_CALLS = 50_000
+
+type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
+
+/** Checks the log by itself, event by event: P2 and P4. */
+export class LogChecks {
+  settled = 0
+  readonly #findings: Findings
+  readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
+  readonly #calls = new Set<string>()
+
+  constructor(findings: Findings) {
+    this.#findings = findings
+  }
+
+  /** Takes the next event, given its task before it. */
+  check(event: RecordedEvent, task: TaskState | undefined): void {
+    if (task?.succeeded) this.#expectSettlement(event, task)
+    if (event.type === 'PriceBookPublished') this.publish(event)
+    else if (event.type === 'TaskSettled') this.#checkTask(event, task)
+    else if (event.type === 'CallSettled') this.#checkCall(event)
+  }
+
+  /** A price book that lines may be settled by. */
+  publish({ data }: Extract<RecordedEvent, { type: 'PriceBookPublished' }>): void {
+    const entries = data.entries.map((entry): [string, PriceEntry] => [
+      `${entry.sku} ${entry.currency}`,
+      entry,
+    ])
+    this.#books.set(data.version, new Map(entries))
+  }
+
+  /** A success whose settlement is not the next event of its task. */
+  unsettled(task: TaskState): void {
+    this.#findings.push({
+      code: 'success_without_settlement',
+      table: 'log',
+      key: task.platformId,
+      position: task.succeeded?.position.toString() ?? '',
+      message: 'the event after the success is not its settlement',
+    })
+  }
+
+  settledTwice(event: Settling, earlier: bigint): void {
+    const at = `it is settled at position ${earlier} already`
+    this.#find('settled_twice', settledSource(event), event, at)
+  }
+
+  /** P2: the event after a success in its stream is its settlement, by the same command. */
+  #expectSettlement(event: RecordedEvent, task: TaskState): void {
+    const adjacent =
+      event.type === 'TaskSettled' &&
+      event.revision === (task.succeeded?.revision ?? -1n) + 1n &&
+      event.metadata.commandId === task.succeeded?.commandId
+    if (!adjacent) this.unsettled(task)
+  }
+
+  #checkTask(
+    event: Extract<RecordedEvent, { type: 'TaskSettled' }>,
+    task: TaskState | undefined,
+  ): void {
+    const { platformId, settlement } = event.data
+    if (!task?.succeeded)
+      this.#find('settlement_without_success', platformId, event, 'no success precedes it')
+    if (task?.settled)
+      this.#find('settled_twice', platformId, event, 'an earlier settlement exists')
+    if (task) this.#checkQuote(event, settlement, task.quote)
+    this.#checkSettlement(event)
+  }
+
+  #checkCall(event: Extract<RecordedEvent, { type: 'CallSettled' }>): void {
+    const { callId } = event.data
+    if (this.#calls.has(callId))
+      this.#find('settled_twice', callId, event, 'an earlier settlement exists')
+    this.#calls.add(callId)
+    if (this.#calls.size > MAX_REMEMBERED_CALLS) {
+      const [oldest] = this.#calls
+      if (oldest !== undefined) this.#calls.delete(oldest)
+    }
+    this.#checkSettlement(event)
+  }
+
+  #checkSettlement(event: Settling): void {
+    const { settlement } = event.data
+    const sourceId = settledSource(event)
+    const book = this.#books.get(settlement.priceBookVersion)
+    let sumPico = 0n
+    for (const line of settlement.lines) {
+      const amountPico = recomputeLine(line)
+      sumPico += amountPico
+      if (amountPico !== parseAmount(line.amount))
+        this.#find('line_not_exact', sourceId, event, `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`) // prettier-ignore
+      const entry = book?.get(`${line.sku} ${settlement.currency}`)
+      if (!entry || entry.price !== line.price || entry.per !== line.per)
+        this.#find('price_not_in_book', sourceId, event, `${line.sku} at ${line.price} per ${line.per} is not in price book ${settlement.priceBookVersion}`) // prettier-ignore
+    }
+    if (sumPico !== parseAmount(settlement.amount))
+      this.#find('sum_not_exact', sourceId, event, `lines sum to ${formatAmount(sumPico)}, recorded ${settlement.amount}`) // prettier-ignore
+    this.settled += 1
+  }
+
+  /** P4: every settled price was frozen in the quote at acceptance. */
+  #checkQuote(event: Settling, settlement: Settlement, quote: Quote): void {
+    for (const line of settlement.lines) {
+      const frozen = quote.candidates.some(
+        (rated) => rated.sku === line.sku && rated.price === line.price && rated.per === line.per,
+      )
+      if (!frozen)
+        this.#find('settled_outside_quote', settledSource(event), event, `${line.sku} at ${line.price} was not quoted`) // prettier-ignore
+    }
+  }
+
+  #find(code: Finding['code'], key: string, event: RecordedEvent, message: string): void {
+    this.#findings.push({ code, table: 'log', key, position: event.position.toString(), message })
+  }
+}

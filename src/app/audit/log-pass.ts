@@ -1,0 +1,223 @@
+import type { Pool } from 'pg'
+import { placeOf } from '../../eventlog/position.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import { comparePresence } from './access-walk.ts'
+import type { Balances } from './balances.ts'
+import {
+  compareBalances,
+  compareChain,
+  compareScopes,
+  readClosing,
+  type Closing,
+} from './closing.ts'
+import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
+import type { Findings } from './findings.ts'
+import { LedgerRows } from './ledger-rows.ts'
+import { LineChain, type ChainHead } from './line-chain.ts'
+import { LogChecks } from './log-checks.ts'
+import type { Stretch } from './match.ts'
+import { ReadModels, type ReadModel } from './read-models.ts'
+import { inSnapshot } from './snapshot.ts'
+import { SourceMemory } from './source-memory.ts'
+import { TaskPlaces, type Scope } from './task-places.ts'
+import { timelineEffect, TimelineRows, type TimelineEffect } from './timeline-rows.ts'
+
+/** Events compared in one snapshot. */
+const STRETCH_EVENTS = 1_000
+/** Before every position, those a row was given by hand included. */
+export const BEFORE_ALL = -(2n ** 63n)
+const BEYOND_ALL = 2n ** 63n - 1n
+
+/** What a pass over the log begins with. */
+export interface Beginning {
+  readonly position: bigint
+  readonly chain: ChainHead
+  readonly balances: Balances
+  readonly scopes: readonly Omit<Scope, 'missing'>[]
+  /** The last event before. */
+  readonly last: LastEvent | undefined
+}
+
+/** An event by its places in the log. */
+export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
+
+export interface PassDeps {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly models: readonly ReadModel[]
+  readonly findings: Findings
+  /** After each stretch. */
+  readonly onStretch: () => Promise<void>
+}
+
+/**
+ * Reads the log in order with a fold of its own and compares what is appended in the read models beside
+ * it: rows of one stretch at a time, each in a snapshot that is let go of at once. What it holds grows
+ * with tenants, not with events.
+ */
+export class LogPass {
+  readonly balances: Balances
+  readonly chain: LineChain
+  readonly checks: LogChecks
+  readonly ledger: LedgerRows
+  readonly timeline: TimelineRows
+  readonly places: TaskPlaces
+  readonly models: ReadModels
+  events = 0
+  /** Events that the ledger had not come to. */
+  notCompared = 0
+  balancesCompared = 0
+  /** Everything up to here was read and, where a read model had come so far, compared. */
+  position: bigint
+  /** The last event read. */
+  last: LastEvent | undefined
+  readonly #deps: PassDeps
+  readonly #memory: SourceMemory
+
+  constructor(deps: PassDeps, beginning: Beginning) {
+    const { findings, log } = deps
+    this.#deps = deps
+    this.position = beginning.position
+    this.last = beginning.last
+    this.balances = beginning.balances
+    this.chain = new LineChain(beginning.chain)
+    this.checks = new LogChecks(findings)
+    this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
+    this.timeline = new TimelineRows(findings)
+    this.places = new TaskPlaces(beginning.scopes, findings)
+    this.models = new ReadModels(deps.pool, deps.models, findings)
+    this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
+  }
+
+  /** Reads on to a position, or to the end of the log where that comes first. */
+  async readTo(position: bigint): Promise<void> {
+    if (position <= this.position) return
+    // From an event's own position: what lies between two events is no place to read from.
+    const from = this.last === undefined ? {} : { from: placeOf(this.last.position) }
+    let events: RecordedEvent[] = []
+    for await (const event of this.#deps.log.readAll(from)) {
+      if (event.position > position) break
+      events.push(event)
+      if (events.length < STRETCH_EVENTS) continue
+      await this.#advance(events, event.position)
+      events = []
+    }
+    await this.#advance(events, position)
+  }
+
+  /** Closes what is still followed: reads on to where each read model is now, and compares its sums. */
+  async close(): Promise<void> {
+    const closings = await inSnapshot(this.#deps.pool, async ({ db, position }) => {
+      const ledger = await readClosing(db, 'ledger', position('ledger'))
+      const tasks = await readClosing(db, 'tasks', position('tasks'))
+      return [ledger, tasks].filter(({ model }) => this.models.follows(model))
+    })
+    for (const closing of closings.sort((a, b) => Number(a.position - b.position))) {
+      await this.readTo(closing.position)
+      this.#compareClosing(closing)
+    }
+    await this.#compareBeyond()
+    for (const task of this.#memory.unsettled()) {
+      // Its settlement may be the very next event, which was not read any more.
+      const events = await this.#deps.log.readStream(`task-${task.platformId}`)
+      const next = events.find(({ position }) => position > (task.succeeded?.position ?? -1n))
+      if (next?.type !== 'TaskSettled') this.checks.unsettled(task)
+    }
+  }
+
+  /** Takes the next stretch; a read model that comes no further ends within it. */
+  async #advance(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
+    let rest = events
+    for (const { name, position } of await this.models.reach(upTo)) {
+      const here = position > this.position
+      if (here) {
+        await this.#take(
+          rest.filter((event) => event.position <= position),
+          position,
+        )
+        rest = rest.filter((event) => event.position > position)
+      }
+      await this.#leave(name)
+    }
+    await this.#take(rest, upTo)
+    await this.#deps.onStretch()
+  }
+
+  /** Compares the sums of a read model that halted here, unless it went on meanwhile. */
+  async #leave(name: string): Promise<void> {
+    this.models.leave(name)
+    if (name !== 'ledger' && name !== 'tasks') return
+    const closing = await inSnapshot(this.#deps.pool, ({ db, position }) =>
+      readClosing(db, name, position(name)),
+    )
+    if (closing.position === this.position) this.#compareClosing(closing)
+  }
+
+  async #take(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
+    if (upTo <= this.position) return
+    await this.#memory.recall(events)
+    const ledger: LedgerEffect[] = []
+    const timeline: TimelineEffect[] = []
+    for (const event of events) {
+      const before = this.#memory.before(event)
+      this.checks.check(event, before?.task)
+      const inLedger = ledgerEffect(event, before?.task)
+      if (inLedger) ledger.push(inLedger)
+      const inTimeline = timelineEffect(event, this.#memory.take(event) ?? before)
+      if (inTimeline) timeline.push(inTimeline)
+    }
+    await this.#compare(events, { ledger, timeline }, { after: this.position, upTo })
+    for (const { event, balance } of ledger)
+      if (balance) this.balances.apply(balance, event.position)
+    this.events += events.length
+    this.position = upTo
+    this.last = events.at(-1) ?? this.last
+  }
+
+  async #compare(
+    events: readonly RecordedEvent[],
+    effects: {
+      readonly ledger: readonly LedgerEffect[]
+      readonly timeline: readonly TimelineEffect[]
+    },
+    stretch: Stretch,
+  ): Promise<void> {
+    const { findings, pool } = this.#deps
+    const requested = this.places.take(events)
+    await inSnapshot(pool, async ({ db }) => {
+      if (this.models.follows('ledger')) {
+        await this.ledger.compare(db, effects.ledger, stretch)
+        await this.places.compareHolds(db, requested, this.ledger.unapplied)
+      } else {
+        this.notCompared += events.length
+        await this.ledger.checkRepeated(db, effects.ledger)
+      }
+      if (this.models.follows('timeline'))
+        await this.timeline.compare(db, effects.timeline, stretch)
+      if (this.models.follows('tasks')) await this.places.compare(db, requested)
+      if (this.models.follows('access')) await comparePresence(db, events, findings)
+    })
+  }
+
+  /** Rows that claim to be of events after the last one their read model has considered. */
+  async #compareBeyond(): Promise<void> {
+    await inSnapshot(this.#deps.pool, async ({ db, position }) => {
+      const beyond = (model: string): Stretch => ({ after: position(model), upTo: BEYOND_ALL })
+      if (this.models.follows('ledger')) await this.ledger.compare(db, [], beyond('ledger'))
+      if (this.models.follows('timeline')) await this.timeline.compare(db, [], beyond('timeline'))
+    })
+  }
+
+  #compareClosing(closing: Closing): void {
+    const { findings } = this.#deps
+    if (closing.model === 'tasks') return compareScopes(closing.scopes, this.places, findings)
+    const { unappliedBalances } = this.ledger
+    this.balancesCompared = compareBalances(
+      closing.balances,
+      this.balances,
+      unappliedBalances,
+      findings,
+    )
+    compareChain(closing.chain, this.chain, findings)
+  }
+}

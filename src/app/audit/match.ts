@@ -1,0 +1,142 @@
+import {
+  rowsBetween,
+  rowsByKey,
+  type StandingRow,
+  type StandingTable,
+} from '../../../projections/engine/standing.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './compare.ts'
+import type { Finding, Findings } from './findings.ts'
+
+/** Rows found elsewhere that are remembered, so that they are not said again where they stand. */
+const MAX_RELOCATED = 10_000
+
+/** Rows looked at in one stretch of the log; more stand for a table that was filled by hand. */
+const MAX_ROWS = 100_000
+
+/** A stretch of the log: after one position up to another. */
+export interface Stretch {
+  readonly after: bigint
+  readonly upTo: bigint
+}
+
+/** A table whose rows each belong to one event and never change. */
+export interface Appended {
+  readonly table: StandingTable
+  /** The column that tells the rows of one event apart. */
+  readonly key: string
+  /** Whether no two rows of the table have one key: a row is then found wherever it stands. */
+  readonly unique: boolean
+  /** What a finding calls a row. */
+  readonly nameOf?: (row: Expected) => string
+}
+
+/** What the log asks for beside what stands. */
+export interface Matched {
+  readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
+  readonly missing: readonly Expected[]
+  readonly unexplained: readonly StandingRow[]
+}
+
+function keyOf({ key }: Appended, row: Expected): string {
+  return `${String(row['position'])} ${String(row[key])}`
+}
+
+function placeOf(of: Appended, row: Expected): string {
+  return `${of.table.name} ${keyOf(of, row)}`
+}
+
+/** What a finding calls a row. */
+export function nameOf(of: Appended, row: Expected): string {
+  return of.nameOf?.(row) ?? String(row[of.key])
+}
+
+/** Rows at one position that fit nothing and what is missing there are the same, with another key. */
+function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Matched {
+  const left = new Map<string, StandingRow[]>()
+  for (const row of unexplained) {
+    const position = String(row['position'])
+    left.set(position, [...(left.get(position) ?? []), row])
+  }
+  const pairs: [Expected, StandingRow][] = []
+  const stillMissing: Expected[] = []
+  for (const expected of missing) {
+    const row = left.get(String(expected['position']))?.shift()
+    if (row) pairs.push([expected, row])
+    else stillMissing.push(expected)
+  }
+  return { pairs, missing: stillMissing, unexplained: [...left.values()].flat() }
+}
+
+/** Puts each row beside what the log says of it. */
+export function pairRows(
+  of: Appended,
+  expected: readonly Expected[],
+  rows: readonly StandingRow[],
+): Matched {
+  const standing = new Map(rows.map((row) => [keyOf(of, row), row]))
+  const pairs: [Expected, StandingRow][] = []
+  const missing: Expected[] = []
+  for (const each of expected) {
+    const row = standing.get(keyOf(of, each))
+    standing.delete(keyOf(of, each))
+    if (row) pairs.push([each, row])
+    else missing.push(each)
+  }
+  const rest = pairLeftOver(missing, [...standing.values()])
+  return { ...rest, pairs: [...pairs, ...rest.pairs] }
+}
+
+/**
+ * Rows of a stretch beside what the log asks for there. `relocated` remembers rows that stand elsewhere
+ * from one stretch to the next.
+ */
+export async function matchStretch(
+  db: Queryable,
+  of: Appended,
+  expected: readonly Expected[],
+  stretch: Stretch,
+  relocated: Set<string>,
+): Promise<Matched> {
+  const rows = await rowsBetween(db, of.table, { ...stretch, limit: MAX_ROWS })
+  const matched = pairRows(
+    of,
+    expected,
+    rows.filter((row) => !relocated.has(placeOf(of, row))),
+  )
+  if (!of.unique || matched.missing.length === 0) return matched
+  // A row with another position is not gone: it is found by its key and differs.
+  const keys = matched.missing.map((row) => String(row[of.key]))
+  const elsewhere = await rowsByKey(db, of.table, of.key, keys)
+  const found = new Map(elsewhere.map((row) => [String(row[of.key]), row]))
+  const pairs = [...matched.pairs]
+  const missing = matched.missing.filter((each) => {
+    const row = found.get(String(each[of.key]))
+    if (row === undefined) return true
+    pairs.push([each, row])
+    if (relocated.size < MAX_RELOCATED) relocated.add(placeOf(of, row))
+    return false
+  })
+  return { ...matched, pairs, missing }
+}
+
+/** Findings about the rows that stand: those that differ, and those nothing accounts for. */
+export function judge(of: Appended, { pairs, unexplained }: Matched): readonly Finding[] {
+  const table = of.table.name
+  const differing = pairs.flatMap(([expected, row]) => {
+    const differences = differencesOf(expected, row)
+    if (differences.length === 0) return []
+    const { position } = expected
+    return [rowDiffers({ table, key: nameOf(of, expected), position }, differences)]
+  })
+  const strangers = unexplained.map((row) =>
+    rowUnexplained({ table, key: nameOf(of, row), position: row['position'] }, row),
+  )
+  return [...differing, ...strangers]
+}
+
+/** Adds findings in the order of the log: what comes first may be the cause of the others. */
+export function pushInOrder(findings: Findings, found: readonly Finding[]): void {
+  const at = ({ position }: Finding): bigint => BigInt(position === '' ? 0 : position)
+  findings.push(...[...found].sort((a, b) => Number(at(a) - at(b))))
+}

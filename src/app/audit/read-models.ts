@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
+import type { Finding, Findings } from './findings.ts'
+import { BEFORE_ALL, appliedTo } from './snapshot.ts'
+
+/** A read model that comes no further is given this long. */
+const STANDSTILL_MS = 30_000
+/** How often it is asked how far the read models are. */
+const LOOK_MS = 200
+
+/** After every position. */
+const BEYOND_ALL = 2n ** 63n - 1n
+
+/** A read model as this program knows it. */
+export interface ReadModel {
+  readonly name: string
+  readonly version: number
+}
+
+/** A read model that does not come on, and how far it has come. */
+export interface Halted {
+  readonly name: string
+  readonly position: bigint
+}
+
+/** Whether the read models that are audited have come as far as the log was read. */
+export class ReadModels {
+  readonly #pool: Pool
+  readonly #findings: Findings
+  readonly #versions: ReadonlyMap<string, number>
+  readonly #following: Set<string>
+  /** As far as they are known to be: asking is only needed beyond. */
+  #reached = BEFORE_ALL
+
+  constructor(pool: Pool, models: readonly ReadModel[], findings: Findings) {
+    this.#pool = pool
+    this.#findings = findings
+    this.#versions = new Map(models.map(({ name, version }) => [name, version]))
+    this.#following = new Set(models.map(({ name }) => name))
+  }
+
+  /** Whether a read model is still compared stretch by stretch. */
+  follows(name: string): boolean {
+    return this.#following.has(name)
+  }
+
+  /** No later stretch is compared with it. */
+  leave(name: string): void {
+    this.#following.delete(name)
+  }
+
+  /** Whether every one of them is still compared. */
+  get complete(): boolean {
+    return this.#following.size === this.#versions.size
+  }
+
+  /**
+   * Waits until every read model has come to a position. Those that come no further are returned, the one
+   * furthest behind first, each with a finding that says why.
+   */
+  async reach(position: bigint): Promise<readonly Halted[]> {
+    if (position <= this.#reached) return []
+    let furthest = ''
+    let untilMs = performance.now() + STANDSTILL_MS
+    for (;;) {
+      const checkpoints = await readCheckpoints(this.#pool)
+      const following = [...this.#following]
+      const behind = following.filter((name) => this.#positionOf(checkpoints, name) < position)
+      const stopped = behind.filter((name) => checkpoints.get(name)?.stopped !== undefined)
+      const positions = behind.map((name) => `${this.#positionOf(checkpoints, name)}`).join(' ')
+      if (positions !== furthest) untilMs = performance.now() + STANDSTILL_MS
+      furthest = positions
+      const halted = performance.now() > untilMs ? behind : stopped
+      if (behind.length === halted.length) {
+        if (halted.length === 0)
+          this.#reached = following
+            .map((name) => this.#positionOf(checkpoints, name))
+            .reduce((least, each) => (each < least ? each : least), BEYOND_ALL)
+        return this.#halt(halted, checkpoints, position)
+      }
+      await sleep(LOOK_MS)
+    }
+  }
+
+  #positionOf(checkpoints: ReadonlyMap<string, Checkpoint>, name: string): bigint {
+    const found = checkpoints.get(name)
+    // Tables of another version are being rebuilt: what stands is not what this program would make.
+    return found?.version === this.#versions.get(name) ? appliedTo(found) : BEFORE_ALL
+  }
+
+  #halt(
+    names: readonly string[],
+    checkpoints: ReadonlyMap<string, Checkpoint>,
+    wanted: bigint,
+  ): readonly Halted[] {
+    const halted = names.map((name) => ({ name, position: this.#positionOf(checkpoints, name) }))
+    this.#findings.push(...halted.map((each) => whyHalted(each, checkpoints, wanted)))
+    return halted.sort((a, b) => Number(a.position - b.position))
+  }
+}
+
+/** A read model that stands still is a finding: what it would not take is shown and billed to nobody. */
+function whyHalted(
+  { name, position }: Halted,
+  checkpoints: ReadonlyMap<string, Checkpoint>,
+  wanted: bigint,
+): Finding {
+  const stopped = checkpoints.get(name)?.stopped
+  if (stopped === undefined)
+    return {
+      code: 'read_model_behind',
+      table: name,
+      key: name,
+      position: position.toString(),
+      message: `it did not come to position ${wanted} of the log in time: does a projector run?`,
+    }
+  return {
+    code: 'read_model_stopped',
+    table: name,
+    key: stopped.eventId ?? name,
+    position: stopped.position ?? position.toString(),
+    message: `it refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
+  }
+}

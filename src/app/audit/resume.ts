@@ -1,0 +1,145 @@
+import type { Pool } from 'pg'
+import { countUpTo, rowsAfter } from '../../../projections/engine/standing.ts'
+import { ledgerTables } from '../../../projections/ledger/query.ts'
+import type { EventLog } from '../../eventlog/types.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { Balances } from './balances.ts'
+import { rowDiffers, rowMissing } from './compare.ts'
+import type { Findings } from './findings.ts'
+import { chained, NO_LINES } from './line-chain.ts'
+import type { Beginning, LogPass } from './log-pass.ts'
+import { inSnapshot } from './snapshot.ts'
+import type { AuditState } from './state.ts'
+
+/** Lines looked at in one snapshot. */
+const PAGE_LINES = 5_000
+
+/** What a pass over the log begins with after an earlier audit. */
+export function beginningOf(state: AuditState): Beginning {
+  const balances = new Balances()
+  for (const { tenantId, currency, ...amounts } of state.balances)
+    balances.set(
+      { tenantId, currency },
+      {
+        granted: BigInt(amounts.granted),
+        adjusted: BigInt(amounts.adjusted),
+        settled: BigInt(amounts.settled),
+        held: BigInt(amounts.held),
+        limit: BigInt(amounts.limit),
+        position: BigInt(amounts.position),
+      },
+    )
+  return {
+    position: BigInt(state.position),
+    chain: { lines: BigInt(state.lines), hash: state.head },
+    balances,
+    scopes: state.scopes.map((scope) => ({ ...scope, nextSeq: BigInt(scope.nextSeq) })),
+    last: {
+      ...state.last,
+      revision: BigInt(state.last.revision),
+      position: BigInt(state.last.position),
+    },
+  }
+}
+
+/** What a later audit needs to go on; undefined before the first event. */
+export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | undefined {
+  const { position, last, chain } = pass
+  if (last === undefined) return undefined
+  return {
+    version: 1,
+    position: position.toString(),
+    last: {
+      id: last.id,
+      stream: last.stream,
+      revision: last.revision.toString(),
+      position: last.position.toString(),
+    },
+    lines: chain.head.lines.toString(),
+    head: chain.head.hash,
+    balances: [...pass.balances.entries()].map(({ tenantId, currency, balance }) => ({
+      tenantId,
+      currency,
+      granted: balance.granted.toString(),
+      adjusted: balance.adjusted.toString(),
+      settled: balance.settled.toString(),
+      held: balance.held.toString(),
+      limit: balance.limit.toString(),
+      position: balance.position.toString(),
+    })),
+    scopes: pass.places.scopes().map(({ scopeId, tenantId, family, nextSeq }) => ({
+      scopeId,
+      tenantId,
+      family,
+      nextSeq: nextSeq.toString(),
+    })),
+    walk,
+  }
+}
+
+/**
+ * Whether the log is the one the earlier audit read. @throws DomainError `audit_state_foreign` when it
+ * has another event, or none, where that audit ended
+ */
+export async function checkSameLog(log: EventLog, { last }: AuditState): Promise<void> {
+  const from = BigInt(last.revision)
+  const [event] = await log.readStream(last.stream, { from, limit: 1 })
+  if (event?.id !== last.id || event.position.toString() !== last.position)
+    throw new DomainError(
+      'audit_state_foreign',
+      `the earlier audit ended at event ${last.id} of ${last.stream}, which this log does not have there: it is another log, or one from a backup; audit it from its start`,
+      { position: last.position },
+    )
+}
+
+/**
+ * Checks the lines that an earlier audit compared with the log by their hashes alone, from the rows as
+ * they stand to the head that was right then: whatever was changed since is found, the first line only.
+ * Returns whether they hold.
+ */
+export async function checkEarlierLines(
+  pool: Pool,
+  state: AuditState,
+  findings: Findings,
+  onProgress: (lines: number) => void,
+): Promise<boolean> {
+  const table = ledgerTables.lines.name
+  const last = BigInt(state.lines)
+  let hash = NO_LINES
+  let seq = 0n
+  while (seq < last) {
+    const left = Number(last - seq)
+    const page = { after: seq, limit: Math.min(PAGE_LINES, left) }
+    const rows = await inSnapshot(pool, ({ db }) => rowsAfter(db, ledgerTables.lines, 'seq', page))
+    for (let n = 0; n < page.limit; n += 1) {
+      const row = rows[n]
+      seq += 1n
+      if (row?.['seq'] !== seq.toString()) {
+        findings.push(rowMissing({ table, key: `line ${seq} of the chain` }, {}))
+        return false
+      }
+      hash = chained(hash, row)
+      if (row['hash'] === hash) continue
+      const name = { table, key: String(row['line_id']), position: row['position'] }
+      findings.push(
+        rowDiffers(name, [
+          { field: 'hash of its content', log: String(row['hash']), stands: hash },
+        ]),
+      )
+      return false
+    }
+    onProgress(Number(seq))
+  }
+  const standing = await inSnapshot(pool, ({ db }) =>
+    countUpTo(db, ledgerTables.lines, BigInt(state.position)),
+  )
+  if (hash === state.head && standing === last) return true
+  const what =
+    hash === state.head
+      ? `there were ${last} lines up to here, there are ${standing}`
+      : `lines audited before were changed together with their hashes: the head was ${state.head}, it is ${hash}`
+  const message = `${what}; a full audit says which`
+  const key = `line ${last} of the chain`
+  findings.push({ code: 'chain_broken', table, key, position: state.position, message })
+  return false
+}

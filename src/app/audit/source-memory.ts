@@ -1,0 +1,112 @@
+import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
+import { tokenStream } from '../../domain/token/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import { advance, type TaskState } from './task-state.ts'
+
+/** Tasks and tokens remembered; of any other the log is asked again when it is needed. */
+const MAX_REMEMBERED = 20_000
+/** Streams asked for at once. */
+const CONCURRENT_READS = 16
+
+/** Whose a task or token is, and how far a task has come. */
+export interface KnownSource {
+  readonly tenantId: string
+  readonly userId: string | undefined
+  readonly task: TaskState | undefined
+}
+
+export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
+  return event.type in taskEvents
+}
+
+/** What an event is about: a task, a call or a token; undefined for the account itself. */
+export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
+  if ('platformId' in data) return data.platformId
+  if ('callId' in data) return data.callId
+  return type.startsWith('Token') && 'tokenId' in data ? data.tokenId : undefined
+}
+
+/**
+ * What came before in the streams of tasks and tokens, in bounded memory: the least recently seen are
+ * forgotten and read from the log again, so that it does not matter how far apart a task's events lie
+ * nor where an audit begins.
+ */
+export class SourceMemory {
+  readonly #sources = new Map<string, KnownSource>()
+  readonly #log: EventLog
+  readonly #onForgotten: (task: TaskState) => void
+
+  constructor(log: EventLog, onForgotten: (task: TaskState) => void) {
+    this.#log = log
+    this.#onForgotten = onForgotten
+  }
+
+  /** Reads what these events build on and is not remembered; to be called before they are taken. */
+  async recall(events: readonly RecordedEvent[]): Promise<void> {
+    const unknown = new Map<string, RecordedEvent>()
+    const begun = new Set<string>()
+    for (const event of events) {
+      const id = streamOwner(event)
+      if (id === undefined || begun.has(id) || this.#sources.has(id)) continue
+      begun.add(id)
+      if (event.revision > 0n) unknown.set(id, event)
+    }
+    const waiting = [...unknown]
+    const read = async (): Promise<void> => {
+      for (let next = waiting.pop(); next; next = waiting.pop()) await this.#read(...next)
+    }
+    await Promise.all(Array.from({ length: CONCURRENT_READS }, read))
+  }
+
+  async #read(id: string, before: RecordedEvent): Promise<void> {
+    for (const event of await this.#log.readStream(before.stream))
+      if (event.position < before.position) this.take(event, id)
+  }
+
+  /** What is known of an event's task or token before it. */
+  before(event: RecordedEvent): KnownSource | undefined {
+    const id = streamOwner(event)
+    return id === undefined ? undefined : this.#sources.get(id)
+  }
+
+  /** Takes an event in; returns what is known after it. */
+  take(event: RecordedEvent, id = streamOwner(event)): KnownSource | undefined {
+    if (id === undefined) return undefined
+    const known = this.#sources.get(id)
+    const next = isTaskEvent(event)
+      ? ofTask(advance(known?.task, event))
+      : event.type === 'TokenIssued'
+        ? { tenantId: event.data.tenantId, userId: event.data.userId, task: undefined }
+        : known
+    if (next === undefined) return undefined
+    // Set anew, it is the youngest of the map: the first one is the least recently seen.
+    this.#sources.delete(id)
+    this.#sources.set(id, next)
+    if (this.#sources.size > MAX_REMEMBERED) this.#forgetOldest()
+    return next
+  }
+
+  #forgetOldest(): void {
+    for (const [id, { task }] of this.#sources) {
+      this.#sources.delete(id)
+      if (task?.succeeded) this.#onForgotten(task)
+      return
+    }
+  }
+
+  /** Tasks whose last event was a success. */
+  *unsettled(): Generator<TaskState> {
+    for (const { task } of this.#sources.values()) if (task?.succeeded) yield task
+  }
+}
+
+function ofTask(task: TaskState | undefined): KnownSource | undefined {
+  return task && { tenantId: task.tenantId, userId: task.userId, task }
+}
+
+/** The task or token an event's stream is of: calls and accounts have nothing to remember. */
+function streamOwner(event: RecordedEvent): string | undefined {
+  if (isTaskEvent(event)) return event.data.platformId
+  const id = sourceIdOf(event)
+  return id !== undefined && event.stream === tokenStream(id) ? id : undefined
+}

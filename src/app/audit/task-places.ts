@@ -1,0 +1,135 @@
+import { rowsByKey } from '../../../projections/engine/standing.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { ledgerTables } from '../../../projections/ledger/query.ts'
+import { taskTables } from '../../../projections/tasks/query.ts'
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
+import type { Findings } from './findings.ts'
+
+/** Tasks whose row is gone or elsewhere, kept to excuse what follows from that. */
+export const MAX_ASTRAY = 1_000
+
+/** A tenant's tasks of one family, numbered from 0 in the order of the log. */
+export interface Scope {
+  readonly scopeId: number
+  readonly tenantId: string
+  readonly family: string
+  nextSeq: bigint
+  /** How many rows are known to be missing: the rows after them may be numbered without them. */
+  missing: bigint
+}
+
+/** A task's place: which list, and where in it. */
+export interface Place {
+  readonly scopeId: number
+  readonly seq: bigint
+}
+
+interface Requested {
+  readonly platformId: string
+  readonly position: bigint
+  readonly scope: Scope
+  readonly seq: bigint
+}
+
+/** Where the log puts every new task in its tenant's list, and whether its rows are there. */
+export class TaskPlaces {
+  /** Rows that are gone, with the place they should have. */
+  readonly missing = new Map<string, Place>()
+  /** Rows that stand at another place than this. */
+  readonly displaced = new Map<string, Place>()
+  overflowed = false
+  readonly #scopes = new Map<string, Scope>()
+  readonly #findings: Findings
+
+  constructor(scopes: readonly Omit<Scope, 'missing'>[], findings: Findings) {
+    this.#findings = findings
+    for (const scope of scopes) this.#scopes.set(keyOf(scope), { ...scope, missing: 0n })
+  }
+
+  scopes(): readonly Scope[] {
+    return [...this.#scopes.values()]
+  }
+
+  /** Numbers the tasks that begin in a stretch. */
+  take(events: readonly RecordedEvent[]): readonly Requested[] {
+    return events.flatMap((event) => {
+      if (event.type !== 'TaskRequested') return []
+      const { platformId } = event.data
+      const scope = this.#scopeOf(event.data)
+      const seq = scope.nextSeq
+      scope.nextSeq += 1n
+      return [{ platformId, position: event.position, scope, seq }]
+    })
+  }
+
+  /** Whether the rows of new tasks are there, at their place. */
+  async compare(db: Queryable, requested: readonly Requested[]): Promise<void> {
+    const ids = requested.map(({ platformId }) => platformId)
+    const rows = await rowsByKey(db, taskTables.places, 'platform_id', ids)
+    const standing = new Map(rows.map((row) => [row['platform_id'], row]))
+    for (const { platformId, position, scope, seq } of requested) {
+      const { scopeId } = scope
+      const name = { table: taskTables.tasks.name, key: platformId, position }
+      const expected = { platform_id: platformId, scope_id: scopeId, seq }
+      const row = standing.get(platformId)
+      if (row === undefined) {
+        this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId, ...expected }))
+        this.#keep(this.missing, platformId, { scopeId, seq })
+        scope.missing += 1n
+        continue
+      }
+      // A row that was never made leaves the later ones with smaller numbers.
+      const without = { ...expected, seq: seq - scope.missing }
+      if (differencesOf(without, row).length === 0) continue
+      const differences = differencesOf(expected, row)
+      if (differences.length === 0) continue
+      this.#findings.push(rowDiffers(name, differences))
+      this.#keep(this.displaced, platformId, { scopeId, seq })
+    }
+  }
+
+  /** Whether the holds of new tasks are there, save those the ledger never took in. */
+  async compareHolds(
+    db: Queryable,
+    requested: readonly Requested[],
+    unapplied: ReadonlySet<bigint>,
+  ): Promise<void> {
+    const ids = requested.map(({ platformId }) => platformId)
+    const rows = await rowsByKey(db, ledgerTables.holds, 'source_id', ids)
+    const standing = new Set(rows.map((row) => row['source_id']))
+    for (const { platformId, position, scope } of requested) {
+      if (standing.has(platformId) || unapplied.has(position)) continue
+      const name = { table: ledgerTables.holds.name, key: platformId, position }
+      this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId }))
+    }
+  }
+
+  #keep(places: Map<string, Place>, platformId: string, place: Place): void {
+    if (places.size < MAX_ASTRAY) places.set(platformId, place)
+    else this.overflowed = true
+  }
+
+  #scopeOf(data: { readonly tenantId: string; readonly family: string }): Scope {
+    const found = this.#scopes.get(keyOf(data))
+    if (found) return found
+    const { tenantId, family } = data
+    const scope = { scopeId: this.#scopes.size, tenantId, family, nextSeq: 0n, missing: 0n }
+    this.#scopes.set(keyOf(data), scope)
+    return scope
+  }
+}
+
+function keyOf({ tenantId, family }: Pick<Scope, 'tenantId' | 'family'>): string {
+  return `${family} ${tenantId}`
+}
+
+/** The row of a scope as the log says it. */
+export function scopeRow(scope: Scope): Expected {
+  return {
+    scope_id: scope.scopeId,
+    tenant_id: scope.tenantId,
+    family: scope.family,
+    next_seq: scope.nextSeq,
+  }
+}

@@ -1,0 +1,111 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { timelineTables } from '../../../projections/timeline/query.ts'
+import type { RecordedEvent } from '../../eventlog/types.ts'
+import { rowMissing, timeCell, type Expected } from './compare.ts'
+import type { Finding, Findings } from './findings.ts'
+import { judge, matchStretch, nameOf, pushInOrder, type Appended, type Stretch } from './match.ts'
+import { sourceIdOf, type KnownSource } from './source-memory.ts'
+
+const events: Appended = {
+  table: timelineTables.events,
+  key: 'event_id',
+  unique: false,
+  nameOf: (row) => `${String(row['type'])} ${String(row['stream'])}@${String(row['revision'])}`,
+}
+const sources: Appended = { table: timelineTables.sources, key: 'source_id', unique: true }
+
+/** What an event must have left in the timeline. */
+export interface TimelineEffect {
+  readonly event: Expected
+  /** The source it begins. */
+  readonly source: Expected | undefined
+}
+
+/** What an event must have left in the timeline, given its source; undefined for nothing. */
+export function timelineEffect(
+  event: RecordedEvent,
+  known: KnownSource | undefined,
+): TimelineEffect | undefined {
+  // The price book is everybody's.
+  if (event.type === 'PriceBookPublished') return undefined
+  const { data, position } = event
+  const sourceId = sourceIdOf(event)
+  const owner = 'tenantId' in data ? data : known
+  const whose = {
+    tenant_id: owner?.tenantId,
+    user_id: owner && 'userId' in owner ? owner.userId : undefined,
+  }
+  const begins =
+    event.type === 'TaskRequested' ||
+    event.type === 'TokenIssued' ||
+    event.type === 'CallSettled' ||
+    event.type === 'CallFailed'
+  return {
+    event: {
+      position,
+      ...whose,
+      source_id: sourceId,
+      type: event.type,
+      event_id: event.id,
+      stream: event.stream,
+      revision: event.revision,
+      at: timeCell(event.recordedAt),
+      data,
+      metadata: event.metadata,
+    },
+    // The native id of a task comes later and is compared with its stream.
+    source: begins ? { source_id: sourceId, ...whose, position } : undefined,
+  }
+}
+
+/** Compares events and sources of the timeline with the log, a stretch at a time. */
+export class TimelineRows {
+  compared = 0
+  readonly #relocated = new Set<string>()
+  readonly #findings: Findings
+
+  constructor(findings: Findings) {
+    this.#findings = findings
+  }
+
+  async compare(
+    db: Queryable,
+    effects: readonly TimelineEffect[],
+    stretch: Stretch,
+  ): Promise<void> {
+    const rows = effects.map(({ event }) => event)
+    const begun = effects.flatMap(({ source }) => (source ? [source] : []))
+    const found = await matchStretch(db, events, rows, stretch, this.#relocated)
+    const foundSources = await matchStretch(db, sources, begun, stretch, this.#relocated)
+    this.compared += found.pairs.length
+    const absent = new Set([...found.missing, ...foundSources.missing])
+    const missing = effects.flatMap((effect) => missingOf(effect, absent))
+    const standing = [...judge(events, found), ...judge(sources, foundSources)]
+    pushInOrder(this.#findings, [...missing, ...standing])
+  }
+}
+
+/** What is not there of an event; one finding where that is all of it. */
+function missingOf(effect: TimelineEffect, absent: ReadonlySet<Expected>): readonly Finding[] {
+  const { event, source } = effect
+  const position = event['position']
+  if (source && absent.has(event) && absent.has(source))
+    return [
+      {
+        code: 'event_not_applied',
+        table: 'timeline',
+        key: String(source['source_id']),
+        position: String(position),
+        message: `the timeline has nothing of this ${String(event['type'])}`,
+      },
+    ]
+  const rows = [
+    [events, event],
+    [sources, source],
+  ] as const
+  return rows.flatMap(([of, row]) =>
+    row && absent.has(row)
+      ? [rowMissing({ table: of.table.name, key: nameOf(of, row), position }, row)]
+      : [],
+  )
+}

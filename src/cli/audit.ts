@@ -1,0 +1,92 @@
+import { open, readFile, rename } from 'node:fs/promises'
+import { allProjections } from '../../projections/registry.ts'
+import { audit, type AuditReport } from '../app/audit/audit.ts'
+import { parseState, type AuditState } from '../app/audit/state.ts'
+import { messageOf } from './explain.ts'
+import { CommandError, print, progress, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+/** `tollgate audit`: exit code 1 on any difference. */
+export async function auditCommand(
+  { pool, log }: Pick<Session, 'pool' | 'log'>,
+  options: { readonly json?: boolean; readonly state?: string },
+): Promise<void> {
+  const { state: path } = options
+  const resume = path === undefined ? undefined : await readState(path)
+  let shown = progress('')
+  let counting = ''
+  const onProgress = (done: number, what: string): void => {
+    if (what !== counting) {
+      shown.end()
+      shown = progress(what)
+      counting = what
+    }
+    shown.update(done)
+  }
+  const report = await audit({
+    pool,
+    log,
+    models: allProjections,
+    resume,
+    onProgress,
+    ...(path === undefined ? {} : { onState: (state: AuditState) => writeState(path, state) }),
+  })
+  shown.end()
+  if (!report.ok) process.exitCode = 1
+  if (options.json) print(toJson(report))
+  else for (const line of describe(report)) print(line)
+}
+
+/** The report for people: findings first, then what was compared, the head of the chain last. */
+function describe(report: AuditReport): readonly string[] {
+  const { chain, findings, findingsInAll } = report
+  const found = findings.map(
+    ({ code, table, key, position, message }) =>
+      `${code}  ${table} ${key}${position === '' ? '' : `  @${position}`}  ${message}`,
+  )
+  const more = findingsInAll - findings.length
+  const summary =
+    `${report.ok ? 'clean' : `${findingsInAll} finding(s)`}: ${report.events} events, ` +
+    `${report.settledSources} settled results, ${report.lines} lines, ${report.balances} balances, ` +
+    `${report.tasks} tasks and ${report.timelineEvents} timeline events ` +
+    (report.resumedFrom === undefined ? '' : `after position ${report.resumedFrom} `) +
+    `compared up to position ${report.position}` +
+    (report.notCompared > 0 ? `; ${report.notCompared} later events not compared` : '')
+  const head = `chain: ${chain.lines} lines, head ${chain.head}`
+  const broken =
+    chain.brokenAt === undefined
+      ? 'as it stands'
+      : `by the log; what stands left it at position ${chain.brokenAt}, its head is ${chain.standing}`
+  return [...found, ...(more > 0 ? [`… and ${more} more`] : []), summary, `${head} ${broken}`]
+}
+
+/** How far the audits before came; undefined when there was none. */
+async function readState(path: string): Promise<AuditState | undefined> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return parseState(text)
+  } catch (error) {
+    throw new CommandError(
+      `${path} is no audit state of this version (${messageOf(error)}): remove it to audit from the start`,
+    )
+  }
+}
+
+/** The new file takes the old one's place only when all of it is on the disk. */
+async function writeState(path: string, state: AuditState): Promise<void> {
+  const next = `${path}.new`
+  const file = await open(next, 'w', 0o600)
+  try {
+    await file.writeFile(`${JSON.stringify(state)}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(next, path)
+}

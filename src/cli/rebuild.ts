@@ -1,0 +1,96 @@
+import { rebuildProjection, type RebuildComparison } from '../../projections/engine/rebuild.ts'
+import { allProjections, findProjection } from '../../projections/registry.ts'
+import { formatAmount, parseAmount } from '../kernel/money.ts'
+import { CommandError, note, print, progress, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+/** `tollgate rebuild <name>`: exit code 1 when what is live differs from what the log says. */
+export async function rebuildCommand(
+  session: Session,
+  name: string,
+  options: { json?: boolean; force?: boolean },
+): Promise<void> {
+  const projection = findProjection(name)
+  if (!projection) {
+    const names = allProjections.map((known) => known.name).join(', ')
+    throw new CommandError(`no read model is called ${name}; there are ${names}`)
+  }
+  const shown = progress('events applied')
+  const result = await rebuildProjection({
+    pool: session.pool,
+    log: session.log,
+    projection,
+    onProgress: ({ events, phase }) => shown.update(events, phase),
+    ...(options.force ? { force: true } : {}),
+  })
+  shown.end()
+  const { outcome, comparison, events } = result
+  if (outcome === 'different') process.exitCode = 1
+  if (options.json) print(toJson(result))
+  else {
+    if (comparison) for (const line of describe(comparison)) print(line)
+    print(`${name}: ${outcome} after ${events} events`)
+  }
+  if (outcome === 'different') for (const line of advice(name)) note(line)
+}
+
+/** The tables side by side, then the totals, then where lines and money differ. */
+function describe(comparison: RebuildComparison): readonly string[] {
+  const { live, rebuilt, tables } = comparison
+  if (typeof live === 'string') return [`the live tables cannot be read: ${live}`]
+  const digests = Object.entries(rebuilt.tables).map(([name, { rows }]) => [
+    name,
+    String(live.tables[name]?.rows ?? 0),
+    String(rows),
+    tables.includes(name) ? 'differs' : 'equal',
+  ])
+  const names = new Set([...Object.keys(live.totals), ...Object.keys(rebuilt.totals)])
+  const totals = [...names].map((name) => {
+    const [before, after] = [live.totals[name] ?? '0', rebuilt.totals[name] ?? '0']
+    return [name, before, after, difference(before, after)]
+  })
+  return [
+    ...table(['table', 'live rows', 'rebuilt rows', ''], digests),
+    ...(totals.length > 0 ? table(['total', 'live', 'rebuilt', 'difference'], totals) : []),
+    ...describeDifferences(comparison),
+  ]
+}
+
+function describeDifferences({
+  differences = [],
+  differencesInAll,
+}: RebuildComparison): readonly string[] {
+  if (differences.length === 0) return []
+  const rows = differences.map(({ tenantId, sku, currency, live, rebuilt }) => [
+    tenantId,
+    sku,
+    live.lines,
+    rebuilt.lines,
+    live.amount,
+    rebuilt.amount,
+    difference(live.amount, rebuilt.amount),
+    currency,
+  ])
+  const more = differencesInAll - differences.length
+  const columns = ['tenant', 'sku', 'live lines', 'rebuilt', 'live amount', 'rebuilt', 'difference', ''] // prettier-ignore
+  return [...table(columns, rows), ...(more > 0 ? [`… and ${more} more`] : [])]
+}
+
+/** What the rebuilt tables have more than the live ones; nothing where they have the same. */
+function difference(live: string, rebuilt: string): string {
+  const pico = parseAmount(rebuilt) - parseAmount(live)
+  return pico === 0n ? '' : `${pico > 0n ? '+' : ''}${formatAmount(pico)}`
+}
+
+function advice(name: string): readonly string[] {
+  return [
+    `What is live differs from what the log says; nothing was changed. The log is the truth: the rebuilt tables, in schema ${name}_next, are what it says.`,
+    'To see which rows differ and since when: tollgate audit',
+    `To put the rebuilt tables in place of the live ones: tollgate rebuild ${name} --force`,
+    ...(name === 'ledger'
+      ? [
+          'Before that, note the differences above: what was invoiced by the live ledger is short or over by them.',
+        ]
+      : []),
+  ]
+}

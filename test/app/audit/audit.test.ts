@@ -1,0 +1,473 @@
+import t from 'tap'
+import { chainHash, listLines } from '../../../projections/ledger/query.ts'
+import { platformId } from '../../projections/support/history.ts'
+import { startAudited } from './support/audited.ts'
+
+const audited = await startAudited(t)
+const { pool, log } = audited
+await audited.engine.stop()
+
+/** Every table of every read model, to be put back after each change by hand. */
+const { rows: tables } = await pool.query<{ name: string; copy: string }>(
+  `select format('%I.%I', schemaname, tablename) as name,
+          format('public.kept_%s_%s', schemaname, tablename) as copy
+   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'ledger', 'timeline')
+   order by 1`,
+)
+for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)
+t.teardown(async () => {
+  for (const { copy } of tables) await pool.query(`drop table ${copy}`)
+})
+
+/** Changes rows by hand, audits, puts everything back. */
+async function changed(sql: string) {
+  await pool.query(sql)
+  try {
+    return await audited.audit()
+  } finally {
+    await pool.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
+    // Versions before their entries, which refer to them.
+    for (const { name, copy } of tables)
+      await pool.query(`insert into ${name} select * from ${copy}`)
+  }
+}
+
+/** One value of a row as it stands. */
+async function value(sql: string): Promise<string> {
+  const { rows } = await pool.query<{ value: string }>(sql)
+  return String(rows[0]?.value)
+}
+
+t.test('read models that are as the log says are clean, every row compared', async (t) => {
+  const report = await audited.audit()
+  t.same(report.findings, [])
+  const count = async (table: string): Promise<number> =>
+    Number(await value(`select count(*) as value from ${table}`))
+  t.match(report, {
+    ok: true,
+    notCompared: 0,
+    resumedFrom: undefined,
+    lines: await count('ledger.lines'),
+    settledSources: await count('ledger.settlements'),
+    balances: await count('ledger.balances'),
+    tasks: await count('tasks.tasks'),
+    timelineEvents: await count('timeline.events'),
+    tenants: 2,
+    tokens: 2,
+    priceBooks: 1,
+  })
+  t.equal(report.chain.lines, String(await count('ledger.lines')))
+  t.equal(report.chain.head, await value(`select encode(hash, 'hex') as value from ledger.chain`))
+  t.equal(report.chain.standing, report.chain.head)
+  t.equal(report.chain.brokenAt, undefined)
+})
+
+const call = 'call_3'
+const task = platformId(0)
+const position = await value(
+  `select position as value from ledger.settlements where source_id = '${call}'`,
+)
+
+/** What was changed, the statement, and the one finding about it. */
+const cases: readonly (readonly [what: string, sql: string, finding: object])[] = [
+  [
+    'the amount of a line',
+    `update ledger.lines set amount = amount + 1 where line_id = '${call}:1'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.lines',
+      key: `${call}:1`,
+      position,
+      differences: [{ field: 'amount', log: '0.0004429', stands: '1.0004429' }],
+      message: 'amount is 1.0004429, the log says 0.0004429',
+    },
+  ],
+  [
+    'a line that belongs to somebody else, its daily total too',
+    `update ledger.lines set tenant_id = 'tenant_0' where line_id = '${call}:1'`,
+    {
+      code: 'row_differs',
+      key: `${call}:1`,
+      differences: [{ field: 'tenant_id', log: 'tenant_1', stands: 'tenant_0' }],
+    },
+  ],
+  [
+    'a line at another position',
+    `update ledger.lines set position = 9000000000000 where line_id = '${call}:1'`,
+    { code: 'row_differs', key: `${call}:1`, differences: [{ field: 'position', log: position }] },
+  ],
+  [
+    'a line that is gone',
+    `delete from ledger.lines where line_id = '${call}:1'`,
+    { code: 'row_missing', table: 'ledger.lines', key: `${call}:1`, position },
+  ],
+  [
+    'the last line gone',
+    `delete from ledger.lines where seq = (select max(seq) from ledger.lines)`,
+    { code: 'row_missing', table: 'ledger.lines', key: 'call_11:2' },
+  ],
+  [
+    'a line nobody settled, in the midst of the others',
+    `insert into ledger.lines select (jsonb_populate_record(l, jsonb_build_object(
+       'line_id', 'call_forged:1', 'source_id', 'call_forged', 'seq', 1000000))).*
+     from ledger.lines l where line_id = '${call}:1'`,
+    {
+      code: 'row_unexplained',
+      table: 'ledger.lines',
+      key: 'call_forged:1',
+      message:
+        /nothing in the log accounts for it: tenant_id tenant_1, sku gpt-x-input-token, .*amount 0.0004429/,
+    },
+  ],
+  [
+    'a line beyond the end of the log',
+    `insert into ledger.lines select (jsonb_populate_record(l, jsonb_build_object(
+       'line_id', 'call_forged:1', 'source_id', 'call_forged', 'seq', 1000000,
+       'position', 9000000000000))).*
+     from ledger.lines l where line_id = '${call}:1'`,
+    { code: 'row_unexplained', table: 'ledger.lines', key: 'call_forged:1' },
+  ],
+  [
+    'whom an adjustment names',
+    `update ledger.adjustments set reason = 'because' where tenant_id = 'tenant_1'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.adjustments',
+      differences: [{ field: 'reason', stands: 'because' }],
+    },
+  ],
+  [
+    'an adjustment that is gone',
+    `delete from ledger.adjustments where tenant_id = 'tenant_1'`,
+    { code: 'row_missing', table: 'ledger.adjustments' },
+  ],
+  [
+    'the hash of a line',
+    `update ledger.lines set hash = decode(repeat('ab', 32), 'hex') where line_id = '${call}:1'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.lines',
+      key: `${call}:1`,
+      differences: [{ field: 'hash', log: /^[0-9a-f]{64}$/, stands: 'ab'.repeat(32) }],
+    },
+  ],
+  [
+    'the head of the chain',
+    `update ledger.chain set hash = decode(repeat('cd', 32), 'hex')`,
+    { code: 'row_differs', table: 'ledger.chain', differences: [{ field: 'hash' }] },
+  ],
+  [
+    'a settlement',
+    `update ledger.settlements set amount = 5 where source_id = '${call}'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.settlements',
+      key: call,
+      differences: [{ field: 'amount', stands: '5' }],
+    },
+  ],
+  [
+    'an entry',
+    `update ledger.entries set amount = amount + 1 where source_id = '${call}'`,
+    { code: 'row_differs', table: 'ledger.entries', key: `${call} settled` },
+  ],
+  [
+    'an entry that is gone',
+    `delete from ledger.entries where source_id = '${task}' and kind = 'hold_placed'`,
+    { code: 'row_missing', table: 'ledger.entries', key: `${task} hold_placed` },
+  ],
+  [
+    'a hold',
+    `update ledger.holds set amount = 1, state = 'placed' where source_id = '${task}'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.holds',
+      key: task,
+      differences: [
+        { field: 'amount', log: '10.5', stands: '1' },
+        { field: 'state', log: 'captured', stands: 'placed' },
+      ],
+    },
+  ],
+  [
+    'a hold that is gone',
+    `delete from ledger.holds where source_id = '${task}'`,
+    { code: 'row_missing', table: 'ledger.holds', key: task },
+  ],
+  [
+    'a hold of no task',
+    `insert into ledger.holds
+     values ('video_forged', 'tenant_0', 'CNY', 5, 'placed', now(), null, 1)`,
+    { code: 'row_unexplained', table: 'ledger.holds', key: 'video_forged' },
+  ],
+  [
+    'a balance',
+    `update ledger.balances set granted = granted + 1
+     where tenant_id = 'tenant_0' and currency = 'CNY'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.balances',
+      key: 'tenant_0 CNY',
+      differences: [{ field: 'granted', log: '10000', stands: '10001' }],
+    },
+  ],
+  [
+    'a balance that is gone',
+    `delete from ledger.balances where tenant_id = 'tenant_0' and currency = 'CNY'`,
+    { code: 'row_missing', table: 'ledger.balances', key: 'tenant_0 CNY' },
+  ],
+  [
+    'a balance of nobody',
+    `insert into ledger.balances values ('tenant_nobody', 'USD', 7, 0, 0, 0, 0, 1)`,
+    { code: 'row_unexplained', table: 'ledger.balances', key: 'tenant_nobody USD' },
+  ],
+  [
+    'a daily total',
+    `update ledger.days set quantity = quantity + 1
+     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and user_id = 'user_0'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.days',
+      key: /^tenant_1 2026-03-04 USD gpt-x-output-token/,
+      differences: [{ field: 'quantity', log: '14', stands: '15' }],
+    },
+  ],
+  [
+    'a daily total of a tenant that has none',
+    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 1, 1, 1)`,
+    { code: 'row_differs', table: 'ledger.days', key: /^tenant_x/ },
+  ],
+  [
+    'a line and its daily total, in agreement with each other: both are named',
+    `update ledger.lines set quantity = quantity + 1 where line_id = '${call}:2';
+     update ledger.days set quantity = quantity + 1
+     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and user_id = 'user_0'`,
+    { code: 'row_differs', table: 'ledger.lines', key: `${call}:2` },
+  ],
+  [
+    'the status of a task',
+    `update tasks.tasks set status = 'failed' where platform_id = '${task}'`,
+    {
+      code: 'row_differs',
+      table: 'tasks.tasks',
+      key: task,
+      differences: [{ field: 'status', log: 'succeeded', stands: 'failed' }],
+      message: 'status is failed, the log says succeeded',
+    },
+  ],
+  [
+    'what a task gave',
+    `update tasks.tasks set output = jsonb_set(output, '{seed}', '99'), usage = usage - 'total_tokens'
+     where platform_id = '${task}'`,
+    {
+      code: 'row_differs',
+      table: 'tasks.tasks',
+      differences: [
+        { field: 'output.seed', log: '0', stands: '99' },
+        { field: 'usage.total_tokens', log: '1000', stands: null },
+      ],
+    },
+  ],
+  [
+    'a task that is gone',
+    `delete from tasks.tasks where platform_id = '${task}'`,
+    { code: 'row_missing', table: 'tasks.tasks', key: task },
+  ],
+  [
+    'a task of nobody',
+    `insert into tasks.tasks select (jsonb_populate_record(t,
+       '{"platform_id": "video_forged", "seq": 1000}')).*
+     from tasks.tasks t where platform_id = '${task}'`,
+    { code: 'row_unexplained', table: 'tasks.tasks', key: 'video_forged' },
+  ],
+  [
+    'a task at another place of its list',
+    `update tasks.tasks set seq = 5000 where platform_id = '${task}'`,
+    {
+      code: 'row_differs',
+      table: 'tasks.tasks',
+      differences: [{ field: 'seq', stands: '5000' }],
+    },
+  ],
+  [
+    'a count',
+    `update tasks.counts set n = n + 1 where level = 2 and status = 'queued' and scope_id = 0
+       and model = (select min(model) from tasks.counts
+                    where level = 2 and status = 'queued' and scope_id = 0)`,
+    { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 2 bucket 0 queued/ },
+  ],
+  [
+    'a count of many tasks',
+    `update tasks.counts set n = n + 1 where level = 1 and status = 'queued' and scope_id = 0
+       and model = (select min(model) from tasks.counts
+                    where level = 1 and status = 'queued' and scope_id = 0)`,
+    { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 1 bucket 0 queued/ },
+  ],
+  [
+    'a count of a list as a whole',
+    `update tasks.counts set n = n + 1 where level = 0 and status = 'queued' and scope_id = 0
+       and model = (select min(model) from tasks.counts
+                    where level = 0 and status = 'queued' and scope_id = 0)`,
+    { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 0 bucket 0 queued/ },
+  ],
+  [
+    'how many tasks a list had',
+    `update tasks.scopes set next_seq = next_seq + 1 where scope_id = 0`,
+    { code: 'row_differs', table: 'tasks.scopes', differences: [{ field: 'next_seq' }] },
+  ],
+  [
+    'a poll that is gone',
+    `delete from tasks.polls
+     where platform_id = (select min(platform_id) from tasks.polls)`,
+    { code: 'row_missing', table: 'tasks.polls' },
+  ],
+  [
+    'what an event of the timeline holds',
+    `update timeline.events
+     set data = jsonb_set(data, '{settlement,lines,0,amount}', '"9.99"') where position = ${position}`,
+    {
+      code: 'row_differs',
+      table: 'timeline.events',
+      position,
+      differences: [{ field: 'data.settlement.lines[0].amount', log: '0.0004429', stands: '9.99' }],
+    },
+  ],
+  [
+    'whose an event of the timeline is',
+    `update timeline.events set tenant_id = 'tenant_x', at = at + interval '1 hour'
+     where source_id = '${task}' and type = 'TaskStatusChanged'`,
+    {
+      code: 'row_differs',
+      table: 'timeline.events',
+      key: /^TaskStatusChanged task-video_/,
+      differences: [{ field: 'tenant_id', log: 'tenant_0', stands: 'tenant_x' }, { field: 'at' }],
+    },
+  ],
+  [
+    'an event of the timeline that is gone',
+    `delete from timeline.events where source_id = '${task}' and type = 'TaskSettled'`,
+    { code: 'row_missing', table: 'timeline.events', key: /^TaskSettled/ },
+  ],
+  [
+    'an event of the timeline that never was',
+    `insert into timeline.events select (jsonb_populate_record(e, '{"position": -3}')).*
+     from timeline.events e where position = ${position}`,
+    { code: 'row_unexplained', table: 'timeline.events', position: '-3' },
+  ],
+  [
+    'whose a task is, in the timeline',
+    `update timeline.sources set tenant_id = 'tenant_x' where source_id = '${task}'`,
+    { code: 'row_differs', table: 'timeline.sources', key: task },
+  ],
+  [
+    'the native id of a task, in the timeline',
+    `update timeline.sources set native_id = 'cgt-other' where source_id = '${task}'`,
+    {
+      code: 'row_differs',
+      table: 'timeline.sources',
+      differences: [{ field: 'native_id', log: 'cgt-0', stands: 'cgt-other' }],
+    },
+  ],
+  [
+    'a price',
+    `update prices.entries set price = 1 where sku = 'gpt-x-input-token'`,
+    {
+      code: 'row_differs',
+      table: 'prices.entries',
+      differences: [{ field: 'price', log: '4.3', stands: '1' }],
+    },
+  ],
+  [
+    'the limits of a token',
+    `update access.tokens set limits = null where token_id = 'tok_tenant_1'`,
+    { code: 'row_differs', table: 'access.tokens', differences: [{ field: 'limits' }] },
+  ],
+  [
+    'a secret that never was',
+    `insert into access.secrets values ('hash_forged', 'tok_tenant_1', null)`,
+    { code: 'row_unexplained', table: 'access.secrets', key: 'tok_tenant_1 hash_forged' },
+  ],
+  [
+    'a token that is gone',
+    `delete from access.tokens where token_id = 'tok_tenant_1'`,
+    { code: 'row_missing', table: 'access.tokens', key: 'tok_tenant_1' },
+  ],
+  [
+    'the credit of a tenant',
+    `update access.credit set granted = 1 where tenant_id = 'tenant_1'`,
+    {
+      code: 'row_differs',
+      table: 'access.credit',
+      differences: [{ field: 'granted', log: '10000', stands: '1' }],
+    },
+  ],
+  [
+    'the name of a user',
+    `update access.users set name = 'Eve' where tenant_id = 'tenant_1'`,
+    { code: 'row_differs', table: 'access.users', key: 'tenant_1 user_0' },
+  ],
+]
+
+for (const [what, sql, finding] of cases)
+  t.test(`one finding, with both values: ${what}`, async (t) => {
+    const { ok, findings, findingsInAll } = await changed(sql)
+    t.notOk(ok)
+    t.match(findings[0], finding)
+    const wanted = what.includes('both are named') ? 2 : 1
+    t.equal(findingsInAll, wanted, JSON.stringify(findings))
+  })
+
+/** Everything the ledger has of a settlement taken out, as if it had never come. */
+const lost = `
+  update ledger.balances b set settled = b.settled - s.amount
+  from ledger.settlements s
+  where s.source_id = '${call}' and b.tenant_id = s.tenant_id and b.currency = s.currency;
+  update ledger.days d set lines = d.lines - 1, quantity = d.quantity - l.quantity,
+                           amount = d.amount - l.amount
+  from ledger.lines l where l.source_id = '${call}' and d.tenant_id = l.tenant_id
+    and d.sku = l.sku and d.user_id = l.user_id;
+  delete from ledger.lines where source_id = '${call}';
+  delete from ledger.settlements where source_id = '${call}';
+  delete from ledger.entries where source_id = '${call}'`
+
+t.test('a settlement the ledger never took in is one finding', async (t) => {
+  const { findings, findingsInAll } = await changed(lost)
+  t.match(findings, [{ code: 'event_not_applied', table: 'ledger', key: call, position }])
+  t.match(findings[0]?.message, /CallSettled: 2 line\(s\), 0.0005269 USD of tenant_1/)
+  t.equal(findingsInAll, 1, JSON.stringify(findings))
+})
+
+t.test('a chain that left the log’s says so once, however many lines follow', async (t) => {
+  const { rows } = await pool.query<{ seq: string }>(
+    `select seq from ledger.lines where source_id = '${call}' order by seq`,
+  )
+  // As a ledger that lost the settlement goes on: every later line is chained to the one before.
+  const { items } = await listLines(pool, {}, { limit: 500 })
+  const later = items
+    .filter((line) => BigInt(line.seq) > BigInt(rows.at(-1)?.seq ?? 0))
+    .sort((a, b) => Number(BigInt(a.seq) - BigInt(b.seq)))
+  t.ok(later.length > 3, `${later.length} lines follow`)
+  const before = await pool.query<{ hash: Buffer }>(
+    'select hash from ledger.lines where seq = $1',
+    [BigInt(rows[0]?.seq ?? 0) - 1n],
+  )
+  let hash = before.rows[0]?.hash ?? Buffer.alloc(32)
+  let sql = lost
+  for (const { seq, settledAtMs, position: at, hash: _, ...line } of later) {
+    const settledAt = new Date(settledAtMs).toISOString()
+    hash = chainHash(hash, { ...line, settledAt, position: BigInt(at) })
+    sql += `; update ledger.lines set seq = ${seq} - 2, hash = '\\x${hash.toString('hex')}' where seq = ${seq}`
+  }
+  sql += `; update ledger.chain set seq = seq - 2, hash = '\\x${hash.toString('hex')}'`
+  const { findings, findingsInAll, chain } = await changed(sql)
+  t.match(findings, [{ code: 'event_not_applied', key: call }])
+  t.equal(findingsInAll, 1, JSON.stringify(findings))
+  t.equal(chain.brokenAt, position)
+  t.equal(chain.standing, hash.toString('hex'))
+  t.not(chain.head, chain.standing)
+})
+
+t.test('put back, it is clean again', async (t) => {
+  t.same((await audited.audit()).findings, [])
+  t.ok(await log.endPosition())
+})

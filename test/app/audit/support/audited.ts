@@ -1,0 +1,148 @@
+import type { Test } from 'tap'
+import type { Pool } from 'pg'
+import { waitForPosition } from '../../../../projections/engine/checkpoint.ts'
+import type { Engine } from '../../../../projections/engine/engine.ts'
+import { allProjections } from '../../../../projections/registry.ts'
+import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
+import type { PriceEntry } from '../../../../src/domain/pricing/events.ts'
+import { priceBookStream } from '../../../../src/domain/pricing/events.ts'
+import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/types.ts'
+import { eventId } from '../../../../src/kernel/ids.ts'
+import { testEventLog } from '../../../helpers/eventstore.ts'
+import {
+  caughtUp as reached,
+  eventually,
+  startEngine,
+  testPool,
+} from '../../../projections/support/database.ts'
+import {
+  lives,
+  openTenant,
+  overlappingTasks,
+  Recorder,
+  recordCall,
+  SKU,
+  START_MS,
+  type Life,
+} from '../../../projections/support/history.ts'
+import { ScriptedLog } from '../../../projections/support/memory-log.ts'
+
+const CAUGHT_UP_MS = 30_000
+const LIFE_NAMES = Object.keys(lives) as Life[]
+
+const token = { unit: 'token', per: 1_000_000 } as const
+const entries: PriceEntry[] = [
+  { ...token, sku: SKU, currency: 'CNY', price: '70' },
+  { ...token, sku: 'domestic-video-2-5-video', currency: 'CNY', price: '42' },
+  { ...token, sku: 'gpt-x-input-token', currency: 'USD', price: '4.3' },
+  { ...token, sku: 'gpt-x-output-token', currency: 'USD', price: '12' },
+]
+
+/** The price book that the support's tasks and calls are settled by. */
+export function publishBook(recorder: Recorder): RecordedEvent {
+  return recorder.record(priceBookStream, {
+    type: 'PriceBookPublished',
+    data: {
+      version: '2026-03-01',
+      effectiveFrom: new Date(START_MS).toISOString(),
+      publishedAt: new Date(START_MS).toISOString(),
+      digest: 'd-1',
+      entries,
+    },
+  })
+}
+
+/** A little of everything, of three tenants. */
+export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEvent[] {
+  const rotated = `tok_tenant_1`
+  const at = (offsetMs: number): string => new Date(START_MS + offsetMs).toISOString()
+  const stream = `token-${rotated}`
+  return [
+    publishBook(recorder),
+    ...openTenant(recorder, 'tenant_0'),
+    ...openTenant(recorder, 'tenant_1'),
+    recorder.record(stream, {
+      type: 'TokenRotated',
+      data: {
+        tokenId: rotated,
+        secretHash: 'hash_second',
+        lastFour: 'efgh',
+        oldValidUntil: at(3_600_000),
+        rotatedAt: at(1_000),
+      },
+    }),
+    recorder.record(stream, {
+      type: 'TokenLimitsChanged',
+      data: { tokenId: rotated, limits: { requestsPerMinute: 5 }, changedAt: at(2_000) },
+    }),
+    ...overlappingTasks(recorder, {
+      tasks,
+      width: 13,
+      shape: (n) => ({ tenantId: `tenant_${n % 3}`, model: `model-${n % 4}` }),
+      life: (n) => LIFE_NAMES[(n * 7) % LIFE_NAMES.length] ?? 'settled',
+    }),
+    ...Array.from({ length: calls }, (_, n) => recordCall(recorder, n, `tenant_${n % 2}`)),
+  ]
+}
+
+/** Appends recorded events to a real log, which gives them places of its own. */
+export async function append(log: EventLog, events: readonly RecordedEvent[]): Promise<void> {
+  for (const { stream, revision, id: _, position: __, recordedAt: ___, ...rest } of events) {
+    const event = { ...rest, id: eventId(stream, 'test', Number(revision)) } as NewEvent
+    await log.append(stream, [event], revision === 0n ? 'no_stream' : revision - 1n)
+  }
+}
+
+/** Read models that follow a real log. */
+export interface Audited {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly recorder: Recorder
+  readonly engine: Engine
+  readonly caughtUp: () => Promise<void>
+  readonly audit: (options?: Partial<AuditOptions>) => Promise<AuditReport>
+}
+
+/** Starts them with a history they have taken in. */
+export async function startAudited(
+  t: Test,
+  begin: (recorder: Recorder) => readonly RecordedEvent[] = history,
+): Promise<Audited> {
+  const { log, close } = await testEventLog()
+  t.teardown(close)
+  const pool = await testPool(t, 20)
+  const recorder = new Recorder()
+  await append(log, begin(recorder))
+  const engine = startEngine(t, { pool, log, projections: allProjections })
+  const caughtUp = async (): Promise<void> => {
+    const end = await log.endPosition()
+    for (const { name } of allProjections)
+      if (end !== undefined && !(await waitForPosition(pool, name, end, CAUGHT_UP_MS)))
+        throw new Error(`${name} does not come to ${end}`)
+  }
+  await caughtUp()
+  await eventually('the indexes exist', async () => {
+    const { rowCount } = await pool.query('select from engine.checkpoints where not indexed')
+    return rowCount === 0
+  })
+  const run = (options: Partial<AuditOptions> = {}): Promise<AuditReport> =>
+    audit({ pool, log, models: allProjections, ...options })
+  return { pool, log, recorder, engine, caughtUp, audit: run }
+}
+
+/** Read models of events at hand, taken in; nothing follows them any more. */
+export async function takenIn(
+  t: Test,
+  events: readonly RecordedEvent[],
+): Promise<{ readonly pool: Pool; readonly log: ScriptedLog }> {
+  const pool = await testPool(t, 20)
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log, projections: allProjections })
+  await reached(pool, log, allProjections)
+  await eventually('the indexes exist', async () => {
+    const { rowCount } = await pool.query('select from engine.checkpoints where not indexed')
+    return rowCount === 0
+  })
+  await engine.stop()
+  return { pool, log }
+}
