@@ -32,7 +32,7 @@ const MAIN = new URL('../../infra/embedded/eventstore/pretence/main.ts', import.
  * A running pretended cluster and its switches. As an event store its URL names all members, its
  * `freeze` holds the whole process, and `restart` brings it back as it was at first.
  */
-export interface PretendedCluster extends TestEventStore {
+export interface PretendedCluster extends Omit<TestEventStore, 'setFault'> {
   readonly ports: readonly number[]
   /** One member alone, without discovery. */
   readonly memberUrl: (member: number) => string
