@@ -9,6 +9,7 @@ import { chainHash, listLines } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { audit, type AuditReport } from '../../../src/app/audit/audit.ts'
 import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
+import { eventually } from '../../projections/support/database.ts'
 import { platformId, Recorder, recordCall, recordStep } from '../../projections/support/history.ts'
 import { append, history, startAudited, takenIn } from './support/audited.ts'
 
@@ -121,6 +122,28 @@ t.test('a state is of one log', async (t) => {
   t.throws(() => parseState('{"version":2}'), TypeError)
   t.throws(() => parseState(JSON.stringify(state).slice(0, -9)), SyntaxError)
 })
+
+t.test(
+  'a call settled again is found, though its first settlement was audited before',
+  async (t) => {
+    const run = await startAudited(t)
+    const { state } = await kept(run)
+    await append(run.log, [recordCall(run.recorder, 3, 'tenant_1')])
+    await eventually('the ledger refuses it', async () => {
+      const { rows } = await run.pool.query<{ stopped: unknown }>(
+        `select stopped from engine.checkpoints where name = 'ledger'`,
+      )
+      return rows[0]?.stopped !== null
+    })
+    for (const resume of [state, undefined]) {
+      const { findings, notCompared } = (await kept(run, resume)).report
+      const found = findings.map(({ code, table, key }) => `${code} ${table} ${key}`)
+      t.ok(found.includes('settled_twice log call_3'), found.join(', '))
+      t.match(findings, [{ code: 'read_model_stopped', table: 'ledger' }])
+      t.equal(notCompared, 1, 'the ledger did not come so far')
+    }
+  },
+)
 
 const TASKS = 600
 
