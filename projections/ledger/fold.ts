@@ -85,6 +85,7 @@ function applyEvent(change: LedgerChange, event: LedgerEvent): void {
     case 'TaskStatusChanged':
     case 'TaskSucceeded':
     case 'TaskDeleted':
+    case 'TaskAppearedLate':
     case 'CallFailed':
     case 'TenantOpened':
     case 'UserAdded':

@@ -4,7 +4,19 @@ import type { TaskEvent, TaskEventData } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/types.ts'
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
-export type Submission = 'requested' | 'submitted' | 'uncertain' | 'refused'
+export type Submission =
+  | 'requested'
+  | 'submitted'
+  | 'uncertain'
+  | 'refused'
+  /** Upstream certainly did not have it; `appeared_late`: until it had. */
+  | 'not_accepted'
+  | 'appeared_late'
+/**
+ * How a task is asked for: by its native id, by what was sent where the outcome is not known, and
+ * whether upstream does not have it after all.
+ */
+export type PollKind = 'poll' | 'reconcile' | 'watch'
 
 /** What counts, lists and polls depend on. */
 export interface Standing {
@@ -51,7 +63,8 @@ export function isVisible(standing: Standing): boolean {
 }
 
 /** How it has to be asked for upstream, if at all. */
-export function pollKind(standing: Standing): 'poll' | 'reconcile' | undefined {
+export function pollKind(standing: Standing): PollKind | undefined {
+  if (standing.submission === 'not_accepted') return 'watch'
   if (terminal.has(standing.status) || standing.submission === 'refused') return undefined
   return standing.submission === 'submitted' ? 'poll' : 'reconcile'
 }
@@ -99,6 +112,12 @@ function evolve(change: TaskChange, event: TaskEvent): void {
       to({ status: 'failed' }, event.data.failedAt)
       change.observedAtMs = fromTimestamp(event.data.failedAt)
       change.error = { code: event.data.code, message: event.data.message }
+      if (event.data.absence === undefined) break
+      change.standing = { ...change.standing, submission: 'not_accepted' }
+      change.pollableSinceMs = fromTimestamp(event.data.failedAt)
+      break
+    case 'TaskAppearedLate':
+      change.standing = { ...change.standing, submission: 'appeared_late' }
       break
     case 'TaskExpired':
       to({ status: 'expired' }, event.data.expiredAt)

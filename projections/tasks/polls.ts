@@ -1,4 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
+import type { PollKind } from './fold.ts'
 
 /** A task that has to be asked for upstream, leased to the caller. */
 export interface DuePoll {
@@ -7,12 +8,13 @@ export interface DuePoll {
   readonly family: string
   readonly channelId: string
   readonly nativeId: string | null
-  /** `poll` by native id; `reconcile` when the submission has no known outcome. */
-  readonly kind: 'poll' | 'reconcile'
+  readonly kind: PollKind
   readonly requestedAtMs: number
   readonly expiresAtMs: number
   /** How often it was asked for since it is of this kind. */
   readonly attempts: number
+  /** When the first look began that proves, if a later one agrees, that upstream lacks it. */
+  readonly absentAtMs: number | undefined
 }
 
 interface PollRecord {
@@ -21,10 +23,11 @@ interface PollRecord {
   readonly family: string
   readonly channel_id: string
   readonly native_id: string | null
-  readonly kind: 'poll' | 'reconcile'
+  readonly kind: PollKind
   readonly requested_at_ms: string
   readonly expires_at_ms: string
   readonly attempts: number
+  readonly absent_at_ms: string | null
 }
 
 /**
@@ -38,28 +41,22 @@ export async function leaseDuePolls(
     readonly nowMs: number
     readonly leaseMs: number
     readonly limit: number
-    readonly kind?: 'poll' | 'reconcile'
+    readonly kind?: PollKind
   },
 ): Promise<readonly DuePoll[]> {
   // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
   const { rows } = await db.query<PollRecord>({
     text: `with due as (
              select platform_id from tasks.polls
-             where kind = any($5::text[]) and due_at_ms <= $2
+             where ($5::text is null or kind = $5) and due_at_ms <= $2
              order by due_at_ms limit $4
              for update skip locked)
            update tasks.polls p
            set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
            from due where p.platform_id = due.platform_id
            returning p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
-                     p.requested_at_ms, p.expires_at_ms, p.attempts`,
-    values: [
-      lease.owner,
-      lease.nowMs,
-      lease.leaseMs,
-      lease.limit,
-      lease.kind === undefined ? ['poll', 'reconcile'] : [lease.kind],
-    ],
+                     p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms`,
+    values: [lease.owner, lease.nowMs, lease.leaseMs, lease.limit, lease.kind ?? null],
   })
   return rows.map((row) => ({
     platformId: row.platform_id,
@@ -71,6 +68,7 @@ export async function leaseDuePolls(
     requestedAtMs: Number(row.requested_at_ms),
     expiresAtMs: Number(row.expires_at_ms),
     attempts: row.attempts,
+    absentAtMs: row.absent_at_ms === null ? undefined : Number(row.absent_at_ms),
   }))
 }
 
@@ -79,6 +77,8 @@ export interface Reschedule {
   readonly dueAtMs: number
   /** When upstream was asked, if it answered. */
   readonly observedAtMs?: number
+  /** When a look began that upstream had to be shown in and was not; the first one is kept. */
+  readonly absentAtMs?: number
 }
 
 /**
@@ -94,21 +94,41 @@ export async function reschedulePolls(
   await db.query({
     // A row that is locked is just ending or being moved by a projection: it is left to its lease.
     text: `with mine as (
-             select p.platform_id, i.due_at_ms, i.observed_at_ms
-             from unnest($2::text[], $3::bigint[], $4::bigint[])
-               as i (platform_id, due_at_ms, observed_at_ms)
+             select p.platform_id, i.due_at_ms, i.observed_at_ms, i.absent_at_ms
+             from unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+               as i (platform_id, due_at_ms, observed_at_ms, absent_at_ms)
              join tasks.polls p on p.platform_id = i.platform_id and p.lease_owner = $1
              for update of p skip locked)
            update tasks.polls p
            set due_at_ms = mine.due_at_ms, lease_owner = null,
-               observed_at_ms = coalesce(mine.observed_at_ms, p.observed_at_ms)
+               observed_at_ms = coalesce(mine.observed_at_ms, p.observed_at_ms),
+               absent_at_ms = coalesce(p.absent_at_ms, mine.absent_at_ms)
            from mine where p.platform_id = mine.platform_id`,
     values: [
       owner,
       items.map(({ platformId }) => platformId),
       items.map(({ dueAtMs }) => Math.round(dueAtMs)),
       items.map(({ observedAtMs }) => observedAtMs ?? null),
+      items.map(({ absentAtMs }) => absentAtMs ?? null),
     ],
+  })
+}
+
+/** Ends watches this owner has leased: nothing is looked for under them any more. */
+export async function endWatches(
+  db: Queryable,
+  owner: string,
+  platformIds: readonly string[],
+): Promise<void> {
+  if (platformIds.length === 0) return
+  await db.query({
+    // As in `reschedulePolls`: a locked row is left to its lease.
+    text: `with mine as (
+             select platform_id from tasks.polls
+             where platform_id = any($2::text[]) and kind = 'watch' and lease_owner = $1
+             for update skip locked)
+           delete from tasks.polls p using mine where p.platform_id = mine.platform_id`,
+    values: [owner, platformIds],
   })
 }
 

@@ -74,7 +74,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
       tasks: 'select * from tasks',
       counts: 'select * from counts where n <> 0',
       polls: `select platform_id, tenant_id, family, channel_id, native_id, kind, requested_at_ms,
-                     expires_at_ms from polls`,
+                     expires_at_ms from polls where kind <> 'watch'`,
     })),
     totals: await namedTotals(
       client,
@@ -87,7 +87,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
 /** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
 export const tasksProjection: Projection = {
   name: 'tasks',
-  version: 2,
+  version: 3,
   tablesSql,
   indexesSql,
   handles,

@@ -4,6 +4,7 @@ import { taskColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
 export { openTasks } from './open.ts'
 export {
+  endWatches,
   leaseDuePolls,
   noteObservation,
   pollBacklog,

@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { TaskEventData } from '../../src/domain/task/events.ts'
 import { jsonColumn, plainColumn, textColumn } from '../engine/columns.ts'
 import type { PlacedChange } from './counts.ts'
-import { isVisible, pollKind, type Submission, type TaskChange } from './fold.ts'
+import { isVisible, type PollKind, pollKind, type Submission, type TaskChange } from './fold.ts'
 
 /** A task is first asked for this long after its submission. */
 const FIRST_POLL_DELAY_MS = 1_000
@@ -14,6 +14,8 @@ const FIRST_POLL_DELAY_MS = 1_000
 const REQUESTED_DELAY_MS = 15_000
 /** One that is known to be uncertain may still be settling upstream. */
 const UNCERTAIN_DELAY_MS = 5_000
+/** One that was given up had been looked for a moment ago. */
+const WATCH_DELAY_MS = 60_000
 
 type Requested = TaskEventData<'TaskRequested'>
 
@@ -133,6 +135,7 @@ export async function updateTasks(
 
 function firstDelayMs(submission: Submission): number {
   if (submission === 'submitted') return FIRST_POLL_DELAY_MS
+  if (submission === 'not_accepted') return WATCH_DELAY_MS
   return submission === 'uncertain' ? UNCERTAIN_DELAY_MS : REQUESTED_DELAY_MS
 }
 
@@ -142,7 +145,7 @@ export async function writePolls(
   placed: readonly PlacedChange[],
 ): Promise<void> {
   const ended: string[] = []
-  const begun: { id: string; kind: 'poll' | 'reconcile'; dueAtMs: number }[] = []
+  const begun: { id: string; kind: PollKind; dueAtMs: number }[] = []
   for (const { change } of placed) {
     const { known, standing } = change
     const kind = pollKind(standing)

@@ -27,18 +27,21 @@ export async function findOpenSubmissions(
   }))
 }
 
-/** Which of these native ids belong to a task of ours, hidden and refused ones too. */
+/**
+ * Which of these native ids belong to a task of ours, hidden and refused ones too, and the marker it
+ * was sent with.
+ */
 export async function findKnownNativeIds(
   db: Queryable,
   family: string,
   nativeIds: readonly string[],
-): Promise<ReadonlySet<string>> {
-  if (nativeIds.length === 0) return new Set()
-  const { rows } = await db.query<{ native_id: string }>({
+): Promise<ReadonlyMap<string, string>> {
+  if (nativeIds.length === 0) return new Map()
+  const { rows } = await db.query<{ native_id: string; marker: string }>({
     name: 'tasks.submissions.known',
-    text: `select distinct native_id from tasks.tasks
+    text: `select native_id, marker from tasks.tasks
            where native_id = any($2::text[]) and family = $1`,
     values: [family, nativeIds],
   })
-  return new Set(rows.map((row) => row.native_id))
+  return new Map(rows.map((row) => [row.native_id, row.marker]))
 }

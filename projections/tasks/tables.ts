@@ -68,14 +68,18 @@ export const tablesSql = `
     family text not null,
     channel_id text not null,
     native_id text,
-    -- poll: by native id; reconcile: the submission has no known outcome.
+    -- poll: by native id; reconcile: the submission has no known outcome; watch: upstream did not
+    -- have it, and is asked for a while whether it has it after all. The policy ends a watch, so
+    -- no rebuild compares those.
     kind text not null,
     requested_at_ms bigint not null,
     expires_at_ms bigint not null,
     due_at_ms bigint not null,
     attempts int not null default 0,
     lease_owner text,
-    observed_at_ms bigint
+    observed_at_ms bigint,
+    -- When the first complete list began that certainly had to show it and did not.
+    absent_at_ms bigint
   ) with (fillfactor = 60);
   create index polls_due on polls (kind, due_at_ms);
 `

@@ -35,6 +35,7 @@ export function sourceOf(event: RecordedEvent): string | undefined {
     case 'TaskExpired':
     case 'TaskCancelled':
     case 'TaskDeleted':
+    case 'TaskAppearedLate':
       return event.data.platformId
   }
 }
@@ -48,7 +49,9 @@ export function firstFacts(event: RecordedEvent): Owner | undefined {
 
 /** The upstream's id of the task, where the event names it. */
 export function nativeIdOf(event: RecordedEvent): string | undefined {
-  return event.type === 'TaskSubmitted' || event.type === 'TaskSucceeded'
+  return event.type === 'TaskSubmitted' ||
+    event.type === 'TaskSucceeded' ||
+    event.type === 'TaskAppearedLate'
     ? event.data.nativeId
     : undefined
 }

@@ -115,6 +115,7 @@ export class AuditFold {
       case 'TaskSubmissionUncertain':
       case 'TaskStatusChanged':
       case 'TaskDeleted':
+      case 'TaskAppearedLate':
       case 'CallFailed':
       case 'TenantOpened':
       case 'UserAdded':

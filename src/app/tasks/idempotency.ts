@@ -77,6 +77,8 @@ function repeated(
     case 'ended':
       if (state.nativeId !== undefined)
         return { platformId, nativeId: state.nativeId, replayed: true }
+      // Upstream certainly never had it: a refusal that took its time.
+      if (state.absence !== undefined) return undefined
       throw uncertain(platformId)
     case 'uncertain':
       throw uncertain(platformId)

@@ -39,6 +39,26 @@ export type TaskCommand =
     }
   | { readonly kind: 'uncertain'; readonly reason: string; readonly at: string }
   | { readonly kind: 'observe'; readonly observation: ObservedTask; readonly at: string }
-  | { readonly kind: 'expire'; readonly at: string }
+  | {
+      readonly kind: 'expire'
+      /** The upstream task it was judged by; undefined where none was known. */
+      readonly nativeId: string | undefined
+      readonly at: string
+    }
+  | {
+      /** Complete lists of upstream proved that it never accepted the submission. */
+      readonly kind: 'not-accepted'
+      readonly firstSeenAt: string
+      readonly lastSeenAt: string
+      readonly at: string
+    }
+  | {
+      /** Upstream shows a submission that was given up as never accepted. */
+      readonly kind: 'appeared'
+      readonly nativeId: string
+      readonly channelId: string
+      readonly upstreamStatus: string
+      readonly at: string
+    }
   | { readonly kind: 'confirm-cancelled'; readonly at: string }
   | { readonly kind: 'delete'; readonly tokenId: string; readonly at: string }

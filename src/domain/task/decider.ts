@@ -5,10 +5,15 @@ import type { Decider } from '../decider.ts'
 import { toStorable } from '../text.ts'
 import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
-import { maxMessageLength, observeTask } from './observe.ts'
+import { maxMessageLength, maxWordLength, observeTask } from './observe.ts'
 import { evolveTask, initialTaskState, type TaskState } from './state.ts'
 
 export type { ObservedTask, TaskCommand } from './commands.ts'
+
+/** Code of the failure of a task that upstream certainly never accepted. */
+const NOT_ACCEPTED_CODE = 'not_accepted'
+const NOT_ACCEPTED_MESSAGE =
+  'The model service did not accept the task: nothing was started and nothing is charged.'
 
 type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
 
@@ -38,6 +43,10 @@ export const taskDecider: Decider<TaskState, TaskCommand, TaskEvent> = {
         return state.phase === 'active' ? observeTask(state, command.observation, command.at) : []
       case 'expire':
         return expire(command, state)
+      case 'not-accepted':
+        return notAccepted(command, state)
+      case 'appeared':
+        return appeared(command, state)
       case 'confirm-cancelled':
         return state.phase === 'active'
           ? [
@@ -114,15 +123,56 @@ function uncertain(command: Command<'uncertain'>, state: TaskState): readonly Ta
   ]
 }
 
-/** Whatever had no visible end by its deadline may have been rendered and billed to us. */
-function expire({ at }: Command<'expire'>, state: TaskState): readonly TaskEvent[] {
+/**
+ * Whatever had no visible end by its deadline may have been rendered and billed to us. One that has
+ * been adopted, or submitted, since it was looked for was judged by what no longer holds.
+ */
+function expire({ nativeId, at }: Command<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
+  if (nativeId !== (state.phase === 'active' ? state.nativeId : undefined)) return []
   if (fromTimestamp(at) < fromTimestamp(state.request.expiresAt)) return []
   const { platformId } = state.request
   return [
     {
       type: 'TaskExpired',
       data: { platformId, reason: 'deadline', possibleCostLeak: true, expiredAt: at },
+    },
+  ]
+}
+
+/** Only while in doubt, and only by a marker no other request has: anything else proves nothing. */
+function notAccepted(command: Command<'not-accepted'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase !== 'uncertain' || !state.request.markerIsOurs) return []
+  const { firstSeenAt, lastSeenAt, at } = command
+  return [
+    {
+      type: 'TaskFailed',
+      data: {
+        platformId: state.request.platformId,
+        code: NOT_ACCEPTED_CODE,
+        message: NOT_ACCEPTED_MESSAGE,
+        absence: { firstSeenAt, lastSeenAt },
+        failedAt: at,
+      },
+    },
+  ]
+}
+
+/** Its caller was told that it failed: whatever it costs is ours, so it is only written down. */
+function appeared(command: Command<'appeared'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate) return []
+  const { nativeId, channelId, upstreamStatus, at } = command
+  return [
+    {
+      type: 'TaskAppearedLate',
+      data: {
+        platformId: state.request.platformId,
+        nativeId,
+        channelId,
+        upstreamStatus: toStorable(upstreamStatus, maxWordLength),
+        possibleCostLeak: true,
+        appearedAt: at,
+      },
     },
   ]
 }

@@ -41,6 +41,8 @@ export const taskEvents = {
     model: Type.String(),
     region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
     channelId: Type.String(),
+    /** Every channel a try may have gone through; absent: not known, so none can be ruled out. */
+    channelIds: Type.Optional(Type.Array(Type.String())),
     upstreamModel: Type.String(),
     facts: TaskFactsSchema,
     /** What we send upstream as `safety_identifier`: the caller's own or, when absent, our marker. */
@@ -106,7 +108,21 @@ export const taskEvents = {
     platformId: Type.String(),
     code: Type.String(),
     message: Type.String(),
+    /**
+     * Present where upstream certainly never accepted it: when the first and the last of the
+     * complete lists began that did not have it.
+     */
+    absence: Type.Optional(Type.Object({ firstSeenAt: Timestamp, lastSeenAt: Timestamp })),
     failedAt: Timestamp,
+  }),
+  /** Upstream has after all what was told its caller as never accepted: our cost, nobody's bill. */
+  TaskAppearedLate: Type.Object({
+    platformId: Type.String(),
+    nativeId: Type.String(),
+    channelId: Type.String(),
+    upstreamStatus: Type.String(),
+    possibleCostLeak: Type.Literal(true),
+    appearedAt: Timestamp,
   }),
   TaskExpired: Type.Object({
     platformId: Type.String(),

@@ -12,7 +12,7 @@ import type { TaskRequest, TaskState } from './state.ts'
 type ActiveTask = Extract<TaskState, { readonly phase: 'active' }>
 type Output = TaskEventData<'TaskSucceeded'>['output']
 
-const MAX_WORD_LENGTH = 64
+export const maxWordLength = 64
 export const maxMessageLength = 1_000
 const MAX_OUTPUT_FIELDS = 32
 const MAX_OUTPUT_TEXT_LENGTH = 256
@@ -115,7 +115,7 @@ function settle(request: TaskRequest, usage: TaskUsage, output: Output): Settlem
 }
 
 function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
-  const upstreamStatus = toStorable(word, MAX_WORD_LENGTH)
+  const upstreamStatus = toStorable(word, maxWordLength)
   if (state.unknownStatuses.includes(upstreamStatus)) return []
   if (state.unknownStatuses.length >= maxUnknownStatuses) return []
   const { platformId } = state.request
@@ -144,7 +144,7 @@ function safeUsage(usage: TaskUsage | undefined): TaskUsage | undefined {
   const tools = Object.entries(tool_usage ?? {})
     .filter(([, count]) => isCount(count))
     .slice(0, MAX_TOOLS)
-    .map(([name, count]) => [toStorable(name, MAX_WORD_LENGTH), count] as const)
+    .map(([name, count]) => [toStorable(name, maxWordLength), count] as const)
   return {
     ...(isCount(completion_tokens) ? { completion_tokens } : {}),
     ...(isCount(total_tokens) ? { total_tokens } : {}),
@@ -159,7 +159,7 @@ function safeOutput(output: ObservedTask['output']): Output {
       .filter(([, value]) => isScalar(value) && !(typeof value === 'string' && isUrl(value)))
       .slice(0, MAX_OUTPUT_FIELDS)
       .map(([name, value]) => [
-        toStorable(name, MAX_WORD_LENGTH),
+        toStorable(name, maxWordLength),
         typeof value === 'string' ? toStorable(value, MAX_OUTPUT_TEXT_LENGTH) : value,
       ]),
   )

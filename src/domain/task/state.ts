@@ -26,11 +26,15 @@ export type TaskState =
   | {
       readonly phase: 'ended'
       readonly request: TaskRequest
-      /** Undefined when the deadline passed while the submission was still uncertain. */
+      /** Undefined where no submission was ever known: never accepted, or past its deadline. */
       readonly nativeId: string | undefined
       readonly status: TaskEnd
       readonly settlement: Settlement | undefined
       readonly deleted: boolean
+      /** Why it counts as never accepted; undefined where it ended in any other way. */
+      readonly absence: TaskEventData<'TaskFailed'>['absence']
+      /** Upstream showed it after it had been given up as never accepted. */
+      readonly appearedLate: boolean
     }
 
 export const initialTaskState: TaskState = { phase: 'none' }
@@ -60,13 +64,15 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
     case 'TaskSettled':
       return state.phase === 'ended' ? { ...state, settlement: event.data.settlement } : state
     case 'TaskFailed':
-      return end(state, request, 'failed')
+      return end(state, request, 'failed', event.data.absence)
     case 'TaskExpired':
       return end(state, request, 'expired')
     case 'TaskCancelled':
       return end(state, request, 'cancelled')
     case 'TaskDeleted':
       return state.phase === 'ended' ? { ...state, deleted: true } : state
+    case 'TaskAppearedLate':
+      return state.phase === 'ended' ? { ...state, appearedLate: true } : state
     default:
       return unreachable(event)
   }
@@ -79,7 +85,21 @@ function evolveStatus(state: TaskState, data: TaskEventData<'TaskStatusChanged'>
   return { ...state, status, unknownStatuses: [...state.unknownStatuses, upstreamStatus] }
 }
 
-function end(state: TaskState, request: TaskRequest, status: TaskEnd): TaskState {
+function end(
+  state: TaskState,
+  request: TaskRequest,
+  status: TaskEnd,
+  absence?: TaskEventData<'TaskFailed'>['absence'],
+): TaskState {
   const nativeId = state.phase === 'active' ? state.nativeId : undefined
-  return { phase: 'ended', request, nativeId, status, settlement: undefined, deleted: false }
+  return {
+    phase: 'ended',
+    request,
+    nativeId,
+    status,
+    settlement: undefined,
+    deleted: false,
+    absence,
+    appearedLate: false,
+  }
 }

@@ -8,11 +8,14 @@ import { unreachable } from '../../../src/kernel/assert.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { audio, prompt, video } from '../catalog/requests.ts'
 import { explained, failureIsFree, moneyMovesWithState, persistable } from './promises.ts'
-import { at, expiresAt, nativeId, requestOf } from './tasks.ts'
+import { appeared, at, expiresAt, nativeId, notAccepted, requestOf } from './tasks.ts'
 
 /** A model of the promises, not of the code: what has happened so far, as a caller would tell it. */
 interface Model {
   phase: 'none' | 'requested' | 'uncertain' | 'refused' | 'queued' | 'running' | 'ended'
+  nativeId: string | undefined
+  /** Whether it was given up as never accepted, and whether it appeared after that. */
+  absent: 'no' | 'given-up' | 'appeared'
   settled: boolean
   deleted: boolean
 }
@@ -59,9 +62,15 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
       if (model.phase === 'none') return 'task_state_conflict'
       return model.phase === 'requested' ? ['TaskSubmissionUncertain'] : []
     case 'expire':
-      return command.at >= expiresAt && !['none', 'refused', 'ended'].includes(model.phase)
+      return command.at >= expiresAt &&
+        command.nativeId === model.nativeId &&
+        !['none', 'refused', 'ended'].includes(model.phase)
         ? ['TaskExpired']
         : []
+    case 'not-accepted':
+      return model.phase === 'uncertain' ? ['TaskFailed'] : []
+    case 'appeared':
+      return model.absent === 'given-up' ? ['TaskAppearedLate'] : []
     case 'confirm-cancelled':
       return live ? ['TaskCancelled'] : []
     case 'delete':
@@ -90,11 +99,17 @@ function advance(model: Model, events: readonly TaskEvent[]): void {
     if (type === 'TaskRequested') model.phase = 'requested'
     else if (type === 'TaskSubmissionUncertain') model.phase = 'uncertain'
     else if (type === 'TaskSubmissionRefused') model.phase = 'refused'
-    else if (type === 'TaskSubmitted') model.phase = 'queued'
+    else if (type === 'TaskSubmitted') {
+      model.phase = 'queued'
+      model.nativeId = data.nativeId
+    } else if (type === 'TaskAppearedLate') model.absent = 'appeared'
     else if (type === 'TaskStatusChanged') model.phase = data.status
     else if (type === 'TaskSettled') model.settled = true
     else if (type === 'TaskDeleted') model.deleted = true
-    else model.phase = 'ended'
+    else {
+      model.phase = 'ended'
+      if (type === 'TaskFailed' && data.absence !== undefined) model.absent = 'given-up'
+    }
 }
 
 class Step implements fc.Command<Model, Real> {
@@ -191,8 +206,11 @@ const command: fc.Arbitrary<TaskCommand> = fc.oneof(
       { kind: 'uncertain', reason: 'timeout', at },
       { kind: 'refuse', code: 'x', message: 'y', at },
       { kind: 'confirm-cancelled', at },
-      { kind: 'expire', at },
-      { kind: 'expire', at: expiresAt },
+      { kind: 'expire', nativeId, at },
+      { kind: 'expire', nativeId, at: expiresAt },
+      { kind: 'expire', nativeId: undefined, at: expiresAt },
+      notAccepted,
+      appeared,
       { kind: 'delete', tokenId: 'token_2', at },
     ),
   },
@@ -213,7 +231,13 @@ t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted sche
       fc.constantFrom(...requests),
       fc.commands([step], { maxCommands: 24, size: 'max' }),
       (data, commands) => {
-        const model: Model = { phase: 'none', settled: false, deleted: false }
+        const model: Model = {
+          phase: 'none',
+          nativeId: undefined,
+          absent: 'no',
+          settled: false,
+          deleted: false,
+        }
         const real: Real = { state: taskDecider.initial, events: [] }
         new Step({ kind: 'request', data }).run(model, real)
         fc.modelRun(() => ({ model, real }), commands)

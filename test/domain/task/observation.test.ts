@@ -3,13 +3,16 @@ import { maxUnknownStatuses } from '../../../src/domain/task/observe.ts'
 import {
   active,
   after,
+  appeared,
   at,
   confirmCancelled,
   ends,
   expire,
+  expireUnsubmitted,
   expiresAt,
   given,
   nativeId,
+  notAccepted,
   observe,
   platformId,
   refuse,
@@ -213,17 +216,34 @@ t.test('an observation without a submission decides to nothing', async (t) => {
 })
 
 t.test('the deadline expires whatever has not ended, as a possible cost leak', async (t) => {
-  for (const past of [[request()], [request(), uncertain], active, running]) {
-    t.strictSame(after(...past).when({ kind: 'expire', at: '2026-01-05T03:04:04.999Z' }), [])
-    t.strictSame(after(...past).when({ kind: 'expire', at: expiresAt }), [
+  const cases = [
+    [undefined, [request()]],
+    [undefined, [request(), uncertain]],
+    [nativeId, active],
+    [nativeId, running],
+  ] as const
+  for (const [judgedBy, past] of cases) {
+    const at = (time: string) => ({ kind: 'expire', nativeId: judgedBy, at: time }) as const
+    t.strictSame(after(...past).when(at('2026-01-05T03:04:04.999Z')), [])
+    t.strictSame(after(...past).when(at(expiresAt)), [
       {
         type: 'TaskExpired',
         data: { platformId, reason: 'deadline', possibleCostLeak: true, expiredAt: expiresAt },
       },
     ])
   }
-  t.strictSame(after().when(expire), [])
-  t.strictSame(after(request(), refuse).when(expire), [])
+  for (const command of [expire, expireUnsubmitted]) {
+    t.strictSame(after().when(command), [])
+    t.strictSame(after(request(), refuse).when(command), [])
+  }
+})
+
+t.test('a task adopted since it was looked for is not expired by that look', async (t) => {
+  const adopted = [request(), uncertain, { ...submitted, via: 'reconciliation' as const }]
+  t.strictSame(after(...adopted).when(expireUnsubmitted), [])
+  t.strictSame(types(after(...adopted).when(expire)), ['TaskExpired'])
+  t.strictSame(after(...adopted).when({ kind: 'expire', nativeId: 'cgt-other', at: expiresAt }), [])
+  t.strictSame(after(request(), uncertain).when(expire), [], 'nor by a task it never had')
 })
 
 t.test('an end is final: no observation, deadline or cancellation changes it', async (t) => {
@@ -237,13 +257,19 @@ t.test('an end is final: no observation, deadline or cancellation changes it', a
       observe('cancelled'),
       observe('unknown', { upstreamStatus: 'paused' }),
       expire,
+      expireUnsubmitted,
       confirmCancelled,
     ])
       t.strictSame(after(...past).when(command), [], `${name}, then ${command.kind}`)
 })
 
 t.test('an ended task is deleted once; its settlement stays', async (t) => {
-  for (const past of [...Object.values(ends), [request(), uncertain, expire]]) {
+  for (const past of [
+    ...Object.values(ends),
+    [request(), uncertain, expireUnsubmitted],
+    [request(), uncertain, notAccepted],
+    [request(), uncertain, notAccepted, appeared],
+  ]) {
     t.strictSame(after(...past).when(remove), [
       { type: 'TaskDeleted', data: { platformId, tokenId: 'token_2', deletedAt: at } },
     ])

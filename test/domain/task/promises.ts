@@ -37,14 +37,19 @@ export function explained(
   }
 }
 
-/** P5: whatever did not succeed costs nothing, and an end has nothing but a deletion after it. */
+/**
+ * P5: whatever did not succeed costs nothing, and an end has nothing but a deletion after it, and
+ * where it was given up as never accepted the word that it appeared.
+ */
 export function failureIsFree(events: readonly TaskEvent[]): void {
   const kinds = events.map(({ type }) => type)
   const end = kinds.findIndex((kind) => terminal.has(kind))
   if (kinds.includes('TaskSettled') && kinds[end] !== 'TaskSucceeded')
     throw new Error(`settled though ${kinds[end]}`)
   const rest = end === -1 ? [] : kinds.slice(end + (kinds[end] === 'TaskSucceeded' ? 2 : 1))
-  if (rest.length > 1 || (rest[0] !== undefined && rest[0] !== 'TaskDeleted'))
+  const givenUp = events.some((event) => event.type === 'TaskFailed' && event.data.absence)
+  const allowed = new Set(givenUp ? ['TaskDeleted', 'TaskAppearedLate'] : ['TaskDeleted'])
+  if (new Set(rest).size < rest.length || rest.some((kind) => !allowed.has(kind)))
     throw new Error(`${rest.join()} after the end`)
   if (kinds.includes('TaskSubmissionRefused') && kinds.at(-1) !== 'TaskSubmissionRefused')
     throw new Error('something after a refusal')

@@ -2,10 +2,13 @@ import t from 'tap'
 import {
   active,
   after,
+  appeared,
   at,
   ends,
-  expire,
+  expireUnsubmitted,
+  given,
   nativeId,
+  notAccepted,
   platformId,
   refuse,
   request,
@@ -76,7 +79,7 @@ t.test(
 t.test(
   'a submission of nothing, of a refused task or after the deadline is a conflict',
   async (t) => {
-    for (const past of [[], [request(), refuse], [request(), uncertain, expire]])
+    for (const past of [[], [request(), refuse], [request(), uncertain, expireUnsubmitted]])
       t.throws(() => after(...past).when(submitted), { code: 'task_state_conflict' })
   },
 )
@@ -102,3 +105,75 @@ t.test('doubt is recorded once, and comes too late when the outcome is known', a
     t.strictSame(after(...past).when(uncertain), [])
   t.throws(() => after().when(uncertain), { code: 'task_state_conflict' })
 })
+
+t.test('a submission that upstream certainly lacks ends as failed, and says why', async (t) => {
+  t.strictSame(after(request(), uncertain).when(notAccepted), [
+    {
+      type: 'TaskFailed',
+      data: {
+        platformId,
+        code: 'not_accepted',
+        message:
+          'The model service did not accept the task: nothing was started and nothing is charged.',
+        absence: {
+          firstSeenAt: '2026-01-02T03:14:00.000Z',
+          lastSeenAt: '2026-01-02T03:15:00.000Z',
+        },
+        failedAt: '2026-01-02T03:15:01.000Z',
+      },
+    },
+  ])
+})
+
+t.test('what was found meanwhile, or has no marker of ours, is not given up', async (t) => {
+  const adopted = { ...submitted, via: 'reconciliation' as const }
+  const theirs = request({ ...requestOf(), markerIsOurs: false })
+  for (const past of [
+    [],
+    [request()],
+    [request(), refuse],
+    [request(), uncertain, adopted],
+    [theirs, uncertain],
+    [request(), uncertain, notAccepted],
+    ...Object.values(ends),
+  ])
+    t.strictSame(after(...past).when(notAccepted), [])
+})
+
+t.test(
+  'one that appears after it was given up is written down once, and nothing else',
+  async (t) => {
+    const past = [request(), uncertain, notAccepted]
+    t.strictSame(after(...past).when(appeared), [
+      {
+        type: 'TaskAppearedLate',
+        data: {
+          platformId,
+          nativeId,
+          channelId: 'channel-1',
+          upstreamStatus: 'running',
+          possibleCostLeak: true,
+          appearedAt: '2026-01-02T04:00:00.000Z',
+        },
+      },
+    ])
+    t.strictSame(after(...past, appeared).when(appeared), [])
+    t.match(given(...past, appeared).state, {
+      phase: 'ended',
+      status: 'failed',
+      nativeId: undefined,
+      settlement: undefined,
+      appearedLate: true,
+    })
+    // Its caller was told that it failed: neither a late answer nor a poll can make it a success.
+    for (const state of [past, [...past, appeared]])
+      t.throws(() => after(...state).when(submitted), { code: 'task_state_conflict' })
+    for (const other of [
+      [],
+      active,
+      [request(), uncertain, expireUnsubmitted],
+      ...Object.values(ends),
+    ])
+      t.strictSame(after(...other).when(appeared), [])
+  },
+)

@@ -51,7 +51,22 @@ export const submitted: Extract<TaskCommand, { readonly kind: 'submitted' }> = {
 }
 export const refuse: TaskCommand = { kind: 'refuse', code: 'InvalidParameter', message: 'no', at }
 export const uncertain: TaskCommand = { kind: 'uncertain', reason: 'timeout', at }
-export const expire: TaskCommand = { kind: 'expire', at: expiresAt }
+/** Judged by the submitted task, and by there being none. */
+export const expire: TaskCommand = { kind: 'expire', nativeId, at: expiresAt }
+export const expireUnsubmitted: TaskCommand = { kind: 'expire', nativeId: undefined, at: expiresAt }
+export const notAccepted: TaskCommand = {
+  kind: 'not-accepted',
+  firstSeenAt: '2026-01-02T03:14:00.000Z',
+  lastSeenAt: '2026-01-02T03:15:00.000Z',
+  at: '2026-01-02T03:15:01.000Z',
+}
+export const appeared: TaskCommand = {
+  kind: 'appeared',
+  nativeId,
+  channelId: 'channel-1',
+  upstreamStatus: 'running',
+  at: '2026-01-02T04:00:00.000Z',
+}
 export const confirmCancelled: TaskCommand = { kind: 'confirm-cancelled', at }
 export const remove: TaskCommand = { kind: 'delete', tokenId: 'token_2', at }
 

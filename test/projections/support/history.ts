@@ -168,6 +168,27 @@ export function taskSteps(shape: TaskShape) {
       type: 'TaskFailed',
       data: { platformId: id, code: 'OutputVideoSensitive', message: 'no', failedAt: at(n, 5_000) },
     },
+    notAccepted: {
+      type: 'TaskFailed',
+      data: {
+        platformId: id,
+        code: 'not_accepted',
+        message: 'never accepted',
+        absence: { firstSeenAt: at(n, 400_000), lastSeenAt: at(n, 460_000) },
+        failedAt: at(n, 460_000),
+      },
+    },
+    appearedLate: {
+      type: 'TaskAppearedLate',
+      data: {
+        platformId: id,
+        nativeId: nativeId(n),
+        channelId: 'channel_1',
+        upstreamStatus: 'running',
+        possibleCostLeak: true,
+        appearedAt: at(n, 900_000),
+      },
+    },
     expired: {
       type: 'TaskExpired',
       data: {
@@ -195,6 +216,8 @@ export const lives = {
   refused: ['requested', 'refused'],
   adopted: ['requested', 'uncertain', 'submitted', 'running', 'succeeded', 'settled'],
   lost: ['requested', 'uncertain', 'expired'],
+  neverAccepted: ['requested', 'uncertain', 'notAccepted'],
+  appearedLate: ['requested', 'uncertain', 'notAccepted', 'deleted', 'appearedLate'],
   cancelled: ['requested', 'submitted', 'cancelled', 'deleted'],
   stuck: ['requested', 'submitted', 'running'],
   begun: ['requested'],

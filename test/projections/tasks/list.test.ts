@@ -37,6 +37,8 @@ const statusOf: Readonly<Record<Life, TaskStatus | 'invisible'>> = {
   refused: 'invisible',
   adopted: 'succeeded',
   lost: 'expired',
+  neverAccepted: 'failed',
+  appearedLate: 'invisible',
   cancelled: 'invisible',
   stuck: 'running',
   begun: 'queued',

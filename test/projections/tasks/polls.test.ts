@@ -1,6 +1,7 @@
 import t from 'tap'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import {
+  endWatches,
   findTask,
   leaseDuePolls,
   noteObservation,
@@ -37,6 +38,8 @@ t.test('what is open upstream is due, what has ended is not', async (t) => {
     5: 'refused',
     6: 'lost',
     7: 'cancelled',
+    8: 'neverAccepted',
+    9: 'appearedLate',
   })
   await applied(t, pool, events, [tasksProjection], 3)
   const due = await leaseDuePolls(pool, { owner: 'a', nowMs: LATER, leaseMs: 10, limit: 10 })
@@ -48,11 +51,13 @@ t.test('what is open upstream is due, what has ended is not', async (t) => {
       [platformId(2), 'poll', nativeId(2)],
       [platformId(3), 'poll', nativeId(3)],
       [platformId(4), 'reconcile', null],
+      [platformId(8), 'watch', null],
     ],
   )
   t.same(await pollBacklog(pool, LATER), [
     { kind: 'poll', open: 2, due: 0 },
     { kind: 'reconcile', open: 1, due: 0 },
+    { kind: 'watch', open: 1, due: 0 },
   ])
 })
 
@@ -89,4 +94,37 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
   await noteObservation(pool, first!, LATER + 3)
   const same = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: first! })
   t.equal(same?.observedAtMs, LATER + 7, 'an earlier one does not')
+})
+
+t.test('what was given up is shown as failed, and watched until its watch is ended', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, history({ 1: 'neverAccepted' }), [tasksProjection], 3)
+  const key = { tenantId: 'tenant_1', family: 'video-a', id: platformId(1) }
+  t.match(await findTask(pool, key), {
+    status: 'failed',
+    submission: 'not_accepted',
+    nativeId: null,
+    error: { code: 'not_accepted' },
+  })
+  const lease = { nowMs: LATER, leaseMs: 1_000, limit: 5, kind: 'watch' as const }
+  t.equal((await leaseDuePolls(pool, { owner: 'a', ...lease })).length, 1)
+  await endWatches(pool, 'b', [platformId(1)])
+  t.same(await pollBacklog(pool, LATER), [{ kind: 'watch', open: 1, due: 0 }], 'not its lease')
+  await endWatches(pool, 'a', [platformId(1)])
+  t.same(await pollBacklog(pool, LATER), [])
+})
+
+t.test('the first look that proves an absence is kept, whoever looks next', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, history({ 1: 'begun' }), [tasksProjection], 3)
+  const looked = async (owner: string, nowMs: number, absentAtMs: number | undefined) => {
+    const [due] = await leaseDuePolls(pool, { owner, nowMs, leaseMs: 5, limit: 5 })
+    const item = { platformId: platformId(1), dueAtMs: nowMs }
+    await reschedulePolls(pool, owner, [absentAtMs === undefined ? item : { ...item, absentAtMs }])
+    return due?.absentAtMs
+  }
+  t.equal(await looked('a', LATER, undefined), undefined)
+  t.equal(await looked('a', LATER, LATER - 3), undefined)
+  t.equal(await looked('b', LATER, LATER), LATER - 3)
+  t.equal(await looked('b', LATER, undefined), LATER - 3)
 })
