@@ -19,6 +19,10 @@ const SWITCHES = {
   'tool-searches': 'count',
   'reference-seconds': 'count',
   'task-type': 'word',
+  // How a list shows the tasks there are.
+  'page-cap': 'count',
+  'empty-list': 'flag',
+  unmarked: 'flag',
   // What its callbacks do.
   'callback-duplicate': 'flag',
   'callback-reorder': 'flag',

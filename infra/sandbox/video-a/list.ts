@@ -1,4 +1,5 @@
 import type { FamilyKit } from '../family.ts'
+import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import type { TaskState } from '../tasks/timeline.ts'
 import { Refusal } from './errors.ts'
@@ -46,14 +47,21 @@ function wanted(task: StoredTask, state: TaskState, query: URLSearchParams): boo
 }
 
 /** The page a list query asks for. @throws Refusal */
-export function listTasks(kit: FamilyKit, family: string, query: URLSearchParams): Page {
+export function listTasks(
+  kit: FamilyKit,
+  family: string,
+  query: URLSearchParams,
+  faults: Faults,
+): Page {
   const number = pageNumber(query, 'page_num', 1)
-  const size = pageNumber(query, 'page_size', 10)
+  const asked = pageNumber(query, 'page_size', 10)
+  const size = Math.min(asked, countOf(faults, 'page-cap') ?? asked)
   const status = query.get('filter.status') ?? ''
   if (status !== '' && !STATUSES.includes(status)) {
     const why = `The parameter \`filter.status\` must be one of ${STATUSES.join(', ')}.`
     throw new Refusal('InvalidParameter.filter.status', why, 'filter.status')
   }
+  if (isOn(faults, 'empty-list')) return { items: [], total: 0 }
   const nowMs = kit.clock.nowMs()
   const first = (number - 1) * size
   const items: (readonly [StoredTask, TaskState])[] = []

@@ -158,9 +158,9 @@ function addTaskRoutes(app: FastifyInstance, kit: FamilyKit): void {
       id: null,
       body: {},
       markers: NO_MARKERS,
-      perform: () => {
+      perform: (faults) => {
         credentialOf(kit, request)
-        return service.list(queryOf(request))
+        return service.list(queryOf(request), faults)
       },
     })),
   )

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FamilyKit } from '../family.ts'
 import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
-import type { Faults } from '../faults/vocabulary.ts'
+import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomBase36 } from '../kit/random.ts'
 import type { StoredTask } from '../tasks/store.ts'
@@ -56,13 +56,13 @@ export class VideoService {
     return this.#ok(body)
   }
 
-  list(query: URLSearchParams): Answer {
-    const page = listTasks(this.#kit, FAMILY, query)
+  list(query: URLSearchParams, faults: Faults): Answer {
+    const page = listTasks(this.#kit, FAMILY, query, faults)
     const site = this.#site()
     const items = page.items.map(([task, state]) => {
       const body = taskBody(task, state, site)
       this.#told(task, state)
-      return body
+      return isOn(faults, 'unmarked') ? { ...body, safety_identifier: undefined } : body
     })
     return this.#ok({ items, total: page.total })
   }
