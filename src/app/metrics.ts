@@ -16,7 +16,7 @@ export interface TaskMetrics {
   /** Uncertain submissions by what became of them. */
   readonly reconciled: Counter<'outcome'>
   readonly polls: Counter<'outcome'>
-  /** Tasks that ended at their deadline and may have been billed to us. */
+  /** Tasks that ended unseen at their deadline, or appeared after they were given up. */
   readonly possibleCostLeaks: Counter
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
@@ -82,7 +82,7 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
     }),
     possibleCostLeaks: new Counter({
       name: 'tollgate_possible_cost_leaks_total',
-      help: 'Tasks expired without an end anybody saw: upstream may bill them.',
+      help: 'Tasks expired without an end anybody saw, or found after they had failed: upstream may bill them.',
       registers,
     }),
     policyFailures: new Counter({

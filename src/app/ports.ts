@@ -69,8 +69,11 @@ export type CancelOutcome = 'accepted' | 'running' | 'gone' | 'refused'
 
 export interface TaskProvider {
   readonly family: TaskFamily
-  /** Longest page of `list` and most ids one `list` may ask for. */
+  /** Most ids one `list` may ask for. */
   readonly maxListIds: number
+  /** Longest page of `list`, and how many pages there can be. */
+  readonly maxListSize: number
+  readonly maxListPages: number
   /** @throws ProviderError */
   readonly create: (
     channel: Channel,
@@ -89,7 +92,13 @@ export interface TaskProvider {
       | { readonly nativeIds: readonly string[] }
       | { readonly page: number; readonly pageSize: number },
     options: CallOptions,
-  ) => Promise<{ readonly items: readonly TaskObservation[]; readonly total: number }>
+  ) => Promise<{
+    readonly items: readonly TaskObservation[]
+    /** Items that came besides and could not be read. */
+    readonly unreadable: number
+    /** On all pages, as far as upstream says it. */
+    readonly total: number | undefined
+  }>
   readonly cancel: (
     channel: Channel,
     nativeId: string,

@@ -1,24 +1,28 @@
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { type DuePoll, findKnownNativeIds } from '../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel, TaskObservation } from '../ports.ts'
 import { loadTask } from '../tasks/commands.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import { familyOf } from '../tasks/refresh.ts'
 import { providerOf } from '../tasks/upstream.ts'
 import { type Listing, listSince } from './listing.ts'
-import { earliestMs } from './match.ts'
+import { listFromMs, mayBeUnmarked } from './match.ts'
 
 /** What a round of reconciliation goes by: the requests as the log has them, upstream's lists. */
 
 /** The read model must have seen every task of ours before a listed one counts as unknown. */
 const CATCH_UP_MS = 10_000
 
-/** A request without a known outcome, and the channels it may have gone through. */
-export interface Open {
+/** A request that is looked for upstream, and the channels it may have gone through. */
+export interface Sought {
   readonly request: TaskRequest
-  readonly phase: 'requested' | 'uncertain'
   readonly channels: readonly Channel[]
+}
+
+/** One without a known outcome. */
+export interface Open extends Sought {
+  readonly phase: 'requested' | 'uncertain'
 }
 
 /** A due request; `settled` when the log has its outcome. @throws the log's codes */
@@ -26,61 +30,72 @@ export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<Open | 's
   const state = await loadTask(deps.log, poll.platformId)
   if (state.phase !== 'requested' && state.phase !== 'uncertain') return 'settled'
   const { request, phase } = state
-  const { family, region, model } = request
-  const serving = deps.channels.serving({ family, region, model })
-  const first = deps.channels.byId(request.channelId)
-  const channels = first === undefined || serving.includes(first) ? serving : [...serving, first]
-  return { request, phase, channels }
+  return { request, phase, channels: channelsOf(deps, request) }
 }
 
-/** What every channel concerned lists, once for all requests; never throws. */
+/** The channels a request may have gone through, those that are still configured. */
+export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskRequest) {
+  const { family, region, model, channelId, channelIds = [] } = request
+  const sentBy = [channelId, ...channelIds].flatMap((id) => deps.channels.byId(id) ?? [])
+  return [...new Set([...deps.channels.serving({ family, region, model }), ...sentBy])]
+}
+
+/**
+ * What every channel concerned lists, once for all requests, back to the oldest of them: each says
+ * by itself whether that reaches back to its own start. Never throws.
+ */
 export async function listAll(
   deps: TaskDeps,
-  open: readonly Open[],
+  all: readonly Sought[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Listing>> {
-  const since = new Map<string, { readonly channel: Channel; readonly sinceMs: number }>()
-  for (const { request, channels } of open) {
+  const byChannel = new Map<
+    string,
+    { readonly channel: Channel; readonly requests: TaskRequest[] }
+  >()
+  for (const { request, channels } of all) {
     for (const channel of channels) {
-      const sinceMs = Math.min(
-        since.get(channel.id)?.sinceMs ?? Number.MAX_SAFE_INTEGER,
-        earliestMs(request),
-      )
-      since.set(channel.id, { channel, sinceMs })
+      const known = byChannel.get(channel.id)
+      if (known === undefined) byChannel.set(channel.id, { channel, requests: [request] })
+      else known.requests.push(request)
     }
   }
   const listings = await Promise.all(
-    [...since.values()].map(async ({ channel, sinceMs }): Promise<[string, Listing]> => {
+    [...byChannel.values()].map(async ({ channel, requests }): Promise<[string, Listing]> => {
       const provider = providerOf(deps, familyOf(channel))
-      return [channel.id, await listSince(deps, provider, channel, sinceMs, signal)]
+      const sinceMs = Math.min(...requests.map(listFromMs))
+      const wish = { channel, sinceMs, wanted: soughtBy(requests, channel) }
+      return [channel.id, await listSince(deps, provider, wish, signal)]
     }),
   )
   return new Map(listings)
 }
 
+/** Whether a listed task may be one of these requests'. */
+function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
+  const markers = new Set(requests.map(({ marker }) => marker))
+  return (task: TaskObservation): boolean =>
+    (task.marker !== undefined && markers.has(task.marker)) ||
+    requests.some((request) => mayBeUnmarked(request, { channel, task }))
+}
+
 /**
- * Native ids that are ours already. Read after the listing and after the read model passed the
- * log's end: whoever made a listed task had recorded its intent before (P1). Undefined when the
- * read model stays behind; then nothing is adopted.
+ * Native ids of listed tasks that are ours already, with their markers. Read after the listing and
+ * after the read model passed the log's end: whoever made a listed task had recorded its intent
+ * before (P1). Undefined when the read model stays behind; then nothing is adopted.
  */
 export async function knownOf(
   deps: TaskDeps,
-  open: readonly Open[],
+  family: TaskRequest['family'],
   listings: ReadonlyMap<string, Listing>,
-): Promise<ReadonlySet<string> | undefined> {
-  const markers = new Set(open.map(({ request }) => request.marker))
-  const candidates = [...listings.values()]
-    .flatMap(({ tasks }) => tasks)
-    .filter(({ task }) => task.marker !== undefined && markers.has(task.marker))
-  if (candidates.length === 0) return new Set()
-  const end = await deps.log.endPosition()
-  if (end === undefined) return undefined
-  if (!(await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS))) return undefined
-  const [first] = open
-  if (first === undefined) return new Set()
-  return findKnownNativeIds(
-    deps.pool,
-    first.request.family,
-    candidates.map(({ task }) => task.nativeId),
-  )
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const all = [...listings.values()]
+  const found = all.flatMap(({ tasks }) => tasks.map(({ task }) => task.nativeId))
+  if (found.length > 0) {
+    const end = await deps.log.endPosition()
+    if (end === undefined) return undefined
+    if (!(await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS))) return undefined
+  }
+  const shown = all.flatMap(({ newest }) => newest.map(({ nativeId }) => nativeId))
+  return findKnownNativeIds(deps.pool, family, [...new Set([...found, ...shown])])
 }

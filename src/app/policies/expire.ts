@@ -32,24 +32,34 @@ export function mayExpire(
   )
 }
 
-/** Ends a task at its deadline and reports it as a possible cost leak. */
+/**
+ * Ends a task at its deadline and reports it as a possible cost leak, unless it was submitted or
+ * adopted since it was leased. Returns whether it has ended.
+ */
 export async function expireTask(
   deps: TaskDeps,
-  task: { readonly platformId: string; readonly tenantId: string },
+  task: {
+    readonly platformId: string
+    readonly tenantId: string
+    /** What it was asked for by; null where it was looked for without. */
+    readonly nativeId: string | null
+  },
   correlationId: string,
-): Promise<void> {
-  const { platformId, tenantId } = task
+): Promise<boolean> {
+  const { platformId, tenantId, nativeId } = task
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('expire.before-append')
   const { events, state } = await executeTaskCommand(
     deps.log,
     platformId,
-    { kind: 'expire', at: toTimestamp(nowMs) },
+    { kind: 'expire', nativeId: nativeId ?? undefined, at: toTimestamp(nowMs) },
     newCommandId(nowMs),
     { correlationId, tenantId },
   )
-  if (events.length === 0 || state.phase !== 'ended') return
+  if (state.phase !== 'ended') return false
+  if (events.length === 0) return true
   deps.metrics.possibleCostLeaks.inc()
   deps.metrics.ended.inc({ model: state.request.model, status: 'expired' })
   deps.logger.error({ platformId, tenantId }, 'task expired unseen: upstream may bill it')
+  return true
 }

@@ -13,6 +13,9 @@ const LONGEST_FAILED_MS = 30_000
 /** An unknown submission is looked for at once, then ever more seldom. */
 const FIRST_RECONCILE_MS = 5_000
 const LONGEST_RECONCILE_MS = 300_000
+/** What was given up is watched ever more seldom. */
+const FIRST_WATCH_MS = 60_000
+const LONGEST_WATCH_MS = 3_600_000
 /** Spreads tasks that were created together. */
 const JITTER = 0.1
 
@@ -39,13 +42,27 @@ export function reconcileIntervalMs(attempts: number, scale: number): number {
   return Math.min(LONGEST_RECONCILE_MS, doubled) * scale
 }
 
+/**
+ * When what was given up is looked for after the n-th time, from 1: at full multiples of the pause,
+ * so that one list serves all that are due then.
+ */
+export function nextWatchMs(nowMs: number, attempts: number, scale: number): number {
+  const doubled = FIRST_WATCH_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
+  const pauseMs = Math.min(LONGEST_WATCH_MS, doubled) * scale
+  return (Math.floor(nowMs / pauseMs) + 1) * pauseMs
+}
+
 /** Spread by at most a tenth either way; `random` is uniform in 0 ≤ x < 1. */
 export function jittered(waitMs: number, random: number): number {
   return waitMs * (1 - JITTER + 2 * JITTER * random)
 }
 
-/** When to look next: never past the deadline without a look at it. */
-export function nextLookMs(nowMs: number, waitMs: number, expiresAtMs: number): number {
-  const wanted = nowMs + waitMs
-  return nowMs < expiresAtMs ? Math.min(wanted, expiresAtMs) : wanted
+/** When to look next: never past a moment that decides something without a look at it. */
+export function nextLookMs(
+  nowMs: number,
+  waitMs: number,
+  ...decisiveMs: readonly (number | undefined)[]
+): number {
+  const ahead = decisiveMs.filter((moment) => moment !== undefined && moment > nowMs)
+  return Math.min(nowMs + waitMs, ...ahead.map(Number))
 }

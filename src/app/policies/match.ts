@@ -4,8 +4,10 @@ import type { Channel, TaskObservation } from '../ports.ts'
 
 /** Which upstream tasks may be the one a request of unknown outcome made: pure (design §4.1). */
 
-/** Upstream's clock and ours may differ by this. */
+/** Upstream's clock and ours may differ by this where a match of times decides … */
 const SKEW_MS = 10_000
+/** … and by this where a list is to leave nothing out: going further back costs only pages. */
+const LISTING_SKEW_MS = 300_000
 /** On top of the time all tries of a creation may take. */
 const SENDING_SLACK_MS = 30_000
 const MOST_TRIES = 3
@@ -31,6 +33,11 @@ export function earliestMs(request: TaskRequest): number {
   return fromTimestamp(request.requestedAt) - SKEW_MS
 }
 
+/** A list that reaches back to this time has a request's task, if there is one. */
+export function listFromMs(request: TaskRequest): number {
+  return fromTimestamp(request.requestedAt) - LISTING_SKEW_MS
+}
+
 /** Listed tasks that carry a marker only this request has ever had. */
 export function certainMatches(
   request: TaskRequest,
@@ -52,6 +59,21 @@ export function possibleMatches(
       sameModel(task.upstreamModel, channel.models[request.model]) &&
       inWindow(task.createdAtMs, request, windowMs) &&
       sameSettings(task.output, request.facts.settings),
+  )
+}
+
+/**
+ * Whether a task that upstream shows without any marker may be a request's: only what both sides
+ * know and differ in rules it out.
+ */
+export function mayBeUnmarked(request: TaskRequest, { channel, task }: ListedTask): boolean {
+  const { upstreamModel, createdAtMs } = task
+  const sent = channel.models[request.model]
+  return (
+    (task.marker === undefined || task.marker === '') &&
+    (upstreamModel === undefined || sent === undefined || sameModel(upstreamModel, sent)) &&
+    (createdAtMs === undefined || createdAtMs >= listFromMs(request)) &&
+    sameSettings(task.output, request.facts.settings)
   )
 }
 

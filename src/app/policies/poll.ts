@@ -259,8 +259,7 @@ async function settle(
   const last: LastWord = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
   if (mayExpire(task, last, askedMs)) {
     try {
-      await expireTask(deps, task, 'policy-expire')
-      return undefined
+      if (await expireTask(deps, task, 'policy-expire')) return undefined
     } catch (error) {
       deps.logger.warn({ platformId, err: error }, 'expiry not recorded: tried again')
     }

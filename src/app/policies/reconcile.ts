@@ -11,8 +11,16 @@ import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../tasks/commands.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import type { Observe } from '../tasks/observe.ts'
+import {
+  isConfirmed,
+  latestAcceptanceMs,
+  LOOKS_APART_MS,
+  provesAbsence,
+  reachBack,
+} from './absence.ts'
 import { knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
+import { giveUp } from './give-up.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
@@ -21,13 +29,15 @@ import type { PolicySettings } from './poll.ts'
 /** Finds out what became of submissions without a known outcome (design §4.1). */
 
 const LEASE_LIMIT = 100
-const LEASE_MS = 120_000
+/** Ample for a long list; what a worker that died has leased is freed sooner (`presence.ts`). */
+const LEASE_MS = 600_000
 /** What could not be looked at for a reason of our own is tried again after this. */
 const PUT_OFF_MS = 15_000
 /** Further requests with the same marker looked at; with more, nothing is unambiguous. */
 const MAX_RIVALS = 50
 
-type Verdict = 'adopted' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
+/** `missing`: a list that had to show it does not. `absent`: one that proves nothing. */
+type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
 export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
@@ -73,7 +83,8 @@ async function look(
   const listings = await listAll(deps, open, signal)
   // The leases of one that stops are freed with it.
   if (signal.aborted) return []
-  const known = await knownOf(deps, open, listings)
+  const [first] = open
+  const known = first && (await knownOf(deps, first.request.family, listings))
   const items: Reschedule[] = []
   const adopted = new Set<string>()
   for (const poll of due) {
@@ -108,7 +119,7 @@ interface Case {
   readonly poll: DuePoll
   readonly one: Open | 'settled'
   readonly listings: ReadonlyMap<string, Listing>
-  readonly known: ReadonlySet<string> | undefined
+  readonly known: ReadonlyMap<string, string> | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
   /** Unix milliseconds before upstream was listed. */
@@ -121,35 +132,43 @@ async function treat(
   settings: PolicySettings,
   given: Case,
 ): Promise<Reschedule | undefined> {
-  const { poll } = given
+  const { poll, one, askedMs } = given
   const { platformId } = poll
-  let verdict: Verdict
+  let verdict: Verdict | undefined
   try {
     verdict = await decide(deps, observe, given)
     deps.metrics.reconciled.inc({ outcome: verdict })
     const last = verdict === 'unreachable' ? 'unreachable' : 'absent'
     if (verdict === 'adopted') return undefined
-    if (verdict !== 'settled' && mayExpire(poll, last, given.askedMs)) {
-      await expireTask(deps, poll, 'policy-expire')
-      return undefined
+    if (verdict === 'missing' && isConfirmed(poll.absentAtMs, askedMs)) {
+      const looks = { firstMs: poll.absentAtMs, lastMs: askedMs }
+      if (await giveUp(deps, poll, looks)) return undefined
+    } else if (verdict !== 'settled' && mayExpire(poll, last, askedMs)) {
+      if (await expireTask(deps, poll, 'policy-expire')) return undefined
     }
   } catch (error) {
     deps.metrics.reconciled.inc({ outcome: 'failed' })
     deps.logger.warn({ platformId, err: error }, 'reconciliation failed: tried again')
   }
-  const nowMs = deps.clock.nowMs()
+  const absentAtMs = poll.absentAtMs ?? (verdict === 'missing' ? askedMs : undefined)
   const waitMs = jittered(reconcileIntervalMs(poll.attempts, settings.scale), Math.random())
-  return { platformId, dueAtMs: nextLookMs(nowMs, waitMs, poll.expiresAtMs) }
+  const dueAtMs = nextLookMs(
+    deps.clock.nowMs(),
+    waitMs,
+    poll.expiresAtMs,
+    one === 'settled' ? undefined : latestAcceptanceMs(one.request, one.channels),
+    absentAtMs && absentAtMs + LOOKS_APART_MS,
+  )
+  return { platformId, dueAtMs, ...(absentAtMs === undefined ? {} : { absentAtMs }) }
 }
 
 async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {
-  const { one, listings, known, adopted } = given
+  const { one, listings, known, adopted, askedMs } = given
   // Its outcome is in the log; the read model only has to catch up.
   if (one === 'settled') return 'settled'
   const { request, phase, channels } = one
   await declareUncertain(deps, one, phase)
   const mine = channels.map((channel) => listings.get(channel.id))
-  const complete = channels.length > 0 && mine.every((listing) => listing?.complete === true)
   if (known === undefined) return 'unreachable'
   const listed = mine
     .flatMap((listing) => listing?.tasks ?? [])
@@ -162,7 +181,9 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
     return 'adopted'
   }
   if (certain.length > 1) return report(deps, request, certain.length)
-  if (!complete) return 'unreachable'
+  const look = { listings, known, askedMs }
+  if (provesAbsence(request, channels, look)) return 'missing'
+  if (!reachBack(request, channels, listings)) return 'unreachable'
   if (request.markerIsOurs) return 'absent'
   const windowMs = sendingTimeMs(channels)
   const rivals = await rivalsOf(deps, request)

@@ -6,10 +6,12 @@ import { createPoller, type PolicySettings } from './poll.ts'
 import { createPresence, type Presence } from './presence.ts'
 import { createReconcileRound } from './reconcile.ts'
 import { createSweepRound } from './sweep.ts'
+import { createWatchRound } from './watch.ts'
 
 /** How often an idle policy looks for work. */
 const POLL_IDLE_MS = 200
 const RECONCILE_IDLE_MS = 1_000
+const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
 /** How often a worker says that it lives, also after it could not. */
 const PRESENCE_IDLE_MS = 1_000
@@ -22,7 +24,8 @@ export interface Policies {
 }
 
 /**
- * Starts the background reactions: polling, reconciliation, expiry (part of both) and tidying. Any
+ * Starts the background reactions: polling, reconciliation, expiry (part of both), the watch over what was given
+ * up, and tidying. Any
  * number of replicas may run them at once; leases and expected revisions keep them apart.
  */
 export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policies {
@@ -46,6 +49,11 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
     },
     { name: 'poll', idleMs: idle(POLL_IDLE_MS), round: whileKnown(poller.round) },
     { name: 'reconcile', idleMs: idle(RECONCILE_IDLE_MS), round: whileKnown(reconcile) },
+    {
+      name: 'watch',
+      idleMs: idle(WATCH_IDLE_MS),
+      round: whileKnown(createWatchRound(deps, settings)),
+    },
     { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: createSweepRound(deps) },
   ]
   const loops = policies.map((policy) => runLoop(deps, policy, signal))

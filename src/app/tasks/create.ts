@@ -133,6 +133,7 @@ async function prepare(
     model: model.name,
     region: model.region,
     channelId: lease.channel.id,
+    channelIds: deps.channels.serving(wish).map(({ id }) => id),
     upstreamModel: lease.channel.models[model.name] ?? model.name,
     facts: input.facts,
     marker: callerSafetyIdentifier ?? markerOf(secret, principal.tenantId, platformId),

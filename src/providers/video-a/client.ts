@@ -19,6 +19,9 @@ import { CreateAnswerSchema, ListAnswerSchema } from './wire.ts'
 const TASKS_PATH = '/contents/generations/tasks'
 /** Ids of one list: keeps the request line within what every proxy takes. */
 const MAX_LIST_IDS = 100
+/** Bounds of `page_size` and `page_num` on the wire. */
+const MAX_LIST_SIZE = 500
+const MAX_LIST_PAGES = 500
 /** Queries are cheap and repeated: they get at most this, whatever a creation may take. */
 export const QUERY_TIMEOUT_MS = 15_000
 /** Connections kept for queries beside those for creations. */
@@ -90,6 +93,8 @@ export function createVideoAProvider(): TaskProvider & { readonly close: () => P
   return {
     family: 'video-a',
     maxListIds: MAX_LIST_IDS,
+    maxListSize: MAX_LIST_SIZE,
+    maxListPages: MAX_LIST_PAGES,
 
     create: async (channel, body, options) => {
       const { response, scrub } = await send(
@@ -125,10 +130,11 @@ export function createVideoAProvider(): TaskProvider & { readonly close: () => P
       )
       const answer = accepted(response, scrub)
       if (!Value.Check(ListAnswerSchema, answer)) throw malformed()
+      const items = answer.items.flatMap((item) => observationOf(item, scrub) ?? [])
       return {
-        // An item that cannot be read is as good as missing: it is then asked for by itself.
-        items: answer.items.flatMap((item) => observationOf(item, scrub) ?? []),
-        total: countOf(answer.total) ?? leastTotal(wanted, answer.items.length),
+        items,
+        unreadable: answer.items.length - items.length,
+        total: countOf(answer.total),
       }
     },
 
@@ -181,13 +187,6 @@ function listQuery(wanted: Wanted): URLSearchParams {
     query.set('page_size', String(wanted.pageSize))
   }
   return query
-}
-
-/** Without a total, a full page has at least one more item after it. */
-function leastTotal(wanted: Wanted, received: number): number {
-  if ('nativeIds' in wanted) return received
-  const before = (wanted.page - 1) * wanted.pageSize
-  return before + received + (received >= wanted.pageSize ? 1 : 0)
 }
 
 /** A 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */

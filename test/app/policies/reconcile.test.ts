@@ -45,28 +45,31 @@ t.test('a creation whose answer is lost is found by our marker and settled once'
   t.equal(world.sandbox.accepted().length, ids.length, 'nothing was sent twice')
 })
 
-t.test('what was never accepted stays open until its expiry, then is reported', async (t) => {
-  const world = await startWorld(t)
-  const hour = 3_600_000
-  let nowMs = Date.now()
-  const clock = { nowMs: () => nowMs }
-  const channels = shortChannels(world, 300)
-  const { tasks, deps } = world.replica({ channels, clock, policies: true })
-  const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
-  nowMs += hour
-  await eventually('a search', async () => {
-    const { values } = await deps.metrics.reconciled.get()
-    return values.some(({ labels }) => labels.outcome === 'absent') ? true : undefined
-  })
-  t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
-  t.equal(await codeOf(tasks.deleteTask(taskKey(id))), 'task_running')
-  nowMs += 49 * hour
-  const expired = await eventually('the expiry', async () =>
-    (await world.eventsOf(id)).find((event) => event.type === 'TaskExpired'),
-  )
-  t.match(expired, { data: { reason: 'deadline', possibleCostLeak: true } })
-  t.equal((await deps.metrics.possibleCostLeaks.get()).values[0]?.value, 1)
-})
+t.test(
+  'what an upstream that shows nothing may have stays open until its expiry, then is reported',
+  async (t) => {
+    const world = await startWorld(t)
+    const hour = 3_600_000
+    let nowMs = Date.now()
+    const clock = { nowMs: () => nowMs }
+    const channels = shortChannels(world, 300)
+    const { tasks, deps } = world.replica({ channels, clock, policies: true })
+    const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
+    nowMs += hour
+    await eventually('a search', async () => {
+      const { values } = await deps.metrics.reconciled.get()
+      return values.some(({ labels }) => labels.outcome === 'absent') ? true : undefined
+    })
+    t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
+    t.equal(await codeOf(tasks.deleteTask(taskKey(id))), 'task_running')
+    nowMs += 49 * hour
+    const expired = await eventually('the expiry', async () =>
+      (await world.eventsOf(id)).find((event) => event.type === 'TaskExpired'),
+    )
+    t.match(expired, { data: { reason: 'deadline', possibleCostLeak: true } })
+    t.equal((await deps.metrics.possibleCostLeaks.get()).values[0]?.value, 1)
+  },
+)
 
 t.test("with the caller's own identifier only an unambiguous match is adopted", async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
