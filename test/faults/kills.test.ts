@@ -1,5 +1,5 @@
 import t from 'tap'
-import { crashPoints } from '../../src/app/crash-points.ts'
+import { allPoints } from './driver/plan.ts'
 import { runFaults } from './driver/run.ts'
 import { freshDirectory } from './place.ts'
 import { builtOnce } from './text/support/product.ts'
@@ -30,7 +30,7 @@ t.test(
     t.ok(report.killsInAll >= KILLS, `${report.killsInAll} kills struck`)
     t.same(
       report.reached,
-      crashPoints.filter((name) => !name.startsWith('call.')).sort(),
+      [...allPoints()].sort(),
       'a gateway died at every named point of a task’s life',
     )
     const settled = report.figures['settled'] ?? 0

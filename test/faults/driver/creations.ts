@@ -114,3 +114,26 @@ export function newCreation(dice: Dice, marker: string, focus: string | undefine
     },
   }
 }
+
+/** Two that upstream never accepts and says nothing of: one with the gateway's marker, one without. */
+export function lostCreations(): readonly Creation[] {
+  const model = 'domestic-video-2-0'
+  return [undefined, 'u-lost'].map((safetyIdentifier, index) => {
+    const marker = `lost-${index}`
+    const switches = ['drop-before-accept']
+    const text = `a paper boat [[client=${marker}]] [[sandbox ${switches.join(' ')}]]`
+    return {
+      marker,
+      priced: { model, resolution: '720p', hasVideo: false },
+      safetyIdentifier,
+      switches,
+      body: {
+        model,
+        content: [{ type: 'text', text }],
+        duration: 5,
+        resolution: '720p',
+        ...(safetyIdentifier === undefined ? {} : { safety_identifier: safetyIdentifier }),
+      },
+    }
+  })
+}

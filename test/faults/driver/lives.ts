@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Machine } from './machine.ts'
-import { furtherLife, type LifePlan, pointsToReach, type StoreKill } from './plan.ts'
+import type { CrashPointName } from '../../../src/app/crash-points.ts'
+import {
+  absencePoints,
+  DEADLINE_POINT,
+  furtherLife,
+  type LifePlan,
+  pointsToReach,
+  type StoreKill,
+} from './plan.ts'
 import type { Dice } from './random.ts'
 import type { FaultRule, Sandbox } from './sandbox.ts'
 import type { Difference } from './witness.ts'
@@ -10,6 +18,8 @@ import type { Difference } from './witness.ts'
 /** A named point that is not met in this time is tried again at the end, with more patience. */
 const POINT_TIMEOUT_MS = 8_000
 const LAST_POINT_TIMEOUT_MS = 30_000
+/** An absence is proven by two looks a minute apart. */
+const ABSENCE_TIMEOUT_MS = 120_000
 /** Longer than any lease of the policies. */
 export const LEASES_MS = 600_000
 /** A second try of a point, so that meeting none is a finding and not bad luck. */
@@ -75,24 +85,46 @@ export class Lives {
     await this.#start(machine, { clockAheadMs })
   }
 
+  /**
+   * Kills on both sides of giving up what upstream never had, then lets the rest be given up. Every
+   * life is later than the one before: what that one saw missing is due to be given up.
+   */
+  async lastAbsence(clockAheadMs: number): Promise<void> {
+    await this.#killBetween()
+    let aheadMs = clockAheadMs
+    for (const name of absencePoints) {
+      await this.#lastKill(name, aheadMs, ABSENCE_TIMEOUT_MS)
+      aheadMs += LEASES_MS
+    }
+    await this.peace(aheadMs)
+  }
+
   /** Kills at the expiry of what never found its end, then lets it expire. */
   async lastDeadline(clockAheadMs: number): Promise<void> {
+    await this.#killBetween()
+    await this.#lastKill(DEADLINE_POINT, clockAheadMs, LAST_POINT_TIMEOUT_MS)
+    await this.peace(clockAheadMs + LEASES_MS)
+  }
+
+  async #killBetween(): Promise<void> {
     const { machine } = this.#options
-    const name = 'expire.before-append'
     machine.kill('gateway')
     await machine.ended
     this.#count('gateway')
+  }
+
+  /** A life that must end at this point: there is something open for it. */
+  async #lastKill(name: CrashPointName, clockAheadMs: number, timeoutMs: number): Promise<void> {
+    const { machine } = this.#options
     await this.#start(machine, { crashAt: `${name}:1`, clockAheadMs })
-    if (await this.#endsWithin(LAST_POINT_TIMEOUT_MS)) {
+    if (await this.#endsWithin(timeoutMs)) {
       this.reached.add(name)
       this.#count(name)
-    } else {
-      // Without anything open there is nothing to expire.
-      this.differences.push({ code: 'point_unmet', subject: name, message: 'was never reached' })
-      machine.kill('gateway')
-      await machine.ended
+      return
     }
-    await this.peace(clockAheadMs + LEASES_MS)
+    this.differences.push({ code: 'point_unmet', subject: name, message: 'was never reached' })
+    machine.kill('gateway')
+    await machine.ended
   }
 
   async #live(plan: LifePlan, patienceMs = POINT_TIMEOUT_MS): Promise<void> {

@@ -34,6 +34,8 @@ export interface LoggedTask {
   /** Undefined while it is open. */
   readonly end: 'succeeded' | 'failed' | 'expired' | 'cancelled' | undefined
   readonly possibleCostLeak: boolean
+  /** Given up as certainly never accepted upstream. */
+  readonly neverAccepted: boolean
   readonly settlements: readonly {
     readonly nativeId: string
     readonly tokens: number
@@ -99,7 +101,9 @@ function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
     uncertain: has('TaskSubmissionUncertain'),
     deleted: has('TaskDeleted'),
     end: last === undefined ? undefined : ends[last.type],
-    possibleCostLeak: of('TaskExpired')?.data['possibleCostLeak'] === true,
+    possibleCostLeak:
+      has('TaskAppearedLate') || of('TaskExpired')?.data['possibleCostLeak'] === true,
+    neverAccepted: of('TaskFailed')?.data['absence'] !== undefined,
     settlements: events
       .filter(({ type }) => type === 'TaskSettled')
       .map(({ data }) => {

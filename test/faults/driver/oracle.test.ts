@@ -58,6 +58,7 @@ const task: LoggedTask = {
   deleted: false,
   end: 'succeeded',
   possibleCostLeak: false,
+  neverAccepted: false,
   settlements: [settlement],
 }
 
@@ -185,6 +186,18 @@ t.test('a lost creation is excused only where nobody could tell it from another'
   t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
   t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
   t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
+})
+
+t.test('what upstream never had is given up in time, and nothing else ever is', async (t) => {
+  const givenUp = { ...openTask, end: 'failed' as const, neverAccepted: true }
+  const never = { accepted: [], lines: [] }
+  t.same(codes({ ...never, tasks: [givenUp] }), [])
+  t.same(codes({ ...never, tasks: [openTask], when: 'present' }), [])
+  t.same(codes({ ...never, tasks: [openTask], when: 'past-every-absence' }), ['absence_unseen'])
+  const theirs = { ...openTask, markerIsOurs: false }
+  t.same(codes({ ...never, tasks: [theirs], when: 'past-every-absence' }), [])
+  t.same(codes({ ...never, tasks: [{ ...givenUp, markerIsOurs: false }] }), ['given_up_in_doubt'])
+  t.same(codes({ lines: [], tasks: [givenUp] }), ['given_up_wrongly', 'unreported', 'unsettled'])
 })
 
 t.test('prices are those of the specification, exact to the last digit', async (t) => {

@@ -6,13 +6,18 @@ import type { Difference, Intended, Witness } from './witness.ts'
 
 /** Compares what upstream accepted with what the log and the ledger say of it. */
 
+/**
+ * `present`: open tasks are allowed by rule. `past-every-absence`: none of which upstream certainly
+ * has nothing. `past-every-deadline`: none at all.
+ */
+export type When = 'present' | 'past-every-absence' | 'past-every-deadline'
+
 export interface Findings {
   readonly accepted: readonly Accepted[]
   readonly tasks: ReadonlyMap<string, LoggedTask>
   readonly lines: readonly LedgerLine[]
   readonly witness: Witness
-  /** `present`: open tasks are allowed by rule. `past-every-deadline`: none may be left. */
-  readonly when: 'present' | 'past-every-deadline'
+  readonly when: When
 }
 
 type Say = (code: string, subject: string, message: string) => void
@@ -25,6 +30,7 @@ export function judge(findings: Findings): readonly Difference[] {
   const owners = ownersOf(findings, say)
   judgeUpstream(findings, owners, say)
   judgeLedger(findings, owners, say)
+  judgeGivenUp(findings, say)
   judgeOpen(findings, owners, say)
   return differences
 }
@@ -214,9 +220,21 @@ function judgeLedger(findings: Findings, owners: ReadonlyMap<string, LoggedTask>
   for (const [id, line] of expected) say('line_missing', id, line)
 }
 
+/** P5: only what upstream never had is given up as that, and only by a marker of our own. */
+function judgeGivenUp({ tasks, accepted }: Findings, say: Say): void {
+  const markers = new Map(accepted.map((one) => [one.safety_identifier, one.id]))
+  for (const { platformId, neverAccepted, marker, markerIsOurs } of tasks.values()) {
+    if (!neverAccepted) continue
+    const id = markers.get(marker)
+    if (!markerIsOurs) say('given_up_in_doubt', platformId, 'its marker is its caller’s own')
+    else if (id !== undefined) say('given_up_wrongly', platformId, `accepted as ${id}`)
+  }
+}
+
 /** What is still open must be open for a reason; past every deadline there is none. */
 function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, say: Say): void {
   const known = new Map(findings.accepted.map((one) => [one.id, one]))
+  const sent = new Set(findings.accepted.map((one) => one.safety_identifier))
   for (const task of findings.tasks.values()) {
     const { platformId, nativeId, end, possibleCostLeak } = task
     const upstream = nativeId === undefined ? undefined : known.get(nativeId)
@@ -227,6 +245,8 @@ function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, 
       say('still_open', platformId, `${nativeId ?? 'no native id'}: ${upstream?.outcome ?? ''}`)
       continue
     }
+    if (findings.when === 'past-every-absence' && task.markerIsOurs && !sent.has(task.marker))
+      say('absence_unseen', platformId, 'upstream never had it')
     if (upstream === undefined) continue
     const ended = upstream.finished && !upstream.gone && !(upstream.success && !upstream.usage)
     if (ended) say('end_unseen', platformId, `${upstream.id} is ${upstream.outcome} upstream`)

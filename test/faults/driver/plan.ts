@@ -14,18 +14,33 @@ export type LifePlan =
   | { readonly end: 'crash'; readonly name: CrashPointName; readonly hit: number; readonly kills: readonly StoreKill[] } // prettier-ignore
   | { readonly end: 'kill'; readonly target: 'gateway' | 'everything'; readonly afterMs: number; readonly kills: readonly StoreKill[] } // prettier-ignore
 
+/** Where what upstream never had is given up: minutes after it was sent, longer than a life lasts. */
+export const absencePoints = [
+  'reconcile.before-give-up',
+  'reconcile.after-give-up',
+] as const satisfies readonly CrashPointName[]
 /** Reached only past a task's deadline: the run's last part is there for it. */
-const LAST_POINT: CrashPointName = 'expire.before-append'
+export const DEADLINE_POINT = 'expire.before-append' satisfies CrashPointName
+/** At these points, and before the first one of each kind. */
+export const LAST_KILLS = absencePoints.length + 3
+/** What the simulated upstream never does: show what it had not accepted. */
+const UNREACHABLE_POINT: CrashPointName = 'watch.before-append'
 /** Share of kills that strike a store rather than the gateway. */
 const STORE_SHARE = 0.35
 const CRASH_SHARE = 0.6
 
 /** The points of a task's life; those of synchronous calls (`call.`) have no traffic here. */
-export function pointsToReach(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== LAST_POINT && !name.startsWith('call.'))
+export function allPoints(): readonly CrashPointName[] {
+  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !name.startsWith('call.'))
 }
 
-/** Plans `kills` kills in all, but for the one at the last deadline; every named point comes up. */
+/** Those that traffic leads to. */
+export function pointsToReach(): readonly CrashPointName[] {
+  const last: ReadonlySet<CrashPointName> = new Set([...absencePoints, DEADLINE_POINT])
+  return allPoints().filter((name) => !last.has(name))
+}
+
+/** Plans `kills` kills in all, but for the last ones; every named point comes up. */
 export function planLives(dice: Dice, kills: number): readonly LifePlan[] {
   const storeKills = Math.round(kills * STORE_SHARE)
   const lifeKills = kills - storeKills

@@ -1,6 +1,6 @@
 import type { Build } from './build.ts'
 import { LEASES_MS, Lives } from './lives.ts'
-import { planLives } from './plan.ts'
+import { LAST_KILLS, planLives } from './plan.ts'
 import { dice } from './random.ts'
 import { startTraffic } from './traffic.ts'
 import { figuresOf, Trial } from './trial.ts'
@@ -46,14 +46,17 @@ export async function runFaults(options: RunOptions): Promise<Report> {
       focus: () => lives.focus,
     })
     try {
-      // The last two strike after the traffic, at the last deadline.
-      const kills = options.kills - 2
+      // The last ones strike after the traffic, where something is given up or expires.
+      const kills = options.kills - LAST_KILLS
       await lives.run(planLives(chance.fork('plan'), kills), kills)
     } finally {
       await traffic.stop()
     }
     await lives.peace(LEASES_MS)
+    await trial.loseSome()
     await trial.settle()
+    await lives.lastAbsence(2 * LEASES_MS)
+    await trial.settle('past-every-absence')
     await lives.lastDeadline(PAST_DEADLINES_MS)
     const findings = await trial.settle('past-every-deadline')
     await trial.conclude(findings)

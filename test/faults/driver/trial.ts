@@ -2,11 +2,12 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Build } from './build.ts'
-import { type Call, createCaller } from './caller.ts'
+import { type Call, createCaller, TASKS } from './caller.ts'
+import { lostCreations } from './creations.ts'
 import { readLedger } from './ledger.ts'
 import { isOpen, readTasks } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
-import { excuses, type Findings, judge } from './oracle.ts'
+import { excuses, type Findings, judge, type When } from './oracle.ts'
 import { judgeReach } from './reach.ts'
 import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
 import { type Difference, Witness } from './witness.ts'
@@ -85,8 +86,19 @@ export class Trial {
     })
   }
 
+  /** Whatever became of the traffic, something is given up at the end, and something expires. */
+  async loseSome(): Promise<void> {
+    for (const creation of lostCreations()) {
+      const intended = this.witness.intend(creation)
+      const answer = await this.caller()('create', 'POST', TASKS, { body: creation.body })
+      const platformId = answer?.headers.get('x-platform-id') ?? undefined
+      if (answer?.status === 502 && platformId !== undefined) intended.platformIds.add(platformId)
+      else throw new Error(`a creation was not lost: ${answer?.status ?? 'no answer'}`)
+    }
+  }
+
   /** Peace: everything that can find its end does. What differs once no more does is kept. */
-  async settle(when: Findings['when'] = 'present'): Promise<Findings> {
+  async settle(when: When = 'present'): Promise<Findings> {
     let stalledMs = performance.now() + SETTLE_STALL_MS
     let fewest = Number.POSITIVE_INFINITY
     let said = -1
@@ -149,7 +161,7 @@ export class Trial {
       this.differences.push({ code: `${args[0]}_failed`, subject, message: output })
   }
 
-  async #look(when: Findings['when']): Promise<Findings> {
+  async #look(when: When): Promise<Findings> {
     const { machine, sandbox, witness } = this
     const { address } = machine
     if (address === undefined) throw new Error(`the gateway is down:\n${machine.tail()}`)
@@ -178,7 +190,8 @@ export function figuresOf(findings: Findings): Readonly<Record<string, number>> 
     refused: count(({ refused }) => refused),
     'declared uncertain': count(({ uncertain }) => uncertain),
     'adopted by reconciliation': count(({ via }) => via === 'reconciliation'),
-    failed: count(({ end }) => end === 'failed'),
+    failed: count(({ end, neverAccepted }) => end === 'failed' && !neverAccepted),
+    'given up as never accepted': count(({ neverAccepted }) => neverAccepted),
     cancelled: count(({ end }) => end === 'cancelled'),
     'hidden by callers': count(({ deleted }) => deleted),
     'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
