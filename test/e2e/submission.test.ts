@@ -59,7 +59,11 @@ t.test('another body under a used key is 409, another tenant’s key is its own'
 
 t.test('a refused attempt frees its key; a key that cannot be one is refused', async (t) => {
   const headers = { 'idempotency-key': 'second try' }
-  stack.sandbox.faults.add({ faults: ['refuse=InvalidParameter'], once: 1 })
+  stack.sandbox.faults.add({
+    faults: ['refuse=InvalidParameter'],
+    once: 1,
+    match: { op: 'create' },
+  })
   const refused = await tasks.create({}, headers)
   t.equal(refused.status, 400)
   t.equal((await tasks.create({}, headers)).status, 200)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LOOKS_APART_MS } from '../../../src/app/policies/absence.ts'
 import { executeTaskCommand, newCommandId } from '../../../src/app/tasks/commands.ts'
-import { codeOf, createInput, taskKey, TENANT, uncertain } from '../support/world.ts'
+import { codeOf, createInput, shortChannels, taskKey, TENANT, uncertain } from '../support/world.ts'
 import {
   ACCEPTED_BY_NOW_MS,
   beforeAppend,
@@ -13,7 +13,7 @@ import {
 } from './support/scene.ts'
 
 t.test('what upstream certainly lacks ends after two looks, and gives its hold back', async (t) => {
-  const { world, tasks, lost, look, pass, replica } = await startScene(t)
+  const { world, tasks, hasty, lost, look, pass, replica } = await startScene(t)
   const id = await lost({ idempotencyKey: 'order 1' })
   pass(ACCEPTED_BY_NOW_MS - 32_000)
   await look()
@@ -37,7 +37,7 @@ t.test('what upstream certainly lacks ends after two looks, and gives its hold b
     error: { code: 'not_accepted' },
   })
   t.equal((await second.deps.metrics.possibleCostLeaks.get()).values[0]?.value, 0)
-  const again = await tasks
+  const again = await hasty.tasks
     .createTask(createInput({ prompt: 'x [[sandbox hang]]', idempotencyKey: 'order 1' }))
     .catch((error: { readonly details: { readonly platformId: string } }) => error.details)
   t.not(again.platformId, id, 'its key is free for another try')
@@ -46,7 +46,7 @@ t.test('what upstream certainly lacks ends after two looks, and gives its hold b
 t.test('a list that errs, is empty or shows no markers is no proof', async (t) => {
   const { world, lost, twoLooks } = await startScene(t)
   const ids = [await lost(), await lost({ safetyIdentifier: 'user-1' })]
-  for (const fault of ['http=500', 'hang', 'malformed', 'empty-list', 'unmarked']) {
+  for (const fault of ['http=500', 'drop-before-accept', 'malformed', 'empty-list', 'unmarked']) {
     world.sandbox.faults.add({ faults: [fault], match: { op: 'list' } })
     await twoLooks()
     world.sandbox.faults.clear()
@@ -64,7 +64,8 @@ t.test('a list that errs, is empty or shows no markers is no proof', async (t) =
 })
 
 t.test('a channel that was taken out of the configuration cannot be ruled out', async (t) => {
-  const { world, channels, lost, replica, look, pass } = await startScene(t)
+  const { world, lost, replica, look, pass } = await startScene(t)
+  const channels = shortChannels(world, 300)
   const beside = channels.map((channel) => ({
     ...channel,
     id: `${channel.id}-beside`,

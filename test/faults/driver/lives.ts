@@ -85,11 +85,18 @@ export class Lives {
     await this.#start(machine, { clockAheadMs })
   }
 
-  /** Kills on both sides of giving up what upstream never had, then lets the rest be given up. */
+  /**
+   * Kills on both sides of giving up what upstream never had, then lets the rest be given up. Every
+   * life is later than the one before: what that one saw missing is due to be given up.
+   */
   async lastAbsence(clockAheadMs: number): Promise<void> {
     await this.#killBetween()
-    for (const name of absencePoints) await this.#lastKill(name, clockAheadMs, ABSENCE_TIMEOUT_MS)
-    await this.peace(clockAheadMs + LEASES_MS)
+    let aheadMs = clockAheadMs
+    for (const name of absencePoints) {
+      await this.#lastKill(name, aheadMs, ABSENCE_TIMEOUT_MS)
+      aheadMs += LEASES_MS
+    }
+    await this.peace(aheadMs)
   }
 
   /** Kills at the expiry of what never found its end, then lets it expire. */
