@@ -11,7 +11,6 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import t from 'tap'
@@ -19,6 +18,7 @@ import type { PlacedBatch } from '../../src/eventlog/spool-record.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../src/eventlog/spool.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { bare, bareEnvironment } from '../faults/driver/bare.ts'
+import { nodeArguments } from '../helpers/checkout.ts'
 import { cancelled, range } from './sample-events.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-spool-'))
@@ -242,10 +242,10 @@ void t.test('one file that does not say since when is as old as it is', async (t
 
 void t.test('what a full disk cut off is no record, and the file goes on', async (t) => {
   const path = fresh()
-  const child = fileURLToPath(new URL('spool-on-a-full-disk.ts', import.meta.url))
+  const child = nodeArguments(new URL('spool-on-a-full-disk.ts', import.meta.url))
   // The shell counts in blocks of 512 or of 1024 bytes: some large batches fit, not all ten.
   const script = 'ulimit -f 120; exec "$0" "$@"'
-  const args = bare('sh', ['-c', script, process.execPath, '--import=tsx', child, path])
+  const args = bare('sh', ['-c', script, process.execPath, ...child, path])
   const { stdout } = await promisify(execFile)(...args, { env: bareEnvironment() })
   const { large, small } = JSON.parse(stdout) as { large: number; small: boolean }
   t.ok(large > 0 && large < 10, `${large} large batches`)

@@ -63,7 +63,7 @@ export async function admit(
   if (serving.length === 0)
     throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
   const { body, wish } = resolveKept(deps, input)
-  await deps.log.ready()
+  if (!deps.log.healthy()) await deps.log.ready()
   const taken = deps.rates.take(principal, () => expectedTokens(input))
   try {
     const quote = quoteOf(input, await deps.prices.current())

@@ -16,7 +16,7 @@ import type { CallMetrics } from './metrics.ts'
 /** What the text use cases are made of. */
 export interface CallDeps {
   /** Only asked whether it takes work; writing goes through the journal. */
-  readonly log: Pick<EventLog, 'ready'>
+  readonly log: Pick<EventLog, 'healthy' | 'ready'>
   readonly journal: Journal
   readonly channels: ChannelDirectory
   readonly providers: ReadonlyMap<TextFamily, TextProvider>

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { chainHash, listLines } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { audit, type AuditReport } from '../../../src/app/audit/audit.ts'
 import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
 import { eventually } from '../../projections/support/database.ts'
 import { platformId, Recorder, recordCall, recordStep } from '../../projections/support/history.ts'
 import { append, history, startAudited, takenIn } from './support/audited.ts'
@@ -149,8 +149,8 @@ const TASKS = 600
 
 /** Runs an audit as a process and kills it once it kept how far it was so many times. */
 async function killed(t: Test, url: string, path: string, keeps: number): Promise<string[]> {
-  const script = fileURLToPath(new URL('support/audit-child.ts', import.meta.url))
-  const args = ['--import=tsx', script, url, path, String(TASKS)]
+  const script = new URL('support/audit-child.ts', import.meta.url)
+  const args = [...nodeArguments(script), url, path, String(TASKS)]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const said: string[] = []
   const exited = once(child, 'exit')

@@ -103,7 +103,7 @@ t.test('a channel without a free place is not waited for', async (t) => {
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no chat channel')
   const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
-  const held = calls.complete(textInput({ prompt: '[[sandbox first-byte-ms=400]]' }))
+  const held = calls.complete(textInput({ prompt: '[[sandbox first-byte-ms=2000]]' }))
   await until(() => calls.inFlight() === 1)
   await new Promise((resolve) => setTimeout(resolve, 100))
   await t.rejects(calls.complete(textInput()), { code: 'overloaded' })

@@ -175,7 +175,10 @@ t.test('a task is not called running on the word of a read model that is behind'
           ...rest,
         ])) as { readonly rows: readonly object[] }
         if (query.name !== 'engine.checkpoint') return answer
-        return { ...answer, rows: answer.rows.map((row) => ({ ...row, position: '0' })) }
+        return {
+          ...answer,
+          rows: answer.rows.map((row) => ({ ...row, commit: '0', prepare: '0' })),
+        }
       }
     },
   })

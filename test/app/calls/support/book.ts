@@ -49,9 +49,10 @@ export async function startBook(t: Test): Promise<Book> {
          do update set granted = excluded.granted, position = excluded.position`,
         [tenantId, currency, formatAmount(creditPico), formatAmount(limitPico), position],
       )
-      await pool.query(`update engine.checkpoints set position = $1 where name = 'ledger'`, [
-        position,
-      ])
+      await pool.query(
+        `update engine.checkpoints set commit = $1, prepare = $1 where name = 'ledger'`,
+        [position],
+      )
     },
     replica: (options = {}) => {
       let nowMs = options.startMs ?? 1_000_000
