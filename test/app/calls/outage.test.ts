@@ -103,6 +103,8 @@ t.test('a channel without a free place is not waited for', async (t) => {
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no chat channel')
   const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
+  // A first one: who has just started looks at the ledger before anything is begun.
+  await calls.complete(textInput())
   const held = calls.complete(textInput({ prompt: '[[sandbox first-byte-ms=2000]]' }))
   await until(() => calls.inFlight() === 1)
   await new Promise((resolve) => setTimeout(resolve, 100))
