@@ -61,7 +61,7 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` body: inline images make it large. */
   readonly provABodyBytes: number
-  /** Of one text body: inline images, audio and long conversations (wire.md §16 row 26). */
+  /** Of one text body: inline images, audio and long conversations. */
   readonly textBodyBytes: number
   /** Of all bodies being read or worked on at once, in one process. */
   readonly bodiesInFlightBytes: number

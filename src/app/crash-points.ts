@@ -1,5 +1,5 @@
 /**
- * Named points between every two steps of a task's life (design §4.1) and of a call's (§4.2). The fault driver has the
+ * Named points between every two steps of a task's life and of a call's. The fault driver has the
  * process die there; otherwise they do nothing.
  */
 export const crashPoints = [

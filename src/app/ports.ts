@@ -4,7 +4,7 @@ import type { TaskFamily, TaskUsage } from '../domain/task/events.ts'
 
 /** Where faces upstream (`providers/`) and faces callers (`api/`) meet. */
 
-/** One upstream account (design §8); the credential stays inside the provider's client. */
+/** One upstream account; the credential stays inside the provider's client. */
 export interface Channel {
   readonly id: string
   readonly family: string

@@ -22,7 +22,7 @@ const nextUlid = monotonicFactory(pooledRandom)
 /** Fixed for ever: event ids already in the log were made from it. */
 const EVENT_NAMESPACE = parseUuid('6d1f5b3e-2f0e-5d53-9f0a-6a2f3c1c7a10')
 
-/** The kinds of task a platform id names (spec §2.5, §2.11, design §4). */
+/** The kinds of task a platform id names. */
 export type TaskKind = 'video' | 'image' | 'speech'
 
 /** A new platform id, `video_<ULID>` and the like. */

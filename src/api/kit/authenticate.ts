@@ -35,7 +35,7 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 }
 
 /**
- * Lets only tokens of this kind below the plugin (spec §5), before a byte of the body is read.
+ * Lets only tokens of this kind below the plugin, before a byte of the body is read.
  * Faults: `unauthenticated`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9).
  * Where there is no `Authorization`, the first of `keyHeaders` that is sent holds the bare token.
  */

@@ -118,7 +118,7 @@ async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value
  * Answers with a stream of events: each frame as it comes, no faster than the caller reads. A
  * failure before the stream begins is thrown, a later one is written as a frame. When the caller
  * goes, `gone` aborts and the frames are read to their end all the same: what was produced is
- * settled (design §4.2).
+ * settled.
  */
 export async function sendEventStream<Frame>(
   request: FastifyRequest,

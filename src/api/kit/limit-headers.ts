@@ -8,7 +8,7 @@ export type StandingsOf = (principal: Principal) => Standings
 
 const MINUTE_MS = 60_000
 
-/** As the clients of this wire read it: `0s`, `12ms`, `1.5s`, `1m0s` (wire.md §7.4). */
+/** As the clients of this wire read it: `0s`, `12ms`, `1.5s`, `1m0s`. */
 export function durationText(milliseconds: number): string {
   if (milliseconds > 0 && milliseconds < 1_000) return `${milliseconds}ms`
   const minutes = Math.floor(milliseconds / MINUTE_MS)

@@ -29,7 +29,7 @@ function isPublicIpv6(address: ipaddr.IPv6): boolean {
 
 /**
  * Whether an address is publicly routable: not local, private, link-local, multicast, carrier-grade
- * NAT, documentation, benchmarking, translation, tunnelling or reserved (spec §6.2). Anything that
+ * NAT, documentation, benchmarking, translation, tunnelling or reserved. Anything that
  * is not an address is not public.
  */
 export function isPublicAddress(text: string): boolean {

@@ -73,7 +73,7 @@ function parse(text: string): { url: URL; canonical: string } | string {
 }
 
 /**
- * Checks that a URL is one we may hand out to be called (spec §6.2): `https`, no credentials, and
+ * Checks that a URL is one we may hand out to be called: `https`, no credentials, and
  * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
  * in time is refused. The answered URL is trimmed.
  */

@@ -154,7 +154,7 @@ const unusable: Rule = {
   retry: 'never',
 }
 
-/** A refusal by the model service (wire.md §7.4, §9.4). */
+/** A refusal by the model service. */
 const refusals: Readonly<Record<ProviderErrorKind, (error: DomainError) => Rule>> = {
   invalid: (error) => {
     const status = numberDetail(error, 'status')

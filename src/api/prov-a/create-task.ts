@@ -23,7 +23,7 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   return key
 }
 
-/** The body for upstream, its callback checked and written the way it was checked (spec §6.2). */
+/** The body for upstream, its callback checked and written the way it was checked. */
 async function withCheckedCallback(
   accepted: AcceptedVideoA,
   body: object,

@@ -181,7 +181,7 @@ const notTaken: Rule = {
   message: 'The model service could not take the task; none was created',
 }
 
-/** A refusal by the model service, which certainly started nothing (wire.md §2.7). */
+/** A refusal by the model service, which certainly started nothing. */
 const refusals: Readonly<Record<ProviderErrorKind, (error: DomainError) => Rule>> = {
   invalid: (error) => {
     const code = textDetail(error, 'upstreamCode')
@@ -263,6 +263,6 @@ function fromRequest(error: RequestError): Answer {
   return compose(rules[error.fault], error.message, error.param, {})
 }
 
-/** The error shape of `/provA` tasks: `{error: {code, message, param, type}}` (spec §7.1). */
+/** The error shape of `/provA` tasks: `{error: {code, message, param, type}}`. */
 export const provAEnvelope: Envelope = (error) =>
   isDomainError(error) ? fromDomain(error) : fromRequest(toRequestError(error))

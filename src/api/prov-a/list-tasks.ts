@@ -38,7 +38,7 @@ function idsOf(value: string | string[] | undefined): readonly string[] | undefi
   return [...ids].filter(isTaskId)
 }
 
-/** The use case's input out of the query string (spec §4.3). @throws RequestError */
+/** The use case's input out of the query string. @throws RequestError */
 export function readListQuery(query: ListTasksQuery): Omit<ListTasksInput, 'principal' | 'family'> {
   return {
     pageNumber: query.page_num ?? 1,

@@ -34,7 +34,7 @@ export interface ProvADeps {
 
 const family = 'video-a'
 
-/** The `/provA` task interface (spec §2.8, §3.1, §4.3), to be registered under `/provA`. */
+/** The `/provA` task interface, to be registered under `/provA`. */
 export function provAPlugin(deps: ProvADeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Shapes of the `/provA` task interface (spec §2.8, §7.1). */
+/** Shapes of the `/provA` task interface. */
 
 export const TaskStatusSchema = Type.Enum(
   ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'],

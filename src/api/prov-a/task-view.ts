@@ -4,7 +4,7 @@ import type { TaskSchema } from './schemas.ts'
 
 type Task = Static<typeof TaskSchema>
 
-/** Settings and actual specs a task shows (spec §2.8); what else is kept of it stays inside. */
+/** Settings and actual specs a task shows; what else is kept of it stays inside. */
 const echoedSettings = [
   'resolution',
   'ratio',
@@ -41,7 +41,7 @@ function contentOf(urls: TaskView['urls']): Partial<Task> {
   }
 }
 
-/** A task in the family's shape: of a query and of each list item (spec §2.8, wire.md §2.3). */
+/** A task in the family's shape: of a query and of each list item. */
 export function toTask(view: TaskView): Task {
   return {
     id: view.nativeId ?? view.platformId,

@@ -72,7 +72,7 @@ function isQueryCode(code: string): code is QueryErrorCode {
   return Object.hasOwn(rules, code)
 }
 
-/** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}` (wire.md §16). */
+/** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
 export const queryEnvelope: Envelope = (error) => {
   if (!isDomainError(error)) {
     const request = toRequestError(error)

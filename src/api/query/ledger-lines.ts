@@ -7,7 +7,7 @@ import { MAX_PAGE_LINES, type LedgerLineSchema } from './schemas.ts'
 
 type Line = Static<typeof LedgerLineSchema>
 
-/** Columns of the CSV, in the order of design §5. */
+/** Columns of the CSV, in the order in which the API shows them. */
 export const lineColumns = [
   'line_id',
   'settled_at',
@@ -33,7 +33,7 @@ export const lineColumns = [
   'adjusted',
 ] as const satisfies readonly (keyof Line)[]
 
-/** A line as the API shows it (design §5). */
+/** A line as the API shows it. */
 export function toLine(line: LedgerLine): Line {
   return {
     line_id: line.lineId,

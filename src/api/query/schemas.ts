@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Shapes of the finance and support queries (design §5). */
+/** Shapes of the finance and support queries. */
 
 /** Printable, bounded text: nothing else can be a stored id or name. */
 const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })

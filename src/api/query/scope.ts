@@ -8,7 +8,7 @@ export interface Visible {
   readonly userIds: readonly string[] | undefined
 }
 
-/** What the token's scope level opens (spec §5.1, design §7); without one, its own user. */
+/** What the token's scope level opens; without one, its own user. */
 export function visibleTo(principal: Principal): Visible {
   const { tenantId, userId } = principal
   const scope = principal.scope ?? { level: 'current_user' }

@@ -2,7 +2,7 @@ import type { TextFrame } from '../../app/calls/types.ts'
 import { isJsonObject, type JsonObject } from '../../domain/catalog/field-checks.ts'
 import { given, without } from '../kit/member-checks.ts'
 
-/** Names by which upstreams report cache writes; ours are the spec's (§2.1). */
+/** Names by which upstreams report cache writes; ours are those of this surface. */
 const totalNames = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
 const fiveMinuteNames = [
   'cached_write_5m_tokens',
@@ -31,8 +31,8 @@ function firstCount(places: readonly JsonObject[], names: readonly string[]): nu
 }
 
 /**
- * `usage` with cache writes under the spec's names, omitted when empty (spec §2.1). Writes that
- * upstream does not split count as 5-minute ones, as they are billed (design §6).
+ * `usage` with cache writes under this surface's names, omitted when empty. Writes that
+ * upstream does not split count as 5-minute ones, as they are billed.
  */
 export function spellUsage(usage: JsonObject): JsonObject {
   const details = objectIn(usage, 'prompt_tokens_details')
@@ -80,7 +80,7 @@ function rewritten(data: string, includeUsage: boolean): string {
 
 /**
  * The JSON of a chunk for the caller, or undefined when it is not for them: usage only where it was
- * asked for, and then a `usage` member in every chunk (wire.md §7.2). Chunks are parsed only where
+ * asked for, and then a `usage` member in every chunk. Chunks are parsed only where
  * their text does not tell.
  */
 export function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined {

@@ -3,7 +3,7 @@ import { oneLine, type StreamDialect } from '../kit/event-stream.ts'
 import { chatChunk } from './chat-answer.ts'
 import { v1Error } from './envelope.ts'
 
-/** How chat streams are written: `data:` lines alone, `[DONE]` at the end (wire.md §7.2). */
+/** How chat streams are written: `data:` lines alone, `[DONE]` at the end. */
 export function chatDialect(includeUsage: boolean): StreamDialect<TextFrame> {
   return {
     frame: (frame) => {

@@ -108,7 +108,7 @@ function streamOptions(
 }
 
 /**
- * Reads a chat body (spec §2.1): what is named there is checked, everything else is passed on as it
+ * Reads a chat body: what is named there is checked, everything else is passed on as it
  * came. @throws DomainError `invalid_request`, naming the field
  */
 export function readChatRequest(body: JsonObject): ChatRequest {

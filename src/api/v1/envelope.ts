@@ -1,7 +1,7 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import { toTextFailure, type TextFailure, type TextStatus } from '../kit/text-failure.ts'
 
-/** The `type` of an error goes with its status, unless upstream named one (wire.md §7.4). */
+/** The `type` of an error goes with its status, unless upstream named one. */
 const typeByStatus: Readonly<Record<TextStatus, string>> = {
   400: 'invalid_request_error',
   401: 'invalid_request_error',
@@ -43,7 +43,7 @@ export function v1Error(error: unknown): V1Error {
   return errorOf(toTextFailure(error))
 }
 
-/** The error shape of `/v1`: `{error: {message, type, param, code}}` (wire.md §7.4). */
+/** The error shape of `/v1`: `{error: {message, type, param, code}}`. */
 export const v1Envelope: Envelope = (error): Answer => {
   const failure = toTextFailure(error)
   return {

@@ -10,7 +10,7 @@ const endpointByFamily: Readonly<Record<string, string>> = {
   native: '/v1beta/models/{model}:generateContent',
 }
 
-/** A model as `/v1/models` shows it (wire.md §13.1, §16 row 16). */
+/** A model as `/v1/models` shows it. */
 export interface ModelView {
   readonly id: string
   readonly object: 'model'

@@ -106,7 +106,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
 }
 
-/** Chat, responses and models (spec §2.1, §2.2, §4.1), to be registered under `/v1`. */
+/** Chat, responses and models, to be registered under `/v1`. */
 export function v1Plugin(deps: V1Deps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {

@@ -8,7 +8,7 @@ function sequenceOf(data: string): number | undefined {
 }
 
 /**
- * How responses streams are written: every event as it comes, known or not (wire.md §8.2). What the
+ * How responses streams are written: every event as it comes, known or not. What the
  * spec adds to a response is in it already.
  */
 export function responsesDialect(): StreamDialect<TextFrame> {

@@ -32,7 +32,7 @@ function filePart(part: JsonObject, at: string): JsonObject {
 }
 
 /**
- * A content part as upstream names it by the role of its message (wire.md §8.1); part types that are
+ * A content part as upstream names it by the role of its message; part types that are
  * upstream's own, or unknown, are left alone. @throws DomainError `invalid_request`
  */
 export function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObject {

@@ -91,7 +91,7 @@ function upstreamTools(body: JsonObject): JsonObject {
   }
 }
 
-/** `response_format` as `text.format` (wire.md §8.1); an explicit `text.format` wins. */
+/** `response_format` as `text.format`; an explicit `text.format` wins. */
 function upstreamText(body: JsonObject): JsonObject {
   const format = responseFormat(body)
   const text = optionalObject(body, 'text')
@@ -102,7 +102,7 @@ function upstreamText(body: JsonObject): JsonObject {
 }
 
 /**
- * Reads a responses body (spec §2.2) and writes it the way upstream reads it; everything not named
+ * Reads a responses body and writes it the way upstream reads it; everything not named
  * there is passed on as it came. @throws DomainError `invalid_request`, naming the field
  */
 export function readResponsesRequest(body: JsonObject): ResponsesRequest {

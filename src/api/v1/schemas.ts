@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Shapes of chat, responses and models (spec §2.1, §2.2, wire.md §7, §8, §13.1); others pass. */
+/** Shapes of chat, responses and models; others pass. */
 
 const open = { additionalProperties: true }
 const Anything = Type.Object({}, open)

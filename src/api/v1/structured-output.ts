@@ -2,7 +2,7 @@ import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
 import { given, objectAt, optionalObject, stringAt } from '../kit/member-checks.ts'
 
 /**
- * Checks `response_format` (spec §2.1, §2.2): an object with a `type`; of `json_schema` the schema's
+ * Checks `response_format`: an object with a `type`; of `json_schema` the schema's
  * name, where it stands nested as chat writes it or flat as responses does. Other types are
  * upstream's to judge.
  */

@@ -1,7 +1,7 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import { toTextFailure, type TextFailure, type TextStatus } from '../kit/text-failure.ts'
 
-/** The `status` word of an error goes with its HTTP status (wire.md §9.4). */
+/** The `status` word of an error goes with its HTTP status. */
 const wordByStatus: Readonly<Record<TextStatus, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
@@ -66,7 +66,7 @@ export function v1betaFailureBody(error: unknown): unknown {
   return bodyOf(toTextFailure(error))
 }
 
-/** The error shape of `/v1beta`: `{error: {code, message, status, details}}` (wire.md §9.4). */
+/** The error shape of `/v1beta`: `{error: {code, message, status, details}}`. */
 export const v1betaEnvelope: Envelope = (error): Answer => {
   const failure = toTextFailure(error)
   return {

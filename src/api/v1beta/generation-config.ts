@@ -2,7 +2,7 @@ import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
 import { checkNumber, flag, given, optionalList, optionalObject } from '../kit/member-checks.ts'
 import { camelMembers } from './spelling.ts'
 
-/** The flat members of spec §2.3 and where they belong (wire.md §9.1). */
+/** The flat members that callers may write, and where they belong. */
 const flatMembers: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   maxTokens: 'maxOutputTokens',
@@ -62,7 +62,7 @@ function foldedMembers(body: JsonObject): JsonObject {
 }
 
 /**
- * `generationConfig` with the flat members of spec §2.3 folded in; what it says itself wins.
+ * `generationConfig` with the flat members folded in; what it says itself wins.
  * Undefined when there is neither. @throws DomainError `invalid_request`
  */
 export function generationConfig(body: JsonObject): JsonObject | undefined {

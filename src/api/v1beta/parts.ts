@@ -2,7 +2,7 @@ import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
 import { given, objectAt, optionalList, optionalObject, stringAt } from '../kit/member-checks.ts'
 import { camelMembers } from './spelling.ts'
 
-/** The one model that reads files by URL (spec §2.3). */
+/** The one model that reads files by URL. */
 export const FILE_URL_MODEL = 'gen-3-pro-preview-file'
 
 /** A file the caller named by URL, to be checked before it is passed on. */

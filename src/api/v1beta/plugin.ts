@@ -33,17 +33,17 @@ export interface V1BetaDeps {
   readonly streamLimits: StreamLimits
 }
 
-/** Headers that hold the token where `Authorization` does not (spec §5 rule 2, wire.md §9.1). */
+/** Headers that hold the token where `Authorization` does not. */
 const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 
-/** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame (wire.md §9.3). */
+/** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame. */
 const dialect: StreamDialect<TextFrame> = {
   frame: (frame) => (frame.data === '[DONE]' ? undefined : `data: ${oneLine(frame.data)}\n\n`),
   failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,
   end: '',
 }
 
-/** Files by URL are fetched by upstream; where they lie is checked like a callback (spec §6.2). */
+/** Files by URL are fetched by upstream; where they lie is checked like a callback. */
 async function checkFiles(
   { files }: NativeRequest,
   { resolveHost, upstreamHosts }: V1BetaDeps,
@@ -75,7 +75,7 @@ async function readCall(
   return { family: 'native', surface: 'v1beta.generate', model, body, inputSize }
 }
 
-/** Native content generation (spec §2.3, §4.1), to be registered under `/v1beta`. */
+/** Native content generation, to be registered under `/v1beta`. */
 export function v1betaPlugin(deps: V1BetaDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {

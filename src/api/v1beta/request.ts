@@ -74,7 +74,7 @@ function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
 }
 
 /**
- * Reads a native body (spec §2.3) and writes it in camel case with the flat members folded into
+ * Reads a native body and writes it in camel case with the flat members folded into
  * `generationConfig`; everything not named there is passed on as it came.
  * @throws DomainError `invalid_request`, naming the field
  */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Shapes of native content generation (spec §2.3, wire.md §9); other members pass. */
+/** Shapes of native content generation; other members pass. */
 
 const open = { additionalProperties: true }
 const Anything = Type.Object({}, open)

@@ -6,8 +6,8 @@ function camelCase(name: string): string {
 }
 
 /**
- * The members of an object under their camel-case names, one level deep: callers may write either
- * (wire.md §9.1), but not both of one name. @throws DomainError `invalid_request`
+ * The members of an object under their camel-case names, one level deep: callers may write either,
+ * but not both of one name. @throws DomainError `invalid_request`
  */
 export function camelMembers(object: JsonObject, at: string): JsonObject {
   const renamed: Record<string, unknown> = {}

@@ -12,7 +12,7 @@ import { type Limits, limitsInForce, noLimits } from '../limits/limits.ts'
 import { createSharedCatchUp } from './catch-up.ts'
 import type { Authenticate, Principal } from './principal.ts'
 
-/** From a bearer secret to who is calling (design §7). */
+/** From a bearer secret to who is calling. */
 
 const MAX_SECRET_LENGTH = 256
 const MAX_CACHED = 20_000

@@ -8,7 +8,7 @@ import {
   openTenant,
 } from './bootstrap.ts'
 
-/** What the first start of the embedded default opens (design §10). */
+/** What the first start of the embedded default opens. */
 
 export const DEMO_TENANT_ID = 'tenant_demo'
 const DEMO_USER_ID = 'user_demo'

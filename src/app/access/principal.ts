@@ -1,7 +1,7 @@
 import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
 import type { Limits } from '../limits/limits.ts'
 
-/** Who is calling: what a valid token stands for (design §7). */
+/** Who is calling: what a valid token stands for. */
 export interface Principal {
   readonly tokenId: string
   readonly kind: TokenKind

@@ -22,7 +22,7 @@ const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
  * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
  * takes them. Frames that say that the result is whole, and whatever follows, are held back until
  * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
- * and settled all the same (design §4.2).
+ * and settled all the same.
  *
  * What a stream is settled from, whether or not its caller is still there:
  *

@@ -35,7 +35,7 @@ export interface ChannelLease {
   readonly release: (outcome: ChannelOutcome) => void
 }
 
-/** The upstream accounts there are, and which of them to use (design §8). */
+/** The upstream accounts there are, and which of them to use. */
 export interface ChannelDirectory {
   /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
   readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined

@@ -5,7 +5,7 @@ import { isTextFamily, isTextModelName, textFamilies } from '../../domain/catalo
 import { resolveVideoAModel } from '../../domain/catalog/video-a.ts'
 import type { Channel, TextChannelLimits } from '../ports.ts'
 
-/** The channel file: upstream accounts as an operator writes them down (design §8). */
+/** The channel file: upstream accounts as an operator writes them down. */
 
 const MAX_CHANNELS = 200
 /** A creation may wait this long for its answer unless the channel says otherwise. */

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 
-/** The short-lived cache of result URLs (design §4.1): signed, so never in the log (P7). */
+/** The short-lived cache of result URLs: signed, so never in the log (P7). */
 
 /** Shown no longer than this before its signature ends, so that a caller can still download. */
 const SAFETY_MARGIN_MS = 60_000
-/** What a URL lives when it does not say (wire.md §1.4). */
+/** What a URL lives when it does not say. */
 const DEFAULT_LIFE_MS = 24 * 3_600_000
 /** Found expired or absent upstream: not asked again before this. */
 const ABSENT_LIFE_MS = 60_000

@@ -2,7 +2,7 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import type { Channel, TaskObservation } from '../ports.ts'
 
-/** Which upstream tasks may be the one a request of unknown outcome made: pure (design §4.1). */
+/** Which upstream tasks may be the one a request of unknown outcome made: pure. */
 
 /** Upstream's clock and ours may differ by this where a match of times decides … */
 const SKEW_MS = 10_000

@@ -13,7 +13,7 @@ import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
 import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from './intervals.ts'
 
-/** Asks upstream for every open task until its end (design §4.1); never gives up by count. */
+/** Asks upstream for every open task until its end; never gives up by count. */
 
 /**
  * Tasks leased at once, and for how long: ample for asking for them at the slowest pace. What a

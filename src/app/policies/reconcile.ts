@@ -26,7 +26,7 @@ import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
 import type { PolicySettings } from './poll.ts'
 
-/** Finds out what became of submissions without a known outcome (design §4.1). */
+/** Finds out what became of submissions without a known outcome. */
 
 const LEASE_LIMIT = 100
 /** Ample for a long list; what a worker that died has leased is freed sooner (`presence.ts`). */

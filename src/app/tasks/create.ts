@@ -14,7 +14,7 @@ import { recordRequested } from './record.ts'
 import { submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput } from './types.ts'
 
-/** What upstream allows an execution to take when the caller says nothing (wire.md §2.2). */
+/** What upstream allows an execution to take when the caller says nothing. */
 export const DEFAULT_EXPIRY_S = 172_800
 /** An end upstream is looked for this long after it must have come. */
 export const EXPIRY_GRACE_MS = 3_600_000
@@ -25,7 +25,7 @@ interface Prepared {
 }
 
 /**
- * Life of a task, first part (design §4.1): rules → quote → admission → `TaskRequested` → provider
+ * Life of a task, first part: rules → quote → admission → `TaskRequested` → provider
  * → `TaskSubmitted` → answer. Intent is durable before anything is sent (P1).
  */
 export function createCreateTask(deps: TaskDeps): CreateTask {

@@ -27,7 +27,7 @@ interface Removal {
 }
 
 /**
- * DELETE of a task (spec §3.1, design §4.1). An ended task is hidden, after settlement; a queued one
+ * DELETE of a task. An ended task is hidden, after settlement; a queued one
  * is cancelled upstream and confirmed; a running one is refused. Deleting an ended record upstream
  * would destroy its usage, so nothing but `queued` is ever forwarded.
  */

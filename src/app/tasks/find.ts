@@ -5,7 +5,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { isPlatformId } from '../../kernel/ids.ts'
 import type { TaskDeps } from './deps.ts'
 
-/** Reading one's own writes: what the log has, a read must not miss (design §5). */
+/** Reading one's own writes: what the log has, a read must not miss. */
 
 /** Before an id is said not to exist, the projection may take this long to catch up. */
 const CONFIRM_ABSENCE_MS = 3_000

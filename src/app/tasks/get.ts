@@ -10,7 +10,7 @@ import { viewOf } from './view.ts'
 /** A task not ended is asked for upstream when it was last observed longer ago than this. */
 export const STALE_AFTER_MS = 1_000
 
-/** Query of one task (spec §2.8), fresh from upstream where that can tell more than we know. */
+/** Query of one task, fresh from upstream where that can tell more than we know. */
 export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
   const refreshed = async (
     row: TaskRow,

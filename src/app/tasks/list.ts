@@ -5,7 +5,7 @@ import { catchUp } from './find.ts'
 import type { ListTasks } from './types.ts'
 import { viewOf } from './view.ts'
 
-/** A tenant's tasks from our own records, never by asking upstream (wire.md §14). */
+/** A tenant's tasks from our own records, never by asking upstream. */
 export function createListTasks(deps: TaskDeps): ListTasks {
   return async ({ principal, ...filter }) => {
     const { tenantId } = principal

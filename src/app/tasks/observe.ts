@@ -6,7 +6,7 @@ import { type CommandContext, executeTaskCommand, newCommandId } from './command
 import type { TaskDeps } from './deps.ts'
 import { quietly } from './record.ts'
 
-/** The one path by which what upstream says of a task changes ours (design §4.1). */
+/** The one path by which what upstream says of a task changes ours. */
 
 /** Tasks whose last word this process remembers, so that hearing it again costs nothing. */
 const MAX_REMEMBERED = 100_000

@@ -1,4 +1,4 @@
-/** How far this process wrote for each tenant, so that it reads its own writes (design §5). */
+/** How far this process wrote for each tenant, so that it reads its own writes. */
 
 const MAX_TENANTS = 10_000
 

@@ -1,6 +1,6 @@
 import { refuse, text } from './field-checks.ts'
 
-/** Where a reference image, video or audio comes from (spec §2.8, wire.md §2.2). */
+/** Where a reference image, video or audio comes from. */
 
 export type MediaKind = 'image' | 'video' | 'audio'
 

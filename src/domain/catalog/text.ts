@@ -1,11 +1,10 @@
 import { isJsonObject, type JsonObject } from './field-checks.ts'
 
 /**
- * Text models are configuration, not a list in code: channels name them, the price book prices them
- * (spec §2.1–2.3, design §6).
+ * Text models are configuration, not a list in code: channels name them, the price book prices them.
  */
 
-/** The three upstream wires of text (spec §2.1–2.3). */
+/** The three upstream wires of text. */
 export type TextFamily = 'chat' | 'responses' | 'native'
 export const textFamilies: readonly TextFamily[] = ['chat', 'responses', 'native']
 
@@ -21,7 +20,7 @@ export function isTextModelName(name: string): boolean {
   return MODEL_NAME.test(name)
 }
 
-/** Tools a provider runs itself and charges by count (design §6). */
+/** Tools a provider runs itself and charges by count. */
 export type MeteredTool = 'web-search' | 'code-interpreter' | 'file-search'
 
 /** What a tool costs beside tokens: nothing, a count that is metered, or something that is not. */

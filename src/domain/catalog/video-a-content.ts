@@ -2,13 +2,13 @@ import { isJsonObject, isPresent, own, refuse, text, type JsonObject } from './f
 import { acceptMediaUrl, type MediaKind } from './media-reference.ts'
 import type { VideoAModel } from './video-a.ts'
 
-/** The `content` array of a `/provA` task (spec §2.8, §4.3, §8.1). */
+/** The `content` array of a `/provA` task. */
 
 /** Of any model; the 2.5 models have their own, lower counts. */
 export const maxContentItems = 100
 const MAX_PROMPT_LENGTH = 100_000
 
-/** Spec §8.1, 2.5 models. */
+/** Of the 2.5 models. */
 const MEDIA_LIMITS_2_5 = { image: 30, video: 10, audio: 10, total: 50 } as const
 
 const ROLES: Readonly<Record<MediaKind, readonly string[]>> = {
@@ -105,7 +105,7 @@ function acceptMedia(value: JsonObject, kind: MediaKind, param: string): Item {
   return { kind, ...reference, role, param }
 }
 
-/** `references.audio` of the overseas mini: strings or `{url}` (spec §2.8). */
+/** `references.audio` of the overseas mini: strings or `{url}`. */
 function acceptReferences(body: JsonObject, model: VideoAModel): readonly Item[] {
   if (!isPresent(body, 'references')) return []
   if (model.region !== 'overseas' || model.tier !== 'mini')
@@ -136,7 +136,7 @@ function acceptReferences(body: JsonObject, model: VideoAModel): readonly Item[]
 }
 
 /**
- * First and last frames (spec §4.3). An image without a role is passed on as it is: upstream decides
+ * First and last frames. An image without a role is passed on as it is: upstream decides
  * what it means. A video or audio item can only be a reference.
  */
 function checkFrames(items: readonly Item[], model: VideoAModel): void {

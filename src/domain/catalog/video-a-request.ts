@@ -13,7 +13,7 @@ import {
 import { acceptContent, type AcceptedContent } from './video-a-content.ts'
 import { resolveVideoAModel, videoAModels, type VideoAModel } from './video-a.ts'
 
-/** All field and combination rules of a `/provA` task creation (spec §2.8, §4.3, §6.2, §7.1, §8.1). */
+/** All field and combination rules of a `/provA` task creation. */
 
 export interface AcceptedVideoA {
   readonly model: VideoAModel
@@ -33,7 +33,7 @@ export interface AcceptedVideoA {
 
 const RATIOS = ['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'] as const
 
-/** Refused on presence, even when null: upstream ignores them silently (spec §4.3, wire.md §14.5). */
+/** Refused on presence, even when null: upstream ignores them silently. */
 const FORBIDDEN_2_5 = [
   'seed',
   'frames',
@@ -43,7 +43,7 @@ const FORBIDDEN_2_5 = [
   'camera_fixed',
 ] as const
 
-/** Seconds (spec §8.1; upstream has them on every model). */
+/** Seconds; upstream has them on every model. */
 const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
 const MAX_PRIORITY = 9
 const SEED = { min: -1, max: 2 ** 32 - 1 } as const
@@ -80,7 +80,7 @@ export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
     upstreamBody: {
       content: content.items,
       ...sent,
-      // An absent ratio would be upstream's choice; frames leave it none (spec §8.1).
+      // An absent ratio would be upstream's choice; frames leave it none.
       ...(model.generation === '2.5' && content.hasFrames ? { ratio: 'adaptive' } : {}),
       ...(webSearch ? { tools: [{ type: 'web_search' }] } : {}),
       ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
@@ -129,7 +129,7 @@ function acceptSettings(
     output_format: acceptOutputFormat(body, model),
     service_tier: acceptServiceTier(body, model),
     draft: acceptDraft(body, model),
-    // Upstream's own, not in spec §2.8, which only forbids them on 2.5.
+    // Upstream's own; ours only forbids them on 2.5.
     ...(model.generation === '2.0'
       ? {
           seed: optionalInteger(body, 'seed', SEED.min, SEED.max),
@@ -159,7 +159,7 @@ function acceptOutputFormat(body: JsonObject, model: VideoAModel): string | unde
   return undefined
 }
 
-/** Spec §2.8 (2.5 models) and §7.1 (overseas models); the domestic 2.0 models take `flex`. */
+/** 2.5 and overseas models refuse it; the domestic 2.0 models take `flex`. */
 function acceptServiceTier(body: JsonObject, model: VideoAModel): string | undefined {
   const choices =
     model.generation === '2.0' && model.region === 'domestic' ? ['default', 'flex'] : ['default']
@@ -173,13 +173,13 @@ function acceptDraft(body: JsonObject, model: VideoAModel): boolean | undefined 
   return draft
 }
 
-/** First and last frames of the 2.5 models follow the frame (spec §4.3); absent means adaptive. */
+/** First and last frames of the 2.5 models follow the frame; absent means adaptive. */
 function checkFrameRatio(settings: Settings): void {
   if (settings['ratio'] !== undefined && settings['ratio'] !== 'adaptive')
     refuse('ratio', '`ratio` must be adaptive when `content` has a first or last frame')
 }
 
-/** @returns whether the task may search the web (spec §2.8, §4.3) */
+/** @returns whether the task may search the web */
 function acceptTools(body: JsonObject, model: VideoAModel, content: AcceptedContent): boolean {
   const tools = own(body, 'tools')
   if (tools === undefined) return false
@@ -196,7 +196,7 @@ function acceptTools(body: JsonObject, model: VideoAModel, content: AcceptedCont
   return true
 }
 
-/** `callback_url` wins over its compatibility alias (spec §6.2); only the winner is looked at. */
+/** `callback_url` wins over its compatibility alias; only the winner is looked at. */
 function acceptCallbackUrl(body: JsonObject): string | undefined {
   const param = isPresent(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
   const value = own(body, param)

@@ -1,4 +1,4 @@
-/** The `/provA` video models (spec §2.8.1, §8.1): one row per external name. */
+/** The `/provA` video models: one row per external name. */
 
 export type VideoAResolution = '480p' | '720p' | '1080p' | '4k'
 export type VideoATier = 'standard' | 'fast' | 'mini'
@@ -6,7 +6,7 @@ export type VideoATier = 'standard' | 'fast' | 'mini'
 export interface VideoAModel {
   /** The external name: what callers send, what every echo and every ledger line shows. */
   readonly name: string
-  /** Date-suffixed names that are accepted and normalised to `name` (spec §9). */
+  /** Date-suffixed names that are accepted and normalised to `name`. */
   readonly aliases: readonly string[]
   readonly region: 'domestic' | 'overseas'
   readonly generation: '2.0' | '2.5'
@@ -26,7 +26,7 @@ const SMALL: readonly VideoAResolution[] = ['480p', '720p']
 /** What upstream renders when a request names no resolution. */
 export const defaultVideoAResolution: VideoAResolution = '720p'
 
-/** Spec §8.1; the domestic range is not stated there, so it is the overseas one (wire.md §16). */
+/** The domestic range is not stated anywhere, so it is the overseas one. */
 const DURATION_2_0 = { min: 4, max: 15 } as const
 const DURATION_2_5 = { min: 4, max: 30 } as const
 
@@ -65,7 +65,7 @@ function generation25(region: 'domestic' | 'overseas'): VideoAModel {
   }
 }
 
-/** All ten, in the order of spec §2.8.1. Rows stay for ever: settling an old task needs its row. */
+/** All ten. Rows stay for ever: settling an old task needs its row. */
 export const videoAModels: readonly VideoAModel[] = [
   generation20('domestic', 'standard', '260128'),
   generation20('domestic', 'fast', '260128'),
@@ -85,7 +85,7 @@ const byName: ReadonlyMap<string, VideoAModel> = new Map(
 
 /**
  * The model of an external name or of its version alias, nothing else: console short ids, dotted
- * forms and made-up filter-off names with a version are unknown (spec §2.8.1).
+ * forms and made-up filter-off names with a version are unknown.
  */
 export function resolveVideoAModel(name: string): VideoAModel | undefined {
   return byName.get(name)

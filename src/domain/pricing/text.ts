@@ -7,7 +7,7 @@ import { type PriceBook, rate } from './price-book.ts'
 import type { Measurement, RatedSku, Settlement } from './settlement.ts'
 
 /**
- * How a text call and its usage become SKUs (design §6). The rule names, `<family>` being the wire
+ * How a text call and its usage become SKUs. The rule names, `<family>` being the wire
  * whose counting rules turned the provider's usage into ours:
  *
  * - `text/<family>/input`, `…/cached-input`, `…/cache-write-5m`, `…/cache-write-1h`, `…/output`:

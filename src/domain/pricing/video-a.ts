@@ -11,7 +11,7 @@ import { rate, type PriceBook } from './price-book.ts'
 import type { Quote, RatedSku, Settlement } from './settlement.ts'
 
 /**
- * How `/provA` video turns a request and its usage into SKUs (spec §8.7, design §6). Rule names:
+ * How `/provA` video turns a request and its usage into SKUs. Rule names:
  *
  * - `video-a/2.0/requested-resolution/<video|novideo>`: standard 2.0, the resolution asked for
  * - `video-a/2.0/reported-resolution/…`: standard 2.0, none asked for; the rendered one, or 720p
@@ -152,7 +152,7 @@ function maySearch(model: VideoAModel, facts: TaskFacts): boolean {
   return facts.webSearch && model.generation === '2.5' && model.region === 'domestic'
 }
 
-/** `pixels × (24 × seconds + 1) ÷ 1024`, rounded up (wire.md §2.3). */
+/** `pixels × (24 × seconds + 1) ÷ 1024`, rounded up. */
 function holdTokens(model: VideoAModel, facts: TaskFacts): number {
   const duration = facts.settings['duration']
   const outputS = typeof duration === 'number' && duration > 0 ? duration : model.durationS.max

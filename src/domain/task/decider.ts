@@ -18,7 +18,7 @@ const NOT_ACCEPTED_MESSAGE =
 type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
 
 /**
- * The life of an asynchronous task (design §4, §4.1).
+ * The life of an asynchronous task.
  *
  * Repeated and illegal observations decide to no event. Commands that can only come from a defect
  * or a lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting

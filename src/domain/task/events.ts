@@ -9,7 +9,7 @@ const Timestamp = Type.String()
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
 
-/** What the provider measured, under the names of spec §2.8. Zero is kept, absent is absent. */
+/** What the provider measured, under the names callers see. Zero is kept, absent is absent. */
 export const TaskUsageSchema = Type.Object({
   completion_tokens: Type.Optional(Count),
   total_tokens: Type.Optional(Count),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-/** Which paths a token opens (spec §5, design §7). */
+/** Which paths a token opens. */
 export const TokenKindSchema = Type.Union([
   Type.Literal('model'),
   Type.Literal('profile'),

@@ -11,7 +11,7 @@ import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 
 const DONE = '[DONE]'
-/** Follows a chat stream (wire.md §7.2); whether a caller sees usage is its surface's business. */
+/** Follows a chat stream; whether a caller sees usage is its surface's business. */
 export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('model', request.model)
   let usage: TextUsage | undefined

@@ -3,7 +3,7 @@ import { cacheUsageOf } from '../kit/cache-usage.ts'
 import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/fields.ts'
 
 /**
- * The `usage` of chat (wire.md §7.1) by billing unit: cache hits and writes come out of
+ * The `usage` of chat by billing unit: cache hits and writes come out of
  * `prompt_tokens`, reasoning is part of `completion_tokens`. Undefined when a figure is missing or
  * none: then nothing was reported.
  */

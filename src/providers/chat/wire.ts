@@ -7,7 +7,7 @@ import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 
-/** Chat completions (spec §2.1, wire.md §7). */
+/** Chat completions. */
 export const chatWire: TextWire = {
   family: 'chat',
   credentialHeaders: bearerHeaders,
@@ -43,7 +43,7 @@ function requestBody(request: TextRequest, streamed: boolean): string {
     ...body,
     model: request.upstreamModel,
     stream: true,
-    // Without it the stream would end without figures to bill (wire.md §7.3).
+    // Without it the stream would end without figures to bill.
     stream_options: { ...fieldsOf(options), include_usage: true },
   })
 }

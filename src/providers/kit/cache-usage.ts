@@ -2,7 +2,7 @@ import { countOf, type Fields, fieldsOf, isGiven } from './fields.ts'
 
 /**
  * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; the
- * spec's own come first (spec §2.1).
+ * spec's own come first.
  */
 const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
 const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']
@@ -10,7 +10,7 @@ const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens', 'ephemera
 
 export interface CacheUsage {
   readonly read: number
-  /** Without a split, all writes are of five minutes (design §6). */
+  /** Without a split, all writes are of five minutes. */
   readonly written5m: number
   readonly written1h: number
 }
@@ -44,7 +44,7 @@ export function cacheUsageOf(details: Fields, usage: Fields): CacheUsage | undef
   return { read, written5m: Math.max(written5m, written - written1h), written1h }
 }
 
-/** The details as callers see them: the spec's names, writes only where there were any. */
+/** The details as callers see them: the surface's names, writes only where there were any. */
 export function cacheDetails(details: Fields): Fields {
   const usage = cacheUsageOf(details, {})
   const renamed: Record<string, unknown> = { ...details }

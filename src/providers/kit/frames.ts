@@ -24,8 +24,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 /**
  * Splits at LF, CR and CRLF as the standard says. Written here because every character is looked at
  * once, however large a frame and however many pieces it comes in, and because a line that begins
- * with `{` where a field should stand is kept: some upstreams write their error as a bare object
- * (wire.md §9.3).
+ * with `{` where a field should stand is kept: some upstreams write their error as a bare object.
  *
  * @param maxFrameLength in UTF-16 units
  */

@@ -1,7 +1,7 @@
 import type { ExchangeResponse } from './exchange.ts'
 import { headerOf, MAX_RETRY_AFTER_MS } from './retry-after.ts'
 
-/** What upstream limits, as its headers name it (wire.md §7.4). */
+/** What upstream limits, as its headers name it. */
 const LIMITED = ['requests', 'tokens'] as const
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
 const DURATION = /(\d+(?:\.\d+)?)(ms|h|m|s)/g

@@ -11,7 +11,7 @@ const ACCOUNT_CODES = new Set([
   'permission_denied',
 ])
 
-/** The envelope `{"error":{message,type,param,code}}` (wire.md §7.4), undefined when it is none. */
+/** The envelope `{"error":{message,type,param,code}}`, undefined when it is none. */
 export function readPlainError(body: unknown): UpstreamError | undefined {
   if (!isFields(body)) return undefined
   const { error } = body
@@ -20,7 +20,7 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
 }
 
-/** The inside of that envelope; responses streams write it bare (wire.md §8.2). */
+/** The inside of that envelope; responses streams write it bare. */
 export function plainError(error: Readonly<Record<string, unknown>>): UpstreamError {
   const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
   return {

@@ -1,4 +1,4 @@
-/** Takes out of upstream's messages what callers must not see (P7, spec §7.2). */
+/** Takes out of upstream's messages what callers must not see (P7). */
 
 const MAX_MESSAGE_LENGTH = 500
 const REQUEST_ID = /[\s,;.(]*\b(?:request|trace|log)[ _-]?id\b\s*[:=]?\s*[\w-]*\)?/gi

@@ -1,7 +1,7 @@
 import { fieldsOf, isFields, objectsOf, textOf } from '../kit/fields.ts'
 import type { UpstreamError } from '../kit/text-errors.ts'
 
-/** What speaks of our credential, contract or balance upstream (wire.md §9.4). */
+/** What speaks of our credential, contract or balance upstream. */
 const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])
 const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', 'SERVICE_DISABLED'])
 

@@ -16,7 +16,7 @@ import type { FrameReader } from '../kit/text-wire.ts'
 import { readNativeError } from './errors.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
-/** Follows a native stream (wire.md §9.3): usage is cumulative, the last one counts. */
+/** Follows a native stream: usage is cumulative, the last one counts. */
 export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
   let usage: TextUsage | undefined

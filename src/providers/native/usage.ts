@@ -27,7 +27,7 @@ export function addSearches(body: Fields, known: Set<string>): void {
 }
 
 /**
- * `usageMetadata` by billing unit (wire.md §9.2): members that are zero are left out upstream,
+ * `usageMetadata` by billing unit: members that are zero are left out upstream,
  * thoughts are output, the prompt includes cache hits, what tools added to it is input. Undefined
  * when there is none or a figure is none.
  */

@@ -4,10 +4,10 @@ import { readNativeError } from './errors.ts'
 import { nativeFrameReader } from './frames.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
-/** The header upstream takes its key in (wire.md §9.1). */
+/** The header upstream takes its key in. */
 const CREDENTIAL_HEADER = 'x-goog-api-key'
 
-/** Native content generation (spec §2.3, wire.md §9). */
+/** Native content generation. */
 export const nativeWire: TextWire = {
   family: 'native',
   credentialHeaders: (channel) => ({

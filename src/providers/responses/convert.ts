@@ -47,7 +47,7 @@ export function itemView(item: Fields, keptId: Naming['keptId']): Fields {
 
 /**
  * A response as callers see it: external model, ids of ours, neutral error, tool counts in its usage
- * and, for the spec's wording, the function calls once more under `tool_calls` (wire.md §16 #2).
+ * and, as callers of this surface may expect, the function calls once more under `tool_calls`.
  */
 export function responseView(
   response: Fields,

@@ -13,7 +13,7 @@ import { noTools, responsesUsage, toolCounts } from './usage.ts'
 const DONE = '[DONE]'
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** Follows a responses stream (wire.md §8.2); events it does not know pass as they are. */
+/** Follows a responses stream; events it does not know pass as they are. */
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   // Nothing below may hold on to the request: a stream outlives it, and it may be large.
   const { model, keptId } = request

@@ -2,7 +2,7 @@ import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
 import { cacheDetails, cacheUsageOf } from '../kit/cache-usage.ts'
 import { countOf, type Fields, fieldsOf, isFields, isGiven, textOf } from '../kit/fields.ts'
 
-/** Calls of the provider's own tools; upstream's `usage` has no counters for them (wire.md §8.1). */
+/** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 export interface ToolCounts {
   readonly webSearchCalls: number
   readonly codeInterpreterSessions: number
@@ -54,7 +54,7 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
   }
 }
 
-/** A `usage` as callers see it: the spec's cache names, and what the tools will cost (spec §2.2). */
+/** A `usage` as callers see it: the cache names of this surface, and what the tools will cost. */
 export function responsesUsageView(usage: Fields, tools: ToolCounts): Fields {
   const details = usage['input_tokens_details']
   const counts = Object.entries({

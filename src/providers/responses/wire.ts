@@ -7,7 +7,7 @@ import { failureOf, outputBytes, responseView } from './convert.ts'
 import { responsesFrameReader } from './frames.ts'
 import { responsesUsage, toolCounts } from './usage.ts'
 
-/** Responses (spec §2.2, wire.md §8). */
+/** Responses. */
 export const responsesWire: TextWire = {
   family: 'responses',
   credentialHeaders: bearerHeaders,

@@ -43,7 +43,7 @@ interface Sent {
   readonly body?: string
 }
 
-/** The adapter of the `/provA` video family (spec §2.8, §4.3); one connection pool per channel. */
+/** The adapter of the `/provA` video family; one connection pool per channel. */
 export function createVideoAProvider(): TaskProvider & { readonly close: () => Promise<void> } {
   const lines = new Map<string, Line>()
 

@@ -33,7 +33,7 @@ export const ErrorAnswerSchema = Type.Object({
   }),
 })
 
-/** Echoed settings and actual specs a task may carry, in the wire's own names (spec §2.8). */
+/** Echoed settings and actual specs a task may carry, in the wire's own names. */
 export const outputFields = [
   'resolution',
   'ratio',

@@ -85,7 +85,7 @@ for (const [index, [name, wish]] of Object.entries(wishes).entries())
     const settled = await settledOf(answer.callId)
     if (accepted === undefined || settled === undefined) return t.fail('it is not settled')
     const expected = unitsOf(accepted)
-    // Without a split, a write counts as one of five minutes (design §6).
+    // Without a split, a write counts as one of five minutes.
     const writes = Number(expected['cache-write-5m']) + Number(expected['cache-write-1h'])
     const unsplit = { ...expected, 'cache-write-5m': writes, 'cache-write-1h': 0 }
     t.same(settled.usage, prompt.includes('cache-unsplit') ? unsplit : expected)

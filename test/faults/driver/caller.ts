@@ -78,7 +78,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Statuses this family's callers may meet while anything at all is broken (spec §7.1). */
+/** Statuses this family's callers may meet while anything at all is broken. */
 const allowed = new Set([200, 400, 402, 404, 409, 429, 502, 503])
 
 function checkShape(

@@ -1,5 +1,5 @@
 /**
- * What a success costs, from the tables of spec §8.7 alone and with arithmetic of its own: an
+ * What a success costs, from the price tables alone and with arithmetic of its own: an
  * oracle that shares either with the product would share its faults.
  */
 
