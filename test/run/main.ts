@@ -9,12 +9,18 @@ import t from 'tap'
  * for mocks. Neither is used, and it costs more than most tests; `env` keeps it out.
  */
 
+/** Whole products that start, are killed and start again. */
+function isLong(path: string): boolean {
+  return path.startsWith('test/faults/') || path.startsWith('test/cli/')
+}
+
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
 const files = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
-  .sort()
+  // The longest begin first, so that none is left to run alone at the end.
+  .sort((a, b) => Number(isLong(b)) - Number(isLong(a)) || (a < b ? -1 : 1))
 
 // Each file has a bound of its own, all together have none.
 t.setTimeout(0)
