@@ -1,15 +1,16 @@
 import { NoAnswerError } from './client-internals.ts'
 import { logUnavailable } from './errors.ts'
-import { isBehind, type LogPosition } from './position.ts'
+import { eventsThrough, isBehind, type LogPosition } from './position.ts'
 import { isAnyBehind, readPlace, readRetrying, type ReadDeps } from './read.ts'
 import { readLastRequest, readTipRequest } from './wire.ts'
 
 /** Finds the position of our last event in a log that others may fill faster than we do. */
 export interface EndFinder {
-  /** Nothing of ours up to there needs to be looked for again. */
+  /** Nothing of ours up to there needs to be looked for: it was read. */
   readonly passed: (at: LogPosition) => void
   /**
-   * Undefined when there is no event of ours, or none behind what was passed.
+   * At least the position of our last event: where nothing is behind what was passed, how far that
+   * reached. Undefined in an empty log, or while nothing of ours was ever there.
    * @throws `log_unavailable`
    */
   readonly find: () => Promise<bigint | undefined>
@@ -23,10 +24,13 @@ export interface EndFinder {
 export function createEndFinder(deps: ReadDeps): EndFinder {
   let searched: LogPosition | undefined
   let last: bigint | undefined
+  /** How far what was passed reached. */
+  let floor: bigint | undefined
 
-  const passed = (at: LogPosition) => {
+  const searchedTo = (at: LogPosition) => {
     if (searched === undefined || isBehind(at, searched)) searched = at
   }
+  const known = () => (floor !== undefined && (last === undefined || floor > last) ? floor : last)
   const search = async (): Promise<bigint | undefined> => {
     try {
       if (searched !== undefined && !(await isAnyBehind(deps, deps.prefixes, searched))) return last
@@ -38,15 +42,19 @@ export function createEndFinder(deps: ReadDeps): EndFinder {
     }
   }
   return {
-    passed,
+    passed: (at) => {
+      const reached = eventsThrough(at)
+      if (floor === undefined || reached > floor) floor = reached
+      searchedTo(at)
+    },
     find: async () => {
       const tip = await readRetrying(deps, (tryMs) => readPlace(deps, readTipRequest(), tryMs))
       if (tip === undefined) return undefined
-      if (searched !== undefined && !isBehind(tip, searched)) return last
+      if (searched !== undefined && !isBehind(tip, searched)) return known()
       const found = await readRetrying(deps, search)
       if (found !== undefined && (last === undefined || found > last)) last = found
-      passed(tip)
-      return last
+      searchedTo(tip)
+      return known()
     },
   }
 }

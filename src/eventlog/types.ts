@@ -81,7 +81,10 @@ export interface EventLog {
   readonly readStream: (stream: string, options?: ReadOptions) => Promise<readonly RecordedEvent[]>
   /** `$all` of our namespace in order, exclusive of `from`; ends at the end of the log. */
   readonly readAll: (options?: ReadAllOptions) => AsyncIterable<RecordedEvent>
-  /** Position of our last event; undefined when there is none, or none behind what was `passed`. */
+  /**
+   * Position of our last event, or how far what was `passed` reached where nothing is behind it;
+   * undefined in an empty log.
+   */
   readonly endPosition: () => Promise<bigint | undefined>
   /** Everything up to there is known to have been read: nobody needs to look there for our end. */
   readonly passed: (at: LogPosition) => void
