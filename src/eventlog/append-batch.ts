@@ -5,9 +5,12 @@ import { status, type ClientDuplexStream } from '@grpc/grpc-js'
 import {
   NeverSentError,
   NoAnswerError,
+  SILENCE_MS,
   TIMER_SLACK_MS,
+  type CallChannel,
   type ClientInternals,
 } from './client-internals.ts'
+import type { LeaderCheck } from './discovery.ts'
 import { failureOf, isElsewhere, type TryFailure } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
@@ -24,6 +27,7 @@ export interface BatchAppend {
 /** One shared call and the tries that wait for its answers. */
 interface Lane {
   readonly call: Call
+  readonly channel: CallChannel | undefined
   readonly waiting: Map<string, (answer: AppendAnswer) => void>
   answeredMs: number
   /** Whether the server ever took an append of this call. */
@@ -36,18 +40,23 @@ interface Lane {
  * The library's own batch path keeps its promises in one global map and fails all of them when
  * any stream fails; here each lane owns its tries.
  */
-export function createBatchAppend(client: ClientInternals): BatchAppend {
+export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCheck): BatchAppend {
   let lane: Promise<Lane> | undefined
   let unsupported = false
 
   const open = async (): Promise<Lane> => {
+    let channel: CallChannel | undefined
     const call: Call = await client.GRPCStreamCreator(
       streamsGrpc.StreamsClient,
       'batchAppend',
-      (stub) =>
-        stub.batchAppend(...client.callArguments({ requiresLeader: true }, { deadline: Infinity })),
+      (stub) => {
+        channel = stub.getChannel()
+        return stub.batchAppend(
+          ...client.callArguments({ requiresLeader: true }, { deadline: Infinity }),
+        )
+      },
     )()
-    return { call, waiting: new Map(), answeredMs: performance.now(), answered: false }
+    return { call, channel, waiting: new Map(), answeredMs: performance.now(), answered: false }
   }
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
@@ -94,7 +103,7 @@ export function createBatchAppend(client: ClientInternals): BatchAppend {
     return opening
   }
   return {
-    send: (command, tryMs) => sendOn(current(), command, tryMs),
+    send: (command, tryMs) => sendOn(current(), command, tryMs, leaderMoved),
     unsupported: () => unsupported,
   }
 }
@@ -109,6 +118,7 @@ function sendOn(
   opening: Promise<Lane>,
   command: AppendCommand,
   tryMs: number,
+  leaderMoved: LeaderCheck,
 ): Promise<AppendAnswer> {
   const id = randomUUID()
   return new Promise((resolve) => {
@@ -119,13 +129,21 @@ function sendOn(
       resolve(answer)
     }
     let giveUp = () => undefined as void
-    const timer = setTimeout(() => {
+    let fallSilent = () => undefined as void
+    const wholeMs = tryMs + TIMER_SLACK_MS
+    const silenceMs = Math.min(SILENCE_MS, wholeMs)
+    // One timer at a time: nearly every try is answered long before the first.
+    let timer = setTimeout(() => {
+      fallSilent()
+      timer = setTimeout(endUnanswered, wholeMs - silenceMs)
+    }, silenceMs)
+    const endUnanswered = () => {
       giveUp()
       const silence = written
         ? new NoAnswerError(`no answer in ${tryMs} ms`)
         : new NeverSentError(`no node was found in ${tryMs} ms`)
       finish(failureOf(silence))
-    }, tryMs + TIMER_SLACK_MS)
+    }
     opening.then(
       (lane) => {
         if (over) return
@@ -134,10 +152,17 @@ function sendOn(
           return
         }
         const sentMs = performance.now()
+        const isSilent = () => lane.answeredMs < sentMs
         giveUp = () => {
           lane.waiting.delete(id)
-          // Silent since then: the next try had better not wait on this call.
-          if (lane.answeredMs < sentMs) lane.call.cancel()
+          // The next try had better not wait on this call.
+          if (isSilent()) lane.call.cancel()
+        }
+        fallSilent = () => {
+          if (lane.channel !== undefined && isSilent())
+            void leaderMoved(lane.channel).then((moved) => {
+              if (moved) lane.call.cancel()
+            })
         }
         lane.waiting.set(id, finish)
         written = true

@@ -1,5 +1,5 @@
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js'
-import type { CallOptions, Channel, Metadata } from '@grpc/grpc-js'
+import type { CallOptions, Channel, Client, Metadata } from '@grpc/grpc-js'
 import type { Readable } from 'node:stream'
 
 /**
@@ -22,10 +22,22 @@ export interface ClientInternals {
     base: { readonly requiresLeader?: boolean; readonly deadline?: number },
     options?: CallOptions,
   ) => [Metadata, CallOptions]
+  /** The channel that calls use now. */
+  readonly getChannel: () => Promise<CallChannel>
+  /** The node that calls should go to, `host:port`: by gossip, when the URL names several hosts. */
+  readonly resolveUri: () => Promise<string>
+  /** Gives a channel up when the error says so, if it is still the one that calls use. */
+  readonly handleError: (
+    holder: { readonly getChannel: () => CallChannel },
+    error: Error,
+  ) => Promise<void>
   /** Finds a node (by gossip, when the URL names several hosts) and opens a channel to it. */
   createChannel: () => Promise<Channel>
   readonly dispose: () => Promise<void>
 }
+
+/** What a call travels on. */
+export type CallChannel = ReturnType<Client['getChannel']>
 
 type StreamsClientType = new (...args: ConstructorParameters<typeof StreamsClient>) => StreamsClient
 
@@ -41,3 +53,6 @@ export class NoAnswerError extends Error {
 
 /** Beyond the server's own deadline, so that its answer wins over our timer. */
 export const TIMER_SLACK_MS = 250
+
+/** Unanswered for so long, a call may be with a node that no longer leads: it is asked who does. */
+export const SILENCE_MS = 1_000

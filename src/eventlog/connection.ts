@@ -3,8 +3,18 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type { ClientReadableStream } from '@grpc/grpc-js'
 import { createBatchAppend } from './append-batch.ts'
 import { sendUnary } from './append-unary.ts'
-import { NoAnswerError, type ClientInternals } from './client-internals.ts'
-import { discoverWithoutEnd, withDiscovery } from './discovery.ts'
+import {
+  NoAnswerError,
+  SILENCE_MS,
+  type CallChannel,
+  type ClientInternals,
+} from './client-internals.ts'
+import {
+  createLeaderCheck,
+  discoverWithoutEnd,
+  type LeaderCheck,
+  withDiscovery,
+} from './discovery.ts'
 import type { AppendAnswer, AppendCommand } from './wire-append.ts'
 import type { ReadRequest, ReadResponse } from './wire.ts'
 
@@ -44,7 +54,8 @@ export function createConnection(url: string, appendPath: AppendPath): Connectio
     withDiscovery(`${url}${keepalive}`),
   ) as unknown as ClientInternals
   const discovery = discoverWithoutEnd(client)
-  const batch = createBatchAppend(client)
+  const leaderMoved = createLeaderCheck(client)
+  const batch = createBatchAppend(client, leaderMoved)
   return {
     append: async (command, tryMs) => {
       if (appendPath === 'unary' || batch.unsupported()) return sendUnary(client, command, tryMs)
@@ -53,7 +64,7 @@ export function createConnection(url: string, appendPath: AppendPath): Connectio
         ? sendUnary(client, command, tryMs)
         : answer
     },
-    pull: (request, options) => pull(client, request, options),
+    pull: (request, options) => pull(client, request, options, leaderMoved),
     close: async () => {
       discovery.stop()
       await client.dispose()
@@ -65,6 +76,7 @@ async function* pull(
   client: ClientInternals,
   request: ReadRequest,
   options: PullOptions,
+  leaderMoved: LeaderCheck,
 ): AsyncGenerator<readonly ReadResponse[], void, undefined> {
   const { signal } = options
   const state: { failure?: Error; ended: boolean; wake: () => void } = {
@@ -77,15 +89,13 @@ async function* pull(
   }
   const onAbort = () => fail(new NoAnswerError('aborted'))
   let call: ClientReadableStream<ReadResponse> | undefined
+  let channel: CallChannel | undefined
   let given = false
-  const open = client.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (stub) =>
-    stub.read(
-      request,
-      ...client.callArguments(options.requiresLeader === true ? { requiresLeader: true } : {}, {
-        deadline: Infinity,
-      }),
-    ),
-  )
+  const open = client.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (stub) => {
+    channel = stub.getChannel()
+    const base = options.requiresLeader === true ? { requiresLeader: true } : {}
+    return stub.read(request, ...client.callArguments(base, { deadline: Infinity }))
+  })
   open().then((stream) => {
     stream.on('error', fail)
     if (given) {
@@ -101,11 +111,19 @@ async function* pull(
     state.wake()
   }, fail)
   signal?.addEventListener('abort', onAbort)
+  // Until the first answer only: later a subscription may be quiet because nothing happens.
+  const silence = setTimeout(() => {
+    if (channel !== undefined)
+      void leaderMoved(channel).then((moved) => {
+        if (moved) fail(new NoAnswerError('another node leads'))
+      })
+  }, SILENCE_MS)
   try {
     if (signal?.aborted === true) onAbort()
     for (;;) {
       const batch = call === undefined ? [] : drain(call)
       if (batch.length > 0) {
+        clearTimeout(silence)
         yield batch
         continue
       }
@@ -116,6 +134,7 @@ async function* pull(
     }
   } finally {
     given = true
+    clearTimeout(silence)
     signal?.removeEventListener('abort', onAbort)
     call?.cancel()
   }

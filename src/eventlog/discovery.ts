@@ -1,5 +1,5 @@
-import type { Channel } from '@grpc/grpc-js'
-import type { ClientInternals } from './client-internals.ts'
+import { connectivityState, Metadata, status, type Channel } from '@grpc/grpc-js'
+import type { CallChannel, ClientInternals } from './client-internals.ts'
 import { pause } from './backoff.ts'
 
 /** Between two looks for a leader. */
@@ -50,4 +50,47 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
       stopped = true
     },
   }
+}
+
+/** Whether a call on this channel had better be made again, because calls go elsewhere now. */
+export type LeaderCheck = (channel: CallChannel) => Promise<boolean>
+
+/**
+ * To be asked about a call that is not answered: turns to the leader if it is another node by now.
+ * A node that froze breaks no connection and ends no call, and the library, which turns to another
+ * node only when it is told to, would find out by its keepalive after 15 s. Answers false where
+ * nobody can say. Asked again while it looks, it looks once.
+ */
+export function createLeaderCheck(client: ClientInternals): LeaderCheck {
+  let looking: Promise<void> | undefined
+  const look = async (): Promise<void> => {
+    const current = await client.getChannel()
+    const leader = await client.resolveUri()
+    if (!current.getTarget().endsWith(leader))
+      await client.handleError({ getChannel: () => current }, notLeader(leader))
+  }
+  const isGivenUp = (channel: CallChannel) =>
+    channel.getConnectivityState(false) === connectivityState.SHUTDOWN
+  return async (channel) => {
+    if (isGivenUp(channel)) return true
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    await looking.catch(() => undefined)
+    return isGivenUp(channel)
+  }
+}
+
+/** What a node answers that does not lead, in the library's own terms. */
+function notLeader(leader: string): Error {
+  const colon = leader.lastIndexOf(':')
+  const metadata = new Metadata()
+  metadata.set('exception', 'not-leader')
+  metadata.set('leader-endpoint-host', leader.slice(0, colon))
+  metadata.set('leader-endpoint-port', leader.slice(colon + 1))
+  return Object.assign(new Error('the node is silent and another one leads'), {
+    code: status.NOT_FOUND,
+    details: '',
+    metadata,
+  })
 }

@@ -108,6 +108,24 @@ for (const away of ['notReady', 'nobodyLeads'] as const)
     await cluster.lead(0)
   })
 
+// Its connections stay, and nothing on them ends: only silence says so. Within their deadlines the
+// calls below would otherwise have nowhere else to go.
+void t.test('calls that a frozen leader keeps go to the next one', async (t) => {
+  const log = open(t, { limits: { appendTryMs: 8_000, readTryMs: 8_000 } })
+  await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
+  await cluster.silence(0, 'freeze')
+  const calls = [
+    log.append('task-1', [cancelled('task-1', 'c1')], 0n),
+    log.readStream('task-1'),
+  ] as const
+  for (const call of calls) call.catch(() => undefined)
+  await cluster.lead(1)
+  await t.resolves(Promise.all(calls))
+  t.equal((await log.readStream('task-1')).length, 2, 'once')
+  await cluster.recover()
+  await cluster.lead(0)
+})
+
 void t.test('a right that is missing is named, and so is the account', async (t) => {
   const log = open(t)
   t.teardown(() => cluster.deny())

@@ -17,6 +17,8 @@ const calls = traffic(dice.fork('traffic'), 'c')
 
 const CALLS_PER_SECOND = 60
 const PHASE_MS = 3_000
+/** Longer than a shared call and a gossip that the frozen one never answers. */
+const FROZEN_MS = 8_000
 const WITHOUT_LEADER_MS = 15_000
 /** For so long callers may wait for a leader, and the machine is busy. */
 const PATIENCE_MS = 3_500
@@ -49,6 +51,20 @@ await t.test('a change of leader in the middle of shared appends refuses nobody'
   await cluster.depose(2, 'connection')
   await sleep(PHASE_MS)
   const timed = await load.stop()
+  t.comment(`${timed.length} calls`)
+  t.ok(timed.length > 100)
+  t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
+})
+
+await t.test('a leader that freezes, and another leads: refuses nobody', async (t) => {
+  const load = startCalls()
+  t.teardown(() => load.stop())
+  await sleep(PHASE_MS)
+  await cluster.silence(2, 'freeze')
+  await cluster.lead(1)
+  await sleep(FROZEN_MS)
+  const timed = await load.stop()
+  await cluster.recover()
   t.comment(`${timed.length} calls`)
   t.ok(timed.length > 100)
   t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
