@@ -1,7 +1,7 @@
 import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
-import { openPool } from './app/ops/pool.ts'
-import type { EventLog } from './eventlog/types.ts'
+import { openPool } from './app/database/pool.ts'
+import type { EventLog } from './eventlog/log/types.ts'
 import type { Log } from './kernel/log.ts'
 
 /** The engine's leadership, its digests and one to spare. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { placeOf, type LogPosition } from '../../src/eventlog/position.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
 import { isTransient } from './failures.ts'
 import { inSchema } from './transaction.ts'

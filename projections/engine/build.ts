@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
-import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../src/eventlog/types.ts'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
+import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../src/eventlog/log/types.ts'
 import { applyBatch, stepOf, type Batch } from './apply.ts'
 import { BEFORE_FIRST, moveCheckpoint } from './checkpoint.ts'
 import { startFeed, type FeedLimits } from './feed.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
 

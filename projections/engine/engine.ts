@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { eventsThrough } from '../../src/eventlog/position.ts'
-import type { EventLog } from '../../src/eventlog/types.ts'
+import { eventsThrough } from '../../src/eventlog/log/position.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
 import { createBackoff, sleepUntil } from './backoff.ts'

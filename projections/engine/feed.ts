@@ -1,5 +1,5 @@
-import { placeOf, type LogPosition } from '../../src/eventlog/position.ts'
-import type { RecordedEvent, SubscriptionMessage } from '../../src/eventlog/types.ts'
+import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
+import type { RecordedEvent, SubscriptionMessage } from '../../src/eventlog/log/types.ts'
 import type { Batch } from './apply.ts'
 import { BEFORE_FIRST } from './checkpoint.ts'
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/position.ts'
+import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { EventLog } from '../../src/eventlog/types.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import type { EventReference } from './checkpoint.ts'
 import { stopFollower, type Follower } from './follower.ts'

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import { eventsThrough, type LogPosition } from '../../src/eventlog/position.ts'
-import type { EventLog } from '../../src/eventlog/types.ts'
+import { eventsThrough, type LogPosition } from '../../src/eventlog/log/position.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { sleepUntil } from './backoff.ts'
 import { build, type BuildTarget, type RebuildProgress } from './build.ts'
 import { compareDigests, type Digested, type RebuildComparison } from './comparison.ts'

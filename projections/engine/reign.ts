@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { isBehind, type LogPosition } from '../../src/eventlog/position.ts'
-import type { EventLog } from '../../src/eventlog/types.ts'
+import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { sleepUntil } from './backoff.ts'
 import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import type { AnyEventType } from '../../src/domain/any-event.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 
 /**
  * A read model: idempotent, disposable, built only from events. Its tables live in a Postgres

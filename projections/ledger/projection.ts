@@ -3,16 +3,22 @@ import { invariant } from '../../src/kernel/assert.ts'
 import { accountEvents, type AccountEventType } from '../../src/domain/account/events.ts'
 import { callEvents, type CallEventType } from '../../src/domain/call/events.ts'
 import { taskEvents, type TaskEventType } from '../../src/domain/task/events.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
-import { insertAdjustments } from './adjustments.ts'
-import { chainHash, type LedgerLine } from './chain.ts'
-import type { LedgerChange } from './change.ts'
-import { closingSources, foldLedger, type LedgerEvent } from './fold.ts'
-import { insertEntries, insertLines, insertSettlements, loadHolds, writeHolds } from './rows.ts'
+import { insertAdjustments } from './write/adjustments.ts'
+import { chainHash, type LedgerLine } from './fold/chain.ts'
+import type { LedgerChange } from './fold/change.ts'
+import { closingSources, foldLedger, type LedgerEvent } from './fold/fold.ts'
+import {
+  insertEntries,
+  insertLines,
+  insertSettlements,
+  loadHolds,
+  writeHolds,
+} from './write/rows.ts'
 import { indexesSql, tablesSql } from './tables.ts'
-import { writeBalances, writeDays } from './totals.ts'
+import { writeBalances, writeDays } from './write/totals.ts'
 
 /** What moves no money is not even looked at. */
 const unmoving: ReadonlySet<string> = new Set([

@@ -1,9 +1,9 @@
 import { parseAmount, type Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './list.ts'
-export { lineFacts, listAdjustments, type PostedAdjustment } from './adjustments.ts'
-export { ledgerTables } from './audited.ts'
+export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
+export { lineFacts, listAdjustments, type PostedAdjustment } from './write/adjustments.ts'
+export { ledgerTables } from './read/audited.ts'
 export {
   compareDays,
   linesPerDay,
@@ -11,10 +11,10 @@ export {
   type DayKey,
   type DayRange,
   type DayTotals,
-} from './derived.ts'
-export { summarise, type LedgerGroup, type LedgerGrouping } from './summary.ts'
-export type { LedgerFilter } from './filter.ts'
-export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './chain.ts'
+} from './read/derived.ts'
+export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
+export type { LedgerFilter } from './read/filter.ts'
+export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './fold/chain.ts'
 
 /** What a tenant has in one currency; decimal strings. */
 export interface Balance {

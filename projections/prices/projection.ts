@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { priceBookEvents, type PriceBookEvent } from '../../src/domain/pricing/events.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, storable, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'

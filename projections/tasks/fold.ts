@@ -1,7 +1,7 @@
 import { invariant } from '../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { TaskEvent, TaskEventData } from '../../src/domain/task/events.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 export type Submission =

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection, ProjectionDigest } from '../engine/types.ts'

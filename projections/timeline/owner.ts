@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 
 /** Whose an event is. */
 export interface Owner {

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { invariant } from '../../src/kernel/assert.ts'
 import { eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
-import type { RecordedEvent } from '../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, storable, storableJson, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'

@@ -1,5 +1,5 @@
 import type { Log } from '../kernel/log.ts'
-import { sleep } from './pace.ts'
+import { sleep } from './channels/pace.ts'
 
 /** How often replicas tell each other what they did, give or take a tenth. */
 const EXCHANGE_EVERY_MS = 1_000

@@ -1,5 +1,5 @@
 import type { TextUsage } from '../domain/call/usage.ts'
-import type { TextFamily } from '../domain/catalog/text.ts'
+import type { TextFamily } from '../domain/families/text/models.ts'
 import type { TaskFamily, TaskUsage } from '../domain/task/events.ts'
 
 /** Where faces upstream (`providers/`) and faces callers (`api/`) meet. */

@@ -1,5 +1,5 @@
 import { listTenants } from '../../projections/access/query.ts'
-import { addUser, openTenant, type AccessDeps } from '../app/access/bootstrap.ts'
+import { addUser, openTenant, type AccessDeps } from '../app/accounts/bootstrap.ts'
 import { accountStream, type AccountEventData } from '../domain/account/events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'

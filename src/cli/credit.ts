@@ -1,6 +1,6 @@
 import { balances, lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
-import { postAdjustment } from '../app/access/adjust.ts'
-import { grantCredit, setCreditLimit } from '../app/access/bootstrap.ts'
+import { postAdjustment } from '../app/accounts/adjust.ts'
+import { grantCredit, setCreditLimit } from '../app/accounts/bootstrap.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
 import { currencies, type Currency } from '../kernel/money.ts'
 import { depsOf, LIST_LIMIT, type ActorOption } from './access.ts'

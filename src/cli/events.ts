@@ -1,4 +1,4 @@
-import { placeOf } from '../eventlog/position.ts'
+import { placeOf } from '../eventlog/log/position.ts'
 import { printPaced, toJson } from './output.ts'
 import { parsePosition } from './replay/moment.ts'
 import type { Session } from './session.ts'

@@ -4,8 +4,8 @@ import {
   disableToken,
   issueToken,
   rotateToken,
-} from '../app/access/bootstrap.ts'
-import { resolveVideoAModel } from '../domain/catalog/video-a.ts'
+} from '../app/accounts/bootstrap.ts'
+import { resolveVideoAModel } from '../domain/families/video-a/models.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { type ActorOption, depsOf, LIST_LIMIT, usersOf } from './access.ts'

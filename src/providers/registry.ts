@@ -1,5 +1,5 @@
 import type { TaskProvider, TextProvider } from '../app/ports.ts'
-import type { TextFamily } from '../domain/catalog/text.ts'
+import type { TextFamily } from '../domain/families/text/models.ts'
 import type { TaskFamily } from '../domain/task/events.ts'
 import { createChatProvider } from './chat/client.ts'
 import { createNativeProvider } from './native/client.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { pollIntervalMs } from '../../src/app/policies/intervals.ts'
+import { pollIntervalMs } from '../../src/app/tasks/watch/intervals.ts'
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import { startGateway, type BenchGateway } from './kit/gateway.ts'

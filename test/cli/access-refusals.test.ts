@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, openTenant } from '../../src/app/access/bootstrap.ts'
+import { addUser, openTenant } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tollgate } from './support/tollgate.ts'
 

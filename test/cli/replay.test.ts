@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { taskStream } from '../../src/domain/task/events.ts'
-import { changeTokenLimits, disableToken } from '../../src/app/access/bootstrap.ts'
+import { changeTokenLimits, disableToken } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
 import { tollgate, tollgateThrough } from './support/tollgate.ts'

@@ -9,8 +9,8 @@ import { priceBookStream } from '../../src/domain/pricing/events.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { tokenStream } from '../../src/domain/token/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
-import { decodeEvent } from '../../src/eventlog/codec.ts'
-import { currentSchemaVersion } from '../../src/eventlog/upcast.ts'
+import { decodeEvent } from '../../src/eventlog/log/codec.ts'
+import { currentSchemaVersion } from '../../src/eventlog/log/upcast.ts'
 import { lineAmount, parseAmount } from '../../src/kernel/money.ts'
 
 /** One file per event type and schema version that was ever written: they decode for ever. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, grantCredit, issueToken, openTenant } from '../../src/app/access/bootstrap.ts'
+import { addUser, grantCredit, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { queriesOf, tasksOf } from './support/client.ts'
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
-import { createEventLog, type EventLogOptions } from '../../src/eventlog/client.ts'
-import type { EventLog } from '../../src/eventlog/types.ts'
+import { createEventLog, type EventLogOptions } from '../../src/eventlog/log/client.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { endChild, launchChild } from './child.ts'
 
 const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)

@@ -13,8 +13,8 @@ import {
   grantCredit,
   issueToken,
   openTenant,
-} from '../../src/app/access/bootstrap.ts'
-import { openDemoTenant } from '../../src/app/access/demo.ts'
+} from '../../src/app/accounts/bootstrap.ts'
+import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import { sandboxChannels, sandboxTextChannels } from '../../src/app/channels/sandbox.ts'
 import type { Channel } from '../../src/app/ports.ts'
 import { loadConfig } from '../../src/config.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
-import type { Standings } from '../../app/limits/rates.ts'
+import type { Standings } from '../../app/throttle/rates.ts'
 import { callerOf } from './authenticate.ts'
 
 /** How a caller stands with its own limits; upstream's never reach it. */

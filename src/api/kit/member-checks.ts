@@ -1,4 +1,4 @@
-import { isJsonObject, refuse, text, type JsonObject } from '../../domain/catalog/field-checks.ts'
+import { isJsonObject, refuse, text, type JsonObject } from '../../domain/families/checks/fields.ts'
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
 

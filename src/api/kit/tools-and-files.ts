@@ -1,5 +1,5 @@
-import { isJsonObject, refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
-import { toolCharges, type TextFamily } from '../../domain/catalog/text.ts'
+import { isJsonObject, refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
+import { toolCharges, type TextFamily } from '../../domain/families/text/models.ts'
 import { given } from './member-checks.ts'
 
 /** What text calls must not refer to or offer, whatever the interface. */

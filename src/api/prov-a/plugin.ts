@@ -7,10 +7,10 @@ import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import type { ResolveHost } from '../kit/public-url.ts'
-import { createTaskHandler } from './create-task.ts'
+import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
-import { readListQuery } from './list-tasks.ts'
+import { readListQuery } from './tasks/list.ts'
 import {
   CreatedTaskSchema,
   CreateTaskBodySchema,
@@ -21,8 +21,8 @@ import {
   TaskParamsSchema,
   TaskSchema,
 } from './schemas.ts'
-import { taskIdOf } from './task-id.ts'
-import { toTask } from './task-view.ts'
+import { taskIdOf } from './tasks/id.ts'
+import { toTask } from './tasks/view.ts'
 
 export interface ProvADeps {
   readonly authenticate: Authenticate

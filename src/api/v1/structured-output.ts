@@ -1,4 +1,4 @@
-import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
+import { refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
 import { given, objectAt, optionalObject, stringAt } from '../kit/member-checks.ts'
 
 /**

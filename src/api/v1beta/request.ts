@@ -1,5 +1,5 @@
 import type { InputSize } from '../../domain/call/estimate.ts'
-import { isJsonObject, refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
+import { isJsonObject, refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
 import { measureInput } from '../kit/input-size.ts'
 import {
   given,

@@ -1,4 +1,4 @@
-import { refuse, type JsonObject } from '../../domain/catalog/field-checks.ts'
+import { refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
 
 /** `max_output_tokens` → `maxOutputTokens`; a name without underscores is what it was. */
 function camelCase(name: string): string {

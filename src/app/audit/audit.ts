@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { priceBookStream } from '../../domain/pricing/events.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { walkTenants, walkTokens } from './access-walk.ts'
 import { Balances } from './balances.ts'
 import { auditCounts } from './counts.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { formatAmount } from '../../kernel/money.ts'
 import { Balances } from './balances.ts'
 import { timeCell, type Expected } from './compare.ts'

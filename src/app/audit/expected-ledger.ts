@@ -1,5 +1,5 @@
 import type { Settlement } from '../../domain/pricing/settlement.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { plain, timeCell, type Expected } from './compare.ts'
 import { holdEnd, type TaskState } from './task-state.ts'

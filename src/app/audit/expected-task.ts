@@ -1,6 +1,6 @@
 import type { StandingRow } from '../../../projections/engine/standing.ts'
 import type { TaskEvent } from '../../domain/task/events.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { plain, timeCell, type Expected } from './compare.ts'
 import { holdEnd } from './task-state.ts'

@@ -2,7 +2,7 @@ import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/e
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'

@@ -1,6 +1,6 @@
 import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { settledSource } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { placeOf } from '../../eventlog/position.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import { placeOf } from '../../eventlog/log/position.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { comparePresence } from './access-walk.ts'
 import type { Balances } from './balances.ts'
 import {

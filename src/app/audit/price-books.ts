@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { allRows, rowsByKey } from '../../../projections/engine/standing.ts'
 import { priceTables } from '../../../projections/prices/query.ts'
 import { priceBookStream, type PriceBookPublished } from '../../domain/pricing/events.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
 import {
   differencesOf,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { countUpTo, rowsAfter } from '../../../projections/engine/standing.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { Balances } from './balances.ts'
 import { rowDiffers, rowMissing } from './compare.ts'

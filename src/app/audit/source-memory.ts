@@ -1,6 +1,6 @@
 import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { advance, type TaskState } from './task-state.ts'
 
 /** Tasks and tokens remembered; of any other the log is asked again when it is needed. */

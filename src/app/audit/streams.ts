@@ -1,5 +1,5 @@
 import { taskStream } from '../../domain/task/events.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import type { TaskHistory } from './expected-task.ts'
 import { isTaskEvent } from './source-memory.ts'
 

@@ -2,7 +2,7 @@ import { rowsByKey } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import type { Findings } from './findings.ts'
 

@@ -1,6 +1,6 @@
 import type { Quote } from '../../domain/pricing/settlement.ts'
 import type { TaskEvent } from '../../domain/task/events.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
 /** What an audit has to know of a task to judge its next event. */
 export interface TaskState {

@@ -8,7 +8,7 @@ import {
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { COARSE_SHIFT, FINE_SHIFT, taskTables } from '../../../projections/tasks/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } from './compare.ts'
 import { Corrections } from './corrections.ts'
 import { holdRow, isWatch, nativeId, pollRow, taskRow, type TaskHistory } from './expected-task.ts'

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import { judge, matchStretch, nameOf, pushInOrder, type Appended, type Stretch } from './match.ts'

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { JournalObserver } from '../../eventlog/journal.ts'
-import type { SpoolState } from '../../eventlog/spool.ts'
+import type { JournalObserver } from '../../eventlog/journal/journal.ts'
+import type { SpoolState } from '../../eventlog/journal/spool.ts'
 
 /** How well group commit works. */
 export function journalMetrics(registry: Registry): JournalObserver {

@@ -1,7 +1,7 @@
 import { estimateText } from '../../domain/call/estimate.ts'
 import type { CallEventData } from '../../domain/call/events.ts'
 import { type TextUsage, totalTokens } from '../../domain/call/usage.ts'
-import { settleText, usageByUnit } from '../../domain/pricing/text.ts'
+import { settleText, usageByUnit } from '../../domain/families/text/pricing.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'

@@ -1,4 +1,4 @@
-import type { TextFamily } from '../../domain/catalog/text.ts'
+import type { TextFamily } from '../../domain/families/text/models.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
 

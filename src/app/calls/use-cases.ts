@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DomainError } from '../../kernel/errors.ts'
 import { completeCall } from './complete.ts'
 import type { CallDeps } from './deps.ts'
-import { listModels } from './models.ts'
-import type { Pump } from './pump.ts'
-import { streamCall } from './stream.ts'
+import { listModels } from './text/models.ts'
+import type { Pump } from './text/pump.ts'
+import { streamCall } from './text/stream.ts'
 import type { TextCallInput, TextUseCases } from './types.ts'
 
 /** How often streams are looked over for callers who take nothing. */

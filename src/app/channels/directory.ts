@@ -1,4 +1,4 @@
-import { isTextFamily } from '../../domain/catalog/text.ts'
+import { isTextFamily } from '../../domain/families/text/models.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Channel } from '../ports.ts'
 import {

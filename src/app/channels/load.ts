@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import { isTextFamily, isTextModelName, textFamilies } from '../../domain/catalog/text.ts'
-import { resolveVideoAModel } from '../../domain/catalog/video-a.ts'
+import { isTextFamily, isTextModelName, textFamilies } from '../../domain/families/text/models.ts'
+import { resolveVideoAModel } from '../../domain/families/video-a/models.ts'
 import type { Channel, TextChannelLimits } from '../ports.ts'
 
 /** The channel file: upstream accounts as an operator writes them down. */

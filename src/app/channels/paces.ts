@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { createPace, type Pace } from '../pace.ts'
+import { createPace, type Pace } from './pace.ts'
 import type { Channel } from '../ports.ts'
 
 /** Queries of one channel under way at once. */

@@ -1,5 +1,5 @@
-import { videoAModels } from '../../domain/catalog/video-a.ts'
-import { type TextFamily, textFamilies } from '../../domain/catalog/text.ts'
+import { videoAModels } from '../../domain/families/video-a/models.ts'
+import { type TextFamily, textFamilies } from '../../domain/families/text/models.ts'
 import type { Channel } from '../ports.ts'
 import {
   DEFAULT_MAX_CONCURRENT,

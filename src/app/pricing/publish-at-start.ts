@@ -5,7 +5,7 @@ import type { PriceBookDocument } from '../../domain/pricing/price-book-document
 import { inEffectAt } from '../../domain/pricing/price-book.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
-import { PROGRAM_ACTOR } from '../access/bootstrap.ts'
+import { PROGRAM_ACTOR } from '../accounts/bootstrap.ts'
 import {
   bookOf,
   type PriceBookFile,

@@ -8,8 +8,8 @@ import {
   withoutDemonstrations,
 } from '../../domain/pricing/price-book-document.ts'
 import { lookAhead, type Publication } from '../../domain/pricing/publication.ts'
-import { executeCommand } from '../../eventlog/execute.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import { executeCommand } from '../../eventlog/log/execute.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'

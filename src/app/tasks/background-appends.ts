@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
-import { sleep } from '../pace.ts'
+import { sleep } from '../channels/pace.ts'
 
 /** Facts that could not be appended when they happened; the reconciler is the net below. */
 

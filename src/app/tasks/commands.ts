@@ -1,9 +1,9 @@
 import { taskDecider, type TaskCommand } from '../../domain/task/decider.ts'
 import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
-import { executeCommand, type ExecuteResult } from '../../eventlog/execute.ts'
-import type { EventLog } from '../../eventlog/types.ts'
-import { currentSchemaVersion } from '../../eventlog/upcast.ts'
+import { executeCommand, type ExecuteResult } from '../../eventlog/log/execute.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { currentSchemaVersion } from '../../eventlog/log/upcast.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { eventId, newId } from '../../kernel/ids.ts'
 

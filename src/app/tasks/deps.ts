@@ -1,18 +1,18 @@
 import type { Pool } from 'pg'
 import type { TaskFamily } from '../../domain/task/events.ts'
-import type { EventLog } from '../../eventlog/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
-import type { Admissions } from '../access/admission.ts'
+import type { Admissions } from '../spending/admission.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
-import type { Rates } from '../limits/rates.ts'
+import type { Rates } from '../throttle/rates.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { TaskProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
 import type { BackgroundAppends } from './background-appends.ts'
-import type { RecentWrites } from './recent-writes.ts'
+import type { RecentWrites } from '../access/recent-writes.ts'
 
 /** What the task use cases and the policies stand on. */
 export interface TaskDeps {

@@ -1,7 +1,7 @@
 import { listTasks } from '../../../projections/tasks/query.ts'
-import { findTaskUrls } from '../ops/task-urls.ts'
+import { findTaskUrls } from './result-urls.ts'
 import type { TaskDeps } from './deps.ts'
-import { catchUp } from './find.ts'
+import { catchUp } from '../access/visibility.ts'
 import type { ListTasks } from './types.ts'
 import { viewOf } from './view.ts'
 

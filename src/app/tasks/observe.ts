@@ -1,6 +1,6 @@
 import type { ObservedTask } from '../../domain/task/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { cacheableUrls, putTaskUrls } from '../ops/task-urls.ts'
+import { cacheableUrls, putTaskUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports.ts'
 import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'

@@ -1,7 +1,7 @@
 import { taskDecider } from '../../domain/task/decider.ts'
 import { taskStream, type TaskEvent } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/types.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { CommandError, print, printPaced, row, toJson } from '../output.ts'
 import { isAfter, type Moment } from './moment.ts'
 

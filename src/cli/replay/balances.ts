@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { table, toJson } from '../output.ts'
 import type { KnownTask } from './as-of.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { CommandError } from '../output.ts'
 

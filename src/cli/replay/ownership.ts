@@ -1,5 +1,5 @@
 import { tokenEvents, type TokenEvent } from '../../domain/token/events.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
 /** Whether an event is about this tenant; to be asked in the order of the log. */
 export function createOwnership(tenant: string): (event: RecordedEvent) => boolean {

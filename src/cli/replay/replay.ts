@@ -1,6 +1,6 @@
 import { findTaskAnyTenant } from '../../../projections/tasks/query.ts'
 import { taskStream } from '../../domain/task/events.ts'
-import type { RecordedEvent } from '../../eventlog/types.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { isPlatformId } from '../../kernel/ids.ts'
 import { CommandError, print, printPaced, progress, toJson } from '../output.ts'

@@ -1,9 +1,9 @@
 import { isDomainError } from '../../kernel/errors.ts'
-import { isTextFamily } from '../catalog/text.ts'
-import { resolveVideoAModel } from '../catalog/video-a.ts'
+import { isTextFamily } from '../families/text/models.ts'
+import { resolveVideoAModel } from '../families/video-a/models.ts'
 import type { PriceBook } from './price-book.ts'
-import { quoteText } from './text.ts'
-import { videoATokenPrices } from './video-a.ts'
+import { quoteText } from '../families/text/pricing.ts'
+import { videoATokenPrices } from '../families/video-a/pricing.ts'
 
 /** A model some channel serves. */
 export interface ServedModel {

@@ -1,12 +1,18 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
-import { malformed } from '../kit/failures.ts'
-import { expectedChoices, type Fields, isFields, objectsOf, parseFields } from '../kit/fields.ts'
-import { readPlainError, unknownError } from '../kit/plain-errors.ts'
-import { createMemberRewriter } from '../kit/rewrite.ts'
-import type { Scrubber } from '../kit/scrub.ts'
-import { fromStreamError } from '../kit/text-errors.ts'
-import type { FrameReader } from '../kit/text-wire.ts'
+import { malformed } from '../kit/http/failures.ts'
+import {
+  expectedChoices,
+  type Fields,
+  isFields,
+  objectsOf,
+  parseFields,
+} from '../kit/http/fields.ts'
+import { readPlainError, unknownError } from '../kit/text/plain-errors.ts'
+import { createMemberRewriter } from '../kit/text/rewrite.ts'
+import type { Scrubber } from '../kit/http/scrub.ts'
+import { fromStreamError } from '../kit/text/errors.ts'
+import type { FrameReader } from '../kit/text/wire.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 

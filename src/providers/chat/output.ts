@@ -1,4 +1,4 @@
-import { bytesOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/fields.ts'
+import { bytesOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/http/fields.ts'
 
 /** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */
 export function chatOutputBytes(message: unknown): number {

@@ -1,6 +1,6 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
-import { cacheUsageOf } from '../kit/cache-usage.ts'
-import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/fields.ts'
+import { cacheUsageOf } from '../kit/text/cache-usage.ts'
+import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/http/fields.ts'
 
 /**
  * The `usage` of chat by billing unit: cache hits and writes come out of

@@ -1,4 +1,4 @@
-import { createTextProvider } from '../kit/text-client.ts'
+import { createTextProvider } from '../kit/text/client.ts'
 import { nativeWire } from './wire.ts'
 
 /** The adapter of native content generation. */

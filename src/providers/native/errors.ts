@@ -1,5 +1,5 @@
-import { fieldsOf, isFields, objectsOf, textOf } from '../kit/fields.ts'
-import type { UpstreamError } from '../kit/text-errors.ts'
+import { fieldsOf, isFields, objectsOf, textOf } from '../kit/http/fields.ts'
+import type { UpstreamError } from '../kit/text/errors.ts'
 
 /** What speaks of our credential, contract or balance upstream. */
 const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])

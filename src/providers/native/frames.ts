@@ -1,6 +1,6 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
-import { malformed } from '../kit/failures.ts'
+import { malformed } from '../kit/http/failures.ts'
 import {
   expectedChoices,
   type Fields,
@@ -8,11 +8,11 @@ import {
   objectsOf,
   parseFields,
   textOf,
-} from '../kit/fields.ts'
-import { createMemberRewriter } from '../kit/rewrite.ts'
-import type { Scrubber } from '../kit/scrub.ts'
-import { fromStreamError } from '../kit/text-errors.ts'
-import type { FrameReader } from '../kit/text-wire.ts'
+} from '../kit/http/fields.ts'
+import { createMemberRewriter } from '../kit/text/rewrite.ts'
+import type { Scrubber } from '../kit/http/scrub.ts'
+import { fromStreamError } from '../kit/text/errors.ts'
+import type { FrameReader } from '../kit/text/wire.ts'
 import { readNativeError } from './errors.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 

@@ -1,5 +1,5 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
-import { bytesOf, countOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/fields.ts'
+import { bytesOf, countOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/http/fields.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
 const MEDIA_PART_BYTES = 1_032

@@ -1,5 +1,5 @@
-import { isFields } from '../kit/fields.ts'
-import type { TextWire } from '../kit/text-wire.ts'
+import { isFields } from '../kit/http/fields.ts'
+import type { TextWire } from '../kit/text/wire.ts'
 import { readNativeError } from './errors.ts'
 import { nativeFrameReader } from './frames.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'

@@ -1,4 +1,4 @@
-import { createTextProvider } from '../kit/text-client.ts'
+import { createTextProvider } from '../kit/text/client.ts'
 import { responsesWire } from './wire.ts'
 
 /** The adapter of responses. */

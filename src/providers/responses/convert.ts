@@ -1,6 +1,6 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { bytesOf, type Fields, isFields, objectsOf, textOf } from '../kit/fields.ts'
-import type { Scrubber } from '../kit/scrub.ts'
+import { bytesOf, type Fields, isFields, objectsOf, textOf } from '../kit/http/fields.ts'
+import type { Scrubber } from '../kit/http/scrub.ts'
 import { responsesUsageView, type ToolCounts } from './usage.ts'
 
 /** Why a response failed, its message fit for callers; undefined when it did not. */

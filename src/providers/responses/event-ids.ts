@@ -1,5 +1,5 @@
-import { type Fields, isFields, textOf } from '../kit/fields.ts'
-import { createMemberRewriter, type MemberRewriter } from '../kit/rewrite.ts'
+import { type Fields, isFields, textOf } from '../kit/http/fields.ts'
+import { createMemberRewriter, type MemberRewriter } from '../kit/text/rewrite.ts'
 import { itemView, keptReasoningId, type Naming } from './convert.ts'
 
 /** An item of reasoning as its stream goes on to name it. */

@@ -1,11 +1,18 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
-import { malformed } from '../kit/failures.ts'
-import { bytesOf, type Fields, isFields, objectsOf, parseFields, textOf } from '../kit/fields.ts'
-import { plainError, readPlainError } from '../kit/plain-errors.ts'
-import type { Scrubber } from '../kit/scrub.ts'
-import { fromStreamError } from '../kit/text-errors.ts'
-import type { FrameReader } from '../kit/text-wire.ts'
+import { malformed } from '../kit/http/failures.ts'
+import {
+  bytesOf,
+  type Fields,
+  isFields,
+  objectsOf,
+  parseFields,
+  textOf,
+} from '../kit/http/fields.ts'
+import { plainError, readPlainError } from '../kit/text/plain-errors.ts'
+import type { Scrubber } from '../kit/http/scrub.ts'
+import { fromStreamError } from '../kit/text/errors.ts'
+import type { FrameReader } from '../kit/text/wire.ts'
 import { failureOf, responseView } from './convert.ts'
 import { createEventRewriter } from './event-ids.ts'
 import { noTools, responsesUsage, toolCounts } from './usage.ts'

@@ -1,6 +1,6 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
-import { cacheDetails, cacheUsageOf } from '../kit/cache-usage.ts'
-import { countOf, type Fields, fieldsOf, isFields, isGiven, textOf } from '../kit/fields.ts'
+import { cacheDetails, cacheUsageOf } from '../kit/text/cache-usage.ts'
+import { countOf, type Fields, fieldsOf, isFields, isGiven, textOf } from '../kit/http/fields.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 export interface ToolCounts {

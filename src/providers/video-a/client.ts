@@ -7,11 +7,11 @@ import {
   type TaskObservation,
   type TaskProvider,
 } from '../../app/ports.ts'
-import { ExchangeError } from '../kit/exchange-error.ts'
-import { type Exchange, type ExchangeResponse, openExchange } from '../kit/exchange.ts'
-import { fromExchange, malformed } from '../kit/failures.ts'
-import { parseLossless } from '../kit/lossless-json.ts'
-import { createScrubber, type Scrubber, vendorWords } from '../kit/scrub.ts'
+import { ExchangeError } from '../kit/http/exchange-error.ts'
+import { type Exchange, type ExchangeResponse, openExchange } from '../kit/http/exchange.ts'
+import { fromExchange, malformed } from '../kit/http/failures.ts'
+import { parseLossless } from '../kit/http/lossless-json.ts'
+import { createScrubber, type Scrubber, vendorWords } from '../kit/http/scrub.ts'
 import { countOf, observationOf } from './convert.ts'
 import { fromResponse, isAccountCode, readError } from './errors.ts'
 import { CreateAnswerSchema, ListAnswerSchema } from './wire.ts'

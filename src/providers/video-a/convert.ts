@@ -1,7 +1,7 @@
 import { Value } from 'typebox/value'
 import type { TaskObservation } from '../../app/ports.ts'
 import type { TaskUsage } from '../../domain/task/events.ts'
-import type { Scrubber } from '../kit/scrub.ts'
+import type { Scrubber } from '../kit/http/scrub.ts'
 import { outputFields, TaskSchema, urlFields, type WireTask } from './wire.ts'
 
 /** From the wire of the `/provA` video family to what the use cases understand. */

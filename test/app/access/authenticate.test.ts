@@ -9,9 +9,9 @@ import {
   disableToken,
   issueToken,
   rotateToken,
-} from '../../../src/app/access/bootstrap.ts'
-import { noLimits } from '../../../src/app/limits/limits.ts'
-import { openDemoTenant } from '../../../src/app/access/demo.ts'
+} from '../../../src/app/accounts/bootstrap.ts'
+import { noLimits } from '../../../src/app/throttle/limits.ts'
+import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { tokenStream } from '../../../src/domain/token/events.ts'
 import { SERVER_VERSIONS } from '../../../infra/embedded/eventstore/versions.ts'
 import { balances } from '../../../projections/ledger/query.ts'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { expectedPico, expectedTokens } from '../../../src/app/calls/expected.ts'
+import { expectedPico, expectedTokens } from '../../../src/app/calls/text/expected.ts'
 import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
 import type { Channel } from '../../../src/app/ports.ts'
-import { quoteText } from '../../../src/domain/pricing/text.ts'
+import { quoteText } from '../../../src/domain/families/text/pricing.ts'
 import { shippedBook } from '../../domain/pricing/books.ts'
 import { textInput, type TextWish } from './support/text-world.ts'
 

@@ -7,7 +7,7 @@ import {
   journalMetrics,
   useBacklogMetrics,
 } from '../../../src/app/calls/journal-metrics.ts'
-import type { SpoolState } from '../../../src/eventlog/spool.ts'
+import type { SpoolState } from '../../../src/eventlog/journal/spool.ts'
 
 const alerts = new URL('../../../infra/alerts.yaml', import.meta.url)
 const empty: SpoolState = {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createKeptIds } from '../../../src/app/calls/kept-ids.ts'
+import { createKeptIds } from '../../../src/app/calls/text/kept-ids.ts'
 import type { KeptKind } from '../../../src/app/ports.ts'
 
 const ids = createKeptIds('a secret')

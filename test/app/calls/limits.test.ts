@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createRates } from '../../../src/app/limits/rates.ts'
+import { createRates } from '../../../src/app/throttle/rates.ts'
 import { totalTokens } from '../../../src/domain/call/usage.ts'
 import { codeOf } from '../support/world.ts'
 import { collect, startTextWorld, textInput, until, type TextWish } from './support/text-world.ts'

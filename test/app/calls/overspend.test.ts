@@ -1,7 +1,7 @@
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { startExchanging } from '../../../src/app/exchanging.ts'
-import { UNTOLD_PART } from '../../../src/app/calls/tenant-funds.ts'
+import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'

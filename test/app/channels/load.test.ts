@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
 import { sandboxChannels, sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
-import { textFamilies } from '../../../src/domain/catalog/text.ts'
-import { videoAModels } from '../../../src/domain/catalog/video-a.ts'
+import { textFamilies } from '../../../src/domain/families/text/models.ts'
+import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
 
 const minimal = `
 channels:

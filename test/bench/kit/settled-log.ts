@@ -1,13 +1,13 @@
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
-import { eventsThrough } from '../../../src/eventlog/position.ts'
+import { eventsThrough } from '../../../src/eventlog/log/position.ts'
 import type {
   EventLog,
   ReadAllOptions,
   ReadOptions,
   RecordedEvent,
-} from '../../../src/eventlog/types.ts'
+} from '../../../src/eventlog/log/types.ts'
 import { publishBook } from '../../app/audit/support/audited.ts'
 import {
   openTenant,

@@ -1,5 +1,5 @@
-import { acceptVideoARequest } from '../../../src/domain/catalog/video-a-request.ts'
-import { quoteVideoA } from '../../../src/domain/pricing/video-a.ts'
+import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
+import { quoteVideoA } from '../../../src/domain/families/video-a/pricing.ts'
 import {
   taskDecider,
   type ObservedTask,
@@ -7,7 +7,7 @@ import {
 } from '../../../src/domain/task/decider.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest, TaskState } from '../../../src/domain/task/state.ts'
-import { bodyFor, type Body } from '../catalog/requests.ts'
+import { bodyFor, type Body } from '../families/video-a/requests.ts'
 import { shippedBook } from '../pricing/books.ts'
 
 /** Given / When / Then for the task decider, and the facts its tests share. */

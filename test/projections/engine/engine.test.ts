@@ -8,7 +8,7 @@ import { balances, chainHead, listLines, trialBalance } from '../../../projectio
 import { allProjections } from '../../../projections/registry.ts'
 import { findTask, listTasks } from '../../../projections/tasks/query.ts'
 import { taskHistory } from '../../../projections/timeline/query.ts'
-import { placeOf } from '../../../src/eventlog/position.ts'
+import { placeOf } from '../../../src/eventlog/log/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'

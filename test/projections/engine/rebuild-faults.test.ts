@@ -8,7 +8,7 @@ import { rebuildProjection, RebuildRunningError } from '../../../projections/eng
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
 import { mixedHistory } from '../support/history.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chainHash, GENESIS } from '../../../projections/ledger/chain.ts'
+import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   balances,

@@ -8,7 +8,7 @@ import {
   type EngineOptions,
 } from '../../../projections/engine/engine.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
-import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 import { ScriptedLog } from './memory-log.ts'

@@ -3,7 +3,7 @@ import { accountStream } from '../../../src/domain/account/events.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
-import type { RecordedEvent } from '../../../src/eventlog/types.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 
 /** Hand-made history: events as the log would give them back. */
 

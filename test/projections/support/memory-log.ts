@@ -1,11 +1,11 @@
-import { eventsThrough, type LogPosition } from '../../../src/eventlog/position.ts'
+import { eventsThrough, type LogPosition } from '../../../src/eventlog/log/position.ts'
 import type {
   EventLog,
   ReadAllOptions,
   ReadOptions,
   RecordedEvent,
   SubscriptionMessage,
-} from '../../../src/eventlog/types.ts'
+} from '../../../src/eventlog/log/types.ts'
 
 /** A log that only reads, over events at hand: what projections see of the real one. */
 export class ScriptedLog implements EventLog {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Channel, ProviderError } from '../../../src/app/ports.ts'
-import { MAX_RESPONSE_BYTES } from '../../../src/providers/kit/exchange.ts'
+import { MAX_RESPONSE_BYTES } from '../../../src/providers/kit/http/exchange.ts'
 import { createVideoAProvider } from '../../../src/providers/video-a/client.ts'
 
 type Handler = (request: IncomingMessage, body: string, response: ServerResponse) => void

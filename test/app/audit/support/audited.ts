@@ -6,7 +6,7 @@ import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
 import type { PriceEntry } from '../../../../src/domain/pricing/events.ts'
 import { priceBookStream } from '../../../../src/domain/pricing/events.ts'
-import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/types.ts'
+import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
 import { eventId } from '../../../../src/kernel/ids.ts'
 import { testEventLog } from '../../../helpers/eventstore.ts'
 import {

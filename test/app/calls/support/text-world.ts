@@ -11,9 +11,9 @@ import {
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
-import { watchLedger } from '../../../../src/app/access/ledger-lag.ts'
-import { createFunds } from '../../../../src/app/calls/funds.ts'
-import { createKeptIds } from '../../../../src/app/calls/kept-ids.ts'
+import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
+import { createFunds } from '../../../../src/app/spending/funds.ts'
+import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import type { TextCallInput, TextFamily, TextFrame } from '../../../../src/app/calls/types.ts'
@@ -21,16 +21,20 @@ import {
   createTextUseCases,
   type RunningTextUseCases,
 } from '../../../../src/app/calls/use-cases.ts'
-import type { Limits } from '../../../../src/app/limits/limits.ts'
-import { createRates } from '../../../../src/app/limits/rates.ts'
+import type { Limits } from '../../../../src/app/throttle/limits.ts'
+import { createRates } from '../../../../src/app/throttle/rates.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
 import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
-import { createJournal, newInstanceId, type Journal } from '../../../../src/eventlog/journal.ts'
-import type { JournalLimits } from '../../../../src/eventlog/journal-limits.ts'
-import { openSpool } from '../../../../src/eventlog/spool.ts'
-import type { EventLog, RecordedEvent } from '../../../../src/eventlog/types.ts'
+import {
+  createJournal,
+  newInstanceId,
+  type Journal,
+} from '../../../../src/eventlog/journal/journal.ts'
+import type { JournalLimits } from '../../../../src/eventlog/journal/limits.ts'
+import { openSpool } from '../../../../src/eventlog/journal/spool.ts'
+import type { EventLog, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
 import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'

@@ -1,0 +1,166 @@
+import type { Corrects } from '../../../src/domain/account/events.ts'
+import type { LedgerLine } from './chain.ts'
+
+/** Accounts of a tenant; each exists once per currency. */
+export type Account =
+  /** What the tenant owes us for settled results, less what it was given. */
+  | 'receivable'
+  | 'revenue'
+  | 'credit'
+  | 'adjustment'
+  /** Promised to running tasks, and where it comes from. */
+  | 'held'
+  | 'available'
+
+export interface Entry {
+  readonly position: bigint
+  readonly n: number
+  readonly kind:
+    'hold_placed' | 'hold_captured' | 'hold_released' | 'settled' | 'granted' | 'adjusted'
+  readonly sourceId: string
+  readonly tenantId: string
+  readonly currency: string
+  readonly debit: Account
+  readonly credit: Account
+  /** Positive. */
+  readonly amountPico: bigint
+}
+
+export interface Hold {
+  readonly sourceId: string
+  readonly tenantId: string
+  readonly currency: string
+  readonly amountPico: bigint
+}
+
+export type HoldState = 'placed' | 'captured' | 'released'
+
+export interface HoldChange {
+  readonly hold: Hold
+  /** Placed in this batch, with its time; otherwise its row exists. */
+  readonly placedAt: string | undefined
+  state: HoldState
+  closedAt: string | undefined
+  position: bigint
+}
+
+export interface SettledSource {
+  readonly sourceId: string
+  readonly tenantId: string
+  readonly currency: string
+  readonly amountPico: bigint
+  readonly lines: number
+  readonly position: bigint
+}
+
+/** A correction of a line or a grant, with who posted it. */
+export interface Adjustment {
+  readonly position: bigint
+  readonly adjustmentId: string
+  readonly tenantId: string
+  readonly currency: string
+  /** Signed: positive gives to the tenant. */
+  readonly amountPico: bigint
+  readonly corrects: Corrects
+  readonly reason: string
+  readonly actor: string | undefined
+  readonly postedAt: string
+}
+
+export interface BalanceDelta {
+  readonly tenantId: string
+  readonly currency: string
+  granted: bigint
+  adjusted: bigint
+  settled: bigint
+  held: bigint
+  /** The new limit, when it was set. */
+  limit: bigint | undefined
+  position: bigint
+}
+
+export interface DayDelta {
+  readonly tenantId: string
+  readonly day: string
+  readonly currency: string
+  readonly sku: string
+  readonly unit: string
+  readonly model: string
+  readonly userId: string
+  lines: number
+  quantity: bigint
+  amountPico: bigint
+}
+
+/** Everything one batch does to the ledger. */
+export interface LedgerChange {
+  readonly lines: LedgerLine[]
+  readonly settlements: SettledSource[]
+  readonly entries: Entry[]
+  readonly adjustments: Adjustment[]
+  readonly holds: Map<string, HoldChange>
+  readonly balances: Map<string, BalanceDelta>
+  readonly days: Map<string, DayDelta>
+}
+
+/** A change that does nothing yet, with the placed holds that a batch may close. */
+export function emptyChange(holds: readonly Hold[]): LedgerChange {
+  const known = holds.map((hold): [string, HoldChange] => [
+    hold.sourceId,
+    { hold, placedAt: undefined, state: 'placed', closedAt: undefined, position: -1n },
+  ])
+  return {
+    lines: [],
+    settlements: [],
+    entries: [],
+    adjustments: [],
+    holds: new Map(known),
+    balances: new Map(),
+    days: new Map(),
+  }
+}
+
+/** What a batch adds to one balance. */
+export function balanceOf(
+  change: LedgerChange,
+  tenantId: string,
+  currency: string,
+  position: bigint,
+): BalanceDelta {
+  const key = `${currency}/${tenantId}`
+  let delta = change.balances.get(key)
+  if (delta === undefined) {
+    delta = {
+      tenantId,
+      currency,
+      granted: 0n,
+      adjusted: 0n,
+      settled: 0n,
+      held: 0n,
+      limit: undefined,
+      position,
+    }
+    change.balances.set(key, delta)
+  }
+  delta.position = position
+  return delta
+}
+
+/** Adds an entry; an amount of zero moves nothing and leaves none. */
+export function enter(change: LedgerChange, entry: Omit<Entry, 'n'>): void {
+  const { position, kind, sourceId, tenantId, currency, debit, credit, amountPico } = entry
+  if (amountPico === 0n) return
+  const last = change.entries.at(-1)
+  const n = last?.position === position ? last.n + 1 : 1
+  change.entries.push({
+    position,
+    n,
+    kind,
+    sourceId,
+    tenantId,
+    currency,
+    debit,
+    credit,
+    amountPico,
+  })
+}

@@ -1,0 +1,95 @@
+import { invariant } from '../../../src/kernel/assert.ts'
+import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
+import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
+import { storable } from '../../engine/columns.ts'
+import type { LedgerLine } from './chain.ts'
+import { balanceOf, enter, type LedgerChange } from './change.ts'
+
+/** What the settling event of a task or a call says. */
+export interface Settled {
+  readonly tenantId: string
+  readonly userId: string
+  readonly tokenId: string
+  readonly requestId: string
+  readonly surface: string
+  readonly model: string
+  readonly settledAt: string
+  readonly settlement: Settlement
+}
+
+function addToDay(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
+  const { tenantId, currency, sku, unit, model, userId } = line
+  const day = line.settledAt.slice(0, 10)
+  const key = `${tenantId}\n${day}\n${currency}\n${sku}\n${unit}\n${model}\n${userId}`
+  let delta = change.days.get(key)
+  if (delta === undefined) {
+    const facts = { tenantId, day, currency, sku, unit, model, userId }
+    delta = { ...facts, lines: 0, quantity: 0n, amountPico: 0n }
+    change.days.set(key, delta)
+  }
+  delta.lines += 1
+  delta.quantity += BigInt(line.quantity)
+  delta.amountPico += amountPico
+}
+
+/** Writes the lines of a settlement and what it does to the balance. */
+export function settle(
+  change: LedgerChange,
+  position: bigint,
+  source: { readonly sourceId: string; readonly nativeId: string | null },
+  settled: Settled,
+): void {
+  const { sourceId } = source
+  const { settlement, tenantId, userId, tokenId, surface, model, requestId } = settled
+  const { currency, priceBookVersion } = settlement
+  // It is upstream's: hash what the table can hold.
+  const nativeId = source.nativeId === null ? null : storable(source.nativeId)
+  const settledAt = toTimestamp(fromTimestamp(settled.settledAt))
+  let sum = 0n
+  for (const [index, line] of settlement.lines.entries()) {
+    const amountPico = parseAmount(line.amount)
+    sum += amountPico
+    // Written out: spreading makes slow objects, and every line of the log passes here.
+    const row: LedgerLine = {
+      lineId: `${sourceId}:${index + 1}`,
+      settledAt,
+      tenantId,
+      userId,
+      tokenId,
+      sourceId,
+      nativeId,
+      surface,
+      model,
+      sku: line.sku,
+      rule: line.rule,
+      quantity: line.quantity,
+      unit: line.unit,
+      price: canonicalPrice(line.price),
+      per: line.per,
+      currency,
+      amount: formatAmount(amountPico),
+      priceBookVersion,
+      measurement: line.measurement,
+      requestId,
+      position,
+    }
+    change.lines.push(row)
+    addToDay(change, row, amountPico)
+  }
+  const amountPico = parseAmount(settlement.amount)
+  invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)
+  const lines = settlement.lines.length
+  change.settlements.push({ sourceId, tenantId, currency, amountPico, lines, position })
+  balanceOf(change, tenantId, currency, position).settled += amountPico
+  enter(change, {
+    position,
+    kind: 'settled',
+    sourceId,
+    tenantId,
+    currency,
+    debit: 'receivable',
+    credit: 'revenue',
+    amountPico,
+  })
+}

@@ -1,0 +1,89 @@
+import { DomainError } from '../../../src/kernel/errors.ts'
+import type { Queryable } from '../../engine/queryable.ts'
+import type { LedgerLine } from '../fold/chain.ts'
+import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
+
+/** A settled line as it is read, with its place in the hash chain; decimals canonical. */
+export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> {
+  /** Unix milliseconds. */
+  readonly settledAtMs: number
+  /** Decimal. */
+  readonly position: string
+  readonly seq: string
+  /** Hex. */
+  readonly hash: string
+}
+
+/** A line with the sum of its adjustments, a decimal string: what of it was given back. */
+export interface AdjustedLine extends SettledLine {
+  readonly adjusted: string
+}
+
+export interface LedgerPage {
+  readonly items: readonly AdjustedLine[]
+  /** The last line's id when there are more lines. */
+  readonly next: string | undefined
+}
+
+/** Columns of a line as `toLine` reads them. */
+export const lineColumns = `line_id as "lineId", settled_at, tenant_id as "tenantId", user_id as "userId",
+  token_id as "tokenId", source_id as "sourceId", native_id as "nativeId", surface, model, sku,
+  rule, quantity, unit, trim_scale(price)::text as price, per, currency,
+  trim_scale(amount)::text as amount, price_book_version as "priceBookVersion", measurement,
+  request_id as "requestId", position, seq, encode(hash, 'hex') as hash`
+
+export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
+  readonly settled_at: Date
+  readonly quantity: string
+}
+
+/** A row of `ledger.lines`. */
+export function toLine({ settled_at: settledAt, quantity, ...rest }: LineRecord): SettledLine {
+  return { ...rest, settledAtMs: settledAt.getTime(), quantity: Number(quantity) }
+}
+
+/** Where a page begins: after this line in the order of the list. */
+async function placeOf(
+  db: Queryable,
+  lineId: string,
+): Promise<{ readonly settledAt: Date; readonly seq: string }> {
+  const { rows } = await db.query<{ settled_at: Date; seq: string }>(
+    'select settled_at, seq from ledger.lines where line_id = $1',
+    [lineId],
+  )
+  const [row] = rows
+  if (row === undefined)
+    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
+      param: 'cursor',
+    })
+  return { settledAt: row.settled_at, seq: row.seq }
+}
+
+/**
+ * Settled lines, newest first (by time of settlement, then by place in the log), a page after the
+ * line named by `after`. @throws DomainError `invalid_cursor` when there is no such line.
+ */
+export async function listLines(
+  db: Queryable,
+  filter: LedgerFilter,
+  page: { readonly after?: string | undefined; readonly limit: number },
+): Promise<LedgerPage> {
+  const parameters = new Parameters()
+  const conditions = [...lineConditions(filter, parameters)]
+  if (page.after !== undefined) {
+    const { settledAt, seq } = await placeOf(db, page.after)
+    conditions.push(
+      `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
+    )
+  }
+  const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
+    `select ${lineColumns},
+            coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
+                      where a.line_id = l.line_id), 0)::text as adjusted
+     from ledger.lines l where ${conjunction(conditions)}
+     order by settled_at desc, seq desc limit ${parameters.add(page.limit + 1)}`,
+    parameters.values,
+  )
+  const items = rows.slice(0, page.limit).map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
+  return { items, next: rows.length > page.limit ? items.at(-1)?.lineId : undefined }
+}

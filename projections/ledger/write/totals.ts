@@ -1,0 +1,66 @@
+import type { PoolClient } from 'pg'
+import { formatAmount } from '../../../src/kernel/money.ts'
+import { plainColumn, textColumn } from '../../engine/columns.ts'
+import type { BalanceDelta, DayDelta } from '../fold/change.ts'
+
+/** Adds to the balances; a limit that was set replaces the old one. */
+export async function writeBalances(
+  client: PoolClient,
+  deltas: readonly BalanceDelta[],
+): Promise<void> {
+  if (deltas.length === 0) return
+  const amounts = (of: (delta: BalanceDelta) => bigint): string =>
+    textColumn(deltas.map((delta) => formatAmount(of(delta))))
+  await client.query({
+    name: 'ledger.balances',
+    text: `insert into balances as b
+             (tenant_id, currency, granted, adjusted, settled, held, credit_limit, position)
+           select d.tenant_id, d.currency, d.granted, d.adjusted, d.settled, d.held,
+                  coalesce(d.credit_limit, o.credit_limit, 0), d.position
+           from unnest($1::text[], $2::text[], $3::numeric[], $4::numeric[], $5::numeric[],
+                       $6::numeric[], $7::numeric[], $8::bigint[])
+             as d (tenant_id, currency, granted, adjusted, settled, held, credit_limit, position)
+           left join balances o on o.tenant_id = d.tenant_id and o.currency = d.currency
+           on conflict (tenant_id, currency) do update
+           set granted = b.granted + excluded.granted, adjusted = b.adjusted + excluded.adjusted,
+               settled = b.settled + excluded.settled, held = b.held + excluded.held,
+               credit_limit = excluded.credit_limit, position = excluded.position`,
+    values: [
+      textColumn(deltas.map(({ tenantId }) => tenantId)),
+      textColumn(deltas.map(({ currency }) => currency)),
+      amounts(({ granted }) => granted),
+      amounts(({ adjusted }) => adjusted),
+      amounts(({ settled }) => settled),
+      amounts(({ held }) => held),
+      textColumn(deltas.map(({ limit }) => (limit === undefined ? null : formatAmount(limit)))),
+      plainColumn(deltas.map(({ position }) => position)),
+    ],
+  })
+}
+
+/** Adds to the daily totals. */
+export async function writeDays(client: PoolClient, deltas: readonly DayDelta[]): Promise<void> {
+  if (deltas.length === 0) return
+  await client.query({
+    name: 'ledger.days',
+    text: `insert into days as d
+             (tenant_id, day, currency, sku, unit, model, user_id, lines, quantity, amount)
+           select * from unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::text[],
+                                $6::text[], $7::text[], $8::bigint[], $9::numeric[], $10::numeric[])
+           on conflict (tenant_id, day, currency, sku, unit, model, user_id) do update
+           set lines = d.lines + excluded.lines, quantity = d.quantity + excluded.quantity,
+               amount = d.amount + excluded.amount`,
+    values: [
+      textColumn(deltas.map(({ tenantId }) => tenantId)),
+      textColumn(deltas.map(({ day }) => day)),
+      textColumn(deltas.map(({ currency }) => currency)),
+      textColumn(deltas.map(({ sku }) => sku)),
+      textColumn(deltas.map(({ unit }) => unit)),
+      textColumn(deltas.map(({ model }) => model)),
+      textColumn(deltas.map(({ userId }) => userId)),
+      plainColumn(deltas.map(({ lines }) => lines)),
+      plainColumn(deltas.map(({ quantity }) => quantity)),
+      textColumn(deltas.map(({ amountPico }) => formatAmount(amountPico))),
+    ],
+  })
+}

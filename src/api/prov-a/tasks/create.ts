@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { CreateTask } from '../../../app/tasks/types.ts'
+import {
+  acceptVideoARequest,
+  type AcceptedVideoA,
+} from '../../../domain/families/video-a/request.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
+import { checkPublicUrl, type ResolveHost } from '../../kit/public-url.ts'
+import { RequestError } from '../../kit/request-error.ts'
+import type { CreatedTaskSchema } from '../schemas.ts'
+
+const idempotencyKey = /^[\x20-\x7e]{1,255}$/
+
+function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !idempotencyKey.test(key))
+    throw new RequestError(
+      'parameter_invalid',
+      'Idempotency-Key must be 1 to 255 printable ASCII characters',
+      'Idempotency-Key',
+    )
+  return key
+}
+
+/** The body for upstream, its callback checked and written the way it was checked. */
+async function withCheckedCallback(
+  accepted: AcceptedVideoA,
+  body: object,
+  resolve: ResolveHost,
+): Promise<AcceptedVideoA['upstreamBody']> {
+  if (accepted.callbackUrl === undefined) return accepted.upstreamBody
+  const verdict = await checkPublicUrl(accepted.callbackUrl, resolve)
+  if (verdict.ok) return { ...accepted.upstreamBody, callback_url: verdict.url }
+  const param = Object.hasOwn(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
+  throw new DomainError('invalid_request', `\`${param}\` ${verdict.reason}`, { param })
+}
+
+/**
+ * `POST …/tasks`: the catalog's rules, then what takes more than the body (assets, the callback's
+ * host), then the use case. Every answer once the id exists carries `x-platform-id`.
+ */
+export function createTaskHandler(createTask: CreateTask, resolve: ResolveHost) {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Static<typeof CreatedTaskSchema>> => {
+    const key = idempotencyKeyOf(request)
+    const body = objectBody(request.body)
+    const accepted = acceptVideoARequest(body)
+    // There is no asset library yet, so no caller has an asset.
+    if (accepted.assetIds.length > 0)
+      throw new DomainError('asset_not_found', 'no such asset', { param: 'content' })
+    const upstreamBody = await withCheckedCallback(accepted, body, resolve)
+    const created = await createTask({
+      principal: principalOf(request),
+      family: 'video-a',
+      surface: 'provA.tasks',
+      requestId: request.id,
+      model: accepted.model.name,
+      facts: accepted.facts,
+      upstreamBody,
+      callerSafetyIdentifier: accepted.safetyIdentifier,
+      executionExpiresAfterS: accepted.executionExpiresAfterS,
+      idempotencyKey: key,
+      bodyHash: bodyHashOf(request),
+    })
+    void reply.header('x-platform-id', created.platformId)
+    if (created.replayed) void reply.header('idempotent-replayed', 'true')
+    return {
+      id: created.nativeId,
+      ...(accepted.model.generation === '2.5' ? { model: accepted.model.name } : {}),
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import type { TextUseCases } from '../../../app/calls/types.ts'
+import type { Principal } from '../../../app/access/principal.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+
+type Listed = Awaited<ReturnType<TextUseCases['listModels']>>[number]
+
+const endpointByFamily: Readonly<Record<string, string>> = {
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  native: '/v1beta/models/{model}:generateContent',
+}
+
+/** A model as `/v1/models` shows it. */
+export interface ModelView {
+  readonly id: string
+  readonly object: 'model'
+  /** Unix seconds. */
+  readonly created: number
+  readonly owned_by: 'gateway'
+  readonly supported_endpoints: readonly string[]
+}
+
+function toModel(listed: Listed): ModelView {
+  return {
+    id: listed.id,
+    object: 'model',
+    created: Math.floor(listed.createdAtMs / 1_000),
+    owned_by: 'gateway',
+    supported_endpoints: listed.families.flatMap((family) => endpointByFamily[family] ?? []),
+  }
+}
+
+/** The models a token may use, by name. */
+export async function listModels(
+  texts: TextUseCases,
+  principal: Principal,
+): Promise<readonly ModelView[]> {
+  const listed = await texts.listModels(principal)
+  return listed.map(toModel).sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** @throws DomainError `unknown_model`, also for one the token may not use (P8) */
+export async function findModel(
+  texts: TextUseCases,
+  principal: Principal,
+  id: string,
+): Promise<ModelView> {
+  const listed = await texts.listModels(principal)
+  const found = listed.find((model) => model.id === id)
+  if (found === undefined)
+    throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
+  return toModel(found)
+}

@@ -1,0 +1,33 @@
+import type { TextFrame } from '../../../app/calls/types.ts'
+import { oneLine, type StreamDialect } from '../../kit/event-stream.ts'
+import { v1Error } from '../envelope.ts'
+
+function sequenceOf(data: string): number | undefined {
+  const found = /"sequence_number"\s*:\s*(\d{1,15})/.exec(data)?.[1]
+  return found === undefined ? undefined : Number(found)
+}
+
+/**
+ * How responses streams are written: every event as it comes, known or not. What the
+ * spec adds to a response is in it already.
+ */
+export function responsesDialect(): StreamDialect<TextFrame> {
+  let last = ''
+  return {
+    frame: (frame) => {
+      if (frame.data === '[DONE]') return undefined
+      last = frame.data
+      const data = oneLine(frame.data)
+      return frame.event === undefined || frame.event === ''
+        ? `data: ${data}\n\n`
+        : `event: ${frame.event}\ndata: ${data}\n\n`
+    },
+    failure: (error) => {
+      const { code, message, param } = v1Error(error)
+      const sequence_number = (sequenceOf(last) ?? -1) + 1
+      const data = { type: 'error', sequence_number, code, message, param }
+      return `event: error\ndata: ${JSON.stringify(data)}\n\n`
+    },
+    end: '',
+  }
+}

@@ -1,0 +1,86 @@
+import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { findTask, type TaskRow } from '../../../projections/tasks/query.ts'
+import { type TaskFamily, taskStream } from '../../domain/task/events.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { isPlatformId } from '../../kernel/ids.ts'
+import type { TaskDeps } from '../tasks/deps.ts'
+
+/** Reading one's own writes: what the log has, a read must not miss. */
+
+/** Before an id is said not to exist, the projection may take this long to catch up. */
+const CONFIRM_ABSENCE_MS = 3_000
+/** A read of what this process wrote itself waits this long at most. */
+const CATCH_UP_MS = 1_500
+
+type FindDeps = Pick<TaskDeps, 'pool' | 'log' | 'recent'>
+
+/** Waits until reads show what this process wrote for the tenant; gives up quietly. */
+export async function catchUp(deps: FindDeps, tenantId: string): Promise<void> {
+  const position = deps.recent.of(tenantId)
+  if (position === undefined) return
+  if (await waitForPosition(deps.pool, 'tasks', position, CATCH_UP_MS))
+    deps.recent.seen(tenantId, position)
+}
+
+/** Waits until the task's row shows an append; false when it does not in time. */
+export function isProjected(deps: FindDeps, position: bigint | undefined): Promise<boolean> {
+  if (position === undefined) return Promise.resolve(true)
+  return waitForPosition(deps.pool, 'tasks', position, CATCH_UP_MS)
+}
+
+/**
+ * A tenant's visible task by platform or native id.
+ * @throws DomainError `task_not_found` once the log confirmed it; the log's codes when it cannot
+ */
+export async function findOwnTask(
+  deps: FindDeps,
+  key: { readonly tenantId: string; readonly family: TaskFamily; readonly id: string },
+): Promise<TaskRow> {
+  await catchUp(deps, key.tenantId)
+  const known = await findTask(deps.pool, key)
+  if (known !== undefined) return known
+  if (await mayBeBehind(deps, key)) {
+    const found = await findTask(deps.pool, key)
+    if (found !== undefined) return found
+  }
+  throw new DomainError('task_not_found', 'the task does not exist', {})
+}
+
+/**
+ * As `findOwnTask`; a row without a native id is believed only once the projection has passed the
+ * log's end: another replica may have submitted the task a moment ago. @throws `log_unavailable`
+ * when that takes too long
+ */
+export async function findOwnSubmittedTask(
+  deps: FindDeps,
+  key: Parameters<typeof findOwnTask>[1],
+): Promise<TaskRow> {
+  const row = await findOwnTask(deps, key)
+  if (row.nativeId !== null) return row
+  const end = await deps.log.endPosition()
+  if (!(await isProjected(deps, end))) throw behind()
+  return findOwnTask(deps, key)
+}
+
+/** Waits for the projection to pass what the log had when asked; false if there is nothing to wait for. */
+async function mayBeBehind(
+  deps: FindDeps,
+  { tenantId, id }: { readonly tenantId: string; readonly id: string },
+): Promise<boolean> {
+  if (isPlatformId(id)) {
+    // The id names its stream: one look tells whether there is anything to wait for.
+    const [first] = await deps.log.readStream(taskStream(id), { limit: 1 })
+    // Another tenant's is as good as none (P8).
+    if (first?.type !== 'TaskRequested' || first.data.tenantId !== tenantId) return false
+  }
+  const end = await deps.log.endPosition()
+  if (end === undefined) return false
+  if (await waitForPosition(deps.pool, 'tasks', end, CONFIRM_ABSENCE_MS)) return true
+  throw behind()
+}
+
+function behind(): DomainError {
+  return new DomainError('log_unavailable', 'the read model is behind the event log', {
+    reason: 'behind',
+  })
+}

@@ -1,0 +1,75 @@
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import { keyedHash } from '../../keyed-hash.ts'
+import type { KeptKind, TextRequest } from '../../ports.ts'
+
+/** Something upstream keeps: in the account of a channel, under an id of upstream's. */
+export interface Kept {
+  readonly channelId: string
+  readonly upstreamId: string
+}
+
+/**
+ * Ids of what upstream keeps for a tenant. All tenants share the account that keeps it, so what they
+ * get to see is not upstream's id: it is bound to the tenant, tells nothing, and is worth nothing in
+ * other hands (P8). It holds all that is needed, so any replica can read it at any later time.
+ */
+export interface KeptIds {
+  readonly seal: (tenantId: string, kind: KeptKind, kept: Kept) => string
+  /** Names what one call of a tenant meets at a channel; frames repeat it, so it is sealed once. */
+  readonly namer: (tenantId: string, channelId: string) => TextRequest['keptId']
+  /** Undefined for anything but an id sealed for this tenant and kind. */
+  readonly open: (tenantId: string, kind: KeptKind, id: string) => Kept | undefined
+}
+
+/** Upstream's are a quarter of it. A longer one is cut: it is shown, and not known when it comes back. */
+const MAX_UPSTREAM_ID_LENGTH = 256
+/** Of ours: prefix, tag, channel id and upstream id, each at its longest. */
+const MAX_KEPT_ID_LENGTH = 1_500
+const TAG_BYTES = 16
+const CIPHER = 'aes-256-ctr'
+
+/**
+ * Sealed with a synthetic initialisation vector: the tag over tenant, kind and content is also what
+ * the content is encrypted under. The same thing has the same id each time, without a nonce that
+ * could repeat.
+ */
+export function createKeptIds(secret: string): KeptIds {
+  const tagKey = keyedHash(secret, 'kept-id/tag', [])
+  const cipherKey = keyedHash(secret, 'kept-id/cipher', [])
+  const tagOf = (tenantId: string, kind: KeptKind, content: Buffer): Buffer =>
+    createHmac('sha256', tagKey)
+      .update(JSON.stringify([kind, tenantId]))
+      .update(content)
+      .digest()
+      .subarray(0, TAG_BYTES)
+  const seal: KeptIds['seal'] = (tenantId, kind, { channelId, upstreamId }) => {
+    const content = Buffer.from(`${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`)
+    const tag = tagOf(tenantId, kind, content)
+    const sealed = createCipheriv(CIPHER, cipherKey, tag).update(content)
+    return `${kind}_${Buffer.concat([tag, sealed]).toString('base64url')}`
+  }
+  return {
+    seal,
+    namer: (tenantId, channelId) => {
+      const known = new Map<string, string>()
+      return (kind, upstreamId) => {
+        const key = `${kind} ${upstreamId}`
+        const id = known.get(key) ?? seal(tenantId, kind, { channelId, upstreamId })
+        known.set(key, id)
+        return id
+      }
+    },
+    open: (tenantId, kind, id) => {
+      if (id.length > MAX_KEPT_ID_LENGTH || !id.startsWith(`${kind}_`)) return undefined
+      const text = id.slice(kind.length + 1)
+      const bytes = Buffer.from(text, 'base64url')
+      // Decoding forgives much; one id must have one spelling.
+      if (bytes.length <= TAG_BYTES || bytes.toString('base64url') !== text) return undefined
+      const tag = bytes.subarray(0, TAG_BYTES)
+      const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))
+      if (!timingSafeEqual(tag, tagOf(tenantId, kind, content))) return undefined
+      const [channelId = '', ...upstreamId] = content.toString().split('\n')
+      return { channelId, upstreamId: upstreamId.join('\n') }
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { isJsonObject, type JsonObject, refuse } from '../../../domain/families/checks/fields.ts'
+import { vectorStoresOf } from '../../../domain/families/text/models.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { ChannelWish } from '../../channels/directory.ts'
+import type { KeptKind } from '../../ports.ts'
+import type { CallDeps } from '../deps.ts'
+import type { Kept } from './kept-ids.ts'
+import { previousNotFound } from '../refusals.ts'
+import type { TextCallInput } from '../types.ts'
+
+/** A request whose references to what upstream keeps were found to be its tenant's own. */
+export interface ResolvedCall {
+  /** With upstream's ids in place of ours. */
+  readonly body: TextCallInput['body']
+  /** Only channels where what it refers to is. */
+  readonly wish: ChannelWish
+}
+
+/**
+ * Turns the ids a responses request refers by into upstream's, and binds the call to the account
+ * that keeps what they stand for. Upstream looks up a response it is to continue, and an item of
+ * reasoning that comes back without its content; whole items are the caller's own text.
+ *
+ * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`
+ */
+export function resolveKept(
+  deps: Pick<CallDeps, 'channels' | 'keptIds'>,
+  call: TextCallInput,
+): ResolvedCall {
+  const { family, model, body } = call
+  if (family !== 'responses') return { body, wish: { family, model } }
+  const keeper = createKeeper(deps, call)
+  const { previous_response_id: previous, input } = body
+  const replaced: Record<string, unknown> = {}
+  if (previous !== undefined && previous !== null)
+    replaced['previous_response_id'] = keeper.upstreamId('resp', previous, 'previous_response_id')
+  if (Array.isArray(input) && input.some(isKeptReasoning))
+    replaced['input'] = input.map((item: unknown, index) =>
+      isKeptReasoning(item) ? reasoning(keeper, item, `input[${index}].id`) : item,
+    )
+  const stores = vectorStoresOf(body)
+  const channelId = keeper.channelId()
+  const wish: ChannelWish = {
+    family,
+    model,
+    ...(channelId === undefined ? {} : { channelId }),
+    ...(stores === undefined ? {} : { vectorStores: stores.ids }),
+  }
+  if (stores !== undefined && deps.channels.serving(wish).length === 0)
+    refuse(stores.path, `\`${stores.path}\` names a vector store that was not found`)
+  return { body: Object.keys(replaced).length === 0 ? body : { ...body, ...replaced }, wish }
+}
+
+interface Keeper {
+  /** @throws DomainError saying why the id cannot be used */
+  readonly upstreamId: (kind: KeptKind, id: unknown, param: string) => string
+  /** The channel everything asked for so far is at. */
+  readonly channelId: () => string | undefined
+}
+
+function createKeeper(
+  { channels, keptIds }: Pick<CallDeps, 'channels' | 'keptIds'>,
+  { principal, family, model }: TextCallInput,
+): Keeper {
+  let pinned: string | undefined
+  const check = ({ channelId }: Kept, param: string): void => {
+    const channel = channels.byId(channelId)
+    if (channel?.family !== family)
+      throw new DomainError('kept_unavailable', `the channel ${channelId} is gone`, { param })
+    if (!Object.hasOwn(channel.models, model))
+      refuse(param, `\`${param}\` cannot be continued with this model; send the turns in \`input\``)
+    if (pinned !== undefined && pinned !== channelId)
+      refuse(param, `\`${param}\` cannot be combined with what else this request continues`)
+  }
+  return {
+    upstreamId: (kind, id, param) => {
+      const kept = typeof id === 'string' ? keptIds.open(principal.tenantId, kind, id) : undefined
+      if (kept === undefined) {
+        if (kind === 'resp') throw previousNotFound({})
+        return refuse(param, `\`${param}\` was not found`)
+      }
+      check(kept, param)
+      pinned = kept.channelId
+      return kept.upstreamId
+    },
+    channelId: () => pinned,
+  }
+}
+
+function isKeptReasoning(item: unknown): item is JsonObject {
+  return (
+    isJsonObject(item) && item['type'] === 'reasoning' && (item['id'] ?? undefined) !== undefined
+  )
+}
+
+/** Whether an item of reasoning brings along what was thought, encrypted or not. */
+function isWhole(item: JsonObject): boolean {
+  const { encrypted_content: encrypted, content } = item
+  return (
+    (typeof encrypted === 'string' && encrypted !== '') ||
+    (Array.isArray(content) && content.length > 0)
+  )
+}
+
+/** Reasoning that brings its content along needs no id, so one that cannot be used is left out. */
+function reasoning(keeper: Keeper, item: JsonObject, param: string): JsonObject {
+  const { id, ...rest } = item
+  try {
+    return { ...item, id: keeper.upstreamId('rs', id, param) }
+  } catch (error) {
+    if (isWhole(item)) return rest
+    throw error
+  }
+}

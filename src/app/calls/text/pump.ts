@@ -1,0 +1,256 @@
+import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { ProviderError, type TextChunk, type TextStream } from '../../ports.ts'
+import { endAttempt } from '../attempts.ts'
+import type { AdmittedCall } from '../call.ts'
+import type { ChannelLease } from '../../channels/directory.ts'
+import type { CallDeps } from '../deps.ts'
+import { failedResult, failureOf, noteFailure, type Served, settleCall } from '../record.ts'
+import { refusalOf } from '../refusals.ts'
+import type { TextFrame } from '../types.ts'
+
+/** A stream that has begun upstream, and all it takes to end it properly. */
+export interface OpenCall {
+  readonly call: AdmittedCall
+  readonly served: Served
+  readonly lease: ChannelLease
+  readonly source: TextStream
+}
+
+const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
+
+/**
+ * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
+ * takes them. Frames that say that the result is whole, and whatever follows, are held back until
+ * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
+ * and settled all the same.
+ *
+ * What a stream is settled from, whether or not its caller is still there:
+ *
+ * - a whole result: what the provider reported; an estimate where it reported nothing
+ * - a reading that our own bound ended after the caller had left: an estimate of what was seen
+ * - anything else is a failure and costs the caller nothing (P5): a result the provider itself calls
+ *   failed, an error it wrote into the stream, a stream that it broke off, fell silent in or never
+ *   ends, and one that a caller still read when this process stopped. What it probably cost us is
+ *   noted.
+ */
+export class Pump {
+  /** Settles when everything about this call is done. */
+  readonly done: Promise<void>
+  #finish: () => void = () => undefined
+  #ready: readonly TextChunk[] = []
+  #readyAt = 0
+  readonly #withheld: TextChunk[] = []
+  #withheldBytes = 0
+  #withholding = false
+  /** `flowing` until the source has ended; nobody reads it after that. */
+  #state: 'flowing' | 'ending' | 'over' = 'flowing'
+  #abandoned = false
+  /** We gave up reading for a caller who had left, and not the provider. */
+  #drainEnded = false
+  #reading: Promise<readonly TextChunk[] | undefined> | undefined
+  /** Thrown to the caller after the frames that came before it. */
+  #error: unknown
+  /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
+  #idleSinceMs: number | undefined = performance.now()
+  readonly #deps: CallDeps
+  readonly #open: OpenCall
+
+  constructor(deps: CallDeps, open: OpenCall) {
+    this.#deps = deps
+    this.#open = open
+    this.done = new Promise((resolve) => (this.#finish = resolve))
+    const { callerGone } = open.call.input
+    if (callerGone.aborted) this.abandon()
+    else callerGone.addEventListener('abort', () => this.abandon(), { once: true })
+  }
+
+  /** Milliseconds the caller has not asked for anything. */
+  idleMs(nowMs: number): number {
+    return this.#idleSinceMs === undefined ? 0 : nowMs - this.#idleSinceMs
+  }
+
+  async next(): Promise<IteratorResult<TextFrame>> {
+    this.#idleSinceMs = undefined
+    try {
+      return await this.#next()
+    } finally {
+      this.#idleSinceMs = performance.now()
+    }
+  }
+
+  /** The caller has gone: the rest is read without it. */
+  abandon(): void {
+    if (this.#abandoned || this.#state !== 'flowing') return
+    this.#abandoned = true
+    void this.#drain()
+  }
+
+  /** Upstream is not to be waited for any longer: the end of this process bounds every reading. */
+  cancel(): void {
+    if (this.#abandoned) this.#endDrain()
+    else this.#open.source.cancel()
+  }
+
+  #endDrain(): void {
+    this.#drainEnded = true
+    this.#open.source.cancel()
+  }
+
+  async #next(): Promise<IteratorResult<TextFrame>> {
+    for (;;) {
+      if (this.#abandoned) return OVER
+      const chunk = this.#ready[this.#readyAt]
+      if (chunk !== undefined) {
+        this.#readyAt += 1
+        const { event, data, usageOnly } = chunk
+        return { done: false, value: { event, data, usageOnly } }
+      }
+      if (this.#error !== undefined) {
+        const error = this.#error
+        this.#error = undefined
+        throw error
+      }
+      if (this.#state === 'over') return OVER
+      await this.#advance()
+    }
+  }
+
+  /** Reads once; at the end of the source, ends the call. */
+  async #advance(): Promise<void> {
+    let chunks: readonly TextChunk[] | undefined
+    let broken: unknown
+    try {
+      this.#reading = this.#open.source.read()
+      chunks = await this.#reading
+    } catch (error) {
+      broken = error
+    }
+    // Whoever drains has waited for the same reading and goes on from it.
+    if (this.#abandoned) return
+    this.#reading = undefined
+    if (chunks !== undefined) {
+      this.#sort(chunks)
+      if (!this.#isOverflowing()) return
+      this.#open.source.cancel()
+      broken = new ProviderError(
+        'malformed',
+        'certain',
+        'The model service does not come to an end.',
+      )
+    }
+    this.#state = 'ending'
+    const left = this.#ready.slice(this.#readyAt)
+    this.#readyAt = 0
+    try {
+      this.#error = await this.#end(broken)
+      this.#ready = [...left, ...this.#withheld]
+    } catch (error) {
+      // Not settled: then what was held back is never delivered.
+      this.#ready = []
+      this.#error = error
+      this.#countEnd(isDomainError(error) ? error.code : 'internal')
+    }
+    this.#over()
+  }
+
+  /** Everything from the first terminal chunk on is held back. */
+  #sort(chunks: readonly TextChunk[]): void {
+    const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
+    this.#readyAt = 0
+    if (first === -1) {
+      this.#ready = chunks
+      return
+    }
+    this.#withholding = true
+    this.#ready = chunks.slice(0, first)
+    for (const chunk of chunks.slice(first)) {
+      this.#withheld.push(chunk)
+      this.#withheldBytes += chunk.data.length
+    }
+  }
+
+  /** Reads on for the figures alone, as long and as far as the channel allows. */
+  async #drain(): Promise<void> {
+    const { source, served } = this.#open
+    const { text } = served.channel
+    const { limits } = this.#deps
+    const maxBytes = source.receivedBytes() + (text?.drainMaxBytes ?? limits.drainMaxBytes)
+    const timer = setTimeout(() => this.#endDrain(), text?.drainTimeoutMs ?? limits.drainTimeoutMs)
+    let broken: unknown
+    try {
+      if (this.#reading !== undefined) await this.#reading
+      while ((await source.read()) !== undefined)
+        if (source.receivedBytes() > maxBytes) {
+          this.#endDrain()
+          break
+        }
+    } catch (error) {
+      broken = error
+    }
+    clearTimeout(timer)
+    this.#state = 'ending'
+    try {
+      await this.#end(broken)
+    } catch (error) {
+      this.#deps.logger.error(
+        { err: error, callId: this.#open.call.callId },
+        'what a caller left behind could not be settled',
+      )
+      this.#countEnd(isDomainError(error) ? error.code : 'internal')
+    }
+    this.#over()
+  }
+
+  /**
+   * Settles or notes what came of the call; returns the error that its caller gets after all frames.
+   * @throws the journal's errors
+   */
+  async #end(broken: unknown): Promise<DomainError | undefined> {
+    const { call, served, lease, source } = this.#open
+    const deps = this.#deps
+    deps.crashPoint('call.after-provider')
+    const tally = source.tally()
+    const isCut = !tally.finished || this.#isOverflowing()
+    const cause = isCut && broken === undefined ? endedEarly() : broken
+    if (isCut && this.#drainEnded) lease.release('neutral')
+    else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
+    if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
+      const outcome = this.#abandoned ? 'disconnected' : 'completed'
+      await settleCall(deps, call, served, { tally, outcome })
+      return undefined
+    }
+    this.#countEnd('failed')
+    if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
+      noteFailure(deps, call, served, failedResult(tally.failure, tally))
+      return undefined
+    }
+    const error = asProviderError(cause)
+    noteFailure(deps, call, served, failureOf(error, tally))
+    this.#withheld.length = 0
+    return refusalOf(error, call.callId)
+  }
+
+  /** What is settled is counted where it is settled. */
+  #countEnd(outcome: string): void {
+    this.#deps.metrics.ended.inc({ family: this.#open.call.input.family, outcome })
+  }
+
+  #isOverflowing(): boolean {
+    return this.#withheldBytes > this.#deps.limits.maxWithheldBytes
+  }
+
+  #over(): void {
+    this.#state = 'over'
+    this.#open.call.hold.withdraw()
+    this.#finish()
+  }
+}
+
+/** Upstream closed in order, but before its result was whole. */
+function endedEarly(): ProviderError {
+  return new ProviderError('unavailable', 'certain', 'The model service broke off its answer.')
+}
+
+function asProviderError(cause: unknown): ProviderError {
+  return cause instanceof ProviderError ? cause : endedEarly()
+}

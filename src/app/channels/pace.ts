@@ -1,0 +1,95 @@
+import type { Clock } from '../../kernel/clock.ts'
+
+/** Bounds on what one channel is asked: how many at once, and how many a second. */
+export interface Pace {
+  /** Waits for a turn, runs, frees the place. Rejects when the signal aborts while waiting. */
+  readonly run: <Result>(signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>
+  /** Runs now, or not at all: undefined when every turn is taken. */
+  readonly tryRun: <Result>(work: () => Promise<Result>) => Promise<Result> | undefined
+}
+
+/**
+ * At most `concurrent` at once and `perSecond` begun a second, evenly spaced after a burst of at
+ * most `burst`. Turns are given in the order they were asked for.
+ */
+export function createPace(
+  limits: { readonly concurrent: number; readonly perSecond: number; readonly burst?: number },
+  clock: Clock,
+): Pace {
+  const spacingMs = 1_000 / limits.perSecond
+  const toleranceMs = ((limits.burst ?? 1) - 1) * spacingMs
+  /** When the next call would begin if all were evenly spaced. */
+  let nextMs = 0
+  let running = 0
+  const waiting: (() => void)[] = []
+
+  const place = (signal: AbortSignal): Promise<void> => {
+    if (running < limits.concurrent) {
+      running += 1
+      return Promise.resolve()
+    }
+    return new Promise((resolve, reject) => {
+      const turn = (): void => {
+        signal.removeEventListener('abort', abandon)
+        resolve()
+      }
+      const abandon = (): void => {
+        waiting.splice(waiting.indexOf(turn), 1)
+        reject(new Error('stopped while waiting for a turn'))
+      }
+      signal.addEventListener('abort', abandon, { once: true })
+      waiting.push(turn)
+    })
+  }
+  const leave = (): void => {
+    const next = waiting.shift()
+    // The place goes on to whoever waited longest.
+    if (next === undefined) running -= 1
+    else next()
+  }
+  /** Takes the next start and says how long it is away. */
+  const takeStart = (): number => {
+    const nowMs = clock.nowMs()
+    const startMs = Math.max(nextMs, nowMs - toleranceMs)
+    nextMs = startMs + spacingMs
+    return startMs - nowMs
+  }
+  const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+  return {
+    run: async (signal, work) => {
+      signal.throwIfAborted()
+      await place(signal)
+      return guarded(async () => {
+        await sleep(takeStart(), signal)
+        signal.throwIfAborted()
+        return work()
+      })
+    },
+    tryRun: (work) => {
+      if (running >= limits.concurrent || nextMs > clock.nowMs()) return undefined
+      running += 1
+      takeStart()
+      return guarded(work)
+    },
+  }
+}
+
+/** Waits; wakes early when the signal aborts. Never rejects. */
+export function sleep(waitMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted || waitMs <= 0) return resolve()
+    const timer = setTimeout(done, waitMs)
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

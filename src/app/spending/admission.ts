@@ -1,0 +1,101 @@
+import type { Pool, PoolClient } from 'pg'
+import { DomainError } from '../../kernel/errors.ts'
+import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type PlaceRequest, readTaskPlaces } from '../throttle/concurrent-tasks.ts'
+import { createNoteTaker } from './reservation-notes.ts'
+import { readSpendable } from './spendable.ts'
+import { type BalanceKey, createTenantQueue } from './tenant-queue.ts'
+
+/**
+ * Lets a request spend only what is there, also with several replicas at once: what the ledger
+ * projection knows, less what was admitted and is not projected yet and what text calls were told to
+ * use, decided under a lock per tenant and currency. A token's limit on concurrent tasks is kept in
+ * the same transaction.
+ */
+
+export interface AdmissionRequest extends PlaceRequest {
+  readonly currency: Currency
+  /** Decimal string. */
+  readonly hold: string
+}
+
+export interface Admissions {
+  /**
+   * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
+   * available), `rate_limited` when the token has as many tasks as it may, `log_unavailable` when
+   * the balance cannot be told or too many are waiting.
+   */
+  readonly admit: (request: AdmissionRequest) => Promise<void>
+  /** The hold is in the log at this position: the reservation ends when it is projected. */
+  readonly recorded: (platformId: string, position: bigint) => Promise<void>
+  /** Nothing was written to the log: the reservation ends now. */
+  readonly withdraw: (platformId: string) => Promise<void>
+}
+
+/** Admissions of one process; those of one tenant and currency share transactions. */
+export function createAdmissions(pool: Pool): Admissions {
+  return {
+    admit: createTenantQueue(pool, decideBatch),
+    recorded: createNoteTaker(pool),
+    withdraw: async (platformId) => {
+      await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
+    },
+  }
+}
+
+/** Requests of one tenant and currency, in the order they came. */
+async function decideBatch(
+  client: PoolClient,
+  batch: readonly AdmissionRequest[],
+): Promise<readonly (DomainError | undefined)[]> {
+  const [first] = batch
+  if (first === undefined) return []
+  const places = await readTaskPlaces(client, batch)
+  const spendable = await readSpendable(client, [first.tenantId])
+  let availablePico = spendable.get(first.tenantId)?.available.get(first.currency) ?? 0n
+  const admitted: AdmissionRequest[] = []
+  const refusals = batch.map((request) => {
+    const holdPico = parseAmount(request.hold)
+    const refusal =
+      holdPico > availablePico
+        ? insufficientBalance(request, holdPico, availablePico)
+        : places.refusal(request)
+    if (refusal !== undefined) return refusal
+    availablePico -= holdPico
+    places.take(request)
+    admitted.push(request)
+    return undefined
+  })
+  if (admitted.length > 0) await insertAll(client, admitted)
+  return refusals
+}
+
+async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
+  await client.query({
+    name: 'admission-insert',
+    text: `insert into ops.admissions (platform_id, tenant_id, token_id, currency, hold)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::numeric[])
+           -- The same Idempotency-Key twice at once: one of them will be turned away by the log.
+           on conflict (platform_id) do nothing`,
+    values: [
+      admitted.map((request) => request.platformId),
+      admitted.map((request) => request.tenantId),
+      admitted.map((request) => request.tokenId),
+      admitted.map((request) => request.currency),
+      admitted.map((request) => request.hold),
+    ],
+  })
+}
+
+/** The balance does not cover a hold: nothing was started. */
+export function insufficientBalance(
+  { currency }: Pick<BalanceKey, 'currency'>,
+  holdPico: bigint,
+  availablePico: bigint,
+): DomainError {
+  return new DomainError('insufficient_balance', 'the balance does not cover this request', {
+    currency,
+    hold: formatAmount(holdPico),
+    available: formatAmount(availablePico),
+  })
+}

@@ -1,0 +1,123 @@
+import type { Pool, PoolClient } from 'pg'
+import { insufficientBalance } from './admission.ts'
+import { readSpendable } from './spendable.ts'
+import { balanceUntold, type BalanceKey } from './tenant-queue.ts'
+import { tellSpending } from './text-spending.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { DomainError } from '../../kernel/errors.ts'
+import type { Hold, TenantFunds, Telling } from './tenant-funds.ts'
+
+/** A balance is read anew, in the background, when it is older. */
+const FRESH_FOR_MS = 1_000
+/** A balance that is older, or a ledger that is further behind the log, is not spent from. */
+export const MAX_LAG_MS = 30_000
+
+/** A call that waits for a decision under the lock; it gets its hold there. */
+export interface Asked extends BalanceKey {
+  readonly funds: TenantFunds
+  readonly holdPico: bigint
+  hold?: Hold
+  telling?: Telling
+}
+
+/** What one process tells the others of its tenants, and learns of them. */
+export class FundsExchange {
+  readonly #pool: Pool
+  readonly #replica: string
+  readonly #clock: Clock
+  readonly #refreshing = new Map<string, Promise<void>>()
+  #turn = 0
+
+  constructor(deps: { readonly pool: Pool; readonly replica: string; readonly clock: Clock }) {
+    this.#pool = deps.pool
+    this.#replica = deps.replica
+    this.#clock = deps.clock
+  }
+
+  /** First tells, then reads: of two that do so at once, one sees the other. */
+  async tellAndRead(some: readonly TenantFunds[]): Promise<void> {
+    const readAtMs = this.#clock.nowMs()
+    const told = some.map((funds) => ({ funds, telling: funds.telling() }))
+    const spending = told.flatMap(({ telling }) => telling.spending)
+    await tellSpending(this.#pool, this.#nextTurn(), spending)
+    const tenantIds = some.map(({ tenantId }) => tenantId)
+    const found = await readSpendable(this.#pool, tenantIds, this.#replica)
+    for (const { funds, telling } of told) {
+      funds.exchanged(telling)
+      const spendable = found.get(funds.tenantId)
+      if (spendable !== undefined) funds.learn(spendable, readAtMs)
+    }
+  }
+
+  /**
+   * Makes sure that a balance is known that is young enough.
+   * @throws DomainError `log_unavailable` when it cannot be told
+   */
+  async makeKnown(funds: TenantFunds): Promise<void> {
+    const ageMs = funds.ageMs(this.#clock.nowMs())
+    if (ageMs !== undefined && ageMs < FRESH_FOR_MS * 2) {
+      // In the background: this call need not wait for the next reading.
+      if (ageMs >= FRESH_FOR_MS) this.#refresh(funds).catch(() => undefined)
+      return
+    }
+    try {
+      await this.#refresh(funds)
+    } catch (error) {
+      const nowAgeMs = funds.ageMs(this.#clock.nowMs()) ?? Infinity
+      if (nowAgeMs >= MAX_LAG_MS) throw balanceUntold(error)
+    }
+  }
+
+  /**
+   * Decides calls of one tenant and currency under its lock: what is read then is all there is, and
+   * what is told is seen by whoever comes next.
+   */
+  async decide(
+    client: PoolClient,
+    batch: readonly Asked[],
+  ): Promise<readonly (DomainError | undefined)[]> {
+    const [first] = batch
+    if (first === undefined) return []
+    const { funds } = first
+    const readAtMs = this.#clock.nowMs()
+    const found = await readSpendable(client, [funds.tenantId], this.#replica)
+    const spendable = found.get(funds.tenantId)
+    if (spendable !== undefined) funds.learn(spendable, readAtMs)
+    const refusals = batch.map((asked) => {
+      const { currency, holdPico } = asked
+      const refusal = refusalOf(funds, asked)
+      if (refusal === undefined)
+        asked.hold = funds.place(currency, holdPico, () => this.#clock.nowMs())
+      return refusal
+    })
+    const telling = funds.telling()
+    for (const asked of batch) asked.telling = telling
+    await tellSpending(client, this.#nextTurn(), telling.spending)
+    return refusals
+  }
+
+  #refresh(funds: TenantFunds): Promise<void> {
+    const known = this.#refreshing.get(funds.tenantId)
+    if (known !== undefined) return known
+    const made = this.tellAndRead([funds]).finally(() => this.#refreshing.delete(funds.tenantId))
+    this.#refreshing.set(funds.tenantId, made)
+    return made
+  }
+
+  #nextTurn() {
+    this.#turn += 1
+    return { replica: this.#replica, turn: this.#turn }
+  }
+}
+
+/** The refusal of a hold by what is known; undefined where it fits. */
+export function refusalOf(
+  funds: TenantFunds,
+  { currency, holdPico }: Pick<Asked, 'currency' | 'holdPico'>,
+): DomainError | undefined {
+  const availablePico = funds.availablePico(currency)
+  // A hold is at least what nothing costs: whoever has nothing or less starts nothing.
+  return availablePico < holdPico || availablePico <= 0n
+    ? insufficientBalance({ currency }, holdPico, availablePico)
+    : undefined
+}

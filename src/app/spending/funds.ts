@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import type { LedgerLag } from './ledger-lag.ts'
+import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { Currency } from '../../kernel/money.ts'
+import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
+import { type Hold, TenantFunds } from './tenant-funds.ts'
+
+/**
+ * Whether a tenant can pay for a call, without a database in the way of every call. A process holds
+ * against the balance it read a moment ago, less what its own calls have spoken for. About once a
+ * second it tells the other replicas what that is and reads what is left when they and the tasks
+ * have theirs. Between two such exchanges it admits at most one part in `UNTOLD_PART` of what it
+ * found; a call beyond that is decided under the lock that tasks are decided under, told of in the
+ * same transaction.
+ *
+ * So each replica but one can hold, unseen by the others, one such part, and another while a decision
+ * under the lock is on its way: together they hold at most 2 ÷ `UNTOLD_PART` of what was available
+ * too much for every further replica (a task admitted at the same time counts as one). Beyond that
+ * goes only what calls in flight cost more than their holds.
+ */
+export interface Funds {
+  /**
+   * Places a hold until it is settled or withdrawn.
+   * @throws DomainError `insufficient_balance` (details: currency, hold, available),
+   *   `log_unavailable` when the balance cannot be told
+   */
+  readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
+  /**
+   * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spooling`:
+   * settlements wait in the spool. @throws what the database throws; told again then
+   */
+  readonly exchange: (spooling: boolean) => Promise<void>
+}
+
+export interface FundsDeps {
+  readonly pool: Pool
+  /** Names this process among those that share the database, and no other at any time. */
+  readonly replica: string
+  readonly lag: LedgerLag
+  /** Only durations are taken from it, so it should never be set back. */
+  readonly clock: Clock
+}
+
+/** Before somebody is refused, a balance, or a lag, older than this is looked at again. */
+const RECHECK_AFTER_MS = 100
+/** Whoever is about to be refused for the ledger's lag waits at most this long for a further look. */
+const LOOK_WAIT_MS = 1_000
+/** Tenants remembered; those without calls in flight are forgotten first. */
+const MAX_TENANTS = 10_000
+/** Tenants told and learnt of in one go. */
+const MAX_EXCHANGED = 1_000
+
+export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
+  const tenants = new Map<string, TenantFunds>()
+  const exchange = new FundsExchange({ pool, replica, clock })
+  const decided = createTenantQueue<Asked>(pool, (client, batch) => exchange.decide(client, batch))
+  const watch = createWatch(lag, clock)
+
+  const fundsOf = (tenantId: string): TenantFunds => {
+    const known = tenants.get(tenantId)
+    if (known !== undefined) return known
+    if (tenants.size >= MAX_TENANTS) forgetOne(tenants)
+    const made = new TenantFunds(tenantId)
+    tenants.set(tenantId, made)
+    return made
+  }
+  const holdUnderLock = async (asked: Asked): Promise<Hold> => {
+    try {
+      await decided(asked)
+    } catch (error) {
+      asked.hold?.withdraw()
+      throw error
+    }
+    if (asked.hold === undefined || asked.telling === undefined) throw balanceUntold(undefined)
+    // Not before it was committed.
+    asked.funds.exchanged(asked.telling)
+    return asked.hold
+  }
+
+  return {
+    hold: async (tenantId, currency, holdPico) => {
+      await watch.refuseBehind()
+      const funds = fundsOf(tenantId)
+      await exchange.makeKnown(funds)
+      if (funds.isSmall(currency, holdPico))
+        return funds.place(currency, holdPico, () => clock.nowMs())
+      const asked: Asked = { tenantId, currency, funds, holdPico }
+      const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
+      const refusal = isRecent ? refusalOf(funds, asked) : undefined
+      if (refusal !== undefined) throw refusal
+      return holdUnderLock(asked)
+    },
+    exchange: async (spooling) => {
+      // Not waited for: a log that is away must not keep the others from being told.
+      watch.look().catch(() => undefined)
+      const active = [...tenants.values()].filter((funds) => !funds.isIdle())
+      if (spooling) for (const funds of active) funds.keepUnplaced(clock.nowMs())
+      for (let at = 0; at < active.length; at += MAX_EXCHANGED)
+        await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
+    },
+  }
+}
+
+/** Keeps an eye on the ledger's lag. */
+function createWatch(lag: LedgerLag, clock: Clock) {
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  const look = (): Promise<void> => {
+    lookedAtMs = clock.nowMs()
+    return lag.look()
+  }
+  return {
+    look,
+    /** @throws DomainError `log_unavailable` when the ledger is too far behind */
+    refuseBehind: async (): Promise<void> => {
+      const untilMs = performance.now() + LOOK_WAIT_MS
+      while (lag.lagMs() > MAX_LAG_MS) {
+        const waitMs = untilMs - performance.now()
+        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await atMost(waitMs, look())
+        // A process that has just started may never have seen the ledger complete, busy as it is.
+        else if (lag.lagMs() === Infinity && waitMs > 0) await sleep(RECHECK_AFTER_MS)
+        else throw behind()
+      }
+    },
+  }
+}
+
+/** Of those with calls in flight none can be: what they hold would be forgotten with them. */
+function forgetOne(tenants: Map<string, TenantFunds>): void {
+  for (const [tenantId, funds] of tenants)
+    if (funds.isIdle()) {
+      tenants.delete(tenantId)
+      return
+    }
+  throw balanceUntold(undefined)
+}
+
+/** Waits for something, whatever comes of it, but not for ever. */
+async function atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, waitMs)))
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
+}
+
+function behind(): DomainError {
+  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+    reason: `the ledger is more than ${MAX_LAG_MS} ms behind the log`,
+  })
+}

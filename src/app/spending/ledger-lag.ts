@@ -1,0 +1,54 @@
+import type { Pool } from 'pg'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
+
+/** Places of the log's end that the ledger has not reached and that are remembered. */
+const MAX_REMEMBERED = 64
+
+/** How far the ledger is behind the log, in time. */
+export interface LedgerLag {
+  /** For how long the ledger may lack something; infinite until it is first known to lack nothing. */
+  readonly lagMs: () => number
+  /** Compares the ledger with the log. Those who ask meanwhile share the answer. */
+  readonly look: () => Promise<void>
+}
+
+/**
+ * Remembers where the log ended and when; the ledger has everything from before the last of these
+ * places that it has passed. A log or a ledger that cannot be asked counts as lag.
+ */
+export function createLedgerLag(deps: {
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly ledgerPosition: () => Promise<bigint>
+  readonly clock: Clock
+}): LedgerLag {
+  const { logEnd, ledgerPosition, clock } = deps
+  let completeAtMs = Number.NEGATIVE_INFINITY
+  let ends: readonly { readonly position: bigint; readonly atMs: number }[] = []
+  let looking: Promise<void> | undefined
+
+  const look = async (): Promise<void> => {
+    const atMs = clock.nowMs()
+    const position = (await logEnd()) ?? -1n
+    const reached = await ledgerPosition()
+    // The first ones are reached first; of the others the latest is enough.
+    ends = [...ends.slice(0, MAX_REMEMBERED - 1), { position, atMs }]
+    for (const end of ends)
+      if (end.position <= reached) completeAtMs = Math.max(completeAtMs, end.atMs)
+    ends = ends.filter((end) => end.position > reached)
+  }
+  return {
+    lagMs: () => clock.nowMs() - completeAtMs,
+    look: () => (looking ??= look().finally(() => (looking = undefined))),
+  }
+}
+
+/** How far the ledger's read model is behind the log. */
+export function watchLedger(pool: Pool, log: Pick<EventLog, 'endPosition'>): LedgerLag {
+  return createLedgerLag({
+    logEnd: () => log.endPosition(),
+    ledgerPosition: async () => (await readCheckpoint(pool, 'ledger'))?.position ?? -1n,
+    clock: monotonicClock,
+  })
+}

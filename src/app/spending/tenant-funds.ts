@@ -1,0 +1,179 @@
+import type { Spendable } from './spendable.ts'
+import type { Spending } from './text-spending.ts'
+import type { Currency } from '../../kernel/money.ts'
+
+/** A settlement without a known position is taken to be in the ledger after this. */
+const ASSUME_PROJECTED_MS = 60_000
+/** What a replica may spend between two exchanges is this part of what it found available. */
+export const UNTOLD_PART = 20n
+
+/** Ends once; the first way counts. */
+export interface Hold {
+  /** `position` is where the settlement is in the log; undefined when that is not known yet. */
+  readonly settle: (amountPico: bigint, position: bigint | undefined) => void
+  readonly withdraw: () => void
+}
+
+/** What a tenant's calls here have spoken for at one moment. */
+export interface Telling {
+  readonly spending: readonly Spending[]
+  /** What was added to it since the beginning, by currency. */
+  readonly added: ReadonlyMap<Currency, bigint>
+}
+
+interface Unprojected {
+  readonly currency: Currency
+  readonly position: bigint | undefined
+  atMs: number
+  amountPico: bigint
+}
+
+/** What this process knows of one tenant's balances, and what its calls have spoken for of them. */
+export class TenantFunds {
+  readonly tenantId: string
+  #known: { readonly spendable: Spendable; readonly readAtMs: number } | undefined
+  #unprojected: Unprojected[] = []
+  readonly #heldPico = new Map<Currency, bigint>()
+  readonly #settledPico = new Map<Currency, bigint>()
+  /** Net of all holds and settlements ever, and what of it the last exchange has told. */
+  readonly #addedPico = new Map<Currency, bigint>()
+  #toldPico: ReadonlyMap<Currency, bigint> = new Map()
+  #hasTold = false
+
+  constructor(tenantId: string) {
+    this.tenantId = tenantId
+  }
+
+  /** How old the balance is; undefined as long as none is known. */
+  ageMs(nowMs: number): number | undefined {
+    return this.#known && nowMs - this.#known.readAtMs
+  }
+
+  availablePico(currency: Currency): bigint {
+    const balance = this.#known?.spendable.available.get(currency) ?? 0n
+    return balance - valueOf(this.#heldPico, currency) - valueOf(this.#settledPico, currency)
+  }
+
+  /** Whether a hold is so small a part of the balance that the others may learn of it later. */
+  isSmall(currency: Currency, holdPico: bigint): boolean {
+    const availablePico = this.availablePico(currency)
+    const untoldPico = valueOf(this.#addedPico, currency) - valueOf(this.#toldPico, currency)
+    return (
+      availablePico > 0n &&
+      holdPico <= availablePico &&
+      (untoldPico + holdPico) * UNTOLD_PART <= availablePico + untoldPico
+    )
+  }
+
+  /** Nothing is spoken for and the others know it. */
+  isIdle(): boolean {
+    return !this.#hasTold && !this.#speaks()
+  }
+
+  place(currency: Currency, holdPico: bigint, nowMs: () => number): Hold {
+    this.#hold(currency, holdPico)
+    let ended = false
+    const end = (): boolean => {
+      if (ended) return false
+      ended = true
+      this.#hold(currency, -holdPico)
+      return true
+    }
+    return {
+      settle: (amountPico, position) => {
+        if (end()) this.#settled(currency, amountPico, position, nowMs())
+      },
+      withdraw: () => {
+        end()
+      },
+    }
+  }
+
+  /** What there is to tell the other replicas now. */
+  telling(): Telling {
+    const currencies = new Set([...this.#heldPico.keys(), ...this.#settledPico.keys()])
+    // From here on a row of ours may be there, whether or not anybody hears that it was written.
+    this.#hasTold ||= this.#speaks()
+    const spending = [...currencies].map((currency) => ({
+      tenantId: this.tenantId,
+      currency,
+      heldPico: valueOf(this.#heldPico, currency),
+      settledPico: valueOf(this.#settledPico, currency),
+      position: this.#lastPosition(currency),
+    }))
+    return { spending: this.#hasTold ? spending : [], added: new Map(this.#addedPico) }
+  }
+
+  /** The others have been told, and told it is what they said is in the balance. */
+  exchanged(told: Telling): void {
+    this.#toldPico = told.added
+    this.#hasTold = told.spending.some(({ heldPico, settledPico }) => heldPico + settledPico > 0n)
+  }
+
+  /** Takes in a balance, unless a later one is known: readings overtake each other. */
+  learn(spendable: Spendable, readAtMs: number): void {
+    const known = this.#known
+    if (known !== undefined)
+      if (spendable.position < known.spendable.position || readAtMs < known.readAtMs) return
+    this.#known = { spendable, readAtMs }
+    const left: Unprojected[] = []
+    for (const entry of this.#unprojected) {
+      const projected =
+        entry.position === undefined
+          ? readAtMs - entry.atMs > ASSUME_PROJECTED_MS
+          : entry.position <= spendable.position
+      if (projected) add(this.#settledPico, entry.currency, -entry.amountPico)
+      else left.push(entry)
+    }
+    this.#unprojected = left
+  }
+
+  /** Settlements wait in the spool: those without a place are certainly not in the ledger. */
+  keepUnplaced(nowMs: number): void {
+    for (const entry of this.#unprojected) if (entry.position === undefined) entry.atMs = nowMs
+  }
+
+  #speaks(): boolean {
+    const amounts = [...this.#heldPico.values(), ...this.#settledPico.values()]
+    return amounts.some((amountPico) => amountPico !== 0n)
+  }
+
+  #hold(currency: Currency, holdPico: bigint): void {
+    add(this.#heldPico, currency, holdPico)
+    add(this.#addedPico, currency, holdPico)
+  }
+
+  #settled(
+    currency: Currency,
+    amountPico: bigint,
+    position: bigint | undefined,
+    atMs: number,
+  ): void {
+    if (amountPico === 0n) return
+    add(this.#settledPico, currency, amountPico)
+    add(this.#addedPico, currency, amountPico)
+    const last = this.#unprojected.at(-1)
+    // Calls settled by the same append have the same position: one entry for all of them.
+    if (last !== undefined && last.currency === currency && last.position === position)
+      last.amountPico += amountPico
+    else this.#unprojected.push({ currency, position, amountPico, atMs })
+  }
+
+  #lastPosition(currency: Currency): bigint | undefined {
+    let lastPosition = 0n
+    for (const { currency: of, position } of this.#unprojected) {
+      if (of !== currency) continue
+      if (position === undefined) return undefined
+      if (position > lastPosition) lastPosition = position
+    }
+    return lastPosition
+  }
+}
+
+function valueOf(amounts: ReadonlyMap<Currency, bigint>, currency: Currency): bigint {
+  return amounts.get(currency) ?? 0n
+}
+
+function add(amounts: Map<Currency, bigint>, currency: Currency, amountPico: bigint): void {
+  amounts.set(currency, valueOf(amounts, currency) + amountPico)
+}

@@ -1,0 +1,82 @@
+import type { TaskRequest } from '../../../domain/task/state.ts'
+import { fromTimestamp } from '../../../kernel/clock.ts'
+import type { Channel } from '../../ports.ts'
+import type { Listing } from './listing.ts'
+import { listFromMs, type ListedTask, mayBeUnmarked, sendingTimeMs } from './match.ts'
+
+/**
+ * When a submission without an outcome is certainly not upstream: pure, in milliseconds. Two lists,
+ * each read whole and begun after upstream could no longer accept it, must lack its marker.
+ */
+
+/** A request may wait in a queue upstream for so long after we gave up on it. */
+export const ACCEPTANCE_GRACE_MS = 120_000
+/** The two lists are begun at least so far apart. */
+export const LOOKS_APART_MS = 60_000
+
+/** What a look at upstream saw. */
+export interface Look {
+  /** By channel id. */
+  readonly listings: ReadonlyMap<string, Listing>
+  /** Listed tasks that are ours already, with the marker each was sent with. */
+  readonly known: ReadonlyMap<string, string>
+  /** When it began, Unix milliseconds. */
+  readonly askedMs: number
+}
+
+/** After this upstream does not accept a request any more that it has not accepted by then. */
+export function latestAcceptanceMs(request: TaskRequest, channels: readonly Channel[]): number {
+  return fromTimestamp(request.requestedAt) + sendingTimeMs(channels) + ACCEPTANCE_GRACE_MS
+}
+
+/** Whether the lists of all these channels reach back to before a request was sent. */
+export function reachBack(
+  request: TaskRequest,
+  channels: readonly Channel[],
+  listings: ReadonlyMap<string, Listing>,
+): boolean {
+  const fromMs = listFromMs(request)
+  return (
+    channels.length > 0 &&
+    channels.every(({ id }) => (listings.get(id)?.completeAfterMs ?? Infinity) < fromMs)
+  )
+}
+
+/**
+ * Whether a look in which nothing carries a request's marker proves that nothing is there; `channels`
+ * are those still configured. One it may have been sent through and that is not among them, or was
+ * never written down, cannot be ruled out.
+ */
+export function provesAbsence(
+  request: TaskRequest,
+  channels: readonly Channel[],
+  look: Look,
+): boolean {
+  const { listings, known, askedMs } = look
+  const sentBy = channels.filter(({ id }) => request.channelIds?.includes(id))
+  if (!request.markerIsOurs || sentBy.length < (request.channelIds?.length ?? 1)) return false
+  if (askedMs < latestAcceptanceMs(request, sentBy)) return false
+  if (!reachBack(request, sentBy, listings)) return false
+  return sentBy.every(({ id }) => {
+    const listing = listings.get(id)
+    const mayBeOurs = (one: ListedTask): boolean =>
+      one.task.marker === request.marker ||
+      (!known.has(one.task.nativeId) && mayBeUnmarked(request, one))
+    return listing !== undefined && showsMarkers(listing, known) && !listing.tasks.some(mayBeOurs)
+  })
+}
+
+/**
+ * Whether a channel shows what it has: some task of ours, with the marker it was sent with. An empty
+ * list may be another account's, and in one without our markers there is nothing to find them by.
+ */
+function showsMarkers({ newest }: Listing, known: ReadonlyMap<string, string>): boolean {
+  return newest.some(
+    ({ nativeId, marker }) => marker !== undefined && known.get(nativeId) === marker,
+  )
+}
+
+/** Whether a second look that proves absence, begun at `askedMs`, agrees with a first one. */
+export function isConfirmed(firstMs: number | undefined, askedMs: number): firstMs is number {
+  return firstMs !== undefined && askedMs >= firstMs + LOOKS_APART_MS
+}

@@ -1,0 +1,101 @@
+import { waitForPosition } from '../../../../projections/engine/checkpoint.ts'
+import { type DuePoll, findKnownNativeIds } from '../../../../projections/tasks/query.ts'
+import type { TaskRequest } from '../../../domain/task/state.ts'
+import type { Channel, TaskObservation } from '../../ports.ts'
+import { loadTask } from '../commands.ts'
+import type { TaskDeps } from '../deps.ts'
+import { familyOf } from '../refresh.ts'
+import { providerOf } from '../upstream.ts'
+import { type Listing, listSince } from './listing.ts'
+import { listFromMs, mayBeUnmarked } from './match.ts'
+
+/** What a round of reconciliation goes by: the requests as the log has them, upstream's lists. */
+
+/** The read model must have seen every task of ours before a listed one counts as unknown. */
+const CATCH_UP_MS = 10_000
+
+/** A request that is looked for upstream, and the channels it may have gone through. */
+export interface Sought {
+  readonly request: TaskRequest
+  readonly channels: readonly Channel[]
+}
+
+/** One without a known outcome. */
+export interface Open extends Sought {
+  readonly phase: 'requested' | 'uncertain'
+}
+
+/** A due request; `settled` when the log has its outcome. @throws the log's codes */
+export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled'> {
+  const state = await loadTask(deps.log, poll.platformId)
+  if (state.phase !== 'requested' && state.phase !== 'uncertain') return 'settled'
+  const { request, phase } = state
+  return { request, phase, channels: channelsOf(deps, request) }
+}
+
+/** The channels a request may have gone through, those that are still configured. */
+export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskRequest) {
+  const { family, region, model, channelId, channelIds = [] } = request
+  const sentBy = [channelId, ...channelIds].flatMap((id) => deps.channels.byId(id) ?? [])
+  return [...new Set([...deps.channels.serving({ family, region, model }), ...sentBy])]
+}
+
+/**
+ * What every channel concerned lists, once for all requests, back to the oldest of them: each says
+ * by itself whether that reaches back to its own start. Never throws.
+ */
+export async function listAll(
+  deps: TaskDeps,
+  all: readonly Sought[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Listing>> {
+  const byChannel = new Map<
+    string,
+    { readonly channel: Channel; readonly requests: TaskRequest[] }
+  >()
+  for (const { request, channels } of all) {
+    for (const channel of channels) {
+      const known = byChannel.get(channel.id)
+      if (known === undefined) byChannel.set(channel.id, { channel, requests: [request] })
+      else known.requests.push(request)
+    }
+  }
+  const listings = await Promise.all(
+    [...byChannel.values()].map(async ({ channel, requests }): Promise<[string, Listing]> => {
+      const provider = providerOf(deps, familyOf(channel))
+      const sinceMs = Math.min(...requests.map(listFromMs))
+      const wish = { channel, sinceMs, wanted: soughtBy(requests, channel) }
+      return [channel.id, await listSince(deps, provider, wish, signal)]
+    }),
+  )
+  return new Map(listings)
+}
+
+/** Whether a listed task may be one of these requests'. */
+function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
+  const markers = new Set(requests.map(({ marker }) => marker))
+  return (task: TaskObservation): boolean =>
+    (task.marker !== undefined && markers.has(task.marker)) ||
+    requests.some((request) => mayBeUnmarked(request, { channel, task }))
+}
+
+/**
+ * Native ids of listed tasks that are ours already, with their markers. Read after the listing and
+ * after the read model passed the log's end: whoever made a listed task had recorded its intent
+ * before (P1). Undefined when the read model stays behind; then nothing is adopted.
+ */
+export async function knownOf(
+  deps: TaskDeps,
+  family: TaskRequest['family'],
+  listings: ReadonlyMap<string, Listing>,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const all = [...listings.values()]
+  const found = all.flatMap(({ tasks }) => tasks.map(({ task }) => task.nativeId))
+  if (found.length > 0) {
+    const end = await deps.log.endPosition()
+    if (end === undefined) return undefined
+    if (!(await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS))) return undefined
+  }
+  const shown = all.flatMap(({ newest }) => newest.map(({ nativeId }) => nativeId))
+  return findKnownNativeIds(deps.pool, family, [...new Set([...found, ...shown])])
+}

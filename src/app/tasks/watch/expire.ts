@@ -1,0 +1,65 @@
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { executeTaskCommand, newCommandId } from '../commands.ts'
+import type { TaskDeps } from '../deps.ts'
+
+/** The end of what never came to an end anybody saw. */
+
+/** The family's longest expiry and an hour on top: after this nothing is waited for. */
+export const LAST_DEADLINE_MS = 73 * 3_600_000
+
+export type LastWord =
+  /** Upstream has no such task, or its whole list has nothing of ours. */
+  | 'absent'
+  /** Upstream still works on it. */
+  | 'open'
+  /** Upstream could not be asked. */
+  | 'unreachable'
+
+/**
+ * Whether a task past its deadline is given up. A task still worked on or an upstream that is away
+ * is waited for up to the family's longest expiry: giving up early would lose its settlement. The
+ * time is that of asking: a process held since then knows nothing of the deadline.
+ */
+export function mayExpire(
+  task: { readonly requestedAtMs: number; readonly expiresAtMs: number },
+  last: LastWord,
+  askedMs: number,
+): boolean {
+  if (askedMs < task.expiresAtMs) return false
+  return (
+    last === 'absent' ||
+    askedMs >= Math.max(task.requestedAtMs + LAST_DEADLINE_MS, task.expiresAtMs)
+  )
+}
+
+/**
+ * Ends a task at its deadline and reports it as a possible cost leak, unless it was submitted or
+ * adopted since it was leased. Returns whether it has ended.
+ */
+export async function expireTask(
+  deps: TaskDeps,
+  task: {
+    readonly platformId: string
+    readonly tenantId: string
+    /** What it was asked for by; null where it was looked for without. */
+    readonly nativeId: string | null
+  },
+  correlationId: string,
+): Promise<boolean> {
+  const { platformId, tenantId, nativeId } = task
+  const nowMs = deps.clock.nowMs()
+  deps.crashPoint('expire.before-append')
+  const { events, state } = await executeTaskCommand(
+    deps.log,
+    platformId,
+    { kind: 'expire', nativeId: nativeId ?? undefined, at: toTimestamp(nowMs) },
+    newCommandId(nowMs),
+    { correlationId, tenantId },
+  )
+  if (state.phase !== 'ended') return false
+  if (events.length === 0) return true
+  deps.metrics.possibleCostLeaks.inc()
+  deps.metrics.ended.inc({ model: state.request.model, status: 'expired' })
+  deps.logger.error({ platformId, tenantId }, 'task expired unseen: upstream may bill it')
+  return true
+}

@@ -1,0 +1,142 @@
+import {
+  type DuePoll,
+  endWatches,
+  leaseDuePolls,
+  type Reschedule,
+  reschedulePolls,
+} from '../../../../projections/tasks/query.ts'
+import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
+import type { TaskDeps } from '../deps.ts'
+import { reachBack } from './absence.ts'
+import { channelsOf, listAll, type Sought } from './evidence.ts'
+import { nextWatchMs } from './intervals.ts'
+import type { Listing } from './listing.ts'
+import { certainMatches, type ListedTask } from './match.ts'
+import type { PolicySettings } from './poll.ts'
+
+/**
+ * Looks on for what was given up as never accepted. Its caller was told that it failed, so one that
+ * appears after all is never billed: it is written down as what it may have cost us.
+ */
+
+/** Watched for a day after the list that proved its absence … */
+const WATCH_MS = 86_400_000
+/** … and, where upstream cannot be asked at the end of that, no longer than for two. */
+const LAST_WATCH_MS = 2 * WATCH_MS
+const LEASE_LIMIT = 500
+const LEASE_MS = 600_000
+
+interface Watched extends Sought {
+  readonly poll: DuePoll
+  /** When the list began that proved its absence, Unix milliseconds. */
+  readonly absentAtMs: number
+}
+
+/** One round over what is due; upstream is listed once per channel for all of it. */
+export function createWatchRound(deps: TaskDeps, settings: PolicySettings) {
+  return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
+    const due = await leaseDuePolls(deps.pool, {
+      owner: settings.owner,
+      nowMs: deps.clock.nowMs(),
+      leaseMs: LEASE_MS,
+      limit: LEASE_LIMIT,
+      kind: 'watch',
+    })
+    if (due.length === 0) return 'idle'
+    const next = (poll: DuePoll): Reschedule => ({
+      platformId: poll.platformId,
+      dueAtMs: nextWatchMs(deps.clock.nowMs(), poll.attempts, settings.scale),
+    })
+    let over: ReadonlySet<string> = new Set()
+    try {
+      over = await look(deps, due, signal)
+    } finally {
+      const open = due.filter(({ platformId }) => !over.has(platformId))
+      await reschedulePolls(deps.pool, settings.owner, open.map(next))
+    }
+    await endWatches(deps.pool, settings.owner, [...over])
+    return due.length === LEASE_LIMIT ? 'more' : 'idle'
+  }
+}
+
+/** Looks for all that is due; returns those whose watch is over. */
+async function look(
+  deps: TaskDeps,
+  due: readonly DuePoll[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const loaded = await Promise.all(due.map((poll) => load(deps, poll)))
+  const watched = loaded.filter((one) => one !== undefined)
+  const askedMs = deps.clock.nowMs()
+  const listings = await listAll(deps, watched, signal)
+  const over = new Set<string>()
+  for (const one of watched) {
+    const [found] = certainMatches(one.request, listedFor(one, listings))
+    if (found !== undefined) await reportOrSay(deps, one, found)
+    else if (isOver(one, askedMs, reachBack(one.request, one.channels, listings)))
+      over.add(one.poll.platformId)
+  }
+  return over
+}
+
+/** Undefined when there is nothing to watch any more, or it cannot be read: it stays in its place. */
+async function load(deps: TaskDeps, poll: DuePoll): Promise<Watched | undefined> {
+  const { platformId } = poll
+  try {
+    const state = await loadTask(deps.log, platformId)
+    if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate)
+      return undefined
+    const { request, absence } = state
+    const absentAtMs = fromTimestamp(absence.lastSeenAt)
+    return { poll, request, channels: channelsOf(deps, request), absentAtMs }
+  } catch (error) {
+    deps.logger.warn({ platformId, err: error }, 'request not readable: tried again')
+    return undefined
+  }
+}
+
+function listedFor(
+  { channels }: Sought,
+  listings: ReadonlyMap<string, Listing>,
+): readonly ListedTask[] {
+  return channels.flatMap(({ id }) => listings.get(id)?.tasks ?? [])
+}
+
+function isOver({ absentAtMs }: Watched, askedMs: number, isWhole: boolean): boolean {
+  return askedMs >= absentAtMs + (isWhole ? WATCH_MS : LAST_WATCH_MS)
+}
+
+/** One that cannot be written down now must not keep the others from it. */
+async function reportOrSay(deps: TaskDeps, one: Watched, found: ListedTask): Promise<void> {
+  try {
+    await report(deps, one, found)
+  } catch (error) {
+    const { platformId } = one.poll
+    deps.logger.warn({ platformId, err: error }, 'late appearance not recorded: tried again')
+  }
+}
+
+async function report(
+  deps: TaskDeps,
+  { poll, request }: Watched,
+  { channel, task }: ListedTask,
+): Promise<void> {
+  const { platformId, tenantId } = poll
+  const { nativeId, upstreamStatus } = task
+  const nowMs = deps.clock.nowMs()
+  deps.crashPoint('watch.before-append')
+  const { events } = await executeTaskCommand(
+    deps.log,
+    platformId,
+    { kind: 'appeared', nativeId, channelId: channel.id, upstreamStatus, at: toTimestamp(nowMs) },
+    newCommandId(nowMs),
+    { correlationId: 'policy-watch', tenantId },
+  )
+  if (events.length === 0) return
+  deps.metrics.possibleCostLeaks.inc()
+  deps.logger.error(
+    { platformId, tenantId, nativeId, channelId: channel.id, model: request.model },
+    'task given up has appeared upstream: upstream may bill it',
+  )
+}

@@ -1,0 +1,43 @@
+import { createRetryLog } from '../../../kernel/retry-log.ts'
+import { sleep } from '../../channels/pace.ts'
+import type { TaskDeps } from '../deps.ts'
+
+/** Rests between rounds that failed: doubled up to the longest, never given up. */
+const FIRST_REST_MS = 500
+const LONGEST_REST_MS = 15_000
+
+export interface Policy {
+  readonly name: string
+  /** The rest after a round that found nothing more to do. */
+  readonly idleMs: number
+  /** The longest rest after rounds that failed. */
+  readonly longestRestMs?: number
+  /** Says whether there is more to do at once. */
+  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+}
+
+/** Runs rounds until stopped. A round that fails is counted and tried again later. */
+export async function runLoop(
+  deps: Pick<TaskDeps, 'logger' | 'metrics'>,
+  policy: Policy,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, idleMs, round, longestRestMs = LONGEST_REST_MS } = policy
+  const firstRestMs = Math.min(FIRST_REST_MS, longestRestMs)
+  const retries = createRetryLog(deps.logger)
+  let restMs = firstRestMs
+  while (!signal.aborted) {
+    try {
+      const outcome = await round(signal)
+      restMs = firstRestMs
+      retries.worked()
+      if (outcome === 'idle') await sleep(idleMs * (0.75 + Math.random() / 2), signal)
+    } catch (error) {
+      if (signal.aborted) return
+      deps.metrics.policyFailures.inc({ policy: name })
+      retries.failed({ policy: name, err: error }, 'policy round failed')
+      await sleep(restMs * (0.75 + Math.random() / 2), signal)
+      restMs = Math.min(restMs * 2, longestRestMs)
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import type { TaskRequest } from '../../../domain/task/state.ts'
+import { fromTimestamp } from '../../../kernel/clock.ts'
+import type { Channel, TaskObservation } from '../../ports.ts'
+
+/** Which upstream tasks may be the one a request of unknown outcome made: pure. */
+
+/** Upstream's clock and ours may differ by this where a match of times decides … */
+const SKEW_MS = 10_000
+/** … and by this where a list is to leave nothing out: going further back costs only pages. */
+const LISTING_SKEW_MS = 300_000
+/** On top of the time all tries of a creation may take. */
+const SENDING_SLACK_MS = 30_000
+const MOST_TRIES = 3
+/** Settings upstream fills in by itself: what it says of them need not be what was asked. */
+const AUTOMATIC: ReadonlySet<unknown> = new Set([-1, 'adaptive', null, undefined])
+/** A model id of this form is a name of the account's own and says nothing to compare. */
+const ENDPOINT_PREFIX = 'ep-'
+const VERSION_SUFFIX = /^-\d{6,8}$/
+
+export interface ListedTask {
+  readonly channel: Channel
+  readonly task: TaskObservation
+}
+
+/** Milliseconds a request may have been under way, its last try included. */
+export function sendingTimeMs(channels: readonly Channel[]): number {
+  const longest = Math.max(0, ...channels.map((channel) => channel.timeoutMs))
+  return longest * MOST_TRIES + SENDING_SLACK_MS
+}
+
+/** Upstream cannot have made a request's task before this time. */
+export function earliestMs(request: TaskRequest): number {
+  return fromTimestamp(request.requestedAt) - SKEW_MS
+}
+
+/** A list that reaches back to this time has a request's task, if there is one. */
+export function listFromMs(request: TaskRequest): number {
+  return fromTimestamp(request.requestedAt) - LISTING_SKEW_MS
+}
+
+/** Listed tasks that carry a marker only this request has ever had. */
+export function certainMatches(
+  request: TaskRequest,
+  listed: readonly ListedTask[],
+): readonly ListedTask[] {
+  if (!request.markerIsOurs) return []
+  return listed.filter(({ task }) => task.marker === request.marker)
+}
+
+/** Listed tasks that agree with a request in everything both sides know. */
+export function possibleMatches(
+  request: TaskRequest,
+  listed: readonly ListedTask[],
+  windowMs: number,
+): readonly ListedTask[] {
+  return listed.filter(
+    ({ channel, task }) =>
+      task.marker === request.marker &&
+      sameModel(task.upstreamModel, channel.models[request.model]) &&
+      inWindow(task.createdAtMs, request, windowMs) &&
+      sameSettings(task.output, request.facts.settings),
+  )
+}
+
+/**
+ * Whether a task that upstream shows without any marker may be a request's: only what both sides
+ * know and differ in rules it out.
+ */
+export function mayBeUnmarked(request: TaskRequest, { channel, task }: ListedTask): boolean {
+  const { upstreamModel, createdAtMs } = task
+  const sent = channel.models[request.model]
+  return (
+    (task.marker === undefined || task.marker === '') &&
+    (upstreamModel === undefined || sent === undefined || sameModel(upstreamModel, sent)) &&
+    (createdAtMs === undefined || createdAtMs >= listFromMs(request)) &&
+    sameSettings(task.output, request.facts.settings)
+  )
+}
+
+function sameModel(listed: string | undefined, sent: string | undefined): boolean {
+  if (listed === undefined || sent === undefined) return false
+  if (sent.startsWith(ENDPOINT_PREFIX)) return true
+  // Upstream answers with the versioned name also where the plain one was sent.
+  return (
+    listed === sent || (listed.startsWith(sent) && VERSION_SUFFIX.test(listed.slice(sent.length)))
+  )
+}
+
+function inWindow(
+  createdAtMs: number | undefined,
+  request: TaskRequest,
+  windowMs: number,
+): boolean {
+  if (createdAtMs === undefined) return false
+  const latestMs = fromTimestamp(request.requestedAt) + windowMs + SKEW_MS
+  return createdAtMs >= earliestMs(request) && createdAtMs <= latestMs
+}
+
+function sameSettings(
+  listed: TaskObservation['output'],
+  asked: TaskRequest['facts']['settings'],
+): boolean {
+  return Object.entries(asked).every(([name, value]) => {
+    if (AUTOMATIC.has(value) || !Object.hasOwn(listed, name)) return true
+    return listed[name] === value
+  })
+}
+
+/**
+ * The one listed task that can only be this request's: it has no other candidate, and the candidate
+ * has no other request. Undefined when there is none or any doubt.
+ */
+export function onlyMatch(
+  request: TaskRequest,
+  rivals: readonly TaskRequest[],
+  listed: readonly ListedTask[],
+  windowMs: number,
+): ListedTask | undefined {
+  const candidates = possibleMatches(request, listed, windowMs)
+  const [candidate] = candidates
+  if (candidate === undefined || candidates.length > 1) return undefined
+  const contested = rivals.some(
+    (rival) =>
+      rival.platformId !== request.platformId &&
+      possibleMatches(rival, [candidate], windowMs).length > 0,
+  )
+  return contested ? undefined : candidate
+}

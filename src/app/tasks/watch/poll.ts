@@ -1,0 +1,276 @@
+import {
+  type DuePoll,
+  leaseDuePolls,
+  type Reschedule,
+  reschedulePolls,
+} from '../../../../projections/tasks/query.ts'
+import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
+import type { TaskDeps } from '../deps.ts'
+import type { Observe } from '../observe.ts'
+import { familyOf } from '../refresh.ts'
+import { callOptions, callUpstream, providerOf } from '../upstream.ts'
+import { expireTask, type LastWord, mayExpire } from './expire.ts'
+import { createPlaces } from './places.ts'
+import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from './intervals.ts'
+
+/** Asks upstream for every open task until its end; never gives up by count. */
+
+/**
+ * Tasks leased at once, and for how long: ample for asking for them at the slowest pace. What a
+ * worker that died has leased is freed sooner (`presence.ts`).
+ */
+const LEASE_LIMIT = 400
+const LEASE_MS = 60_000
+/** Lists of one channel under way or waiting for its pace. */
+const CHUNKS_A_CHANNEL = 8
+/** A busy channel's further tasks are looked at again after this. */
+const PUT_OFF_MS = 1_000
+
+export interface PolicySettings {
+  /** Names this process in leases. */
+  readonly owner: string
+  /** Multiplies every interval. */
+  readonly scale: number
+}
+
+type Seen = TaskObservation | TaskGone | ProviderError
+
+/** What upstream said of a task. */
+interface Look {
+  readonly task: DuePoll
+  readonly seen: Seen
+  /** Unix milliseconds before it was asked: what it said is no younger. */
+  readonly askedMs: number
+}
+
+export interface Poller {
+  /** One round: leases what is due and begins asking, channel by channel. */
+  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+  /** Waits for what is under way. */
+  readonly drain: () => Promise<void>
+}
+
+/**
+ * Rounds do not wait for their answers, so that a channel that hangs does not hold up the others:
+ * it only fills its own places.
+ */
+export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicySettings): Poller {
+  const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
+    // The leases end by themselves; the tasks are asked for again then.
+    deps.metrics.policyFailures.inc({ policy: 'poll' })
+    deps.logger.warn({ channelId, err: error }, 'poll broken off')
+  })
+  const begin = (channelId: string, tasks: readonly DuePoll[], signal: AbortSignal): void => {
+    const channel = deps.channels.byId(channelId)
+    const [first] = tasks
+    if (first === undefined) return
+    if (channel === undefined) {
+      places.take(channelId, () => withoutChannel(deps, settings, channelId, tasks))
+      return
+    }
+    const size = providerOf(deps, familyOf(first)).maxListIds
+    for (const chunk of inChunks(tasks, size)) {
+      const free = places.free(channelId)
+      places.take(channelId, () =>
+        free
+          ? pollChunk(deps, observe, settings, channel, chunk, signal)
+          : putOff(deps, settings, chunk),
+      )
+    }
+  }
+  return {
+    drain: places.drain,
+    round: async (signal) => {
+      await places.someFree(signal)
+      const due = await leaseDuePolls(deps.pool, {
+        owner: settings.owner,
+        nowMs: deps.clock.nowMs(),
+        leaseMs: LEASE_MS,
+        limit: LEASE_LIMIT,
+        kind: 'poll',
+      })
+      if (due.length > 0) deps.crashPoint('poll.after-lease')
+      for (const [channelId, tasks] of groupByChannel(due)) begin(channelId, tasks, signal)
+      return due.length === LEASE_LIMIT ? 'more' : 'idle'
+    },
+  }
+}
+
+/** The channel has all it can take: its tasks come again when it may have caught up. */
+async function putOff(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  tasks: readonly DuePoll[],
+): Promise<void> {
+  const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
+  await reschedule(
+    deps,
+    settings,
+    tasks.map(({ platformId }) => ({ platformId, dueAtMs })),
+  )
+}
+
+function groupByChannel(due: readonly DuePoll[]): ReadonlyMap<string, readonly DuePoll[]> {
+  const groups = new Map<string, DuePoll[]>()
+  for (const task of due) {
+    const group = groups.get(task.channelId)
+    if (group === undefined) groups.set(task.channelId, [task])
+    else group.push(task)
+  }
+  return groups
+}
+
+function inChunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  const chunks: Item[][] = []
+  for (let start = 0; start < items.length; start += size)
+    chunks.push(items.slice(start, start + size))
+  return chunks
+}
+
+/** A channel that was taken out of the configuration: its tasks wait for it to come back. */
+async function withoutChannel(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  channelId: string,
+  tasks: readonly DuePoll[],
+): Promise<void> {
+  deps.logger.error({ channelId, tasks: tasks.length }, 'tasks of an unknown channel')
+  const gone = new ProviderError('unavailable', 'ruled_out', 'The channel is not configured.')
+  const askedMs = deps.clock.nowMs()
+  const items = await Promise.all(
+    tasks.map((task) => settle(deps, settings, { task, seen: gone, askedMs }, false)),
+  )
+  await reschedule(deps, settings, items)
+}
+
+async function pollChunk(
+  deps: TaskDeps,
+  observe: Observe,
+  settings: PolicySettings,
+  channel: Channel,
+  tasks: readonly DuePoll[],
+  signal: AbortSignal,
+): Promise<void> {
+  const askedMs = deps.clock.nowMs()
+  const answers = await askAll(deps, channel, tasks, signal)
+  const items = await Promise.all(
+    tasks.map(async (task) => {
+      const seen = answers.get(task.nativeId ?? '')
+      // Stopped before it was asked for: the lease ends by itself.
+      if (seen === undefined) return undefined
+      return record(deps, observe, settings, { task, seen, askedMs })
+    }),
+  )
+  await reschedule(deps, settings, items)
+}
+
+/** Says when these are due next; what has ended is not. */
+function reschedule(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  items: readonly (Reschedule | undefined)[],
+): Promise<void> {
+  const open = items.filter((item) => item !== undefined)
+  return reschedulePolls(deps.pool, settings.owner, open)
+}
+
+/** Answers by native id: in one list where that works, one by one what it left open. */
+async function askAll(
+  deps: TaskDeps,
+  channel: Channel,
+  tasks: readonly DuePoll[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Seen>> {
+  const [first] = tasks
+  const nativeIds = tasks.flatMap((task) => task.nativeId ?? [])
+  if (first === undefined) return new Map()
+  const provider = providerOf(deps, familyOf(first))
+  const pace = deps.paces.of(channel)
+  const options = callOptions('policy-poll', signal)
+  const answers = new Map<string, Seen>()
+  if (nativeIds.length > 1) {
+    const listed = await pace
+      .run(signal, () =>
+        callUpstream(deps, channel, 'list', () => provider.list(channel, { nativeIds }, options)),
+      )
+      .catch(failureOf)
+    if (listed instanceof ProviderError && listed.kind !== 'malformed')
+      return new Map(nativeIds.map((id) => [id, listed]))
+    if (!(listed instanceof ProviderError))
+      for (const item of listed.items) answers.set(item.nativeId, item)
+  }
+  // What a list leaves out is not gone for that: only a query of its own tells.
+  await Promise.all(
+    nativeIds
+      .filter((id) => !answers.has(id))
+      .map(async (id) => {
+        const seen = await pace
+          .run(signal, () =>
+            callUpstream(deps, channel, 'get', () => provider.get(channel, id, options)),
+          )
+          .catch(failureOf)
+        if (!signal.aborted) answers.set(id, seen)
+      }),
+  )
+  return answers
+}
+
+function failureOf(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  return new ProviderError('unavailable', 'ruled_out', 'The query was not made.', { cause: error })
+}
+
+async function record(
+  deps: TaskDeps,
+  observe: Observe,
+  settings: PolicySettings,
+  look: Look,
+): Promise<Reschedule | undefined> {
+  const { task, seen } = look
+  const { platformId, tenantId } = task
+  deps.metrics.polls.inc({ outcome: seen instanceof ProviderError ? seen.kind : seen.status })
+  if (seen instanceof ProviderError || seen.status === 'gone')
+    return settle(deps, settings, look, false)
+  try {
+    const { ended } = await observe({
+      platformId,
+      tenantId,
+      observation: seen,
+      correlationId: 'policy-poll',
+    })
+    return await settle(deps, settings, look, ended)
+  } catch (error) {
+    deps.logger.warn({ platformId, err: error }, 'observation not recorded: asked for again')
+    return settle(deps, settings, { ...look, seen: failureOf(error) }, false)
+  }
+}
+
+/** When to ask again; undefined once nothing is left to ask. */
+async function settle(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  { task, seen, askedMs }: Look,
+  ended: boolean,
+): Promise<Reschedule | undefined> {
+  if (ended) return undefined
+  const { platformId } = task
+  const nowMs = deps.clock.nowMs()
+  const failed = seen instanceof ProviderError
+  const last: LastWord = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
+  if (mayExpire(task, last, askedMs)) {
+    try {
+      if (await expireTask(deps, task, 'policy-expire')) return undefined
+    } catch (error) {
+      deps.logger.warn({ platformId, err: error }, 'expiry not recorded: tried again')
+    }
+  }
+  const ageMs = nowMs - task.requestedAtMs
+  let waitMs = pollIntervalMs(ageMs, settings.scale)
+  if (failed) waitMs = failedPollMs(ageMs, settings.scale, seen.retryAfterMs)
+  else if (seen.status === 'gone') waitMs = GONE_POLL_MS * settings.scale
+  return {
+    platformId,
+    dueAtMs: nextLookMs(nowMs, jittered(waitMs, Math.random()), task.expiresAtMs),
+    ...(failed ? {} : { observedAtMs: nowMs }),
+  }
+}

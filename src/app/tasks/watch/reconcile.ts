@@ -1,0 +1,280 @@
+import {
+  type DuePoll,
+  findKnownNativeIds,
+  findOpenSubmissions,
+  leaseDuePolls,
+  type Reschedule,
+  reschedulePolls,
+} from '../../../../projections/tasks/query.ts'
+import type { TaskRequest } from '../../../domain/task/state.ts'
+import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
+import type { TaskDeps } from '../deps.ts'
+import type { Observe } from '../observe.ts'
+import {
+  isConfirmed,
+  latestAcceptanceMs,
+  LOOKS_APART_MS,
+  provesAbsence,
+  reachBack,
+} from './absence.ts'
+import { knownOf, listAll, loadOpen, type Open } from './evidence.ts'
+import { expireTask, mayExpire } from './expire.ts'
+import { giveUp } from './give-up.ts'
+import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
+import type { Listing } from './listing.ts'
+import { certainMatches, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
+import type { PolicySettings } from './poll.ts'
+
+/** Finds out what became of submissions without a known outcome. */
+
+const LEASE_LIMIT = 100
+/** Ample for a long list; what a worker that died has leased is freed sooner (`presence.ts`). */
+const LEASE_MS = 600_000
+/** What could not be looked at for a reason of our own is tried again after this. */
+const PUT_OFF_MS = 15_000
+/** Further requests with the same marker looked at; with more, nothing is unambiguous. */
+const MAX_RIVALS = 50
+
+/** `missing`: a list that had to show it does not. `absent`: one that proves nothing. */
+type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
+
+/** One round over what is due; upstream is listed once per channel for all of it. */
+export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
+  return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
+    const due = await leaseDuePolls(deps.pool, {
+      owner: settings.owner,
+      nowMs: deps.clock.nowMs(),
+      leaseMs: LEASE_MS,
+      limit: LEASE_LIMIT,
+      kind: 'reconcile',
+    })
+    if (due.length === 0) return 'idle'
+    let items: readonly Reschedule[]
+    try {
+      items = await look(deps, observe, settings, due, signal)
+    } catch (error) {
+      await reschedulePolls(
+        deps.pool,
+        settings.owner,
+        due.map((poll) => putOff(deps, settings, poll)),
+      )
+      throw error
+    }
+    await reschedulePolls(deps.pool, settings.owner, items)
+    return due.length === LEASE_LIMIT ? 'more' : 'idle'
+  }
+}
+
+/** Looks for all that is due; returns when to look again for what is still open. */
+async function look(
+  deps: TaskDeps,
+  observe: Observe,
+  settings: PolicySettings,
+  due: readonly DuePoll[],
+  signal: AbortSignal,
+): Promise<readonly Reschedule[]> {
+  const loaded = new Map<string, Open | 'settled' | 'unreadable'>()
+  await Promise.all(
+    due.map(async (poll) => loaded.set(poll.platformId, await loadOrSay(deps, poll))),
+  )
+  const open = [...loaded.values()].filter((one) => typeof one === 'object')
+  const askedMs = deps.clock.nowMs()
+  const listings = await listAll(deps, open, signal)
+  // The leases of one that stops are freed with it.
+  if (signal.aborted) return []
+  const [first] = open
+  const known = first && (await knownOf(deps, first.request.family, listings))
+  const items: Reschedule[] = []
+  const adopted = new Set<string>()
+  for (const poll of due) {
+    const one = loaded.get(poll.platformId) ?? 'unreadable'
+    const item =
+      one === 'unreadable'
+        ? putOff(deps, settings, poll)
+        : await treat(deps, observe, settings, { poll, one, listings, known, adopted, askedMs })
+    if (item !== undefined) items.push(item)
+  }
+  return items
+}
+
+/** One stream that cannot be read must not keep the others from being looked for. */
+async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled' | 'unreadable'> {
+  try {
+    return await loadOpen(deps, poll)
+  } catch (error) {
+    const { platformId } = poll
+    deps.metrics.reconciled.inc({ outcome: 'failed' })
+    deps.logger.warn({ platformId, err: error }, 'request not readable: tried again')
+    return 'unreadable'
+  }
+}
+
+function putOff(deps: TaskDeps, settings: PolicySettings, { platformId }: DuePoll): Reschedule {
+  const waitMs = jittered(PUT_OFF_MS * settings.scale, Math.random())
+  return { platformId, dueAtMs: deps.clock.nowMs() + waitMs }
+}
+
+interface Case {
+  readonly poll: DuePoll
+  readonly one: Open | 'settled'
+  readonly listings: ReadonlyMap<string, Listing>
+  readonly known: ReadonlyMap<string, string> | undefined
+  /** Native ids adopted in this round. */
+  readonly adopted: Set<string>
+  /** Unix milliseconds before upstream was listed. */
+  readonly askedMs: number
+}
+
+async function treat(
+  deps: TaskDeps,
+  observe: Observe,
+  settings: PolicySettings,
+  given: Case,
+): Promise<Reschedule | undefined> {
+  const { poll, one, askedMs } = given
+  const { platformId } = poll
+  let verdict: Verdict | undefined
+  try {
+    verdict = await decide(deps, observe, given)
+    deps.metrics.reconciled.inc({ outcome: verdict })
+    const last = verdict === 'unreachable' ? 'unreachable' : 'absent'
+    if (verdict === 'adopted') return undefined
+    if (verdict === 'missing' && isConfirmed(poll.absentAtMs, askedMs)) {
+      const looks = { firstMs: poll.absentAtMs, lastMs: askedMs }
+      if (await giveUp(deps, poll, looks)) return undefined
+    } else if (verdict !== 'settled' && mayExpire(poll, last, askedMs)) {
+      if (await expireTask(deps, poll, 'policy-expire')) return undefined
+    }
+  } catch (error) {
+    deps.metrics.reconciled.inc({ outcome: 'failed' })
+    deps.logger.warn({ platformId, err: error }, 'reconciliation failed: tried again')
+  }
+  const absentAtMs = poll.absentAtMs ?? (verdict === 'missing' ? askedMs : undefined)
+  const waitMs = jittered(reconcileIntervalMs(poll.attempts, settings.scale), Math.random())
+  const dueAtMs = nextLookMs(
+    deps.clock.nowMs(),
+    waitMs,
+    poll.expiresAtMs,
+    one === 'settled' ? undefined : latestAcceptanceMs(one.request, one.channels),
+    absentAtMs && absentAtMs + LOOKS_APART_MS,
+  )
+  return { platformId, dueAtMs, ...(absentAtMs === undefined ? {} : { absentAtMs }) }
+}
+
+async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {
+  const { one, listings, known, adopted, askedMs } = given
+  // Its outcome is in the log; the read model only has to catch up.
+  if (one === 'settled') return 'settled'
+  const { request, phase, channels } = one
+  await declareUncertain(deps, one, phase)
+  const mine = channels.map((channel) => listings.get(channel.id))
+  if (known === undefined) return 'unreachable'
+  const listed = mine
+    .flatMap((listing) => listing?.tasks ?? [])
+    .filter(({ task }) => !known.has(task.nativeId) && !adopted.has(task.nativeId))
+  const certain = distinct(certainMatches(request, listed))
+  const [found] = certain
+  if (found !== undefined && certain.length === 1) {
+    await adopt(deps, observe, request, found)
+    adopted.add(found.task.nativeId)
+    return 'adopted'
+  }
+  if (certain.length > 1) return report(deps, request, certain.length)
+  const look = { listings, known, askedMs }
+  if (provesAbsence(request, channels, look)) return 'missing'
+  if (!reachBack(request, channels, listings)) return 'unreachable'
+  if (request.markerIsOurs) return 'absent'
+  const windowMs = sendingTimeMs(channels)
+  const rivals = await rivalsOf(deps, request)
+  const only = rivals && onlyMatch(request, rivals, distinct(listed), windowMs)
+  // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.
+  if (only !== undefined && !(await isKnown(deps, request, only))) {
+    await adopt(deps, observe, request, only)
+    adopted.add(only.task.nativeId)
+    return 'adopted'
+  }
+  const candidates = listed.filter(({ task }) => task.marker === request.marker)
+  return candidates.length === 0 ? 'absent' : report(deps, request, candidates.length)
+}
+
+/** A page that moved while it was listed shows a task twice, as do two channels of one account. */
+function distinct(listed: readonly ListedTask[]): readonly ListedTask[] {
+  return [...new Map(listed.map((one) => [one.task.nativeId, one])).values()]
+}
+
+async function isKnown(deps: TaskDeps, { family }: TaskRequest, { task }: ListedTask) {
+  return (await findKnownNativeIds(deps.pool, family, [task.nativeId])).has(task.nativeId)
+}
+
+function report(deps: TaskDeps, request: TaskRequest, candidates: number): Verdict {
+  const { platformId, tenantId } = request
+  deps.logger.warn(
+    { platformId, tenantId, candidates },
+    'submission cannot be told apart from others: not adopted',
+  )
+  return 'ambiguous'
+}
+
+/** A request without an outcome, longer than any try could take, was cut short by a crash. */
+async function declareUncertain(
+  deps: TaskDeps,
+  { request, channels }: Open,
+  phase: Open['phase'],
+): Promise<void> {
+  if (phase !== 'requested') return
+  const nowMs = deps.clock.nowMs()
+  if (nowMs - fromTimestamp(request.requestedAt) < sendingTimeMs(channels)) return
+  await executeTaskCommand(
+    deps.log,
+    request.platformId,
+    { kind: 'uncertain', reason: 'no_outcome', at: toTimestamp(nowMs) },
+    newCommandId(nowMs),
+    { correlationId: 'policy-reconcile', tenantId: request.tenantId },
+  )
+}
+
+/**
+ * Other requests with the same marker and no outcome the read model knows of; one that has it since
+ * is still a rival for what was listed before. Undefined when there are too many.
+ */
+async function rivalsOf(
+  deps: TaskDeps,
+  request: TaskRequest,
+): Promise<readonly TaskRequest[] | undefined> {
+  const { family, marker } = request
+  const open = await findOpenSubmissions(deps.pool, { family, marker, limit: MAX_RIVALS + 1 })
+  if (open.length > MAX_RIVALS) return undefined
+  const states = await Promise.all(open.map(({ platformId }) => loadTask(deps.log, platformId)))
+  return states.flatMap((state) =>
+    state.phase === 'none' || state.phase === 'refused' ? [] : [state.request],
+  )
+}
+
+async function adopt(
+  deps: TaskDeps,
+  observe: Observe,
+  request: TaskRequest,
+  { channel, task }: ListedTask,
+): Promise<void> {
+  const { platformId, tenantId } = request
+  const nowMs = deps.clock.nowMs()
+  deps.crashPoint('reconcile.before-adopt')
+  await executeTaskCommand(
+    deps.log,
+    platformId,
+    {
+      kind: 'submitted',
+      nativeId: task.nativeId,
+      channelId: channel.id,
+      via: 'reconciliation',
+      status: task.status === 'running' ? 'running' : 'queued',
+      at: toTimestamp(nowMs),
+    },
+    newCommandId(nowMs),
+    { correlationId: 'policy-reconcile', tenantId },
+  )
+  deps.crashPoint('reconcile.after-adopt')
+  deps.logger.info({ platformId, nativeId: task.nativeId }, 'submission found upstream')
+  await observe({ platformId, tenantId, observation: task, correlationId: 'policy-reconcile' })
+}

@@ -1,0 +1,77 @@
+import { sleep } from '../../channels/pace.ts'
+import type { TaskDeps } from '../deps.ts'
+import { createObserve } from '../observe.ts'
+import { type Policy, runLoop } from './loop.ts'
+import { createPoller, type PolicySettings } from './poll.ts'
+import { createPresence, type Presence } from './presence.ts'
+import { createReconcileRound } from './reconcile.ts'
+import { createSweepRound } from './sweep.ts'
+import { createWatchRound } from './late.ts'
+
+/** How often an idle policy looks for work. */
+const POLL_IDLE_MS = 200
+const RECONCILE_IDLE_MS = 1_000
+const WATCH_IDLE_MS = 5_000
+const SWEEP_IDLE_MS = 2_000
+/** How often a worker says that it lives, also after it could not. */
+const PRESENCE_IDLE_MS = 1_000
+/** A stop waits no longer for its leases to be freed: others will, once it is silent. */
+const LEAVE_TIMEOUT_MS = 2_000
+
+export interface Policies {
+  /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts the background reactions: polling, reconciliation, expiry (part of both), the watch over what was given
+ * up, and tidying. Any
+ * number of replicas may run them at once; leases and expected revisions keep them apart.
+ */
+export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policies {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const observe = createObserve(deps)
+  const presence = createPresence(deps, settings.owner)
+  const poller = createPoller(deps, observe, settings)
+  const reconcile = createReconcileRound(deps, observe, settings)
+  const idle = (ms: number): number => ms * Math.min(1, settings.scale)
+  const whileKnown =
+    (round: Policy['round']): Policy['round'] =>
+    async (roundSignal) =>
+      presence.known() ? round(roundSignal) : 'idle'
+  const policies: readonly Policy[] = [
+    {
+      name: 'presence',
+      idleMs: PRESENCE_IDLE_MS,
+      longestRestMs: PRESENCE_IDLE_MS,
+      round: presence.round,
+    },
+    { name: 'poll', idleMs: idle(POLL_IDLE_MS), round: whileKnown(poller.round) },
+    { name: 'reconcile', idleMs: idle(RECONCILE_IDLE_MS), round: whileKnown(reconcile) },
+    {
+      name: 'watch',
+      idleMs: idle(WATCH_IDLE_MS),
+      round: whileKnown(createWatchRound(deps, settings)),
+    },
+    { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: createSweepRound(deps) },
+  ]
+  const loops = policies.map((policy) => runLoop(deps, policy, signal))
+  return {
+    stop: async () => {
+      stopping.abort()
+      await Promise.all(loops)
+      await poller.drain()
+      await leaveInTime(deps, presence)
+    },
+  }
+}
+
+async function leaveInTime(deps: TaskDeps, presence: Presence): Promise<void> {
+  const patience = new AbortController()
+  const left = presence
+    .leave()
+    .catch((error: unknown) => deps.logger.warn({ err: error }, 'leases not freed'))
+    .finally(() => patience.abort())
+  await Promise.race([left, sleep(LEAVE_TIMEOUT_MS, patience.signal)])
+}

@@ -1,0 +1,81 @@
+import { DomainError } from '../../../kernel/errors.ts'
+import { isStorable } from '../../../kernel/storable-text.ts'
+
+/** Checks of single fields of a caller's JSON body: no coercion, null is a value, not an absence. */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export type RequestErrorCode = 'invalid_request' | 'invalid_duration'
+
+/** What a refused field throws: `details.param` is its path, e.g. `content[1].image_url.url`. */
+export type RequestError = DomainError<RequestErrorCode, { readonly param: string }>
+
+/** Refuses a field. @throws RequestError always */
+export function refuse(
+  param: string,
+  message: string,
+  code: RequestErrorCode = 'invalid_request',
+): never {
+  throw new DomainError(code, message, { param })
+}
+
+/** Whether a value is a JSON object (not an array, not null). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether the caller wrote the field, whatever its value: own members only, never the prototype. */
+export function isPresent(body: JsonObject, name: string): boolean {
+  return Object.hasOwn(body, name)
+}
+
+/** An own member, or undefined: `__proto__`, `constructor` and the like never leak in. */
+export function own(body: JsonObject, name: string): unknown {
+  return Object.hasOwn(body, name) ? body[name] : undefined
+}
+
+/** @throws RequestError when present and not a boolean */
+export function optionalBoolean(body: JsonObject, name: string): boolean | undefined {
+  const value = own(body, name)
+  if (value === undefined || typeof value === 'boolean') return value
+  return refuse(name, `\`${name}\` must be true or false`)
+}
+
+/** @throws RequestError when present and not a safe integer from `min` to `max` */
+export function optionalInteger(
+  body: JsonObject,
+  name: string,
+  min: number,
+  max: number,
+): number | undefined {
+  const value = own(body, name)
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max)
+    return refuse(name, `\`${name}\` must be an integer from ${min} to ${max}`)
+  return value
+}
+
+/** @throws RequestError when present and not one of the choices */
+export function optionalChoice<Choice extends string>(
+  body: JsonObject,
+  name: string,
+  choices: readonly Choice[],
+  forWhom = '',
+): Choice | undefined {
+  const value = own(body, name)
+  if (value === undefined) return undefined
+  const choice = choices.find((candidate) => candidate === value)
+  if (choice !== undefined) return choice
+  const list = choices.join(', ')
+  return refuse(name, `\`${name}\` must be ${choices.length > 1 ? 'one of ' : ''}${list}${forWhom}`)
+}
+
+/** @throws RequestError when not a string, too long, or not well-formed Unicode without NUL */
+export function text(value: unknown, param: string, maxLength: number): string {
+  if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
+  if (value.length > maxLength)
+    return refuse(param, `\`${param}\` must be at most ${maxLength} characters`)
+  if (!isStorable(value))
+    return refuse(param, `\`${param}\` must be well-formed Unicode without NUL characters`)
+  return value
+}

@@ -1,0 +1,173 @@
+import { DomainError } from '../../../kernel/errors.ts'
+import { type Currency, lineAmount } from '../../../kernel/money.ts'
+import type { TextUsage } from '../../call/usage.ts'
+import type { MeteredTool, TextFamily } from './models.ts'
+import { settlement, settlementLine } from '../../pricing/lines.ts'
+import { type PriceBook, rate } from '../../pricing/price-book.ts'
+import type { Measurement, RatedSku, Settlement } from '../../pricing/settlement.ts'
+
+/**
+ * How a text call and its usage become SKUs. The rule names, `<family>` being the wire
+ * whose counting rules turned the provider's usage into ours:
+ *
+ * - `text/<family>/input`, `…/cached-input`, `…/cache-write-5m`, `…/cache-write-1h`, `…/output`:
+ *   `<model>-<unit>-token` at the model's own price
+ * - `text/<family>/<unit>/at-input-rate`: the price book has no price of this unit for the model;
+ *   what is read from or written to a cache was input all the same and costs what input costs
+ * - `text/<family>/<tool>-count`: per call (or session) a provider's own tool made
+ *
+ * Input and output must be priced; nothing falls back to free.
+ */
+
+type TokenUnit = 'input' | 'cached-input' | 'cache-write-5m' | 'cache-write-1h' | 'output'
+
+const TOOL_SKUS: Readonly<Record<MeteredTool, string>> = {
+  'web-search': 'web-search-call',
+  'code-interpreter': 'code-interpreter-session',
+  'file-search': 'file-search-call',
+}
+
+/** Prices of one call, frozen when it starts. */
+export interface TextQuote {
+  readonly priceBookVersion: string
+  readonly currency: Currency
+  readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
+  /** The most a token of input can cost, whatever a cache makes of it: for holds. */
+  readonly dearestInput: RatedSku
+  /** What the request offers, each with a price: a hold reserves for it. */
+  readonly offered: readonly MeteredTool[]
+  /**
+   * Of the tools offered, and of what a chat model may search for by itself where that has a price;
+   * usage of others was never quoted and is not billed.
+   */
+  readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
+}
+
+/**
+ * The prices a call of this model is settled at. The currency is the one the book prices the
+ * model's input in; USD where it has both, because one call is never billed in two.
+ *
+ * @throws DomainError `price_not_configured` with `details.sku`
+ */
+export function quoteText(
+  model: string,
+  family: TextFamily,
+  offered: readonly MeteredTool[],
+  book: PriceBook,
+): TextQuote {
+  const currency = currencyOf(model, book)
+  const rule = (unit: string) => `text/${family}/${unit}`
+  const required = (unit: TokenUnit) => rate(book, `${model}-${unit}-token`, currency, rule(unit))
+  const input = required('input')
+  const orInput = (unit: TokenUnit): RatedSku =>
+    book.lookup(`${model}-${unit}-token`, currency) === undefined
+      ? { ...input, rule: rule(`${unit}/at-input-rate`) }
+      : required(unit)
+  const inputs = {
+    input,
+    'cached-input': orInput('cached-input'),
+    'cache-write-5m': orInput('cache-write-5m'),
+    'cache-write-1h': orInput('cache-write-1h'),
+  }
+  return {
+    priceBookVersion: book.version,
+    currency,
+    tokens: { ...inputs, output: required('output') },
+    dearestInput: dearest(Object.values(inputs), input),
+    offered,
+    tools: Object.fromEntries(
+      [...offered, ...unasked(family, currency, book)].map((tool) => [
+        tool,
+        rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`)),
+      ]),
+    ),
+  }
+}
+
+/** Models of the chat wire that are made for searching do so whether or not they are asked to. */
+function unasked(family: TextFamily, currency: Currency, book: PriceBook): readonly MeteredTool[] {
+  const priced = book.lookup(TOOL_SKUS['web-search'], currency) !== undefined
+  return family === 'chat' && priced ? ['web-search'] : []
+}
+
+/**
+ * The settlement of a call from its frozen prices. An explicit zero is a settlement without lines.
+ *
+ * @throws RangeError when a count is not a non-negative safe integer
+ */
+export function settleText(
+  quote: TextQuote,
+  usage: TextUsage,
+  measurement: Measurement,
+): Settlement {
+  const { tokens, tools } = quote
+  const line = (rated: RatedSku | undefined, quantity: number) =>
+    rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
+  return settlement(quote, [
+    line(tokens.input, usage.input),
+    line(tokens['cached-input'], usage.cachedInput),
+    line(tokens['cache-write-5m'], usage.cacheWrite5m),
+    line(tokens['cache-write-1h'], usage.cacheWrite1h),
+    line(tokens.output, usage.output),
+    line(tools['web-search'], usage.webSearchCalls),
+    line(tools['code-interpreter'], usage.codeInterpreterSessions),
+    line(tools['file-search'], usage.fileSearchCalls),
+  ])
+}
+
+/** Calls of each offered tool a hold reserves for. */
+const ASSUMED_TOOL_CALLS = 3
+
+/**
+ * What a call may cost, in pico: the dearest of the input prices over the input, and the output it
+ * may produce. An estimate for admission only; the settlement follows the usage.
+ */
+export function holdText(
+  quote: TextQuote,
+  expected: { readonly inputTokens: number; readonly outputTokens: number },
+): bigint {
+  const { output } = quote.tokens
+  const { dearestInput } = quote
+  let holdPico =
+    lineAmount(expected.outputTokens, output.price, output.per) +
+    lineAmount(expected.inputTokens, dearestInput.price, dearestInput.per)
+  for (const tool of quote.offered) {
+    const rated = quote.tools[tool]
+    if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
+  }
+  return holdPico
+}
+
+/** Usage by billing unit as it is recorded, zeros kept. */
+export function usageByUnit(usage: TextUsage): Readonly<Record<string, number>> {
+  return {
+    input: usage.input,
+    'cached-input': usage.cachedInput,
+    'cache-write-5m': usage.cacheWrite5m,
+    'cache-write-1h': usage.cacheWrite1h,
+    output: usage.output,
+    [TOOL_SKUS['web-search']]: usage.webSearchCalls,
+    [TOOL_SKUS['code-interpreter']]: usage.codeInterpreterSessions,
+    [TOOL_SKUS['file-search']]: usage.fileSearchCalls,
+  }
+}
+
+/** Any price may be per one, a thousand or a million: a million of each are compared. */
+function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
+  const ofMillion = ({ price, per }: RatedSku) => lineAmount(1_000_000, price, per)
+  return rated.reduce((most, one) => (ofMillion(one) > ofMillion(most) ? one : most), first)
+}
+
+/** Where a book has both, the first of them. */
+const CURRENCY_ORDER: readonly Currency[] = ['USD', 'CNY']
+
+function currencyOf(model: string, book: PriceBook): Currency {
+  const sku = `${model}-input-token`
+  const priced = CURRENCY_ORDER.find((currency) => book.lookup(sku, currency))
+  if (priced !== undefined) return priced
+  throw new DomainError(
+    'price_not_configured',
+    `the price book ${book.version} has no price for ${sku}`,
+    { sku, priceBookVersion: book.version },
+  )
+}

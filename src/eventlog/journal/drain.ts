@@ -1,0 +1,183 @@
+import { journalStream } from '../../domain/call/events.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import type { Log } from '../../kernel/log.ts'
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import { isRefusedForGood } from './writer.ts'
+import type { PlacedBatch } from './spool-record.ts'
+import type { Spool } from './spool.ts'
+import type { EventLog } from '../log/types.ts'
+
+const APPEND_DEADLINE_MS = 5_000
+/** While the log is away what is spooled is the probe: its return is seen within this. */
+const BACKOFF_MIN_MS = 100
+const BACKOFF_MAX_MS = 1_000
+/** Longest rest between two appends. */
+const MAX_REST_MS = 1_000
+/** A log that stays away is said once, and then this often. */
+const WARN_INTERVAL_MS = 30_000
+/** How long a stop waits for the append under way; it is repeated exactly at the next start. */
+const STOP_WAIT_MS = 6_000
+const STOP_POLL_MS = 20
+
+export interface DrainDeps {
+  readonly log: EventLog
+  readonly logger: Log
+  readonly spool: Spool
+  /** Bounds of one append. */
+  readonly limits: { readonly maxDrainBytes: number; readonly maxDrainEvents: number }
+  /** The log took something. */
+  readonly onAnswer: () => void
+}
+
+export interface Drain {
+  /** There is something to drain. */
+  readonly wake: () => void
+  /** Goes on for up to `graceMs` while the log answers, then ends. */
+  readonly stop: (graceMs: number) => Promise<void>
+}
+
+/** Whether the log answers, as far as draining knows; says so now and then while it does not. */
+function createReport(logger: Log, spool: Spool) {
+  let saidMs: number | undefined
+  let failing = false
+  return {
+    failing: () => failing,
+    failed: (error: unknown) => {
+      failing = true
+      const nowMs = performance.now()
+      if (saidMs !== undefined && nowMs - saidMs < WARN_INTERVAL_MS) return
+      saidMs = nowMs
+      logger.warn({ err: error, waiting: spool.state().records }, 'spool waits for the log')
+    },
+    landed: () => {
+      failing = false
+      saidMs = undefined
+    },
+  }
+}
+
+/**
+ * Brings spooled batches into the log, oldest first, many in one append, each exactly once; starts
+ * at once. One append is under way at a time, and after each it rests as long as that took: at
+ * least half of the log's time is left to what comes in meanwhile.
+ */
+export function startDrain(deps: DrainDeps): Drain {
+  const { spool, logger, limits } = deps
+  const stopping = new AbortController()
+  const report = createReport(logger, spool)
+  let running: Promise<void> | undefined
+  let hurried = false
+
+  const run = async (): Promise<void> => {
+    const backoff = createBackoff(BACKOFF_MIN_MS, BACKOFF_MAX_MS)
+    let drained = 0
+    while (!stopping.signal.aborted)
+      try {
+        const oldest = await spool.oldest(limits.maxDrainBytes)
+        if (oldest === undefined) break
+        const startedMs = performance.now()
+        const landed = await land(deps, oldest.batches)
+        await oldest.drop(landed)
+        drained += landed
+        backoff.reset()
+        report.landed()
+        const restMs = Math.min(performance.now() - startedMs, MAX_REST_MS)
+        if (!hurried) await pause(restMs, stopping.signal)
+      } catch (error) {
+        report.failed(error)
+        await pause(backoff.nextMs(), stopping.signal)
+      }
+    if (drained > 0) logger.info({ batches: drained }, 'spool drained into the log')
+  }
+  const wake = () => {
+    if (stopping.signal.aborted) return
+    running ??= run().finally(() => {
+      running = undefined
+      if (spool.state().batches > 0) wake()
+    })
+  }
+  wake()
+  return {
+    wake,
+    stop: async (graceMs) => {
+      hurried = true
+      const untilMs = performance.now() + graceMs
+      while (spool.state().batches > 0 && !report.failing() && performance.now() < untilMs)
+        await pause(STOP_POLL_MS)
+      stopping.abort()
+      await Promise.race([running, pause(STOP_WAIT_MS)])
+    },
+  }
+}
+
+/** The batches from the first that follow one another in its stream, as one append. */
+function joined(
+  batches: readonly PlacedBatch[],
+  maxEvents: number,
+): { readonly batch: PlacedBatch; readonly count: number } | undefined {
+  const [first, ...others] = batches
+  if (first === undefined) return undefined
+  const events = [...first.events]
+  let next = first.expected === 'no_stream' ? 0n : first.expected + 1n
+  let count = 1
+  next += BigInt(first.events.length)
+  for (const batch of others) {
+    if (batch.stream !== first.stream || batch.expected !== next - 1n) break
+    if (events.length + batch.events.length > maxEvents) break
+    events.push(...batch.events)
+    next += BigInt(batch.events.length)
+    count += 1
+  }
+  return { batch: { ...first, events }, count }
+}
+
+/**
+ * Brings the first of these batches into the log, and tells how many. An append is all there or not
+ * at all; when batches that an earlier one had joined in another way are there already, fewer are
+ * tried, and at the end each alone: at its place it is recognised.
+ * @throws while the log is away
+ */
+async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<number> {
+  const run = joined(batches, deps.limits.maxDrainEvents)
+  if (run === undefined) return 0
+  const { batch, count } = run
+  try {
+    await append(deps, batch)
+    return count
+  } catch (error) {
+    if (!isRefusedForGood(error)) throw error
+    if (count > 1) return land(deps, batches.slice(0, Math.floor(count / 2)))
+    if (isDomainError(error, 'wrong_expected_revision')) await landElsewhere(deps, batch)
+    else {
+      deps.logger.error(
+        { err: error, stream: batch.stream },
+        'the log refuses a spooled batch for good',
+      )
+      await deps.spool.reject(batch)
+    }
+    return 1
+  }
+}
+
+async function append(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
+  const deadline = { deadlineMs: APPEND_DEADLINE_MS }
+  await deps.log.append(batch.stream, batch.events, batch.expected, deadline)
+  deps.onAnswer()
+}
+
+/**
+ * The place of a batch is taken or not reached yet: only if the log lost events (an older backup),
+ * a batch before it was damaged on disk, or another process used our name. What is not there goes
+ * to a stream named after the batch, so that doing this twice does it once.
+ */
+async function landElsewhere(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
+  const present = new Set((await deps.log.readStream(batch.stream)).map((event) => event.id))
+  const missing = batch.events.filter((event) => !present.has(event.id))
+  const [first] = missing
+  deps.logger.error(
+    { stream: batch.stream, expected: String(batch.expected), missing: missing.length },
+    'a spooled batch lost its place',
+  )
+  if (first === undefined) return
+  await append(deps, { stream: journalStream(first.id, 0), expected: 'no_stream', events: missing })
+}

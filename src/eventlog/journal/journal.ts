@@ -1,0 +1,213 @@
+import { monotonicFactory } from 'ulid'
+import { journalStream, type CallEvent } from '../../domain/call/events.ts'
+import { eventId } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
+import { pause } from '../../kernel/pause.ts'
+import { encodeEvent } from '../log/codec.ts'
+import { appendTooLarge, logUnavailable } from '../log/errors.ts'
+import { startDrain } from './drain.ts'
+import { defaultJournalLimits, type JournalLimits } from './limits.ts'
+import { createPlacement } from './placement.ts'
+import { createJournalQueue, type QueuedRecord, type Recorded } from './queue.ts'
+import { createRoute } from './route.ts'
+import { writeBatch, type Written } from './writer.ts'
+import type { Spool, SpoolState } from './spool.ts'
+import type { EventLog, EventMetadata, NewEvent } from '../log/types.ts'
+import { currentSchemaVersion } from '../log/upcast.ts'
+
+const FLUSH_POLL_MS = 5
+const CLOSE_FLUSH_MS = 10_000
+/** How long a stop goes on draining while the log answers: the disk may not outlive the process. */
+const CLOSE_DRAIN_MS = 5_000
+const NO_SPOOL: SpoolState = {
+  batches: 0,
+  records: 0,
+  sizeBytes: 0,
+  maxBytes: 0,
+  oldestAtMs: undefined,
+}
+
+export interface JournalObserver {
+  readonly batch?: (batch: {
+    readonly outcome: 'log' | 'spool' | 'rejected'
+    readonly events: number
+    readonly sizeBytes: number
+    readonly durationMs: number
+  }) => void
+}
+
+export interface JournalOptions {
+  readonly log: EventLog
+  /** New at every start of the process, so that each of its streams has one writer. */
+  readonly instanceId: string
+  readonly logger: Log
+  /** The journal drains and closes it. */
+  readonly spool?: Spool
+  readonly observer?: JournalObserver
+  readonly limits?: Partial<JournalLimits>
+}
+
+export interface Journal {
+  /**
+   * Resolves once the event is durable, in the log or in the spool. `metadata.commandId` names the
+   * record: the same one twice is written once.
+   * @throws `log_unavailable` when it is certainly not recorded (queue full, closed, log away and
+   *   no spool), `log_outcome_unknown`, `event_invalid`, `append_too_large`
+   */
+  readonly record: (
+    event: CallEvent,
+    metadata: Omit<EventMetadata, 'schemaVersion'>,
+  ) => Promise<Recorded>
+  /** Records that are not durable yet. */
+  readonly pending: () => number
+  /** Batches that wait in the spool. */
+  readonly spooled: () => number
+  /** What waits in the spool, and how much it may hold. */
+  readonly backlog: () => SpoolState
+  /** Whether everything recorded so far became durable in time. */
+  readonly flush: (deadlineMs: number) => Promise<boolean>
+  /**
+   * Takes no more, flushes within a bound, drains for a while longer if the log answers; what is
+   * spooled then waits for the next start.
+   */
+  readonly close: () => Promise<void>
+}
+
+const nextUlid = monotonicFactory()
+
+/** A name for this start of the process: a ULID. */
+export function newInstanceId(nowMs: number): string {
+  return nextUlid(nowMs)
+}
+
+/** Writes batch after batch while there is something; one append is in flight. */
+interface Committer {
+  readonly wake: () => void
+  readonly inFlight: () => number
+}
+
+function createCommitter(
+  take: () => readonly QueuedRecord[],
+  write: (events: readonly NewEvent[]) => Promise<Written>,
+  observer: JournalObserver,
+): Committer {
+  let inFlight = 0
+  let running = false
+  const commit = async (records: readonly QueuedRecord[]): Promise<void> => {
+    const startedMs = performance.now()
+    const observe = (outcome: 'log' | 'spool' | 'rejected') =>
+      observer.batch?.({
+        outcome,
+        events: records.length,
+        sizeBytes: records.reduce((total, record) => total + record.sizeBytes, 0),
+        durationMs: performance.now() - startedMs,
+      })
+    try {
+      const written = await write(records.map((record) => record.event))
+      observe(written.to)
+      const recorded: Recorded =
+        written.to === 'log' && written.position !== undefined ? { position: written.position } : {}
+      for (const record of records) record.resolve(recorded)
+    } catch (error) {
+      observe('rejected')
+      for (const record of records) record.reject(error)
+    }
+  }
+  const run = async (): Promise<void> => {
+    // Everything recorded in this turn of the event loop shares the first append.
+    await Promise.resolve()
+    for (let records = take(); records.length > 0; records = take()) {
+      inFlight = records.length
+      await commit(records)
+      inFlight = 0
+    }
+    running = false
+  }
+  return {
+    wake: () => {
+      if (running) return
+      running = true
+      void run()
+    },
+    inFlight: () => inFlight,
+  }
+}
+
+/** Results by event id, the newest `max` of them; a refused record may be tried again. */
+function createMemory(max: number): {
+  readonly get: (id: string) => Promise<Recorded> | undefined
+  readonly set: (id: string, recorded: Promise<Recorded>) => void
+} {
+  const results = new Map<string, Promise<Recorded>>()
+  return {
+    get: (id) => results.get(id),
+    set: (id, recorded) => {
+      results.set(id, recorded)
+      recorded.catch(() => results.delete(id))
+      const [oldest] = results.keys()
+      if (results.size > max && oldest !== undefined) results.delete(oldest)
+    },
+  }
+}
+
+/** Group commit: one append in flight, everything that arrives meanwhile goes into the next. */
+export function createJournal(options: JournalOptions): Journal {
+  const { log, logger, spool } = options
+  const limits: JournalLimits = { ...defaultJournalLimits, ...options.limits }
+  const streamName = (n: number) => journalStream(options.instanceId, n)
+  const placement = createPlacement(streamName, limits.rotateAfterEvents)
+  const route = createRoute(log, limits.logRetryMs)
+  const drain =
+    spool === undefined
+      ? undefined
+      : startDrain({ log, logger, spool, limits, onAnswer: route.answered })
+  const onSpooled = () => drain?.wake()
+  const { spoolAfterMs } = limits
+  const writer = { log, logger, placement, route, spool, onSpooled, spoolAfterMs }
+  const queue = createJournalQueue(limits)
+  const committer = createCommitter(
+    queue.take,
+    (events) => writeBatch(writer, events),
+    options.observer ?? {},
+  )
+  const memory = createMemory(limits.maxRemembered)
+  let closed = false
+
+  const pending = () => queue.size() + committer.inFlight()
+  const flush = async (deadlineMs: number): Promise<boolean> => {
+    const untilMs = performance.now() + deadlineMs
+    while (pending() > 0 && performance.now() < untilMs) await pause(FLUSH_POLL_MS)
+    return pending() === 0
+  }
+  return {
+    record: async (event, metadata) => {
+      const id = eventId('journal', metadata.commandId, 0)
+      const known = memory.get(id)
+      if (known !== undefined) return known
+      if (closed) throw logUnavailable('the journal is closed')
+      const schemaVersion = currentSchemaVersion(event.type)
+      const recording: NewEvent = { ...event, id, metadata: { ...metadata, schemaVersion } }
+      const { sizeBytes } = encodeEvent(recording)
+      if (sizeBytes > limits.maxBatchBytes)
+        throw appendTooLarge('journal', sizeBytes, limits.maxBatchBytes)
+      const recorded = queue.push(recording, sizeBytes)
+      memory.set(id, recorded)
+      committer.wake()
+      return recorded
+    },
+    pending,
+    spooled: () => spool?.state().batches ?? 0,
+    backlog: () => spool?.state() ?? NO_SPOOL,
+    flush,
+    close: async () => {
+      closed = true
+      if (!(await flush(CLOSE_FLUSH_MS)))
+        logger.error({ pending: pending() }, 'journal closed before everything was durable')
+      await drain?.stop(CLOSE_DRAIN_MS)
+      const left = spool?.state().records ?? 0
+      if (left > 0)
+        logger.error({ records: left }, 'settlements wait in the spool for the next start here')
+      await spool?.close()
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { crc32 } from 'node:zlib'
+import type { NewEvent } from '../log/types.ts'
+
+/** `<length> <crc32> <json>\n`: JSON has no raw line feed, so a bad record ends at the next one. */
+const HEADER = /^(\d{1,8}) ([0-9a-f]{8}) /
+const HEADER_MAX_BYTES = 18
+export const LINE_FEED = 0x0a
+
+/** An append with its place: tried again exactly, it happens once. */
+export interface PlacedBatch {
+  readonly stream: string
+  readonly expected: bigint | 'no_stream'
+  readonly events: readonly NewEvent[]
+}
+
+/** A batch as it lies in the spool. */
+export interface SpoolRecord {
+  readonly batch: PlacedBatch
+  /** Unix milliseconds; absent in files of releases that did not write it down. */
+  readonly spooledAtMs: number | undefined
+}
+
+interface PersistedRecord {
+  readonly stream: string
+  readonly expected: string
+  readonly spooledAtMs?: number
+  readonly events: readonly NewEvent[]
+}
+
+/** A record with its line feed. */
+export function encodeRecord(batch: PlacedBatch, spooledAtMs: number): Buffer {
+  const { stream, events } = batch
+  const persisted: PersistedRecord = {
+    stream,
+    expected: String(batch.expected),
+    spooledAtMs,
+    events,
+  }
+  const body = Buffer.from(JSON.stringify(persisted))
+  const header = `${body.length} ${crc32(body).toString(16).padStart(8, '0')} `
+  return Buffer.concat([Buffer.from(header), body, Buffer.of(LINE_FEED)])
+}
+
+/** The record of a line without its line feed; undefined when length or checksum disagree. */
+export function decodeRecord(line: Buffer): SpoolRecord | undefined {
+  const header = HEADER.exec(line.subarray(0, HEADER_MAX_BYTES).toString('latin1'))
+  if (header === null) return undefined
+  const body = line.subarray(header[0].length)
+  if (body.length !== Number(header[1]) || crc32(body) !== parseInt(header[2] ?? '', 16))
+    return undefined
+  const { stream, expected, spooledAtMs, events } = parse(body) ?? {}
+  if (stream === undefined || expected === undefined || events === undefined) return undefined
+  return {
+    batch: { stream, expected: expected === 'no_stream' ? expected : BigInt(expected), events },
+    spooledAtMs,
+  }
+}
+
+/** Checksummed, so what is there is what was written; only an empty body is no JSON. */
+function parse(body: Buffer): Partial<PersistedRecord> | undefined {
+  try {
+    return JSON.parse(body.toString('utf8')) as Partial<PersistedRecord>
+  } catch {
+    return undefined
+  }
+}

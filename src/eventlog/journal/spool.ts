@@ -1,0 +1,176 @@
+import { copyFile, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { PlacedBatch } from './spool-record.ts'
+import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
+
+const SUFFIX = '.spool'
+const REJECTED = 'rejected.batches'
+const OWNER_ONLY = 0o700
+const DEFAULT_MAX_BYTES = 256 << 20
+/** A file is given back whole, once all of it is in the log: small enough to happen under load. */
+const DEFAULT_SEGMENT_BYTES = 8 << 20
+const NUMBER_DIGITS = 6
+
+/** What waits on disk, what earlier processes left included. */
+export interface SpoolState extends SegmentState {
+  /** With this many bytes on disk it takes no more. */
+  readonly maxBytes: number
+}
+
+/** The oldest batches, in order; `drop` takes the first so many of them off for good. */
+export interface OldestBatches {
+  readonly batches: readonly PlacedBatch[]
+  readonly drop: (count: number) => Promise<void>
+}
+
+/**
+ * Where settlements wait on local disk while the log is away. A directory belongs to one process at
+ * a time.
+ */
+export interface Spool {
+  /** Resolves once the batch is on disk. Rejects (disk full, bound reached) when it is not. */
+  readonly append: (batch: PlacedBatch) => Promise<void>
+  readonly state: () => SpoolState
+  /** The oldest batches, at least one and else no more than `maxBytes`; undefined when empty. */
+  readonly oldest: (maxBytes: number) => Promise<OldestBatches | undefined>
+  /** Sets a batch aside that the log will never take; it stays on disk for a person to look at. */
+  readonly reject: (batch: PlacedBatch) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+export interface SpoolOptions {
+  readonly directory: string
+  readonly instanceId: string
+  readonly logger: Log
+  readonly clock?: Clock
+  /** Of all files together. */
+  readonly maxBytes?: number
+  /** A file that has reached it is followed by another. */
+  readonly segmentBytes?: number
+}
+
+/** A new name in a directory is durable only once the directory is. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function openReported(path: string, logger: Log): Promise<SpoolSegment> {
+  const { segment, damage } = await openSegment(path)
+  if (damage.tornBytes > 0)
+    logger.warn({ path, tornBytes: damage.tornBytes }, 'spool ended in a torn record')
+  if (damage.corruptRecords > 0) {
+    const kept = `${path}.corrupt-${Date.now()}`
+    await copyFile(path, kept)
+    logger.error({ path, kept, records: damage.corruptRecords }, 'spool holds corrupt records')
+  }
+  return segment
+}
+
+function totalOf(segments: readonly SpoolSegment[]): SegmentState {
+  const states = segments.map((segment) => segment.state())
+  const sum = (of: (state: SegmentState) => number) =>
+    states.reduce((total, state) => total + of(state), 0)
+  const times = states.flatMap(({ oldestAtMs }) => (oldestAtMs === undefined ? [] : [oldestAtMs]))
+  return {
+    batches: sum(({ batches }) => batches),
+    records: sum(({ records }) => records),
+    sizeBytes: sum(({ sizeBytes }) => sizeBytes),
+    oldestAtMs: times.length === 0 ? undefined : Math.min(...times),
+  }
+}
+
+/** Files of this process, in the order they are written; no name is used twice. */
+function ownNames(instanceId: string, existing: readonly string[]): () => string {
+  const prefix = `${instanceId}-`
+  const numbers = existing
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => Number.parseInt(name.slice(prefix.length), 10) || 0)
+  let last = Math.max(0, ...numbers)
+  return () => {
+    last += 1
+    return `${prefix}${String(last).padStart(NUMBER_DIGITS, '0')}${SUFFIX}`
+  }
+}
+
+/**
+ * Opens the spool of this process and what earlier ones left behind. A torn last record is cut off
+ * and reported: nobody was told that it was durable.
+ */
+export async function openSpool(options: SpoolOptions): Promise<Spool> {
+  const { directory, logger, clock = systemClock } = options
+  const { maxBytes = DEFAULT_MAX_BYTES, segmentBytes = DEFAULT_SEGMENT_BYTES } = options
+  await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
+  const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
+  const nextName = ownNames(options.instanceId, existing)
+  const begin = async (): Promise<SpoolSegment> => {
+    const { segment } = await openSegment(join(directory, nextName()))
+    await syncDirectory(directory)
+    return segment
+  }
+  /** Oldest first; the last one is written to. */
+  const segments: SpoolSegment[] = []
+  for (const name of existing) segments.push(await openReported(join(directory, name), logger))
+  let active = await begin()
+  segments.push(active)
+
+  const state = (): SpoolState => ({ ...totalOf(segments), maxBytes })
+  const append = async (batch: PlacedBatch): Promise<void> => {
+    if (state().sizeBytes >= maxBytes) throw new Error('the spool is full')
+    if (!active.writable() || active.state().sizeBytes >= segmentBytes) {
+      active = await begin()
+      segments.push(active)
+    }
+    await active.append(batch, clock.nowMs())
+  }
+  const discard = async (segment: SpoolSegment): Promise<void> => {
+    segments.splice(segments.indexOf(segment), 1)
+    await segment.close()
+    await unlink(segment.path)
+  }
+  let appending: Promise<unknown> = Promise.resolve()
+  return {
+    append: (batch) => {
+      const turn = appending.then(() => append(batch))
+      appending = turn.catch(() => undefined)
+      return turn
+    },
+    state,
+    oldest: async (bytes) => {
+      for (let [first] = segments; first !== undefined; [first] = segments) {
+        const segment = first
+        const batches = await segment.oldest(bytes)
+        if (batches.length > 0) return { batches, drop: (count) => segment.drop(count) }
+        // Looked at again without a pause: something may have been written meanwhile.
+        if (segment.state().batches > 0) continue
+        if (segment === active) return undefined
+        await discard(segment)
+      }
+      return undefined
+    },
+    reject: async (batch) => {
+      const { segment } = await openSegment(join(directory, REJECTED))
+      try {
+        if (segment.state().sizeBytes >= maxBytes) throw new Error('too much was rejected')
+        await segment.append(batch, clock.nowMs())
+        await syncDirectory(directory)
+      } finally {
+        await segment.close()
+      }
+    },
+    close: async () => {
+      await appending
+      for (const segment of segments) {
+        const empty = segment.state().batches === 0
+        await segment.close()
+        if (empty) await unlink(segment.path)
+      }
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import { unreachable } from '../../kernel/assert.ts'
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import { encodeEvent, type EncodedEvent } from './codec.ts'
+import type { Connection } from './connection.ts'
+import {
+  appendTooLarge,
+  eventInvalid,
+  logOutcomeUnknown,
+  logUnavailable,
+  wrongExpectedRevision,
+  type LogError,
+} from './errors.ts'
+import type { TryFailure } from './failure.ts'
+import type { Gate } from './gate.ts'
+import type { Health } from './health.ts'
+import type { EventLogLimits } from './limits.ts'
+import type { AppendObservation, EventLogObserver } from './observer.ts'
+import type { AppendResult, ExpectedRevision, NewEvent } from './types.ts'
+import type { AppendCommand } from './wire-append.ts'
+
+export interface AppendDeps {
+  readonly connection: Connection
+  readonly namespace: string
+  readonly limits: EventLogLimits
+  readonly gate: Gate
+  readonly health: Health
+  readonly observer: EventLogObserver
+}
+
+interface Progress {
+  tries: number
+  sizeBytes: number
+  outcome: AppendObservation['outcome']
+}
+
+/** One append with all its tries: identical ids, bytes and revision each time. */
+export async function appendEvents(
+  deps: AppendDeps,
+  stream: string,
+  events: readonly NewEvent[],
+  expected: ExpectedRevision,
+  deadlineMs: number,
+): Promise<AppendResult> {
+  const startedMs = performance.now()
+  const progress: Progress = { tries: 0, sizeBytes: 0, outcome: 'invalid' }
+  try {
+    const encoded = encodeAll(deps.limits, stream, events, progress)
+    progress.outcome = 'unavailable'
+    const leave = await deps.gate.enter(deadlineMs)
+    try {
+      const command = { stream: `${deps.namespace}${stream}`, events: encoded, expected }
+      const untilMs = startedMs + deadlineMs
+      return await tryUntil(deps, { stream, command, untilMs }, progress)
+    } finally {
+      leave()
+    }
+  } finally {
+    deps.observer.appended?.({
+      ...progress,
+      events: events.length,
+      durationMs: performance.now() - startedMs,
+    })
+  }
+}
+
+function encodeAll(
+  limits: EventLogLimits,
+  stream: string,
+  events: readonly NewEvent[],
+  progress: Progress,
+): readonly EncodedEvent[] {
+  const [first] = events
+  if (first === undefined || events.length > limits.maxAppendEvents)
+    throw eventInvalid({
+      type: first?.type ?? '',
+      reason: `${events.length} events in one append, 1 to ${limits.maxAppendEvents} are taken`,
+    })
+  if (new Set(events.map((event) => event.id)).size !== events.length)
+    throw eventInvalid({ type: first.type, reason: 'an id twice in one append' })
+  const encoded = events.map(encodeEvent)
+  for (const event of encoded) progress.sizeBytes += event.sizeBytes
+  if (progress.sizeBytes > limits.maxAppendBytes) {
+    progress.outcome = 'too_large'
+    throw appendTooLarge(stream, progress.sizeBytes, limits.maxAppendBytes)
+  }
+  return encoded
+}
+
+interface PreparedAppend {
+  /** Without the namespace, for errors. */
+  readonly stream: string
+  readonly command: AppendCommand
+  readonly untilMs: number
+}
+
+async function tryUntil(
+  deps: AppendDeps,
+  append: PreparedAppend,
+  progress: Progress,
+): Promise<AppendResult> {
+  const { limits, health } = deps
+  const { stream, command, untilMs } = append
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  let maybeAppended = false
+  for (;;) {
+    progress.tries += 1
+    const leftMs = Math.max(1, untilMs - performance.now())
+    const answer = await deps.connection.append(command, Math.min(limits.appendTryMs, leftMs))
+    if (answer.kind === 'success') {
+      health.succeeded('append')
+      progress.outcome = 'ok'
+      const { revision, position } = answer
+      return position === undefined ? { revision } : { revision, position }
+    }
+    if (answer.kind === 'denied') {
+      health.denied('append', answer.reason)
+      // Denied is this try; an earlier one may have gone through.
+      progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
+      throw maybeAppended
+        ? logOutcomeUnknown(stream, progress.tries, answer.reason)
+        : logUnavailable(answer.reason)
+    }
+    if (answer.kind !== 'transport') throw definite(answer, append, progress)
+    health.failed('append')
+    maybeAppended ||= !answer.certain
+    const pauseMs = backoff.nextMs()
+    if (!answer.retry || performance.now() + pauseMs >= untilMs) {
+      progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
+      throw maybeAppended
+        ? logOutcomeUnknown(stream, progress.tries, answer.reason)
+        : logUnavailable(answer.reason)
+    }
+    await pause(pauseMs)
+  }
+}
+
+function definite(
+  failure: Exclude<TryFailure, { kind: 'transport' | 'denied' }>,
+  append: PreparedAppend,
+  progress: Progress,
+): LogError {
+  switch (failure.kind) {
+    case 'wrong_revision':
+      progress.outcome = 'wrong_expected_revision'
+      return wrongExpectedRevision(append.stream, append.command.expected, failure.actual)
+    case 'too_large':
+      progress.outcome = 'too_large'
+      return appendTooLarge(append.stream, progress.sizeBytes, failure.limitBytes)
+    case 'rejected':
+      progress.outcome = 'invalid'
+      return eventInvalid({ type: '', reason: failure.reason, stream: append.stream })
+    default:
+      return unreachable(failure)
+  }
+}

@@ -1,0 +1,96 @@
+import { connectivityState, Metadata, status, type Channel } from '@grpc/grpc-js'
+import type { CallChannel, ClientInternals } from './client-internals.ts'
+import { pause } from '../../kernel/pause.ts'
+
+/** Between two looks for a leader. */
+const PAUSE_MS = 100
+/** The library asks in whole seconds; a node that takes longer is passed over for the next one. */
+const GOSSIP_TIMEOUT_S = 2
+
+/**
+ * The URL with what our own discovery needs: the library looks once through the hosts and says so,
+ * and we look again. Options that come later in a URL win over those before them.
+ */
+export function withDiscovery(url: string): string {
+  const options = [
+    'maxDiscoverAttempts=1',
+    ...(url.includes('gossipTimeout') ? [] : [`gossipTimeout=${GOSSIP_TIMEOUT_S}`]),
+  ]
+  return `${url}${url.includes('?') ? '&' : '?'}${options.join('&')}`
+}
+
+/**
+ * Lets discovery go on until a node is found, however long the cluster has no leader. The library
+ * gives up after some tries and then rejects a promise that nobody awaits, which ends the process;
+ * every call has a deadline of its own, so nobody needs that. One discovery runs at a time.
+ */
+export function discoverWithoutEnd(client: ClientInternals): { readonly stop: () => void } {
+  const open = client.createChannel
+  let stopped = false
+  let looking: Promise<Channel> | undefined
+  const look = async (): Promise<Channel> => {
+    for (;;) {
+      try {
+        return await open()
+      } catch {
+        // Whoever no longer wants a channel is not told: there is nobody to catch it.
+        if (stopped) return new Promise(() => undefined)
+        await pause(PAUSE_MS)
+      }
+    }
+  }
+  client.createChannel = () => {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+  return {
+    stop: () => {
+      stopped = true
+    },
+  }
+}
+
+/** Whether a call on this channel had better be made again, because calls go elsewhere now. */
+export type LeaderCheck = (channel: CallChannel) => Promise<boolean>
+
+/**
+ * To be asked about a call that is not answered: turns to the leader if it is another node by now.
+ * A node that froze breaks no connection and ends no call, and the library, which turns to another
+ * node only when it is told to, would find out by its keepalive after 15 s. Answers false where
+ * nobody can say. Asked again while it looks, it looks once.
+ */
+export function createLeaderCheck(client: ClientInternals): LeaderCheck {
+  let looking: Promise<void> | undefined
+  const look = async (): Promise<void> => {
+    const current = await client.getChannel()
+    const leader = await client.resolveUri()
+    if (!current.getTarget().endsWith(leader))
+      await client.handleError({ getChannel: () => current }, notLeader(leader))
+  }
+  const isGivenUp = (channel: CallChannel) =>
+    channel.getConnectivityState(false) === connectivityState.SHUTDOWN
+  return async (channel) => {
+    if (isGivenUp(channel)) return true
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    await looking.catch(() => undefined)
+    return isGivenUp(channel)
+  }
+}
+
+/** What a node answers that does not lead, in the library's own terms. */
+function notLeader(leader: string): Error {
+  const colon = leader.lastIndexOf(':')
+  const metadata = new Metadata()
+  metadata.set('exception', 'not-leader')
+  metadata.set('leader-endpoint-host', leader.slice(0, colon))
+  metadata.set('leader-endpoint-port', leader.slice(colon + 1))
+  return Object.assign(new Error('the node is silent and another one leads'), {
+    code: status.NOT_FOUND,
+    details: '',
+    metadata,
+  })
+}

@@ -1,0 +1,75 @@
+import { DomainError } from '../../kernel/errors.ts'
+import type { ExpectedRevision } from './types.ts'
+
+/** Every code the log throws; `details` never carry event data (P7). */
+export type LogErrorCode =
+  | 'log_unavailable'
+  | 'log_access_denied'
+  | 'log_outcome_unknown'
+  | 'wrong_expected_revision'
+  | 'append_too_large'
+  | 'event_invalid'
+
+export type LogError = DomainError<LogErrorCode>
+
+/** Certain: nothing was appended, or nothing could be read. */
+export function logUnavailable(reason: string): LogError {
+  return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
+}
+
+/** The log answers, and our account may not do what it has to. */
+export function logAccessDenied(account: string, right: string, answer: string): LogError {
+  return new DomainError(
+    'log_access_denied',
+    `the event store refuses the account ${account}: it needs the right to ${right}. ` +
+      'Grant it as "Operating it" in the README shows',
+    { account, right, reason: answer },
+  )
+}
+
+/** The append may or may not be in the log; only the identical append may be tried again. */
+export function logOutcomeUnknown(stream: string, tries: number, reason: string): LogError {
+  return new DomainError('log_outcome_unknown', 'the event log did not confirm an append in time', {
+    stream,
+    tries,
+    reason,
+  })
+}
+
+/** Another writer was first. Certain: nothing of this append is in the log. */
+export function wrongExpectedRevision(
+  stream: string,
+  expected: ExpectedRevision,
+  actual: bigint | 'no_stream' | 'deleted' | 'unknown',
+): LogError {
+  return new DomainError('wrong_expected_revision', 'the stream has moved on', {
+    stream,
+    expected: String(expected),
+    actual: String(actual),
+  })
+}
+
+/** The append is larger than the log takes; nothing was appended. */
+export function appendTooLarge(stream: string, sizeBytes: number, limitBytes: number): LogError {
+  return new DomainError('append_too_large', 'the append is larger than the log takes', {
+    stream,
+    sizeBytes,
+    limitBytes,
+  })
+}
+
+/** An event that does not match its schema, on append or on read. */
+export function eventInvalid(details: {
+  readonly type: string
+  readonly reason: string
+  readonly stream?: string
+  readonly position?: string
+}): LogError {
+  const where =
+    details.stream === undefined ? '' : ` in ${details.stream} at ${details.position ?? '?'}`
+  return new DomainError(
+    'event_invalid',
+    `event ${details.type}${where} is invalid: ${details.reason}`,
+    details,
+  )
+}

@@ -1,0 +1,127 @@
+import type { AnyEvent } from '../../domain/any-event.ts'
+import type { Decider } from '../../domain/decider.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { eventId } from '../../kernel/ids.ts'
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import type { EventLog, EventMetadata, NewEvent } from './types.ts'
+import { currentSchemaVersion } from './upcast.ts'
+
+/** Times a command is decided anew because another writer was first. */
+const MAX_DECISIONS = 12
+const CONFLICT_BACKOFF_MIN_MS = 2
+const CONFLICT_BACKOFF_MAX_MS = 100
+
+export interface ExecuteInput<State, Command, Event extends AnyEvent> {
+  readonly log: EventLog
+  readonly stream: string
+  readonly decider: Decider<State, Command, Event>
+  readonly command: Command
+  /** Names this command for ever: with it again on this stream, nothing happens twice. */
+  readonly commandId: string
+  readonly metadata: Omit<EventMetadata, 'schemaVersion' | 'commandId'>
+  /** The stream is new as far as the caller knows: the first decision reads nothing. */
+  readonly fresh?: boolean
+}
+
+/** An event of this command as it stands in the log. */
+export type ExecutedEvent<Event extends AnyEvent> = Event & {
+  readonly id: string
+  readonly metadata: EventMetadata
+  readonly stream: string
+  readonly revision: bigint
+}
+
+export interface ExecuteResult<State, Event extends AnyEvent> {
+  /** State with this command's events applied. */
+  readonly state: State
+  /** This command's events, also when an earlier try had landed them; empty when it decided none. */
+  readonly events: readonly ExecutedEvent<Event>[]
+  /** Revision of the stream's last event; undefined while the stream is empty. */
+  readonly revision: bigint | undefined
+  /** Position of the last of `events`; absent when the log did not say or nothing was appended. */
+  readonly position?: bigint
+}
+
+interface Loaded<State, Event extends AnyEvent> {
+  readonly state: State
+  readonly revision: bigint | undefined
+  readonly own: readonly (ExecutedEvent<Event> & { readonly position: bigint })[]
+}
+
+async function load<State, Command, Event extends AnyEvent>(
+  input: ExecuteInput<State, Command, Event>,
+): Promise<Loaded<State, Event>> {
+  const { stream, decider, commandId } = input
+  const recorded = await input.log.readStream(stream)
+  let { initial: state } = decider
+  const own: (ExecutedEvent<Event> & { readonly position: bigint })[] = []
+  for (const event of recorded) {
+    // A stream holds only events of its own aggregate: its name comes from that aggregate.
+    const ours = event as unknown as ExecutedEvent<Event> & { readonly position: bigint }
+    state = decider.evolve(state, ours)
+    if (
+      event.metadata.commandId === commandId &&
+      event.id === eventId(stream, commandId, own.length)
+    )
+      own.push(ours)
+  }
+  return { state, revision: recorded.at(-1)?.revision, own }
+}
+
+/**
+ * Reads, folds, decides and appends at the revision read; decides anew when another writer was
+ * first. A command whose events already landed is recognised by their ids and not decided again.
+ * @throws what `decide` throws, and the codes of `EventLog`; after `log_outcome_unknown` the same
+ *   command may be executed again.
+ */
+export async function executeCommand<State, Command, Event extends AnyEvent>(
+  input: ExecuteInput<State, Command, Event>,
+): Promise<ExecuteResult<State, Event>> {
+  const backoff = createBackoff(CONFLICT_BACKOFF_MIN_MS, CONFLICT_BACKOFF_MAX_MS)
+  let loaded: Loaded<State, Event> =
+    input.fresh === true
+      ? { state: input.decider.initial, revision: undefined, own: [] }
+      : await load(input)
+  for (let decisions = 1; ; decisions += 1) {
+    const { state, revision, own } = loaded
+    const landed = own.at(-1)
+    if (landed !== undefined) return { state, events: own, revision, position: landed.position }
+    const decided = input.decider.decide(input.command, state)
+    if (decided.length === 0) return { state, events: [], revision }
+    try {
+      return await appendDecided(input, loaded, decided)
+    } catch (error) {
+      if (!isDomainError(error, 'wrong_expected_revision') || decisions >= MAX_DECISIONS)
+        throw error
+    }
+    await pause(backoff.nextMs())
+    loaded = await load(input)
+  }
+}
+
+async function appendDecided<State, Command, Event extends AnyEvent>(
+  input: ExecuteInput<State, Command, Event>,
+  { state, revision }: Loaded<State, Event>,
+  decided: readonly Event[],
+): Promise<ExecuteResult<State, Event>> {
+  const { stream, commandId, log, decider } = input
+  const first = revision === undefined ? 0n : revision + 1n
+  const events = decided.map((event, index) => ({
+    ...event,
+    id: eventId(stream, commandId, index),
+    metadata: { ...input.metadata, commandId, schemaVersion: currentSchemaVersion(event.type) },
+    stream,
+    revision: first + BigInt(index),
+  }))
+  const appended = await log.append(
+    stream,
+    events.map(({ stream: _stream, revision: _revision, ...event }) => event as NewEvent),
+    revision ?? 'no_stream',
+  )
+  return {
+    state: decided.reduce(decider.evolve, state),
+    events,
+    revision: first + BigInt(decided.length - 1),
+    ...(appended.position === undefined ? {} : { position: appended.position }),
+  }
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import type { Connection } from './connection.ts'
+import { logAccessDenied, logUnavailable } from './errors.ts'
+import { failureOf, type TryFailure } from './failure.ts'
+import type { EventLogLimits } from './limits.ts'
+import { readPlace } from './read.ts'
+import { readTipRequest } from './wire.ts'
+
+export interface ProbeDeps {
+  readonly connection: Connection
+  readonly namespace: string
+  readonly limits: EventLogLimits
+}
+
+/** Outside of what our readers take: nobody ever reads a probe. */
+const PROBE_STREAM = 'probe'
+const EMPTY = Buffer.from('{}')
+const PROBE_BYTES = 200
+
+/** One try to append something: only that shows that the log appends. Undefined when it did. */
+export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
+  const event = {
+    id: randomUUID(),
+    type: 'LogProbed',
+    data: EMPTY,
+    metadata: EMPTY,
+    sizeBytes: PROBE_BYTES,
+  }
+  const stream = `${deps.namespace}${PROBE_STREAM}`
+  const answer = await deps.connection.append({ stream, events: [event], expected: 'any' }, tryMs)
+  return answer.kind === 'success' ? undefined : answer
+}
+
+/** One try to read: the last event of all, whoever's. Undefined when it was answered. */
+export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
+  try {
+    await readPlace(deps, readTipRequest(), tryMs)
+    return undefined
+  } catch (error) {
+    return failureOf(error)
+  }
+}
+
+/**
+ * Whether our account may do what it needs to.
+ * @throws `log_access_denied` naming the right that is missing, `log_unavailable`
+ */
+export async function checkAccess(deps: ProbeDeps, account: string): Promise<void> {
+  const needs = [
+    { right: 'read $all', probe: probeRead },
+    { right: `append to streams whose names begin with ${deps.namespace}`, probe: probeAppend },
+  ]
+  for (const { right, probe } of needs) {
+    const failure = await untilAnswered(deps, probe)
+    if (failure?.kind === 'denied') throw logAccessDenied(account, right, failure.reason)
+  }
+}
+
+/** Tries while the log does not answer, within the read deadline. @throws `log_unavailable` */
+async function untilAnswered(
+  deps: ProbeDeps,
+  probe: typeof probeRead,
+): Promise<TryFailure | undefined> {
+  const { limits } = deps
+  const untilMs = performance.now() + limits.readDeadlineMs
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  for (;;) {
+    const failure = await probe(deps, limits.readTryMs)
+    if (failure?.kind !== 'transport') return failure
+    const pauseMs = backoff.nextMs()
+    if (performance.now() + pauseMs >= untilMs) throw logUnavailable(failure.reason)
+    await pause(pauseMs)
+  }
+}
+
+/** Who a connection string says we are. */
+export function accountIn(url: string): string {
+  const name = /^[^:]+:\/\/([^:@/]+):[^@]*@/.exec(url)?.[1]
+  return name === undefined ? 'nobody (the URL names no account)' : decodeURIComponent(name)
+}

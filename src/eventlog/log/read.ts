@@ -1,0 +1,229 @@
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import { decodeEvent } from './codec.ts'
+import type { Connection } from './connection.ts'
+import { eventInvalid, logUnavailable } from './errors.ts'
+import { failureOf } from './failure.ts'
+import type { Health } from './health.ts'
+import type { EventLogLimits } from './limits.ts'
+import type { EventLogObserver } from './observer.ts'
+import { eventsThrough, isBehind, placeOf, type LogPosition } from './position.ts'
+import type { ReadAllOptions, ReadOptions, RecordedEvent } from './types.ts'
+import { eventOf, placeIn, readAllRequest, readStreamRequest, type ReadRequest } from './wire.ts'
+
+export interface ReadDeps {
+  readonly connection: Connection
+  readonly namespace: string
+  /** How the names of our streams begin, the namespace included. */
+  readonly prefixes: readonly string[]
+  readonly limits: EventLogLimits
+  readonly health: Health
+  readonly observer: EventLogObserver
+}
+
+/** One page, one try; an unknown stream is an empty page. Errors are those of gRPC. */
+async function readPage(
+  deps: ReadDeps,
+  request: ReadRequest,
+  tryMs: number,
+  signal?: AbortSignal,
+): Promise<readonly RecordedEvent[]> {
+  const expiry = expireAfter(tryMs)
+  const events: RecordedEvent[] = []
+  try {
+    const answers = deps.connection.pull(request, {
+      signal: signal === undefined ? expiry.signal : AbortSignal.any([signal, expiry.signal]),
+      requiresLeader: true,
+      idleMs: tryMs,
+      onIdle: () => true,
+    })
+    for await (const batch of answers)
+      for (const answer of batch) {
+        if (answer.hasStreamNotFound()) return []
+        const wire = eventOf(answer, deps.namespace)
+        if (wire !== undefined) events.push(decodeEvent(wire))
+      }
+    return events
+  } finally {
+    expiry.clear()
+  }
+}
+
+/** Unlike `AbortSignal.timeout`, it leaves no timer behind when the work was quicker. */
+function expireAfter(ms: number): { readonly signal: AbortSignal; readonly clear: () => void } {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(), ms)
+  return { signal: controller.signal, clear: () => clearTimeout(timer) }
+}
+
+/** Tries again until the read deadline. @throws `log_unavailable`, `event_invalid` */
+export async function readRetrying<Result>(
+  deps: ReadDeps,
+  readOnce: (tryMs: number) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const { limits, health } = deps
+  const untilMs = performance.now() + limits.readDeadlineMs
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  for (;;) {
+    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - performance.now()))
+    try {
+      const result = await readOnce(tryMs)
+      health.succeeded('read')
+      return result
+    } catch (error) {
+      signal?.throwIfAborted()
+      const pauseMs = retryPause(deps, error, backoff.nextMs())
+      if (performance.now() + pauseMs >= untilMs)
+        throw logUnavailable(error instanceof Error ? error.message : String(error))
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+/** A page of a stream, observed, with retries. */
+async function readStreamPage(
+  deps: ReadDeps,
+  request: ReadRequest,
+  signal?: AbortSignal,
+): Promise<readonly RecordedEvent[]> {
+  const startedMs = performance.now()
+  const observe = (outcome: 'ok' | 'failed', events: number) =>
+    deps.observer.read?.({ outcome, events, durationMs: performance.now() - startedMs })
+  try {
+    const page = await readRetrying(deps, (tryMs) => readPage(deps, request, tryMs, signal), signal)
+    observe('ok', page.length)
+    return page
+  } catch (error) {
+    observe('failed', 0)
+    throw error
+  }
+}
+
+/** The pause before another try. @throws what no try can mend */
+function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
+  if (isFinal(error)) throw error
+  const failure = failureOf(error)
+  if (failure.kind === 'rejected') throw eventInvalid({ type: '', reason: failure.reason })
+  if (failure.kind === 'denied') {
+    deps.health.denied('read', failure.reason)
+    return Infinity
+  }
+  deps.health.failed('read')
+  return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
+}
+
+/** Whether an error is about what was read, not about reading it. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'DomainError'
+}
+
+/** A stream's events from a revision on, in pages. */
+export async function readStream(
+  deps: ReadDeps,
+  stream: string,
+  options: ReadOptions = {},
+): Promise<readonly RecordedEvent[]> {
+  const { limits } = deps
+  const wanted = options.limit ?? Infinity
+  const events: RecordedEvent[] = []
+  let next = options.from ?? 0n
+  while (events.length < wanted) {
+    const count = Math.min(limits.readPageEvents, wanted - events.length)
+    const request = readStreamRequest(`${deps.namespace}${stream}`, next, count)
+    const page = await readStreamPage(deps, request, options.signal)
+    events.push(...page)
+    const last = page.at(-1)
+    if (last === undefined || page.length < count) break
+    next = last.revision + 1n
+    if (events.length > limits.maxStreamEvents)
+      throw eventInvalid({ type: last.type, reason: 'its stream is too long', stream })
+  }
+  return events
+}
+
+/**
+ * `$all` of the namespace, exclusive of `from`, to the end of the log as it is met. Broken reads
+ * go on where they stopped. @throws `log_unavailable` when nothing came for the read deadline
+ */
+export async function* readAll(
+  deps: ReadDeps,
+  options: ReadAllOptions = {},
+): AsyncGenerator<RecordedEvent, void, undefined> {
+  const { limits, health } = deps
+  const { signal } = options
+  const wanted = options.limit ?? Number.MAX_SAFE_INTEGER - 1
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  let at = options.from
+  let given = 0
+  let untilMs = performance.now() + limits.readDeadlineMs
+  while (given < wanted) {
+    signal?.throwIfAborted()
+    // One more, because the event at `from` comes again.
+    const request = readAllRequest(deps.prefixes, at, wanted - given + 1)
+    try {
+      for await (const batch of deps.connection.pull(request, {
+        ...(signal === undefined ? {} : { signal }),
+        idleMs: limits.readTryMs,
+        onIdle: () => true,
+      }))
+        for (const answer of batch) {
+          const wire = eventOf(answer, deps.namespace)
+          if (wire === undefined || (at !== undefined && wire.position <= eventsThrough(at)))
+            continue
+          const event = decodeEvent(wire)
+          yield event
+          at = placeOf(event.position)
+          given += 1
+          if (given >= wanted) return
+          untilMs = 0
+        }
+      health.succeeded('read')
+      return
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (untilMs === 0) {
+        backoff.reset()
+        untilMs = performance.now() + limits.readDeadlineMs
+      }
+      const pauseMs = retryPause(deps, error, backoff.nextMs())
+      if (performance.now() + pauseMs >= untilMs)
+        throw logUnavailable(error instanceof Error ? error.message : String(error))
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+type ProbeDeps = Pick<ReadDeps, 'connection' | 'limits'>
+
+/** The place of the last event a read answers with, in a single try that tells the health nothing. */
+export async function readPlace(
+  deps: ProbeDeps,
+  request: ReadRequest,
+  tryMs = deps.limits.readTryMs,
+): Promise<LogPosition | undefined> {
+  const expiry = expireAfter(tryMs)
+  let place: LogPosition | undefined
+  try {
+    const answers = deps.connection.pull(request, {
+      signal: expiry.signal,
+      requiresLeader: true,
+      idleMs: tryMs,
+      onIdle: () => true,
+    })
+    for await (const batch of answers) for (const answer of batch) place = placeIn(answer) ?? place
+    return place
+  } finally {
+    expiry.clear()
+  }
+}
+
+/** Whether an event of such a stream stands behind a place; a single try, from there forwards. */
+export async function isAnyBehind(
+  deps: ProbeDeps,
+  prefixes: readonly string[],
+  at: LogPosition | undefined,
+): Promise<boolean> {
+  // Two, because the event at the place itself comes again.
+  const found = await readPlace(deps, readAllRequest(prefixes, at, 2))
+  return found !== undefined && (at === undefined || isBehind(found, at))
+}

@@ -1,0 +1,120 @@
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import { decodeEvent } from './codec.ts'
+import { failureOf, type TryFailure } from './failure.ts'
+import { isAnyBehind, isFinal, type ReadDeps } from './read.ts'
+import type { Log } from '../../kernel/log.ts'
+import { createRetryLog } from '../../kernel/retry-log.ts'
+import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
+import type { EventLog, SubscriptionMessage } from './types.ts'
+import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
+
+export interface SubscribeDeps extends ReadDeps {
+  readonly logger: Log
+}
+
+/** An event on its way is given this long before a silent subscription counts as dead. */
+const STALL_GRACE_MS = 1_000
+
+/** Where a subscription stands: everything up to there was handed over. */
+interface Cursor {
+  at: LogPosition | undefined
+}
+
+/**
+ * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
+ * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
+ * which the server sent them, so a checkpoint never overtakes an event.
+ * @throws `event_invalid` when an event cannot be understood: never skipped
+ */
+export async function* subscribe(
+  deps: SubscribeDeps,
+  options: Parameters<EventLog['subscribe']>[0],
+): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  const { limits, observer } = deps
+  const retries = createRetryLog(deps.logger)
+  const { signal } = options
+  const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
+  const cursor: Cursor = { at: options.from }
+  const prefixes =
+    options.streamPrefix === undefined
+      ? deps.prefixes
+      : [`${deps.namespace}${options.streamPrefix}`]
+  while (!signal.aborted) {
+    let reason = 'the server ended it'
+    let failure: TryFailure | undefined
+    observer.subscription?.({ kind: 'opened' })
+    try {
+      for await (const batch of deps.connection.pull(subscribeRequest(prefixes, cursor.at), {
+        signal,
+        idleMs: limits.idleCheckMs,
+        onIdle: () => isStalled(deps, prefixes, cursor),
+      })) {
+        backoff.reset()
+        retries.worked()
+        for (const answer of batch) {
+          const message = messageOf(deps, answer, cursor)
+          if (message === undefined) continue
+          yield message
+          if (signal.aborted) return
+        }
+      }
+    } catch (error) {
+      if (isFinal(error)) throw error
+      reason = error instanceof Error ? error.message : String(error)
+      failure = failureOf(error)
+    }
+    if (signal.aborted) return
+    if (failure?.kind === 'denied') deps.health.denied('read', reason)
+    else deps.health.failed('read')
+    observer.subscription?.({ kind: 'dropped', reason })
+    retries.failed({ reason, position: String(cursor.at?.commit) }, 'log subscription dropped')
+    await pause(backoff.nextMs(), signal)
+  }
+}
+
+function messageOf(
+  deps: SubscribeDeps,
+  answer: ReadResponse,
+  cursor: Cursor,
+): SubscriptionMessage | undefined {
+  const wire = eventOf(answer, deps.namespace)
+  if (wire !== undefined) {
+    if (cursor.at !== undefined && wire.position <= eventsThrough(cursor.at)) return undefined
+    const event = decodeEvent(wire)
+    cursor.at = placeOf(event.position)
+    return { kind: 'event', event }
+  }
+  const checkpoint = answer.getCheckpoint()
+  if (checkpoint !== undefined) {
+    const at = {
+      commit: BigInt(checkpoint.getCommitPosition()),
+      prepare: BigInt(checkpoint.getPreparePosition()),
+    }
+    if (!isPlace(at) || (cursor.at !== undefined && !isBehind(at, cursor.at))) return undefined
+    cursor.at = at
+    return { kind: 'checkpoint', at }
+  }
+  if (answer.hasConfirmation()) deps.health.succeeded('read')
+  if (!answer.hasCaughtUp()) return undefined
+  deps.observer.subscription?.({ kind: 'caught_up' })
+  return { kind: 'caughtUp' }
+}
+
+/**
+ * After a silence: whether the log went on without us, or does not answer at all. What the prefixes
+ * leave out is not missed.
+ */
+async function isStalled(
+  deps: SubscribeDeps,
+  prefixes: readonly string[],
+  cursor: Cursor,
+): Promise<boolean> {
+  const before = cursor.at
+  const behind = await isAnyBehind(deps, prefixes, before).catch(() => 'no answer' as const)
+  if (behind === 'no answer') return true
+  if (!behind) return false
+  await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))
+  const stalled = cursor.at === before
+  if (stalled) deps.observer.subscription?.({ kind: 'stalled' })
+  return stalled
+}

@@ -1,0 +1,117 @@
+import type { AnyEvent, StreamPrefix } from '../../domain/any-event.ts'
+import type { DomainEvent } from '../../domain/decider.ts'
+import type { LogPosition } from './position.ts'
+
+/** Travels beside every event's data; never secret (P7). */
+export interface EventMetadata {
+  readonly schemaVersion: number
+  /** The request id (or the name and run of a policy) that led to this event. */
+  readonly correlationId: string
+  /** The command: with the stream and an index it determines the event id. */
+  readonly commandId: string
+  readonly causationId?: string
+  readonly tenantId?: string
+  readonly tokenId?: string
+  /** Who had it done: of what operators do, and of what the program does for them. */
+  readonly actor?: string
+}
+
+export type NewEvent<E extends DomainEvent = AnyEvent> = E & {
+  readonly id: string
+  readonly metadata: EventMetadata
+}
+
+/** `stream` is without the namespace prefix. */
+export type RecordedEvent<E extends DomainEvent = AnyEvent> = E & {
+  readonly id: string
+  readonly metadata: EventMetadata
+  readonly stream: string
+  readonly revision: bigint
+  /** Commit position in `$all`: unique per event, strictly increasing. */
+  readonly position: bigint
+  readonly recordedAt: Date
+}
+
+export type ExpectedRevision = bigint | 'no_stream' | 'stream_exists' | 'any'
+
+export interface AppendResult {
+  /** Revision of the last event of the append. */
+  readonly revision: bigint
+  /** Absent when the log answers an idempotent repetition without one. */
+  readonly position?: bigint
+}
+
+export interface ReadOptions {
+  /** A revision, inclusive. */
+  readonly from?: bigint
+  readonly limit?: number
+  readonly signal?: AbortSignal
+}
+
+export interface ReadAllOptions {
+  /** Exclusive. */
+  readonly from?: LogPosition
+  readonly limit?: number
+  readonly signal?: AbortSignal
+}
+
+export type SubscriptionMessage =
+  | { readonly kind: 'event'; readonly event: RecordedEvent }
+  /** Everything up to here was considered and delivered before this message. */
+  | { readonly kind: 'checkpoint'; readonly at: LogPosition }
+  | { readonly kind: 'caughtUp' }
+
+/**
+ * The log as the program sees it: namespaced, validated, with bounded retries of the identical
+ * append. Codes thrown: `log_unavailable`, `log_outcome_unknown`, `wrong_expected_revision`,
+ * `append_too_large`, `event_invalid`.
+ */
+export interface EventLog {
+  /**
+   * Appends atomically. A lost answer is retried with the identical ids at the identical revision
+   * until its deadline; then `log_outcome_unknown` (it may or may not be there).
+   */
+  readonly append: (
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+    options?: { readonly deadlineMs?: number },
+  ) => Promise<AppendResult>
+  /** The stream's events in order; an empty list for an unknown stream. */
+  readonly readStream: (stream: string, options?: ReadOptions) => Promise<readonly RecordedEvent[]>
+  /** `$all` of our namespace in order, exclusive of `from`; ends at the end of the log. */
+  readonly readAll: (options?: ReadAllOptions) => AsyncIterable<RecordedEvent>
+  /**
+   * Position of our last event, or how far what was `passed` reached where nothing is behind it;
+   * undefined in an empty log.
+   */
+  readonly endPosition: () => Promise<bigint | undefined>
+  /** Everything up to there is known to have been read: nobody needs to look there for our end. */
+  readonly passed: (at: LogPosition) => void
+  /**
+   * Live `$all` of our namespace, exclusive of `from`. Survives errors and silent ends by
+   * resubscribing with backoff; ends only when the signal aborts.
+   */
+  readonly subscribe: (options: {
+    readonly from?: LogPosition
+    /** Only streams whose name begins so; filtered by the server. */
+    readonly streamPrefix?: StreamPrefix
+    readonly signal: AbortSignal
+  }) => AsyncIterable<SubscriptionMessage>
+  /** Whether the last calls worked: while false, no new work is admitted (P9). */
+  readonly healthy: () => boolean
+  /**
+   * Before new work is taken on: resolves while the log is well. In the first moments of an outage
+   * a bounded number of callers waits for its end, later nobody does. Every other call of this log
+   * but `readAll` and `subscribe` begins with the same. @throws `log_unavailable`
+   */
+  readonly ready: () => Promise<void>
+  /** Why the log refuses our account, while it does: nothing but an operator can change that. */
+  readonly denial: () => string | undefined
+  /**
+   * Tries what our account needs to do. @throws `log_access_denied` naming the right that is
+   * missing, `log_unavailable`
+   */
+  readonly checkAccess: () => Promise<void>
+  readonly close: () => Promise<void>
+}

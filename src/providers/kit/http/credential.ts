@@ -1,0 +1,9 @@
+import type { Channel } from '../../../app/ports.ts'
+
+/** `authorization: Bearer …`, or the header the channel names. */
+export function bearerHeaders(channel: Channel): Readonly<Record<string, string>> {
+  const header = channel.text?.credentialHeader
+  return header === undefined
+    ? { authorization: `Bearer ${channel.credential}` }
+    : { [header]: channel.credential }
+}

@@ -1,0 +1,58 @@
+import { countOf, type Fields, fieldsOf, isGiven } from '../http/fields.ts'
+
+/**
+ * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; the
+ * spec's own come first.
+ */
+const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
+const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']
+const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens', 'ephemeral_1h_input_tokens']
+
+export interface CacheUsage {
+  readonly read: number
+  /** Without a split, all writes are of five minutes. */
+  readonly written5m: number
+  readonly written1h: number
+}
+
+/** The first figure found; zero where there is none, undefined where it is not a count. */
+function first(places: readonly Fields[], names: readonly string[]): number | undefined {
+  for (const place of places)
+    for (const name of names) if (isGiven(place[name])) return countOf(place[name])
+  return 0
+}
+
+/** Reads the details of input tokens, and what upstreams put beside them; undefined when a figure is none. */
+export function cacheUsageOf(details: Fields, usage: Fields): CacheUsage | undefined {
+  const places = [
+    details,
+    usage,
+    fieldsOf(details['cache_creation']),
+    fieldsOf(usage['cache_creation']),
+  ]
+  const read = countOf(details['cached_tokens'])
+  const written = first(places, WRITTEN)
+  const written5m = first(places, WRITTEN_5M)
+  const written1h = first(places, WRITTEN_1H)
+  if (
+    read === undefined ||
+    written === undefined ||
+    written5m === undefined ||
+    written1h === undefined
+  )
+    return undefined
+  return { read, written5m: Math.max(written5m, written - written1h), written1h }
+}
+
+/** The details as callers see them: the surface's names, writes only where there were any. */
+export function cacheDetails(details: Fields): Fields {
+  const usage = cacheUsageOf(details, {})
+  const renamed: Record<string, unknown> = { ...details }
+  for (const name of [...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H]) delete renamed[name]
+  if (usage === undefined) return renamed
+  const { written5m, written1h } = usage
+  if (written5m + written1h > 0) renamed['cached_write_tokens'] = written5m + written1h
+  if (written5m > 0) renamed['cached_write_5m_tokens'] = written5m
+  if (written1h > 0) renamed['cached_write_1h_tokens'] = written1h
+  return renamed
+}

@@ -1,0 +1,37 @@
+import type { Channel, TextAnswer, TextChunk, TextRequest, TextTally } from '../../../app/ports.ts'
+import type { TextFamily } from '../../../domain/families/text/models.ts'
+import type { Fields } from '../http/fields.ts'
+import type { Frame } from './frames.ts'
+import type { Scrubber } from '../http/scrub.ts'
+import type { UpstreamError } from './errors.ts'
+
+/** What one text family is on the wire; everything else is the same for all of them. */
+export interface TextWire {
+  readonly family: TextFamily
+  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  /** Below the channel's base URL. */
+  readonly path: (request: TextRequest, streamed: boolean) => string
+  /** JSON text. */
+  readonly requestBody: (request: TextRequest, streamed: boolean) => string
+  /** The error envelope of a body, undefined when it is none. */
+  readonly readError: (body: unknown) => UpstreamError | undefined
+  /** An unstreamed 200; undefined when it is no answer of this wire. */
+  readonly readAnswer: (
+    body: Fields,
+    request: TextRequest,
+    scrub: Scrubber,
+  ) => Pick<TextAnswer, 'body' | 'tally'> | undefined
+  readonly frameReader: (request: TextRequest, scrub: Scrubber) => FrameReader
+}
+
+/** Follows one stream frame by frame. */
+export interface FrameReader {
+  /**
+   * The frame as the caller gets it; undefined for one that is not for callers.
+   * @throws ProviderError for an error upstream wrote into the stream, and for a frame that is none
+   */
+  readonly read: (frame: Frame) => TextChunk | undefined
+  readonly tally: () => TextTally
+  /** Whatever follows does not matter. */
+  readonly over: () => boolean
+}

@@ -1,0 +1,147 @@
+import { Pool } from 'pg'
+import t from 'tap'
+import { startBook } from '../calls/support/book.ts'
+import { until } from '../calls/support/text-world.ts'
+
+const book = await startBook(t)
+const { pool, project } = book
+const broke = { code: 'insufficient_balance' }
+let tenants = 0
+
+/** A tenant with credit, and one replica to spend it with. */
+async function tenantOf(creditPico: bigint, limitPico = 0n) {
+  const tenantId = `tenant-${(tenants += 1)}`
+  await project({ tenantId, creditPico, limitPico })
+  const replica = book.replica()
+  const hold = (pico: bigint) => replica.funds.hold(tenantId, 'USD', pico)
+  return { tenantId, ...replica, hold }
+}
+
+t.test('holds in flight count against the balance until they end', async (t) => {
+  const { hold, pass } = await tenantOf(100n)
+  const first = await hold(60n)
+  await t.rejects(hold(60n), broke)
+  const second = await hold(40n)
+  first.withdraw()
+  first.withdraw()
+  await hold(60n)
+  pass(150)
+  await t.rejects(hold(1n), broke)
+  second.withdraw()
+})
+
+t.test('many at once that do not fit together: as many are admitted as fit', async (t) => {
+  const { hold } = await tenantOf(100n)
+  const ends = await Promise.allSettled(Array.from({ length: 10 }, () => hold(30n)))
+  t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 3)
+})
+
+t.test('a settlement counts until the ledger has it, and only once', async (t) => {
+  const { tenantId, hold, pass } = await tenantOf(100n)
+  const first = await hold(60n)
+  first.settle(30n, 7n)
+  first.withdraw()
+  await t.rejects(hold(71n), broke)
+  ;(await hold(70n)).withdraw()
+  await project({ tenantId, creditPico: 70n, position: 7n })
+  pass(3_000)
+  await t.rejects(hold(71n), broke)
+  ;(await hold(70n)).withdraw()
+})
+
+t.test('a settlement whose place is not known counts for a minute', async (t) => {
+  const { hold, pass } = await tenantOf(100n)
+  ;(await hold(50n)).settle(50n, undefined)
+  pass(30_000)
+  await t.rejects(hold(51n), broke)
+  pass(31_000)
+  ;(await hold(51n)).withdraw()
+})
+
+t.test('a settlement that may wait in the spool counts until that is empty', async (t) => {
+  const { hold, pass, funds } = await tenantOf(100n)
+  ;(await hold(50n)).settle(50n, undefined)
+  pass(59_000)
+  await funds.exchange(true)
+  pass(59_000)
+  await t.rejects(hold(51n), broke)
+  pass(2_000)
+  ;(await hold(51n)).withdraw()
+})
+
+t.test('a reply that cost more than its hold leaves a debt, and nothing is started', async (t) => {
+  const { hold, funds } = await tenantOf(100n)
+  ;(await hold(50n)).settle(180n, 9n)
+  await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
+  await funds.exchange(false)
+  await t.rejects(hold(0n), broke)
+})
+
+t.test('fresh credit is seen before somebody is refused', async (t) => {
+  const { tenantId, hold, pass } = await tenantOf(10n)
+  await t.rejects(hold(50n), { ...broke, details: { currency: 'USD', available: '0.00000000001' } })
+  await project({ tenantId, creditPico: 100n, position: 1n })
+  pass(150)
+  ;(await hold(50n)).withdraw()
+})
+
+t.test('nothing is started with exactly nothing, in debt, or in another currency', async (t) => {
+  for (const creditPico of [0n, -5n]) {
+    const { hold } = await tenantOf(creditPico)
+    await t.rejects(hold(0n), broke)
+    await t.rejects(hold(1n), broke)
+  }
+  const { tenantId, funds } = await tenantOf(100n)
+  await t.rejects(funds.hold(tenantId, 'CNY', 1n), broke)
+  await t.rejects(funds.hold('tenant-nobody', 'USD', 0n), broke)
+})
+
+t.test('a credit limit is there to be spent, to its end and no further', async (t) => {
+  const { hold } = await tenantOf(-20n, 100n)
+  await hold(80n)
+  await t.rejects(hold(1n), broke)
+})
+
+t.test('calls that are small beside the balance do not ask the database', async (t) => {
+  const { hold, pass } = await tenantOf(10_000n)
+  ;(await hold(1n)).withdraw()
+  let asked = 0
+  const count = () => (asked += 1)
+  pool.on('acquire', count)
+  await Promise.all(Array.from({ length: 50 }, () => hold(1n)))
+  t.equal(asked, 0)
+  pass(1_500)
+  await hold(1n)
+  await until(() => asked > 0)
+  pool.off('acquire', count)
+})
+
+t.test('with the database away a twentieth of the last balance serves for 30 s', async (t) => {
+  const tenantId = `tenant-${(tenants += 1)}`
+  await project({ tenantId, creditPico: 1_000n })
+  const own = new Pool(pool.options)
+  const { funds, pass } = book.replica({ pool: own })
+  const hold = (pico: bigint) => funds.hold(tenantId, 'USD', pico)
+  ;(await hold(1n)).withdraw()
+  await own.end()
+  pass(20_000)
+  await hold(40n)
+  await hold(10n)
+  await t.rejects(hold(1n), { code: 'log_unavailable' }, 'nobody could be told of it')
+  pass(11_000)
+  await t.rejects(hold(0n), { code: 'log_unavailable' })
+  const never = book.replica({ pool: own })
+  await t.rejects(never.funds.hold(tenantId, 'USD', 1n), { code: 'log_unavailable' })
+})
+
+t.test('past 30 s of lag nothing is spent from the ledger, and within it everything', async (t) => {
+  const { hold, lag } = await tenantOf(1_000n)
+  lag(30_000)
+  ;(await hold(900n)).withdraw()
+  lag(30_001)
+  await t.rejects(hold(1n), { code: 'log_unavailable', details: { reason: /30000 ms behind/ } })
+  lag(Infinity)
+  await t.rejects(hold(1n), { code: 'log_unavailable' })
+  lag(0)
+  ;(await hold(1n)).withdraw()
+})

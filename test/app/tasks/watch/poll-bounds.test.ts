@@ -1,0 +1,56 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
+import { createInput, startWorld, taskKey } from '../../support/world.ts'
+
+t.test('a channel that hangs does not hold up another', async (t) => {
+  const world = await startWorld(t)
+  const silent = createServer()
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as AddressInfo
+  const { tasks } = world.replica()
+  const hanging = await tasks.createTask(createInput({ model: 'overseas-video-2-0' }))
+  const channels = world.channels.map((channel) =>
+    channel.region === 'overseas'
+      ? { ...channel, baseUrl: `http://127.0.0.1:${port}/api/v3`, timeoutMs: 14_000 }
+      : channel,
+  )
+  const polling = world.replica({ channels })
+  t.teardown(() => {
+    silent.closeAllConnections()
+    silent.close()
+  })
+  polling.startPolicies()
+  await eventually('the first query of the silent channel', async () => {
+    const { rows } = await world.pool.query(
+      'select 1 from tasks.polls where platform_id = $1 and attempts > 0',
+      [hanging.platformId],
+    )
+    return rows.length > 0 ? true : undefined
+  })
+  const startedMs = Date.now()
+  const { platformId } = await tasks.createTask(createInput())
+  await eventually('the settlement on the other channel', async () =>
+    (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
+  )
+  t.ok(Date.now() - startedMs < 12_000, 'before the silent one timed out')
+})
+
+t.test('queries stay within the bound, callers’ own included', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica({ policies: true, scale: 0.01, perSecond: 10 })
+  const made = await Promise.all(Array.from({ length: 8 }, () => tasks.createTask(createInput())))
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  const before = queries(world)
+  const untilMs = Date.now() + 2_000
+  while (Date.now() < untilMs)
+    await Promise.all(made.map(({ platformId }) => tasks.getTask(taskKey(platformId))))
+  const made2s = queries(world) - before
+  t.ok(made2s > 0 && made2s <= 2 * 10 + 6, `${made2s} queries in two seconds`)
+})
+
+function queries(world: Awaited<ReturnType<typeof startWorld>>): number {
+  const { routes } = world.sandbox.requests()
+  return (routes['video-a.get']?.count ?? 0) + (routes['video-a.list']?.count ?? 0)
+}

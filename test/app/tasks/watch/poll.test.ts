@@ -1,0 +1,85 @@
+import t from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
+import { createInput, startWorld, taskKey } from '../../support/world.ts'
+
+t.test('success is seen by two replicas at once and settled once', async (t) => {
+  const world = await startWorld(t)
+  const replicas = [world.replica({ policies: true }), world.replica({ policies: true })]
+  const made = await Promise.all(
+    Array.from({ length: 30 }, (_, index) => replicas[index % 2]!.tasks.createTask(createInput())),
+  )
+  for (const { platformId } of made) {
+    await eventually(`the settlement of ${platformId}`, async () =>
+      (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
+    )
+  }
+  await world.settle()
+  const { rows } = await world.pool.query<{ lines: string; tasks: string }>(
+    `select count(*) as lines, count(distinct source_id) as tasks from ledger.lines`,
+  )
+  t.same(rows[0], { lines: '30', tasks: '30' })
+})
+
+t.test('a task the list leaves out is asked for by itself before it is thought gone', async (t) => {
+  const world = await startWorld(t)
+  const { tasks } = world.replica({ policies: true })
+  world.sandbox.faults.add({ faults: ['malformed'], match: { op: 'list' } })
+  const made = await Promise.all([1, 2, 3].map(() => tasks.createTask(createInput())))
+  for (const { platformId } of made)
+    await eventually(`the settlement of ${platformId}`, async () =>
+      (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
+    )
+  t.ok((world.sandbox.requests().routes['video-a.get']?.count ?? 0) >= 3)
+})
+
+t.test('a success without usage waits; one that vanished is kept until its expiry', async (t) => {
+  const world = await startWorld(t)
+  let nowMs = Date.now()
+  const { tasks } = world.replica()
+  world.replica({ policies: true, clock: { nowMs: () => nowMs + (Date.now() % 1) } })
+  const tick = setInterval(() => (nowMs += 500), 50)
+  t.teardown(() => clearInterval(tick))
+  const [silent, gone] = await Promise.all(
+    ['usage-missing', 'gone'].map((fault) =>
+      tasks.createTask(createInput({ prompt: `x [[sandbox ${fault}]]` })),
+    ),
+  )
+  const polls = async (id: string): Promise<number> => {
+    const { rows } = await world.pool.query<{ attempts: number }>(
+      'select attempts from tasks.polls where platform_id = $1',
+      [id],
+    )
+    return rows[0]?.attempts ?? 0
+  }
+  await eventually('polls of the gone one', async () =>
+    (await polls(gone!.platformId)) >= 2 ? true : undefined,
+  )
+  for (const { platformId } of [silent!, gone!]) {
+    const types = (await world.eventsOf(platformId)).map((event) => event.type)
+    t.notOk(types.some((type) => /Succeeded|Settled|Failed|Expired|Cancelled/.test(type)))
+  }
+  nowMs += 50 * 3_600_000
+  const end = await eventually('the expiry of the gone one', async () =>
+    (await world.eventsOf(gone!.platformId)).find((event) => event.type === 'TaskExpired'),
+  )
+  t.match(end, { data: { reason: 'deadline', possibleCostLeak: true } })
+  const silentTypes = (await world.eventsOf(silent!.platformId)).map((event) => event.type)
+  t.notOk(silentTypes.includes('TaskExpired'), 'what upstream still shows is waited for')
+})
+
+t.test('upstream away for a while loses nothing', async (t) => {
+  const world = await startWorld(t)
+  const { tasks } = world.replica({ policies: true })
+  const { platformId } = await tasks.createTask(createInput())
+  const fault = world.sandbox.faults.add({ faults: ['http=503'], match: { op: ['get', 'list'] } })
+  const shown = await tasks.getTask(taskKey(platformId))
+  t.equal(shown.status, 'queued')
+  await eventually('failing polls', () =>
+    (world.sandbox.requests().routes['video-a.get']?.count ?? 0) >= 3 ? true : undefined,
+  )
+  world.sandbox.faults.clear(fault.id)
+  await eventually('the settlement', async () =>
+    (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
+  )
+  t.pass('settled after the outage')
+})

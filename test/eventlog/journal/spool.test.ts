@@ -1,0 +1,257 @@
+import { execFile } from 'node:child_process'
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { crc32 } from 'node:zlib'
+import t from 'tap'
+import type { PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
+import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/journal/spool.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { bare, bareEnvironment } from '../../faults/driver/bare.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
+import { cancelled, range } from '../support/sample-events.ts'
+
+const directory = await mkdtemp(join(tmpdir(), 'tollgate-spool-'))
+t.teardown(() => rm(directory, { recursive: true, force: true }))
+let directories = 0
+const fresh = () => join(directory, String((directories += 1)))
+
+/** The first file of an instance `a`. */
+const FILE = 'a-000001.spool'
+const batch = (index: number): PlacedBatch => ({
+  stream: 'journal-i-0',
+  expected: index === 0 ? 'no_stream' : BigInt(index - 1),
+  events: [cancelled('journal', `c${index}`)],
+})
+/** Opens like a process with this instance id; `complaints` are its warnings and errors. */
+async function open(path: string, instanceId: string, more: Partial<SpoolOptions> = {}) {
+  const complaints: string[] = []
+  const complain = (_: object, message: string) => void complaints.push(message)
+  const spool = await openSpool({
+    directory: path,
+    instanceId,
+    logger: { ...silentLog, warn: complain, error: complain },
+    ...more,
+  })
+  t.teardown(() => spool.close().catch(() => undefined))
+  return { spool, complaints }
+}
+/** The oldest batch alone. */
+const first = async (spool: Spool) => (await spool.oldest(1))?.batches[0]
+async function take(spool: Spool, maxBytes: number): Promise<readonly PlacedBatch[]> {
+  const oldest = await spool.oldest(maxBytes)
+  await oldest?.drop(oldest.batches.length)
+  return oldest?.batches ?? []
+}
+async function takeAll(spool: Spool): Promise<PlacedBatch[]> {
+  const all: PlacedBatch[] = []
+  while (spool.state().batches > 0) all.push(...(await take(spool, 1)))
+  await spool.oldest(1)
+  return all
+}
+
+void t.test('batches come back in order, and the files go when they are empty', async (t) => {
+  const path = fresh()
+  const { spool } = await open(path, 'a')
+  for (const index of range(3)) await spool.append(batch(index))
+  t.equal(spool.state().batches, 3)
+  t.ok(spool.state().sizeBytes > 0)
+  t.same(await first(spool), batch(0))
+  t.same(await first(spool), batch(0), 'until it is done')
+  t.same(await takeAll(spool), range(3).map(batch))
+  t.equal(spool.state().sizeBytes, 0)
+  await spool.append(batch(3))
+  t.same(await takeAll(spool), [batch(3)])
+  await spool.close()
+  t.same(await readdir(path), [])
+})
+
+void t.test('what an earlier process left comes first', async (t) => {
+  const path = fresh()
+  const first = await open(path, 'a')
+  await first.spool.append(batch(0))
+  await first.spool.append(batch(1))
+  await first.spool.close()
+  const { spool } = await open(path, 'b')
+  await spool.append(batch(5))
+  t.equal(spool.state().batches, 3)
+  t.same(await takeAll(spool), [batch(0), batch(1), batch(5)])
+  await spool.close()
+  t.same(await readdir(path), [])
+})
+
+void t.test('a batch is there again until it is taken off', async (t) => {
+  const path = fresh()
+  const first = await open(path, 'a')
+  for (const index of range(3)) await first.spool.append(batch(index))
+  t.same(await take(first.spool, 1), [batch(0)])
+  // The process dies here: its file still has the batch it took off, which a repetition forgives.
+  const second = await open(path, 'b')
+  t.same(await takeAll(second.spool), range(3).map(batch))
+  await second.spool.close()
+})
+
+void t.test('a torn last record is cut off and reported', async (t) => {
+  const path = fresh()
+  const whole = await open(path, 'a')
+  await whole.spool.append(batch(0))
+  await whole.spool.append(batch(1))
+  await whole.spool.close()
+  const bytes = await readFile(join(path, FILE))
+  for (const cut of [1, 7, 40, 150]) {
+    await writeFile(join(path, FILE), bytes.subarray(0, bytes.length - cut))
+    const { spool, complaints } = await open(path, 'a')
+    t.same(complaints, ['spool ended in a torn record'])
+    t.equal(spool.state().batches, 1)
+    await spool.append(batch(2))
+    t.same(await takeAll(spool), [batch(0), batch(2)], `cut by ${cut}`)
+    await spool.close()
+  }
+})
+
+void t.test('a corrupt record in the middle is reported and kept for a person', async (t) => {
+  const path = fresh()
+  const whole = await open(path, 'a')
+  for (const index of range(3)) await whole.spool.append(batch(index))
+  await whole.spool.close()
+  const text = await readFile(join(path, FILE), 'utf8')
+  await writeFile(join(path, FILE), text.replace('video_c1', 'video_cX'))
+  const { spool, complaints } = await open(path, 'b')
+  t.same(complaints, ['spool holds corrupt records'])
+  t.same(await takeAll(spool), [batch(0), batch(2)])
+  await spool.close()
+  const names = await readdir(path)
+  t.equal(names.length, 1)
+  t.match(names[0], /^a-000001\.spool\.corrupt-/)
+})
+
+void t.test('garbage is no record', async (t) => {
+  const path = fresh()
+  const empty = await open(path, 'a')
+  await empty.spool.append(batch(0))
+  await empty.spool.close()
+  await appendFile(join(path, FILE), 'nonsense\n99999999 00000000 {}\n\n12 zz\n')
+  const { spool } = await open(path, 'b')
+  t.same(await takeAll(spool), [batch(0)])
+  await spool.close()
+})
+
+void t.test('a full spool refuses and stays usable', async (t) => {
+  const { spool } = await open(fresh(), 'a', { maxBytes: 700 })
+  await spool.append(batch(0))
+  await t.rejects(
+    (async () => {
+      for (const index of range(5)) await spool.append(batch(index + 1))
+    })(),
+    { message: 'the spool is full' },
+  )
+  const count = spool.state().batches
+  t.ok(count >= 1 && count < 6)
+  t.same(await takeAll(spool), range(count).map(batch))
+  await spool.append(batch(9))
+  t.same(await takeAll(spool), [batch(9)])
+  await spool.close()
+})
+
+void t.test('many batches are read at once, up to a size', async (t) => {
+  const { spool } = await open(fresh(), 'a')
+  for (const index of range(10)) await spool.append(batch(index))
+  const { sizeBytes } = spool.state()
+  t.same(await take(spool, sizeBytes / 2 + 50), range(5).map(batch))
+  t.same(
+    await take(spool, sizeBytes),
+    range(5).map((index) => batch(index + 5)),
+  )
+  await spool.close()
+})
+
+void t.test('space is given back while more is written', async (t) => {
+  const path = fresh()
+  const { spool } = await open(path, 'a', { segmentBytes: 700, maxBytes: 5_000 })
+  for (const index of range(8)) await spool.append(batch(index))
+  const most = (await readdir(path)).length
+  t.ok(most > 2, `${most} files`)
+  const taken: PlacedBatch[] = []
+  for (const index of range(60)) {
+    taken.push(...(await take(spool, 1)))
+    await spool.append(batch(index + 8))
+  }
+  t.same(taken, range(60).map(batch))
+  t.equal(spool.state().batches, 8, 'never empty')
+  t.ok((await readdir(path)).length <= most + 1, 'and no more files than at first')
+  t.same(
+    await takeAll(spool),
+    range(8).map((index) => batch(index + 60)),
+  )
+  t.equal(spool.state().sizeBytes, 0)
+  await spool.close()
+  t.same(await readdir(path), [])
+})
+
+void t.test('files of one process are read in the order they were written', async (t) => {
+  const path = fresh()
+  const { spool } = await open(path, 'a', { segmentBytes: 1 })
+  for (const index of range(12)) await spool.append(batch(index))
+  const { spool: next } = await open(path, 'b')
+  t.same(await takeAll(next), range(12).map(batch))
+})
+
+void t.test('its state tells how much waits, and since when', async (t) => {
+  const path = fresh()
+  let nowMs = 1_000
+  const clock = { nowMs: () => nowMs }
+  const { spool } = await open(path, 'a', { clock })
+  const empty = { batches: 0, records: 0, sizeBytes: 0, maxBytes: 256 << 20, oldestAtMs: undefined }
+  t.same(spool.state(), empty)
+  const two = { ...batch(0), events: [cancelled('journal', 'x'), cancelled('journal', 'y')] }
+  await spool.append(two)
+  nowMs = 2_000
+  await spool.append(batch(2))
+  t.match(spool.state(), { batches: 2, records: 3, oldestAtMs: 1_000 })
+  const { spool: next } = await open(path, 'b', { clock })
+  t.match(next.state(), { batches: 2, records: 3, oldestAtMs: 1_000 }, 'also after a restart')
+  await take(next, 1)
+  t.match(next.state(), { batches: 1, records: 1, oldestAtMs: 2_000 })
+  await takeAll(next)
+  t.same(next.state(), empty)
+})
+
+void t.test('one file that does not say since when is as old as it is', async (t) => {
+  const path = fresh()
+  await mkdir(path)
+  const body = JSON.stringify({ ...batch(0), expected: 'no_stream' })
+  const line = `${body.length} ${crc32(body).toString(16).padStart(8, '0')} ${body}\n`
+  await writeFile(join(path, 'a.spool'), line)
+  await utimes(join(path, 'a.spool'), 5, 5)
+  const { spool } = await open(path, 'b')
+  t.match(spool.state(), { batches: 1, oldestAtMs: 5_000 })
+  t.same(await takeAll(spool), [batch(0)])
+  await spool.close()
+  t.same(await readdir(path), [])
+})
+
+void t.test('what a full disk cut off is no record, and the file goes on', async (t) => {
+  const path = fresh()
+  const child = nodeArguments(new URL('spool-on-a-full-disk.ts', import.meta.url))
+  // The shell counts in blocks of 512 or of 1024 bytes: some large batches fit, not all ten.
+  const script = 'ulimit -f 120; exec "$0" "$@"'
+  const args = bare('sh', ['-c', script, process.execPath, ...child, path])
+  const { stdout } = await promisify(execFile)(...args, { env: bareEnvironment() })
+  const { large, small } = JSON.parse(stdout) as { large: number; small: boolean }
+  t.ok(large > 0 && large < 10, `${large} large batches`)
+  t.ok(small, 'a smaller one still fits')
+  const { spool, complaints } = await open(path, 'b')
+  t.same(complaints, [])
+  const commands = (await takeAll(spool)).map(({ events }) => events[0]?.metadata.commandId)
+  t.same(commands, [...range(large).map((index) => `large-${index}`), 'small'])
+})

@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createEventLog, type EventLogOptions } from '../../../src/eventlog/log/client.ts'
+import type { EventLog } from '../../../src/eventlog/log/types.ts'
+import { startPretendedCluster } from '../../helpers/cluster.ts'
+import { newNamespace } from '../../helpers/eventstore.ts'
+import { cancelled, range } from '../support/sample-events.ts'
+import { until } from '../support/until.ts'
+
+/** The log's client on a cluster whose leader changes, is not ready, or refuses our account. */
+
+const cluster = await startPretendedCluster()
+t.teardown(() => cluster.stop())
+
+function open(t: Test, options: Partial<EventLogOptions> = {}): EventLog {
+  const url = cluster.url.replace('esdb://', 'esdb://tollgate:secret@')
+  const log = createEventLog({ url, namespace: newNamespace(), ...options })
+  t.teardown(() => log.close())
+  return log
+}
+
+/** Appends to streams of their own until told to stop; says what each wrote. */
+function write(log: EventLog, writers: number) {
+  const stopping = new AbortController()
+  const done = Promise.all(
+    range(writers).map(async (writer) => {
+      const stream = `task-w${writer}`
+      let next = 0
+      for (; !stopping.signal.aborted; next += 1)
+        await log.append(
+          stream,
+          [cancelled(stream, `c${next}`)],
+          next === 0 ? 'no_stream' : BigInt(next - 1),
+        )
+      return next
+    }),
+  )
+  return {
+    stop: async () => {
+      stopping.abort()
+      return done
+    },
+  }
+}
+
+async function eachOnce(t: Test, log: EventLog, written: readonly number[]): Promise<void> {
+  for (const [writer, count] of written.entries()) {
+    const stream = `task-w${writer}`
+    const ids = (await log.readStream(stream)).map((event) => event.id)
+    t.same(
+      ids,
+      range(count).map((index) => cancelled(stream, `c${index}`).id),
+      `${count} of writer ${writer}, each once`,
+    )
+  }
+}
+
+for (const how of ['lead', 'error', 'connection'] as const)
+  void t.test(`appends survive a leader that goes by ${how}, each once`, async (t) => {
+    const log = open(t)
+    const writing = write(log, 12)
+    await sleep(500)
+    for (const next of [1, 2, 0]) {
+      if (how === 'lead') await cluster.lead(next)
+      else await cluster.depose(next, how)
+      await sleep(700)
+    }
+    const written = await writing.stop()
+    t.ok(
+      written.every((count) => count > 3),
+      written.join(' '),
+    )
+    await eachOnce(t, log, written)
+  })
+
+void t.test('an append committed on a call that then ends is not taken for absent', async (t) => {
+  const log = open(t)
+  await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
+  await cluster.loseAnswers()
+  // The only try is committed and not answered, and then the call is over.
+  const lost = log.append('task-1', [cancelled('task-1', 'c1')], 0n, { deadlineMs: 600 })
+  lost.catch(() => undefined)
+  await sleep(200)
+  await cluster.notReady()
+  await cluster.depose(1, 'connection')
+  await t.rejects(lost, { code: 'log_outcome_unknown' })
+  await cluster.recover()
+  await cluster.setFault('')
+  await until(() => log.healthy())
+  await log.append('task-1', [cancelled('task-1', 'c1')], 0n)
+  t.equal((await log.readStream('task-1')).length, 2, 'tried again exactly, it is there once')
+})
+
+for (const away of ['notReady', 'nobodyLeads'] as const)
+  void t.test(`an append begun under "${away}" goes to the next leader in its time`, async (t) => {
+    const log = open(t)
+    await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
+    await cluster[away]()
+    const appended = log.append('task-1', [cancelled('task-1', 'c1')], 0n)
+    appended.catch(() => undefined)
+    await sleep(1_500)
+    await cluster.recover()
+    await cluster.lead(2)
+    const ledMs = performance.now()
+    await appended
+    t.ok(performance.now() - ledMs < 2_000, 'soon after there is one')
+    t.equal((await log.readStream('task-1')).length, 2)
+    await cluster.lead(0)
+  })
+
+// Its connections stay, and nothing on them ends: only silence says so. Within their deadlines the
+// calls below would otherwise have nowhere else to go.
+void t.test('calls that a frozen leader keeps go to the next one', async (t) => {
+  const log = open(t, { limits: { appendTryMs: 8_000, readTryMs: 8_000 } })
+  await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
+  await cluster.silence(0, 'freeze')
+  const calls = [
+    log.append('task-1', [cancelled('task-1', 'c1')], 0n),
+    log.readStream('task-1'),
+  ] as const
+  for (const call of calls) call.catch(() => undefined)
+  await cluster.lead(1)
+  await t.resolves(Promise.all(calls))
+  t.equal((await log.readStream('task-1')).length, 2, 'once')
+  await cluster.recover()
+  await cluster.lead(0)
+})
+
+void t.test('a right that is missing is named, and so is the account', async (t) => {
+  const log = open(t)
+  t.teardown(() => cluster.deny())
+  await log.checkAccess()
+  for (const [denied, right] of [
+    ['read_all', /the account tollgate: it needs the right to read \$all/],
+    ['append', /the account tollgate: it needs the right to append to streams/],
+    ['authenticate', /refuses the account tollgate/],
+  ] as const) {
+    await cluster.deny(denied)
+    await t.rejects(log.checkAccess(), { code: 'log_access_denied', message: right })
+  }
+  await cluster.deny()
+  await log.checkAccess()
+})
+
+void t.test(
+  'a right taken away later is told from an outage, and given back ends it',
+  async (t) => {
+    const warnings: string[] = []
+    const note = (_: object, message: string) => void warnings.push(message)
+    const logger = { debug: () => undefined, info: () => undefined, warn: note, error: note }
+    const log = open(t, { log: logger, limits: { idleCheckMs: 200, backoffMaxMs: 50 } })
+    t.teardown(() => cluster.deny())
+    const stopping = new AbortController()
+    const seen: string[] = []
+    const following = (async () => {
+      for await (const message of log.subscribe({ signal: stopping.signal }))
+        if (message.kind === 'event') seen.push(message.event.stream)
+    })()
+    await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')
+    t.equal(log.denial(), undefined)
+
+    await cluster.deny('append')
+    await t.rejects(log.append('task-2', [cancelled('task-2', 'c')], 'no_stream'), {
+      code: 'log_unavailable',
+    })
+    t.match(log.denial(), /^append: /)
+    t.equal(log.healthy(), false, 'nothing new is taken on')
+    await cluster.deny()
+    await until(() => log.healthy() && log.denial() === undefined)
+
+    await cluster.deny('read_all')
+    await cluster.depose(1, 'connection')
+    await cluster.silence('all', 'refuse')
+    await cluster.recover()
+    await cluster.deny('read_all')
+    await until(() => log.denial()?.startsWith('read: ') === true)
+    await sleep(1_000)
+    t.ok(
+      warnings.filter((message) => message === 'log subscription dropped').length <= 2,
+      'what keeps failing is not said each time',
+    )
+    await cluster.deny()
+    await until(() => log.healthy())
+    await log.append('task-3', [cancelled('task-3', 'c')], 'no_stream')
+    await until(() => seen.includes('task-3'))
+    stopping.abort()
+    await following
+  },
+)

@@ -1,0 +1,166 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { executeCommand } from '../../../src/eventlog/log/execute.ts'
+import type { Decider } from '../../../src/domain/decider.ts'
+import type { TaskEvent } from '../../../src/domain/task/events.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
+import type { EventLog } from '../../../src/eventlog/log/types.ts'
+import { testEventLog } from '../../helpers/eventstore.ts'
+import { appendFaults, faultyLog, type AppendFault } from '../support/faulty-log.ts'
+import { cancelled, range } from '../support/sample-events.ts'
+
+const { log, close } = await testEventLog()
+t.teardown(close)
+
+/** Counts; a command adds one event per step and says which step it was. */
+interface Command {
+  readonly name: string
+  readonly steps: number
+}
+const counter: Decider<number, Command, TaskEvent> = {
+  initial: 0,
+  decide: (command, count) =>
+    range(command.steps).map((step) => ({
+      type: 'TaskCancelled',
+      data: { platformId: `${command.name}/${step}`, cancelledAt: `${count}` },
+    })),
+  evolve: (count) => count + 1,
+}
+const execute = (log: EventLog, stream: string, command: Command) =>
+  executeCommand({
+    log,
+    stream,
+    decider: counter,
+    command,
+    commandId: command.name,
+    metadata: { correlationId: 'req_1', tenantId: 'ten_1' },
+  })
+const stepsIn = async (stream: string) =>
+  (await log.readStream(stream)).map((event) =>
+    event.type === 'TaskCancelled' ? event.data.platformId : event.type,
+  )
+
+void t.test('a new stream, then an existing one', async (t) => {
+  const first = await execute(log, 'task-a', { name: 'one', steps: 2 })
+  t.equal(first.state, 2)
+  t.equal(first.revision, 1n)
+  const second = await execute(log, 'task-a', { name: 'two', steps: 1 })
+  t.equal(second.state, 3)
+  t.equal(second.revision, 2n)
+  const recorded = await log.readStream('task-a')
+  t.equal(second.position, recorded[2]!.position)
+  t.same(
+    [...first.events, ...second.events].map(({ id, revision }) => ({ id, revision })),
+    recorded.map(({ id, revision }) => ({ id, revision })),
+  )
+  t.same(recorded[0]!.metadata, {
+    correlationId: 'req_1',
+    tenantId: 'ten_1',
+    commandId: 'one',
+    schemaVersion: 1,
+  })
+})
+
+void t.test('the same command again is the same events', async (t) => {
+  const first = await execute(log, 'task-b', { name: 'one', steps: 2 })
+  await execute(log, 'task-b', { name: 'two', steps: 1 })
+  const again = await execute(log, 'task-b', { name: 'one', steps: 2 })
+  t.same(
+    again.events.map((event) => event.id),
+    first.events.map((event) => event.id),
+  )
+  t.equal(again.state, 3, 'the state as it is now')
+  t.same(await stepsIn('task-b'), ['one/0', 'one/1', 'two/0'])
+})
+
+void t.test('a command that decides nothing appends nothing', async (t) => {
+  const result = await execute(log, 'task-none', { name: 'one', steps: 0 })
+  t.same(result, { state: 0, events: [], revision: undefined })
+  t.same(await log.readStream('task-none'), [])
+})
+
+void t.test('a fresh command reads nothing and still notices that the stream exists', async (t) => {
+  let reads = 0
+  const counting: EventLog = {
+    ...log,
+    readStream: (...args) => {
+      reads += 1
+      return log.readStream(...args)
+    },
+  }
+  const fresh = (name: string) =>
+    executeCommand({
+      log: counting,
+      stream: 'task-fresh',
+      decider: counter,
+      command: { name, steps: 1 },
+      commandId: name,
+      metadata: { correlationId: 'req_1' },
+      fresh: true,
+    })
+  t.equal((await fresh('one')).state, 1)
+  t.equal(reads, 0)
+  t.equal((await fresh('one')).revision, 0n, 'a repetition')
+  t.equal((await fresh('two')).state, 2)
+  t.equal(reads, 1)
+  t.same(await stepsIn('task-fresh'), ['one/0', 'two/0'])
+})
+
+void t.test('ten commands at once on one stream all land, each once', async (t) => {
+  await Promise.all(
+    range(10).map((index) => execute(log, 'task-race', { name: `c${index}`, steps: 2 })),
+  )
+  const steps = await stepsIn('task-race')
+  t.equal(steps.length, 20)
+  t.equal(new Set(steps).size, 20)
+})
+
+/** What a careful caller does: the same command until it has an answer. */
+async function untilDone(log: EventLog, stream: string, command: Command): Promise<void> {
+  for (let tries = 0; tries < 40; tries += 1)
+    try {
+      await execute(log, stream, command)
+      return
+    } catch (error) {
+      const code = error instanceof DomainError ? error.code : ''
+      if (code !== 'log_unavailable' && code !== 'log_outcome_unknown') throw error
+    }
+  throw new Error('it never got through')
+}
+
+let runs = 0
+void t.test(
+  'whatever befalls the appends, no command happens twice and none is lost',
+  async (t) => {
+    const fault = fc.constantFrom<AppendFault>(...appendFaults)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fault, { maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 4 }),
+        async (faults, sizes) => {
+          runs += 1
+          const stream = `task-p${runs}`
+          let rivals = 0
+          const faulty = faultyLog(log, faults, async () => {
+            rivals += 1
+            await log.append(stream, [cancelled(stream, `rival${rivals}`)], 'any')
+          })
+          const commands = sizes.map((steps, index) => ({ name: `c${index}`, steps }))
+          await Promise.all(commands.map((command) => untilDone(faulty.log, stream, command)))
+          await faulty.settled()
+          const steps = (await stepsIn(stream)).filter((step) => !step.startsWith('video_rival'))
+          const expected = commands.flatMap(({ name, steps }) =>
+            range(steps).map((step) => `${name}/${step}`),
+          )
+          if (JSON.stringify([...steps].sort()) !== JSON.stringify([...expected].sort()))
+            throw new Error(`in the log: ${steps.join(' ')}`)
+          const total = (await log.readStream(stream)).length
+          const state = (await execute(log, stream, commands[0]!)).state
+          if (state !== total) throw new Error(`state ${state} of ${total} events`)
+        },
+      ),
+      { numRuns: 80 },
+    )
+    t.ok(runs >= 80)
+  },
+)

@@ -1,0 +1,112 @@
+import { createParser } from 'eventsource-parser'
+import { isDeepStrictEqual } from 'node:util'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { createFrameSplitter, type Frame } from '../../../../src/providers/kit/text/frames.ts'
+
+const LIMIT = 1_000_000
+
+function split(pieces: readonly string[]): readonly Frame[] {
+  const splitter = createFrameSplitter(LIMIT)
+  return pieces.flatMap((piece) => splitter.feed(piece))
+}
+
+function reference(text: string): readonly Frame[] {
+  const frames: Frame[] = []
+  const parser = createParser({
+    onEvent: ({ event, data }) => frames.push({ event, data }),
+  })
+  parser.feed(text)
+  return frames
+}
+
+/** Text cut at arbitrary places. */
+const cut = (text: string, at: readonly number[]): readonly string[] => {
+  const places = [...new Set(at.map((one) => one % (text.length + 1)))].toSorted((a, b) => a - b)
+  return [0, ...places].map((from, index) => text.slice(from, places[index] ?? text.length))
+}
+
+const value = fc.stringMatching(/^[ -z|~é☀]{0,12}$/)
+const line = fc.oneof(
+  value.map((text) => `data: ${text}`),
+  value.map((text) => `data:${text}`),
+  value.map((text) => `event: ${text}`),
+  value.map((text) => `: ${text}`),
+  fc.constantFrom('data', 'event', 'id: 7', 'retry: 10', 'other: x', ':'),
+)
+const stream = fc
+  .array(fc.tuple(fc.array(line, { maxLength: 4 }), fc.constantFrom('\n', '\r\n', '\r')), {
+    maxLength: 8,
+  })
+  .map((events) =>
+    events.map(([lines, eol]) => [...lines, '', ''].join(eol).slice(0, -eol.length) + eol).join(''),
+  )
+
+t.test('frames are what the standard says, however the text is cut', async (t) => {
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (text, at) => {
+      // The reference waits for what may follow a last CR; a line of comment makes that moot.
+      const whole = `${text}:\n`
+      return isDeepStrictEqual(split(cut(whole, at)), reference(whole))
+    }),
+    { numRuns: 300 },
+  )
+  t.pass()
+})
+
+t.test('LF, CR and CRLF end lines, also when CR and LF come apart', async (t) => {
+  const two: Frame[] = [
+    { event: undefined, data: '1' },
+    { event: undefined, data: '2' },
+  ]
+  t.same(split(['data: 1\n\ndata: 2\n\n']), two)
+  t.same(split(['data: 1\r\rdata: 2\r\r']), two)
+  t.same(split(['data: 1\r\n\r', '\ndata: 2\r', '\n\r', '\n']), two)
+  t.same(split(['\uFEFFdata: 1\n\ndata: 2\n\n']), two)
+})
+
+t.test('several data lines are joined, comments and other fields are left out', async (t) => {
+  t.same(split([': hi\nid: 1\nevent: a\ndata: 1\ndata:2\ndata\n\n']), [
+    { event: 'a', data: '1\n2\n' },
+  ])
+  t.same(split(['event: a\n\ndata: 1\n\n']), [{ event: undefined, data: '1' }])
+})
+
+t.test('a bare object outside any field is kept', async (t) => {
+  const pretty = '{\n  "error": {\n    "code": 503\n  }\n}\n'
+  t.same(split([`data: 1\n\n${pretty}\n`]).at(-1)?.data, pretty.trimEnd())
+  const splitter = createFrameSplitter(LIMIT)
+  splitter.feed('data: 1\r\n\r\n{"error":')
+  splitter.feed('{"code":503}}')
+  t.equal(splitter.end()?.data, '{"error":{"code":503}}')
+})
+
+t.test('what is left at the end is told once', async (t) => {
+  const splitter = createFrameSplitter(LIMIT)
+  t.same(splitter.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
+  t.same(splitter.end(), { event: undefined, data: '2' })
+  t.equal(splitter.end(), undefined)
+})
+
+t.test(
+  'a frame beyond its bound is refused, in one piece or in many, in one line or in many',
+  async (t) => {
+    const bounded = () => createFrameSplitter(100)
+    t.throws(() => bounded().feed(`data: ${'x'.repeat(101)}`), { name: 'FrameTooLargeError' })
+    const pieces = bounded()
+    t.throws(() => {
+      for (let piece = 0; piece < 30; piece += 1) pieces.feed('data: 12345\n')
+    })
+    const many = bounded()
+    for (let frame = 0; frame < 100; frame += 1) many.feed('data: 1234567890\n\n')
+  },
+)
+
+t.test('a large frame in small pieces takes time in proportion to its size', async (t) => {
+  const splitter = createFrameSplitter(LIMIT * 100)
+  const piece = 'x'.repeat(16_384)
+  splitter.feed('data: ')
+  for (let fed = 0; fed < 2_000; fed += 1) splitter.feed(piece)
+  const [frame] = splitter.feed('\n\n')
+  t.equal(frame?.data.length, 2_000 * 16_384)
+})
