@@ -33,7 +33,6 @@ export const taskTables = {
       output: 'json',
       usage: 'json',
       error: 'json',
-      has_last_frame: 'text',
       marker: 'text',
       marker_is_ours: 'text',
       idempotency_key_hash: 'text',

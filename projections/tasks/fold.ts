@@ -46,7 +46,6 @@ export interface TaskChange {
   output?: unknown
   usage?: unknown
   error?: { readonly code: string; readonly message: string }
-  hasLastFrame?: boolean
   updatedAtMs?: number
   observedAtMs?: number
   revision: bigint
@@ -103,7 +102,6 @@ function evolve(change: TaskChange, event: TaskEvent): void {
       change.nativeId = event.data.nativeId
       change.usage = event.data.usage
       change.output = event.data.output
-      change.hasLastFrame = event.data.hasLastFrame
       break
     case 'TaskSettled':
       change.settled = true

@@ -28,7 +28,6 @@ export interface TaskRow {
   readonly output: Scalars | null
   readonly usage: TaskUsage | null
   readonly error: { readonly code: string; readonly message: string } | null
-  readonly hasLastFrame: boolean
   readonly marker: string
   readonly markerIsOurs: boolean
   readonly requestedAtMs: number
@@ -61,7 +60,6 @@ export interface TaskRecord {
   readonly output: Scalars | null
   readonly usage: TaskUsage | null
   readonly error: { readonly code: string; readonly message: string } | null
-  readonly has_last_frame: boolean
   readonly marker: string
   readonly marker_is_ours: boolean
   readonly requested_at_ms: string
@@ -75,7 +73,7 @@ export interface TaskRecord {
 /** Columns of a task `t` with the poll `p` of it, which knows the latest observation. */
 export const taskColumns = `t.platform_id, t.native_id, t.tenant_id, t.user_id, t.token_id,
   t.family, t.surface, t.request_id, t.model, t.channel_id, t.region, t.submission, t.status,
-  t.hidden, t.settled, t.settings, t.output, t.usage, t.error, t.has_last_frame, t.marker,
+  t.hidden, t.settled, t.settings, t.output, t.usage, t.error, t.marker,
   t.marker_is_ours, t.requested_at_ms, t.updated_at_ms, greatest(t.observed_at_ms, p.observed_at_ms) as observed_at_ms,
   t.expires_at_ms, t.revision, t.position`
 
@@ -107,7 +105,6 @@ export function toTaskRow(record: TaskRecord): TaskRow {
     output: record.output,
     usage: record.usage,
     error: record.error,
-    hasLastFrame: record.has_last_frame,
     marker: record.marker,
     markerIsOurs: record.marker_is_ours,
     requestedAtMs: Number(record.requested_at_ms),

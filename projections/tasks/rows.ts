@@ -36,16 +36,16 @@ export async function insertTasks(
     text: `insert into tasks
              (platform_id, scope_id, seq, tenant_id, user_id, token_id, family, surface,
               request_id, model, channel_id, region, native_id, submission, status, hidden,
-              settled, visible, settings, output, usage, error, has_last_frame, marker,
+              settled, visible, settings, output, usage, error, marker,
               marker_is_ours, idempotency_key_hash, idempotency_body_hash, requested_at_ms,
               updated_at_ms, observed_at_ms, expires_at_ms, revision, position)
            select * from unnest(
              $1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
              $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
              $14::text[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[],
-             $19::jsonb[], $20::jsonb[], $21::jsonb[], $22::jsonb[], $23::boolean[], $24::text[],
-             $25::boolean[], $26::text[], $27::text[], $28::bigint[], $29::bigint[],
-             $30::bigint[], $31::bigint[], $32::bigint[], $33::bigint[])`,
+             $19::jsonb[], $20::jsonb[], $21::jsonb[], $22::jsonb[], $23::text[],
+             $24::boolean[], $25::text[], $26::text[], $27::bigint[], $28::bigint[],
+             $29::bigint[], $30::bigint[], $31::bigint[], $32::bigint[])`,
     values: [
       text((data) => data.platformId),
       plainColumn(rows.map(({ scopeId }) => scopeId)),
@@ -69,7 +69,6 @@ export async function insertTasks(
       jsonColumn(changed((change) => change.output)),
       jsonColumn(changed((change) => change.usage)),
       jsonColumn(changed((change) => change.error)),
-      plainColumn(changed((change) => change.hasLastFrame ?? false)),
       text((data) => data.marker),
       plainColumn(rows.map(({ data }) => data.markerIsOurs)),
       text((data) => data.idempotency?.keyHash),
@@ -101,15 +100,14 @@ export async function updateTasks(
              submission = c.submission, status = c.status, hidden = c.hidden, visible = c.visible,
              settled = coalesce(c.settled, t.settled), output = coalesce(c.output, t.output),
              usage = coalesce(c.usage, t.usage), error = coalesce(c.error, t.error),
-             has_last_frame = coalesce(c.has_last_frame, t.has_last_frame),
              updated_at_ms = coalesce(c.updated_at_ms, t.updated_at_ms),
              observed_at_ms = coalesce(c.observed_at_ms, t.observed_at_ms),
              revision = c.revision, position = c.position
            from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[],
                        $7::boolean[], $8::boolean[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
-                       $12::boolean[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
+                       $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
              as c (platform_id, native_id, channel_id, submission, status, hidden, visible,
-                   settled, output, usage, error, has_last_frame, updated_at_ms, observed_at_ms,
+                   settled, output, usage, error, updated_at_ms, observed_at_ms,
                    revision, position)
            where t.platform_id = c.platform_id`,
     values: [
@@ -124,7 +122,6 @@ export async function updateTasks(
       jsonColumn(changed((change) => change.output)),
       jsonColumn(changed((change) => change.usage)),
       jsonColumn(changed((change) => change.error)),
-      plainColumn(changed((change) => change.hasLastFrame)),
       plainColumn(changed((change) => change.updatedAtMs)),
       plainColumn(changed((change) => change.observedAtMs)),
       plainColumn(changed((change) => change.revision)),

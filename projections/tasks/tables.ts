@@ -36,7 +36,6 @@ export const tablesSql = `
     output jsonb,
     usage jsonb,
     error jsonb,
-    has_last_frame boolean not null,
     marker text not null,
     marker_is_ours boolean not null,
     idempotency_key_hash text,

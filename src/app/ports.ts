@@ -1,6 +1,8 @@
 import type { TextUsage } from '../domain/call/usage.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
-import type { TaskFamily, TaskUsage } from '../domain/task/events.ts'
+import type { TaskObservation } from '../domain/task/observation.ts'
+
+export type { TaskObservation }
 
 /** Where faces upstream (`providers/`) and faces callers (`api/`) meet. */
 
@@ -42,25 +44,6 @@ export interface TextChannelLimits {
   readonly vectorStores?: readonly string[]
 }
 
-/** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
-export interface TaskObservation {
-  readonly nativeId: string
-  readonly status:
-    'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled' | 'unknown'
-  readonly upstreamStatus: string
-  readonly upstreamModel?: string
-  readonly marker?: string
-  readonly usage?: TaskUsage
-  /** Echoed settings and actual specs by wire name. */
-  readonly output: Readonly<Record<string, string | number | boolean | null>>
-  readonly error?: { readonly code: string; readonly message: string }
-  /** Signed and expiring: only ever cached (P7). */
-  readonly urls?: Readonly<Record<string, string>>
-  /** Unix milliseconds. */
-  readonly createdAtMs?: number
-  readonly updatedAtMs?: number
-}
-
 /** The upstream answered that it has no such task. */
 export interface TaskGone {
   readonly nativeId: string
@@ -69,8 +52,18 @@ export interface TaskGone {
 
 export type CancelOutcome = 'accepted' | 'running' | 'gone' | 'refused'
 
+/** A creation as the adapter of its family puts it on the wire. */
+export interface TaskSubmission {
+  /** Upstream's name of it. */
+  readonly model: string
+  /** Upstream's body without the model and the marker. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** What a list upstream shows of it, so that it can be found again. */
+  readonly marker: string
+}
+
 export interface TaskProvider {
-  readonly family: TaskFamily
+  readonly family: string
   /** Most ids one `list` may ask for. */
   readonly maxListIds: number
   /** Longest page of `list`, and how many pages there can be. */
@@ -79,7 +72,7 @@ export interface TaskProvider {
   /** @throws ProviderError */
   readonly create: (
     channel: Channel,
-    body: Readonly<Record<string, unknown>>,
+    submission: TaskSubmission,
     options: CallOptions,
   ) => Promise<{ readonly nativeId: string }>
   readonly get: (

@@ -5,7 +5,7 @@ import {
   issueToken,
   rotateToken,
 } from '../app/accounts/bootstrap.ts'
-import { resolveVideoAModel } from '../domain/families/video-a/models.ts'
+import { findTaskModel } from '../domain/families/tasks.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { type ActorOption, depsOf, LIST_LIMIT, usersOf } from './access.ts'
@@ -127,8 +127,9 @@ async function requireUsers(
 /** External names; an alias stands for its model, as it does in a call. */
 function modelsOf(list: string): string[] {
   return splitList(list).map((name) => {
-    const known = resolveVideoAModel(name)?.name
-    if (!known) note(`${name} is no video model; it will open a text model of exactly this name`)
+    const known = findTaskModel(name)?.name
+    if (!known)
+      note(`${name} is no model of a task; it will open a text model of exactly this name`)
     return known ?? name
   })
 }

@@ -40,7 +40,7 @@ async function fill(client: PoolClient, tasks: number): Promise<void> {
       `insert into tasks
          (platform_id, scope_id, seq, tenant_id, user_id, token_id, family, surface, request_id,
           model, channel_id, region, native_id, submission, status, hidden, settled, visible,
-          settings, output, usage, has_last_frame, marker, marker_is_ours, requested_at_ms,
+          settings, output, usage, marker, marker_is_ours, requested_at_ms,
           updated_at_ms, observed_at_ms, expires_at_ms, revision, position)
        select 'video_' || $1::int || '_' || lpad(n::text, 20, '0'), $1::int, n, 'tenant_' || $1::int,
               'user_1', 'tok_1', 'video-a', 'provA.tasks', 'req_' || n,
@@ -52,7 +52,7 @@ async function fill(client: PoolClient, tasks: number): Promise<void> {
               n % 50 = 7, true, n % 50 <> 7,
               '{"ratio":"16:9","duration":5,"resolution":"720p","watermark":false}',
               '{"ratio":"16:9","duration":5,"resolution":"720p","framespersecond":24}',
-              '{"total_tokens":108900,"completion_tokens":108900}', false, 'm-' || n, true,
+              '{"total_tokens":108900,"completion_tokens":108900}', 'm-' || n, true,
               n, n, n, n, 5, n
        from generate_series(0, $2::int - 1) n`,
       [scope, count],

@@ -1,6 +1,6 @@
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { findTask, type TaskRow } from '../../../projections/tasks/query.ts'
-import { type TaskFamily, taskStream } from '../../domain/task/events.ts'
+import { taskStream } from '../../domain/task/events.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isPlatformId } from '../../kernel/ids.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
@@ -34,7 +34,7 @@ export function isProjected(deps: FindDeps, position: bigint | undefined): Promi
  */
 export async function findOwnTask(
   deps: FindDeps,
-  key: { readonly tenantId: string; readonly family: TaskFamily; readonly id: string },
+  key: { readonly tenantId: string; readonly family: string; readonly id: string },
 ): Promise<TaskRow> {
   await catchUp(deps, key.tenantId)
   const known = await findTask(deps.pool, key)

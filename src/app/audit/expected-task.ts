@@ -65,8 +65,8 @@ function changes(event: TaskEvent): Expected {
     case 'TaskStatusChanged':
       return { updated_at_ms: at, observed_at_ms: at, status: event.data.status }
     case 'TaskSucceeded': {
-      const { nativeId, usage, output, hasLastFrame } = event.data
-      const result = { native_id: nativeId, usage, output, has_last_frame: hasLastFrame }
+      const { nativeId, usage, output } = event.data
+      const result = { native_id: nativeId, usage, output }
       return { updated_at_ms: at, observed_at_ms: at, status: 'succeeded', ...result }
     }
     case 'TaskSettled':
@@ -117,7 +117,6 @@ export function taskRow(history: TaskHistory): Expected | undefined {
     output: null,
     usage: null,
     error: null,
-    has_last_frame: false,
     marker: data.marker,
     marker_is_ours: data.markerIsOurs,
     idempotency_key_hash: data.idempotency?.keyHash,

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { isTextFamily, isTextModelName, textFamilies } from '../../domain/families/text/models.ts'
-import { resolveVideoAModel } from '../../domain/families/video-a/models.ts'
+import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
 import type { Channel, TextChannelLimits } from '../ports.ts'
 
 /** The channel file: upstream accounts as an operator writes them down. */
@@ -17,7 +17,7 @@ export const DEFAULT_TEXT_TIMEOUT_MS = 600_000
 export const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
-const FAMILIES = ['video-a', ...textFamilies] as const
+const FAMILIES = [...taskFamilies.keys(), ...textFamilies]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
 const SecretSchema = Type.Union([
@@ -141,7 +141,7 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
   for (const name of names) {
-    const model = resolveVideoAModel(name)
+    const model = taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
       faults.push(`${where}.models.${name} is not an external model name`)
     else if (model.region !== entry.region)
@@ -156,7 +156,7 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
 function checkTextModels(entry: ChannelEntry, where: string, faults: string[]): void {
   const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
-    if (!isTextModelName(name) || resolveVideoAModel(name) !== undefined)
+    if (!isTextModelName(name) || findTaskModel(name) !== undefined)
       faults.push(`${where}.models.${name} cannot be the name of a text model`)
     if (!Object.hasOwn(largest, name))
       faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)

@@ -1,4 +1,5 @@
-import { taskDecider, type TaskCommand } from '../../domain/task/decider.ts'
+import { taskDecider } from '../../domain/families/tasks.ts'
+import type { TaskCommand } from '../../domain/task/decider.ts'
 import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import { executeCommand, type ExecuteResult } from '../../eventlog/log/execute.ts'

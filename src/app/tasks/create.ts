@@ -1,5 +1,5 @@
-import { resolveVideoAModel, type VideoAModel } from '../../domain/families/video-a/models.ts'
-import { quoteVideoA } from '../../domain/families/video-a/pricing.ts'
+import type { TaskModel } from '../../domain/families/task-rules.ts'
+import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -14,8 +14,6 @@ import { recordRequested } from './record.ts'
 import { submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput } from './types.ts'
 
-/** What upstream allows an execution to take when the caller says nothing. */
-export const DEFAULT_EXPIRY_S = 172_800
 /** An end upstream is looked for this long after it must have come. */
 export const EXPIRY_GRACE_MS = 3_600_000
 
@@ -52,8 +50,8 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
   }
 }
 
-function modelFor(input: CreateTaskInput): VideoAModel {
-  const model = resolveVideoAModel(input.model)
+function modelFor(input: CreateTaskInput): TaskModel {
+  const model = taskFamily(input.family).resolve(input.model)
   if (model === undefined)
     throw new DomainError('unknown_model', 'the model does not exist', { model: input.model })
   const { models } = input.principal
@@ -67,7 +65,7 @@ function modelFor(input: CreateTaskInput): VideoAModel {
 async function createNew(
   deps: TaskDeps,
   input: CreateTaskInput,
-  model: VideoAModel,
+  model: TaskModel,
   platformId: string,
   startedMs: number,
 ): Promise<CreatedTask> {
@@ -87,7 +85,7 @@ async function createNew(
 async function begin(
   deps: TaskDeps,
   input: CreateTaskInput,
-  model: VideoAModel,
+  model: TaskModel,
   platformId: string,
 ): Promise<Prepared | undefined> {
   const prepared = await prepare(deps, input, model, platformId)
@@ -105,19 +103,20 @@ async function begin(
 async function prepare(
   deps: TaskDeps,
   input: CreateTaskInput,
-  model: VideoAModel,
+  model: TaskModel,
   platformId: string,
 ): Promise<Prepared> {
-  const quote = quoteVideoA(model, input.facts, await deps.prices.current())
+  const rules = taskFamily(input.family)
+  const quote = rules.quote(model.name, input.facts, await deps.prices.current())
   const wish = { family: input.family, region: model.region, model: model.name }
   const lease = deps.channels.lease(wish)
   if (lease === undefined)
     throw new DomainError('no_channel', 'no channel can take this model at the moment', {
       model: model.name,
     })
-  const { principal, idempotencyKey, callerSafetyIdentifier } = input
+  const { principal, idempotencyKey, callerMarker } = input
   const nowMs = deps.clock.nowMs()
-  const expiryMs = (input.executionExpiresAfterS ?? DEFAULT_EXPIRY_S) * 1_000 + EXPIRY_GRACE_MS
+  const expiryMs = (input.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + EXPIRY_GRACE_MS
   const secret = deps.markerSecret
   const request: TaskRequest = {
     platformId,
@@ -133,8 +132,8 @@ async function prepare(
     channelIds: deps.channels.serving(wish).map(({ id }) => id),
     upstreamModel: lease.channel.models[model.name] ?? model.name,
     facts: input.facts,
-    marker: callerSafetyIdentifier ?? markerOf(secret, principal.tenantId, platformId),
-    markerIsOurs: callerSafetyIdentifier === undefined,
+    marker: callerMarker ?? markerOf(secret, principal.tenantId, platformId),
+    markerIsOurs: callerMarker === undefined,
     quote,
     ...(idempotencyKey === undefined
       ? {}

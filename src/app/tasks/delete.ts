@@ -8,7 +8,7 @@ import { executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp, findOwnSubmittedTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
-import { familyOf, inTurn, type Refreshed, type Refresher } from './refresh.ts'
+import { inTurn, type Refreshed, type Refresher } from './refresh.ts'
 import { quietly, taskError } from './record.ts'
 import type { DeleteTask } from './types.ts'
 import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
@@ -107,7 +107,7 @@ function cancelUpstream(
   requestId: string,
 ) {
   return callUpstream(deps, channel, 'cancel', () =>
-    providerOf(deps, familyOf(row)).cancel(
+    providerOf(deps, row.family).cancel(
       channel,
       nativeId,
       callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),

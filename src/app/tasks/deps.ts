@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { TaskFamily } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -18,7 +17,7 @@ import type { RecentWrites } from '../access/recent-writes.ts'
 export interface TaskDeps {
   readonly pool: Pool
   readonly log: EventLog
-  readonly providers: ReadonlyMap<TaskFamily, TaskProvider>
+  readonly providers: ReadonlyMap<string, TaskProvider>
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces
   readonly prices: PriceBookSource

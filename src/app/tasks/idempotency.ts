@@ -1,4 +1,5 @@
 import type { TaskState } from '../../domain/task/state.ts'
+import { taskFamily } from '../../domain/families/tasks.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -27,11 +28,12 @@ export type Identity =
  */
 export async function chooseIdentity(deps: TaskDeps, input: CreateTaskInput): Promise<Identity> {
   const { idempotencyKey: key, surface } = input
+  const { idKind } = taskFamily(input.family)
   if (key === undefined)
-    return { kind: 'new', platformId: newPlatformId('video', deps.clock.nowMs()) }
+    return { kind: 'new', platformId: newPlatformId(idKind, deps.clock.nowMs()) }
   const { tenantId } = input.principal
   for (let attempt = 0; attempt < MAX_ATTEMPTS_PER_KEY; attempt += 1) {
-    const id = keyedPlatformId(deps.markerSecret, { tenantId, surface, key }, attempt)
+    const id = keyedPlatformId(deps.markerSecret, idKind, { tenantId, surface, key }, attempt)
     const state = await loadTask(deps.log, id)
     if (state.phase === 'none') return { kind: 'new', platformId: id }
     const task = repeated(deps, input, state)

@@ -1,3 +1,4 @@
+import type { TaskKind } from '../../kernel/ids.ts'
 import { keyedHash } from '../keyed-hash.ts'
 
 /** Names derived with a key that every replica shares (`MARKER_SECRET`). */
@@ -10,7 +11,7 @@ const TENANT_PART = 24
 const TASK_PART = 32
 
 /**
- * What goes upstream as `safety_identifier` when the caller gave none: stable per tenant in its
+ * What upstream is told when the caller gave nothing to know a task by: stable per tenant in its
  * first part, unique per task as a whole, meaningless to anyone without the key.
  */
 export function markerOf(secret: string, tenantId: string, platformId: string): string {
@@ -25,6 +26,7 @@ export function markerOf(secret: string, tenantId: string, platformId: string): 
  */
 export function keyedPlatformId(
   secret: string,
+  kind: TaskKind,
   key: { readonly tenantId: string; readonly surface: string; readonly key: string },
   attempt: number,
 ): string {
@@ -43,7 +45,7 @@ export function keyedPlatformId(
     id = CROCKFORD.charAt(Number(bits & ((1n << width) - 1n))) + id
     bits >>= width
   }
-  return `video_${id}`
+  return `${kind}_${id}`
 }
 
 /** Keyed hash of an `Idempotency-Key`, for the event that records it. */

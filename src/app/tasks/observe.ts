@@ -1,4 +1,3 @@
-import type { ObservedTask } from '../../domain/task/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls, putTaskUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports.ts'
@@ -35,22 +34,6 @@ export interface ObserveOutcome {
 
 export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
-/** What the decider is told; never a URL (P7). */
-function observed(observation: TaskObservation): ObservedTask {
-  const { createdAtMs, updatedAtMs } = observation
-  return {
-    status: observation.status,
-    upstreamStatus: observation.upstreamStatus,
-    nativeId: observation.nativeId,
-    usage: observation.usage,
-    output: observation.output,
-    hasLastFrame: observation.urls?.['last_frame_url'] !== undefined,
-    error: observation.error,
-    upstreamCreatedAt: createdAtMs === undefined ? undefined : toTimestamp(createdAtMs),
-    upstreamUpdatedAt: updatedAtMs === undefined ? undefined : toTimestamp(updatedAtMs),
-  }
-}
-
 /** Builds the path. @throws the log's codes; upstream will be asked again then. */
 export function createObserve(deps: TaskDeps): Observe {
   const lastWords = new Map<string, string>()
@@ -75,7 +58,7 @@ export function createObserve(deps: TaskDeps): Observe {
     const result = await executeTaskCommand(
       deps.log,
       platformId,
-      { kind: 'observe', observation: observed(observation), at: toTimestamp(nowMs) },
+      { kind: 'observe', observation, at: toTimestamp(nowMs) },
       newCommandId(nowMs),
       context,
     )

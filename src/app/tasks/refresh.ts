@@ -1,5 +1,4 @@
 import { noteObservation, type TaskRow } from '../../../projections/tasks/query.ts'
-import type { TaskFamily } from '../../domain/task/events.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import type { Channel, TaskGone, TaskObservation } from '../ports.ts'
 import { ProviderError } from '../ports.ts'
@@ -37,7 +36,7 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
 
   const ask = (channel: Channel, row: TaskRow, nativeId: string, requestId: string) =>
     callUpstream(deps, channel, 'get', () =>
-      providerOf(deps, familyOf(row)).get(
+      providerOf(deps, row.family).get(
         channel,
         nativeId,
         callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),
@@ -117,9 +116,4 @@ export async function inTurn<Result>(
       cause: error,
     })
   }
-}
-
-/** The read model keeps the family as text; every family there is has a provider. */
-export function familyOf(row: Pick<TaskRow, 'family'>): TaskFamily {
-  return row.family as TaskFamily
 }

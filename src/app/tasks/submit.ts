@@ -56,14 +56,14 @@ async function send(
   for (;;) {
     const { channel, release } = lease
     tried.add(channel.id)
-    const body = {
-      ...input.upstreamBody,
+    const submission = {
       model: channel.models[request.model] ?? request.upstreamModel,
-      safety_identifier: request.marker,
+      body: input.upstreamBody,
+      marker: request.marker,
     }
     try {
       const { nativeId } = await callUpstream(deps, channel, 'create', () =>
-        provider.create(channel, body, callOptions(request.requestId)),
+        provider.create(channel, submission, callOptions(request.requestId)),
       )
       release('success')
       return { kind: 'accepted', nativeId, channelId: channel.id }

@@ -1,20 +1,21 @@
-import type { TaskFacts, TaskFamily, TaskUsage } from '../../domain/task/events.ts'
+import type { TaskFacts, TaskUsage } from '../../domain/task/events.ts'
 import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of the task use cases, and what it gets back; no HTTP here. */
 
 export interface CreateTaskInput {
   readonly principal: Principal
-  readonly family: TaskFamily
+  readonly family: string
   /** The interface the caller used, e.g. `provA.tasks`; written into the settlement. */
   readonly surface: string
   readonly requestId: string
   /** External name, aliases already normalised. */
   readonly model: string
   readonly facts: TaskFacts
-  /** The body for upstream without `model` and `safety_identifier`, which the use case fills in. */
+  /** The body for upstream without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
-  readonly callerSafetyIdentifier: string | undefined
+  /** What the caller wants upstream to know the task by. */
+  readonly callerMarker: string | undefined
   readonly executionExpiresAfterS: number | undefined
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to tell a repeated request from a different one. */
@@ -48,6 +49,8 @@ export interface TaskView {
   readonly status: TaskStatus
   /** The caller's own settings by wire name, overridden by the actual specs once known. */
   readonly settings: Readonly<Record<string, string | number | boolean | null>>
+  /** What the caller wants upstream to know it by; our own marker stays inside. */
+  readonly callerMarker: string | undefined
   readonly usage: TaskUsage | undefined
   readonly error: { readonly code: string; readonly message: string } | undefined
   /** Fresh signed URLs by wire name (`video_url`, `last_frame_url`), if known and not expired. */
@@ -63,14 +66,14 @@ export interface TaskView {
  */
 export type GetTask = (input: {
   readonly principal: Principal
-  readonly family: TaskFamily
+  readonly family: string
   readonly id: string
   readonly requestId: string
 }) => Promise<TaskView>
 
 export interface ListTasksInput {
   readonly principal: Principal
-  readonly family: TaskFamily
+  readonly family: string
   readonly pageNumber: number
   readonly pageSize: number
   readonly status: TaskStatus | undefined
@@ -85,7 +88,7 @@ export type ListTasks = (
 /** Codes: `task_not_found`, `task_running`, `upstream_unavailable`, `log_unavailable`. */
 export type DeleteTask = (input: {
   readonly principal: Principal
-  readonly family: TaskFamily
+  readonly family: string
   readonly id: string
   readonly requestId: string
 }) => Promise<{ readonly platformId: string }>

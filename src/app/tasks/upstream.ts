@@ -1,4 +1,3 @@
-import type { TaskFamily } from '../../domain/task/events.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { type CallOptions, type Channel, ProviderError, type TaskProvider } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
@@ -7,7 +6,7 @@ import type { TaskDeps } from './deps.ts'
 export const REFRESH_TIMEOUT_MS = 5_000
 
 /** The adapter of a family. */
-export function providerOf(deps: Pick<TaskDeps, 'providers'>, family: TaskFamily): TaskProvider {
+export function providerOf(deps: Pick<TaskDeps, 'providers'>, family: string): TaskProvider {
   const provider = deps.providers.get(family)
   invariant(provider, `every family has a provider: ${family}`)
   return provider

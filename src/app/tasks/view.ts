@@ -1,7 +1,7 @@
 import type { TaskRow } from '../../../projections/tasks/query.ts'
 import type { TaskView } from './types.ts'
 
-/** A task as its tenant sees it. Our own marker is not the caller's setting and stays inside. */
+/** A task as its tenant sees it. */
 export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
   const shown = row.status === 'succeeded' && row.settled
   return {
@@ -9,11 +9,8 @@ export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | un
     nativeId: row.nativeId ?? undefined,
     model: row.model,
     status: row.status,
-    settings: {
-      ...row.settings,
-      ...row.output,
-      ...(row.markerIsOurs ? {} : { safety_identifier: row.marker }),
-    },
+    settings: { ...row.settings, ...row.output },
+    callerMarker: row.markerIsOurs ? undefined : row.marker,
     usage: row.usage ?? undefined,
     error: row.error ?? undefined,
     urls: shown && urls !== undefined && Object.keys(urls).length > 0 ? urls : undefined,

@@ -1,4 +1,4 @@
-import { taskDecider } from '../../domain/task/decider.ts'
+import { taskDecider } from '../../domain/families/tasks.ts'
 import { taskStream, type TaskEvent } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'

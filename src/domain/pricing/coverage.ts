@@ -1,9 +1,8 @@
 import { isDomainError } from '../../kernel/errors.ts'
 import { isTextFamily } from '../families/text/models.ts'
-import { resolveVideoAModel } from '../families/video-a/models.ts'
+import { taskFamily } from '../families/tasks.ts'
 import type { PriceBook } from './price-book.ts'
 import { quoteText } from '../families/text/pricing.ts'
-import { videoATokenPrices } from '../families/video-a/pricing.ts'
 
 /** A model some channel serves. */
 export interface ServedModel {
@@ -42,9 +41,10 @@ function missingSkus(family: string, name: string, book: PriceBook): readonly st
       throw error
     }
   }
-  const model = resolveVideoAModel(name)
-  if (model === undefined) return []
-  return videoATokenPrices(model)
+  const rules = taskFamily(family)
+  if (rules.resolve(name) === undefined) return []
+  return rules
+    .prices(name)
     .filter(({ sku, currency }) => book.lookup(sku, currency) === undefined)
     .map(({ sku }) => sku)
 }

@@ -1,23 +1,5 @@
-import type { TaskUsage } from './events.ts'
+import type { TaskObservation } from './observation.ts'
 import type { TaskRequest } from './state.ts'
-
-/** What an upstream says of a task; `unknown` is a word we do not know, never a failure (P5). */
-export interface ObservedTask {
-  readonly status:
-    'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled' | 'unknown'
-  /** Upstream's own word. */
-  readonly upstreamStatus: string
-  /** When given, an observation of another task than the submitted one is ignored. */
-  readonly nativeId?: string | undefined
-  readonly usage?: TaskUsage | undefined
-  /** Echoed settings and actual specs by wire name; never a URL (P7). */
-  readonly output: Readonly<Record<string, string | number | boolean | null>>
-  readonly hasLastFrame: boolean
-  readonly error?: { readonly code: string; readonly message: string } | undefined
-  /** RFC 3339. */
-  readonly upstreamCreatedAt?: string | undefined
-  readonly upstreamUpdatedAt?: string | undefined
-}
 
 /** `at` is when it happened, RFC 3339. */
 export type TaskCommand =
@@ -38,7 +20,7 @@ export type TaskCommand =
       readonly at: string
     }
   | { readonly kind: 'uncertain'; readonly reason: string; readonly at: string }
-  | { readonly kind: 'observe'; readonly observation: ObservedTask; readonly at: string }
+  | { readonly kind: 'observe'; readonly observation: TaskObservation; readonly at: string }
   | {
       readonly kind: 'expire'
       /** The upstream task it was judged by; undefined where none was known. */

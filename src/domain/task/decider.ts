@@ -3,12 +3,13 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
+import type { TaskFamilyRules } from '../families/task-rules.ts'
 import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
 import { maxMessageLength, maxWordLength, observeTask } from './observe.ts'
 import { evolveTask, initialTaskState, type TaskState } from './state.ts'
 
-export type { ObservedTask, TaskCommand } from './commands.ts'
+export type { TaskCommand } from './commands.ts'
 
 /** Code of the failure of a task that upstream certainly never accepted. */
 const NOT_ACCEPTED_CODE = 'not_accepted'
@@ -18,50 +19,56 @@ const NOT_ACCEPTED_MESSAGE =
 type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
 
 /**
- * The life of an asynchronous task.
+ * The life of an asynchronous task; what its family prices and settles, the rules of the family say.
  *
  * Repeated and illegal observations decide to no event. Commands that can only come from a defect
  * or a lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
  * throws `task_running` before the end and `task_not_found` where no caller may see the task.
  */
-export const taskDecider: Decider<TaskState, TaskCommand, TaskEvent> = {
-  initial: initialTaskState,
-  evolve: evolveTask,
+export function createTaskDecider(
+  familyOf: (name: string) => TaskFamilyRules,
+): Decider<TaskState, TaskCommand, TaskEvent> {
+  return {
+    initial: initialTaskState,
+    evolve: evolveTask,
 
-  decide(command, state) {
-    switch (command.kind) {
-      case 'request':
-        return request(command, state)
-      case 'submitted':
-        return submitted(command, state)
-      case 'refuse':
-        return refuse(command, state)
-      case 'uncertain':
-        return uncertain(command, state)
-      case 'observe':
-        // Without a submission there is nothing of ours to observe; after the end it is too late.
-        return state.phase === 'active' ? observeTask(state, command.observation, command.at) : []
-      case 'expire':
-        return expire(command, state)
-      case 'not-accepted':
-        return notAccepted(command, state)
-      case 'appeared':
-        return appeared(command, state)
-      case 'confirm-cancelled':
-        return state.phase === 'active'
-          ? [
-              {
-                type: 'TaskCancelled',
-                data: { platformId: state.request.platformId, cancelledAt: command.at },
-              },
-            ]
-          : []
-      case 'delete':
-        return remove(command, state)
-      default:
-        return unreachable(command)
-    }
-  },
+    decide(command, state) {
+      switch (command.kind) {
+        case 'request':
+          return request(command, state)
+        case 'submitted':
+          return submitted(command, state)
+        case 'refuse':
+          return refuse(command, state)
+        case 'uncertain':
+          return uncertain(command, state)
+        case 'observe':
+          // Without a submission there is nothing of ours to observe; after the end it is too late.
+          return state.phase === 'active'
+            ? observeTask(familyOf(state.request.family), state, command.observation, command.at)
+            : []
+        case 'expire':
+          return expire(command, state)
+        case 'not-accepted':
+          return notAccepted(command, state)
+        case 'appeared':
+          return appeared(command, state)
+        case 'confirm-cancelled':
+          return state.phase === 'active'
+            ? [
+                {
+                  type: 'TaskCancelled',
+                  data: { platformId: state.request.platformId, cancelledAt: command.at },
+                },
+              ]
+            : []
+        case 'delete':
+          return remove(command, state)
+        default:
+          return unreachable(command)
+      }
+    },
+  }
 }
 
 function request({ data }: Command<'request'>, state: TaskState): readonly TaskEvent[] {

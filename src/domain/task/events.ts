@@ -1,28 +1,23 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 
-/** Families of asynchronous tasks; a further family is a further literal. */
-export const TaskFamilySchema = Type.Union([Type.Literal('video-a')])
-export type TaskFamily = Static<typeof TaskFamilySchema>
-
 const Timestamp = Type.String()
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
 
-/** What the provider measured, under the names callers see. Zero is kept, absent is absent. */
-export const TaskUsageSchema = Type.Object({
-  completion_tokens: Type.Optional(Count),
-  total_tokens: Type.Optional(Count),
-  tool_usage: Type.Optional(Type.Record(Type.String(), Count)),
-})
+/**
+ * What the provider measured: counts by unit, the units being those of the family. Zero is kept,
+ * absent is absent.
+ */
+export const TaskUsageSchema = Type.Record(Type.String(), Count)
 export type TaskUsage = Static<typeof TaskUsageSchema>
 
 /** The facts of a request that rating and echoes need; never prompt text, media or URLs (P7). */
 export const TaskFactsSchema = Type.Object({
-  inputs: Type.Object({ texts: Count, images: Count, videos: Count, audios: Count }),
-  webSearch: Type.Boolean(),
-  hasCallback: Type.Boolean(),
-  assetIds: Type.Array(Type.String()),
+  /** How many of each kind the request brought: text, image, video, audio. */
+  inputs: Type.Record(Type.String(), Count),
+  /** Tools the model was offered. */
+  tools: Type.Array(Type.String()),
   /** The caller's own settings as sent, by wire name: duration, ratio, resolution, priority, … */
   settings: Type.Record(Type.String(), Scalar),
 })
@@ -31,7 +26,7 @@ export type TaskFacts = Static<typeof TaskFactsSchema>
 export const taskEvents = {
   TaskRequested: Type.Object({
     platformId: Type.String(),
-    family: TaskFamilySchema,
+    family: Type.String(),
     surface: Type.String(),
     tenantId: Type.String(),
     userId: Type.String(),
@@ -45,7 +40,7 @@ export const taskEvents = {
     channelIds: Type.Optional(Type.Array(Type.String())),
     upstreamModel: Type.String(),
     facts: TaskFactsSchema,
-    /** What we send upstream as `safety_identifier`: the caller's own or, when absent, our marker. */
+    /** What upstream knows the request by: the caller's own word or, when absent, our marker. */
     marker: Type.String(),
     markerIsOurs: Type.Boolean(),
     quote: QuoteSchema,
@@ -86,9 +81,6 @@ export const taskEvents = {
     usage: TaskUsageSchema,
     /** Actual specs by wire name: resolution, ratio, duration, framespersecond, seed, … */
     output: Type.Record(Type.String(), Scalar),
-    hasLastFrame: Type.Boolean(),
-    upstreamCreatedAt: Type.Optional(Timestamp),
-    upstreamUpdatedAt: Type.Optional(Timestamp),
     succeededAt: Timestamp,
   }),
   TaskSettled: Type.Object({

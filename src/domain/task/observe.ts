@@ -1,11 +1,9 @@
-import { invariant, unreachable } from '../../kernel/assert.ts'
-import { resolveVideoAModel } from '../families/video-a/models.ts'
-import type { Settlement } from '../pricing/settlement.ts'
-import { isSettleableVideoA, settleVideoA } from '../families/video-a/pricing.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import type { TaskFamilyRules } from '../families/task-rules.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
-import type { ObservedTask } from './commands.ts'
+import type { TaskObservation } from './observation.ts'
 import type { TaskEvent, TaskEventData, TaskUsage } from './events.ts'
-import type { TaskRequest, TaskState } from './state.ts'
+import type { TaskState } from './state.ts'
 
 /** What an observation of an upstream task means for ours. */
 
@@ -16,7 +14,7 @@ export const maxWordLength = 64
 export const maxMessageLength = 1_000
 const MAX_OUTPUT_FIELDS = 32
 const MAX_OUTPUT_TEXT_LENGTH = 256
-const MAX_TOOLS = 16
+const MAX_UNITS = 32
 /** An upstream that makes words up cannot grow a stream without end. */
 export const maxUnknownStatuses = 8
 
@@ -27,11 +25,12 @@ export const maxUnknownStatuses = 8
  * never settled at a guess.
  */
 export function observeTask(
+  rules: TaskFamilyRules,
   state: ActiveTask,
-  observation: ObservedTask,
+  observation: TaskObservation,
   at: string,
 ): readonly TaskEvent[] {
-  if (observation.nativeId !== undefined && observation.nativeId !== state.nativeId) return []
+  if (observation.nativeId !== state.nativeId) return []
   const { platformId } = state.request
   switch (observation.status) {
     case 'queued':
@@ -44,7 +43,7 @@ export function observeTask(
     case 'unknown':
       return noteUnknown(state, observation.upstreamStatus, at)
     case 'succeeded':
-      return succeed(state, observation, at)
+      return succeed(rules, state, observation, at)
     case 'failed':
       return [{ type: 'TaskFailed', data: { platformId, ...failure(observation), failedAt: at } }]
     case 'expired':
@@ -61,13 +60,19 @@ export function observeTask(
   }
 }
 
-function succeed(state: ActiveTask, observation: ObservedTask, at: string): readonly TaskEvent[] {
-  const usage = safeUsage(observation.usage)
-  if (!isSettleableVideoA(usage)) return noteUnknown(state, observation.upstreamStatus, at)
+/** Pricing is part of the decision, so that state and money move together. */
+function succeed(
+  rules: TaskFamilyRules,
+  state: ActiveTask,
+  observation: TaskObservation,
+  at: string,
+): readonly TaskEvent[] {
   const { request, nativeId } = state
-  const { platformId } = request
+  const { platformId, model, facts, quote } = request
+  const usage = safeUsage(observation.usage)
   const output = safeOutput(observation.output)
-  const { upstreamCreatedAt, upstreamUpdatedAt, hasLastFrame } = observation
+  const settlement = rules.settle({ model, facts, quote, usage, output })
+  if (settlement === undefined) return noteUnknown(state, observation.upstreamStatus, at)
   return [
     {
       type: 'TaskSucceeded',
@@ -76,9 +81,6 @@ function succeed(state: ActiveTask, observation: ObservedTask, at: string): read
         nativeId,
         usage,
         output,
-        hasLastFrame,
-        ...(upstreamCreatedAt === undefined ? {} : { upstreamCreatedAt }),
-        ...(upstreamUpdatedAt === undefined ? {} : { upstreamUpdatedAt }),
         succeededAt: at,
       },
     },
@@ -92,26 +94,13 @@ function succeed(state: ActiveTask, observation: ObservedTask, at: string): read
         tokenId: request.tokenId,
         requestId: request.requestId,
         surface: request.surface,
-        model: request.model,
+        model,
         usage,
-        settlement: settle(request, usage, output),
+        settlement,
         settledAt: at,
       },
     },
   ]
-}
-
-/** One case per family: pricing is part of the decision, so that state and money move together. */
-function settle(request: TaskRequest, usage: TaskUsage, output: Output): Settlement {
-  switch (request.family) {
-    case 'video-a': {
-      const model = resolveVideoAModel(request.model)
-      invariant(model, `the catalog keeps every model it ever had: ${request.model}`)
-      return settleVideoA({ model, facts: request.facts, quote: request.quote, usage, output })
-    }
-    default:
-      return unreachable(request.family)
-  }
 }
 
 function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
@@ -127,7 +116,7 @@ function noteUnknown(state: ActiveTask, word: string, at: string): readonly Task
   ]
 }
 
-function failure({ error }: ObservedTask): { readonly code: string; readonly message: string } {
+function failure({ error }: TaskObservation): { readonly code: string; readonly message: string } {
   return {
     code: toStorable(error?.code ?? 'task_failed', 128),
     message: toStorable(
@@ -138,22 +127,17 @@ function failure({ error }: ObservedTask): { readonly code: string; readonly mes
 }
 
 /** Only counts survive: a negative, fractional or unsafe figure is as good as absent. */
-function safeUsage(usage: TaskUsage | undefined): TaskUsage | undefined {
-  if (!usage) return undefined
-  const { completion_tokens, total_tokens, tool_usage } = usage
-  const tools = Object.entries(tool_usage ?? {})
-    .filter(([, count]) => isCount(count))
-    .slice(0, MAX_TOOLS)
-    .map(([name, count]) => [toStorable(name, maxWordLength), count] as const)
-  return {
-    ...(isCount(completion_tokens) ? { completion_tokens } : {}),
-    ...(isCount(total_tokens) ? { total_tokens } : {}),
-    ...(tool_usage === undefined ? {} : { tool_usage: Object.fromEntries(tools) }),
-  }
+function safeUsage(usage: TaskUsage | undefined): TaskUsage {
+  return Object.fromEntries(
+    Object.entries(usage ?? {})
+      .filter(([, count]) => isCount(count))
+      .slice(0, MAX_UNITS)
+      .map(([unit, count]) => [toStorable(unit, maxWordLength), count]),
+  )
 }
 
 /** Scalars only, bounded, and nothing that looks like a URL: those are signed and expire (P7). */
-function safeOutput(output: ObservedTask['output']): Output {
+function safeOutput(output: TaskObservation['output']): Output {
   return Object.fromEntries(
     Object.entries(output)
       .filter(([, value]) => isScalar(value) && !(typeof value === 'string' && isUrl(value)))

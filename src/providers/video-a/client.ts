@@ -96,13 +96,13 @@ export function createVideoAProvider(): TaskProvider & { readonly close: () => P
     maxListSize: MAX_LIST_SIZE,
     maxListPages: MAX_LIST_PAGES,
 
-    create: async (channel, body, options) => {
+    create: async (channel, { model, body, marker }, options) => {
       const { response, scrub } = await send(
         channel,
         {
           method: 'POST',
           path: TASKS_PATH,
-          body: JSON.stringify(body),
+          body: JSON.stringify({ ...body, model, safety_identifier: marker }),
           timeoutMs: channel.timeoutMs,
         },
         options,

@@ -1,6 +1,7 @@
 import { Value } from 'typebox/value'
 import type { TaskObservation } from '../../app/ports.ts'
 import type { TaskUsage } from '../../domain/task/events.ts'
+import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../../domain/families/video-a/units.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { outputFields, TaskSchema, urlFields, type WireTask } from './wire.ts'
 
@@ -33,21 +34,18 @@ export function countOf(value: unknown): number | undefined {
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 export function usageOf(value: unknown): TaskUsage | undefined {
   if (!isRecord(value)) return undefined
-  const completion = countOf(value['completion_tokens'])
-  const total = countOf(value['total_tokens'])
-  const tools: [string, number][] = []
-  if (isRecord(value['tool_usage'])) {
-    for (const [name, raw] of Object.entries(value['tool_usage'])) {
-      const used = countOf(raw)
-      if (used !== undefined && name.length <= MAX_LABEL_LENGTH) tools.push([name, used])
-    }
-  }
-  const usage: TaskUsage = {
-    ...(completion === undefined ? {} : { completion_tokens: completion }),
-    ...(total === undefined ? {} : { total_tokens: total }),
-    ...(tools.length === 0 ? {} : { tool_usage: Object.fromEntries(tools) }),
-  }
-  return Object.keys(usage).length === 0 ? undefined : usage
+  const tools = isRecord(value['tool_usage']) ? value['tool_usage'] : {}
+  const measured = [
+    [COMPLETION_TOKENS, value['completion_tokens']] as const,
+    [TOTAL_TOKENS, value['total_tokens']] as const,
+    ...Object.entries(tools)
+      .filter(([name]) => name.length <= MAX_LABEL_LENGTH)
+      .map(([name, raw]) => [toolUnit(name), raw] as const),
+  ].flatMap(([unit, raw]) => {
+    const count = countOf(raw)
+    return count === undefined ? [] : [[unit, count] as const]
+  })
+  return measured.length === 0 ? undefined : Object.fromEntries(measured)
 }
 
 function outputOf(task: WireTask): TaskObservation['output'] {

@@ -53,10 +53,10 @@ void t.test('the use case gets the external name, the facts and the normalised b
     surface: 'provA.tasks',
     requestId: answer.headers['x-request-id'],
     model: 'overseas-video-2-0-mini',
-    callerSafetyIdentifier: 'end-user',
+    callerMarker: 'end-user',
     executionExpiresAfterS: 7_200,
     idempotencyKey: undefined,
-    facts: { hasCallback: true, settings: { duration: 5, priority: 3 } },
+    facts: { settings: { duration: 5, priority: 3 } },
     upstreamBody: { callback_url: 'https://hooks.example.com/x', duration: 5 },
   })
   t.match(input?.bodyHash, /^[0-9a-f]{64}$/)

@@ -34,7 +34,7 @@ const done = tasks.add('tenant_1', {
     safety_identifier: null,
     channel: 'ours',
   },
-  usage: { completion_tokens: 108_900, total_tokens: 108_900, tool_usage: { web_search: 0 } },
+  usage: { completion_tokens: 108_900, total_tokens: 108_900, 'tool.web_search': 0 },
   urls: {
     video_url: 'https://v.example/x.mp4',
     last_frame_url: 'https://v.example/x.png',

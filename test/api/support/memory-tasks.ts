@@ -36,6 +36,7 @@ export class MemoryTasks implements TaskUseCases {
       model: 'overseas-video-2-0-mini',
       status: 'queued',
       settings: { duration: 5 },
+      callerMarker: undefined,
       usage: undefined,
       error: undefined,
       urls: undefined,

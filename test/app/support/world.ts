@@ -256,7 +256,7 @@ export function createInput(wish: Wish = {}): CreateTaskInput {
     model: accepted.model.name,
     facts: accepted.facts,
     upstreamBody: accepted.upstreamBody,
-    callerSafetyIdentifier: accepted.safetyIdentifier,
+    callerMarker: accepted.safetyIdentifier,
     executionExpiresAfterS: accepted.executionExpiresAfterS,
     idempotencyKey: wish.idempotencyKey,
     bodyHash: sha256Hex(JSON.stringify(body)),

@@ -22,18 +22,23 @@ t.test('a marker is stable per tenant in its first part and unique per task', as
 
 t.test('a keyed id is a platform id that follows from every part of the key', async (t) => {
   const ids = [
-    keyedPlatformId('secret', key, 0),
-    keyedPlatformId('secret', key, 1),
-    keyedPlatformId('other', key, 0),
-    keyedPlatformId('secret', { ...key, tenantId: 'tenant_2' }, 0),
-    keyedPlatformId('secret', { ...key, surface: 'v1.videos' }, 0),
-    keyedPlatformId('secret', { ...key, key: 'l' }, 0),
+    keyedPlatformId('secret', 'video', key, 0),
+    keyedPlatformId('secret', 'video', key, 1),
+    keyedPlatformId('other', 'video', key, 0),
+    keyedPlatformId('secret', 'video', { ...key, tenantId: 'tenant_2' }, 0),
+    keyedPlatformId('secret', 'video', { ...key, surface: 'v1.videos' }, 0),
+    keyedPlatformId('secret', 'video', { ...key, key: 'l' }, 0),
     // Parts must not run into each other.
-    keyedPlatformId('secret', { tenantId: 'tenant_1p', surface: 'rovA.tasks', key: 'k' }, 0),
+    keyedPlatformId(
+      'secret',
+      'video',
+      { tenantId: 'tenant_1p', surface: 'rovA.tasks', key: 'k' },
+      0,
+    ),
   ]
   t.ok(ids.every(isPlatformId))
   t.equal(new Set(ids).size, ids.length)
-  t.equal(keyedPlatformId('secret', key, 0), ids[0])
+  t.equal(keyedPlatformId('secret', 'video', key, 0), ids[0])
 })
 
 t.test('hashes of keys and bodies are keyed', async (t) => {

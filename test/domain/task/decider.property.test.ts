@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
-import { taskDecider, type TaskCommand } from '../../../src/domain/task/decider.ts'
+import { taskDecider } from '../../../src/domain/families/tasks.ts'
+import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskState } from '../../../src/domain/task/state.ts'
 import { unreachable } from '../../../src/kernel/assert.ts'
@@ -78,8 +79,8 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
       if (model.phase !== 'ended') return 'task_running'
       return model.deleted ? [] : ['TaskDeleted']
     case 'observe': {
-      const { status, usage } = command.observation
-      if (!live) return []
+      const { status, usage, nativeId: seen } = command.observation
+      if (!live || seen !== model.nativeId) return []
       const measured =
         Number.isSafeInteger(usage?.completion_tokens) && usage!.completion_tokens! >= 0
       if (status === 'unknown' || (status === 'succeeded' && !measured)) return '*'
@@ -150,7 +151,7 @@ const count = fc.oneof(
 const usage = fc.option(
   fc.tuple(count, fc.option(count, { nil: undefined })).map(([tokens, searches]) => ({
     ...(tokens === undefined ? {} : { completion_tokens: tokens, total_tokens: tokens }),
-    ...(searches === undefined ? {} : { tool_usage: { web_search: searches } }),
+    ...(searches === undefined ? {} : { 'tool.web_search': searches }),
   })),
   { nil: undefined },
 )
@@ -170,6 +171,7 @@ const observation = fc.record({
         'unknown',
       ] as const),
     ),
+    nativeId: fc.constantFrom(nativeId, nativeId, nativeId, 'cgt-other'),
     upstreamStatus: fc.string({ maxLength: 3, unit: 'binary' }),
     usage,
     output: fc.dictionary(
@@ -183,7 +185,6 @@ const observation = fc.record({
         '\uD800',
       ),
     ),
-    hasLastFrame: fc.boolean(),
     error: fc.option(fc.record({ code: fc.string(), message: fc.string() }), { nil: undefined }),
   }),
 })

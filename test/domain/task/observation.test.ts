@@ -47,7 +47,6 @@ t.test('success and settlement are one decision (P2), from queued too', async (t
           nativeId,
           usage,
           output: { resolution: '720p', duration: 5 },
-          hasLastFrame: true,
           succeededAt: at,
         },
       },
@@ -146,9 +145,9 @@ t.test('URLs, non-scalars and unstorable text never enter a success (P7)', async
     '{"video_url":"https://signed.test/x?sig=1","frame":"data:image/png;base64,AA",' +
       '"nested":{"a":1},"list":[1],"ratio":"16:9","seed":5,"note":"a\\u0000b","draft":false,"x":null}',
   )
-  const tool_usage = JSON.parse('{"web_search":1,"odd":-1,"half":0.5}')
+  const tools = JSON.parse('{"tool.web_search":1,"tool.odd":-1,"tool.half":0.5}')
   const [event] = after(...running).when(
-    observe('succeeded', { output, usage: { completion_tokens: 1, tool_usage } }),
+    observe('succeeded', { output, usage: { completion_tokens: 1, ...tools } }),
   )
   t.match(event, { type: 'TaskSucceeded' })
   if (event?.type !== 'TaskSucceeded') return
@@ -159,7 +158,7 @@ t.test('URLs, non-scalars and unstorable text never enter a success (P7)', async
     draft: false,
     x: null,
   })
-  t.strictSame(event.data.usage, { completion_tokens: 1, tool_usage: { web_search: 1 } })
+  t.strictSame(event.data.usage, { completion_tokens: 1, 'tool.web_search': 1 })
 })
 
 t.test('a failure is recorded with its reason and costs nothing (P5)', async (t) => {

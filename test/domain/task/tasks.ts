@@ -1,10 +1,8 @@
 import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
 import { quoteVideoA } from '../../../src/domain/families/video-a/pricing.ts'
-import {
-  taskDecider,
-  type ObservedTask,
-  type TaskCommand,
-} from '../../../src/domain/task/decider.ts'
+import { taskDecider } from '../../../src/domain/families/tasks.ts'
+import type { TaskCommand } from '../../../src/domain/task/decider.ts'
+import type { TaskObservation } from '../../../src/domain/task/observation.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest, TaskState } from '../../../src/domain/task/state.ts'
 import { bodyFor, type Body } from '../families/video-a/requests.ts'
@@ -71,18 +69,17 @@ export const confirmCancelled: TaskCommand = { kind: 'confirm-cancelled', at }
 export const remove: TaskCommand = { kind: 'delete', tokenId: 'token_2', at }
 
 export const observe = (
-  status: ObservedTask['status'],
-  changes: Partial<ObservedTask> = {},
+  status: TaskObservation['status'],
+  changes: Partial<TaskObservation> = {},
 ): TaskCommand => ({
   kind: 'observe',
-  observation: { status, upstreamStatus: status, output: {}, hasLastFrame: false, ...changes },
+  observation: { status, upstreamStatus: status, nativeId, output: {}, ...changes },
   at,
 })
 export const usage = { completion_tokens: 108_900, total_tokens: 108_900 }
 export const succeeded = observe('succeeded', {
   usage,
   output: { resolution: '720p', duration: 5 },
-  hasLastFrame: true,
 })
 
 /** The events and the state a sequence of commands leads to. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Channel, ProviderError } from '../../../src/app/ports.ts'
+import { type Channel, ProviderError, type TaskSubmission } from '../../../src/app/ports.ts'
 import { MAX_RESPONSE_BYTES } from '../../../src/providers/kit/http/exchange.ts'
 import { createVideoAProvider } from '../../../src/providers/video-a/client.ts'
 
@@ -66,6 +66,10 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
+function submission(body: Readonly<Record<string, unknown>> = {}): TaskSubmission {
+  return { model: 'm', body, marker: 'marker-1' }
+}
+
 async function failure(promise: Promise<unknown>): Promise<ProviderError> {
   try {
     await promise
@@ -76,20 +80,23 @@ async function failure(promise: Promise<unknown>): Promise<ProviderError> {
   throw new Error('the call succeeded')
 }
 
-t.test('create sends the body with our credential and returns the native id', async (t) => {
-  let seen: { url: string | undefined; auth: string | undefined; body: string } | undefined
-  const channel = await upstream(t, (request, body, response) => {
-    seen = { url: request.url, auth: request.headers.authorization, body }
-    json(response, 200, { id: 'cgt-20260102030405-x7k2p' })
-  })
-  const created = await provider(t).create(channel, { model: 'm', content: [] }, options())
-  t.same(created, { nativeId: 'cgt-20260102030405-x7k2p' })
-  t.same(seen, {
-    url: '/api/v3/contents/generations/tasks',
-    auth: 'Bearer credential-1',
-    body: '{"model":"m","content":[]}',
-  })
-})
+t.test(
+  'create sends body, model and marker with our credential and returns the native id',
+  async (t) => {
+    let seen: { url: string | undefined; auth: string | undefined; body: string } | undefined
+    const channel = await upstream(t, (request, body, response) => {
+      seen = { url: request.url, auth: request.headers.authorization, body }
+      json(response, 200, { id: 'cgt-20260102030405-x7k2p' })
+    })
+    const created = await provider(t).create(channel, submission({ content: [] }), options())
+    t.same(created, { nativeId: 'cgt-20260102030405-x7k2p' })
+    t.same(seen, {
+      url: '/api/v3/contents/generations/tasks',
+      auth: 'Bearer credential-1',
+      body: '{"content":[],"model":"m","safety_identifier":"marker-1"}',
+    })
+  },
+)
 
 const refusals: readonly (readonly [number, string, string, string])[] = [
   [400, 'InvalidParameter', 'invalid', 'ruled_out'],
@@ -110,7 +117,7 @@ for (const [status, code, kind, acceptance] of refusals) {
     const channel = await upstream(t, (_request, _body, response) =>
       json(response, status, { error: { code, message: 'no', param: 'ratio', type: '' } }),
     )
-    const error = await failure(provider(t).create(channel, {}, options()))
+    const error = await failure(provider(t).create(channel, submission(), options()))
     t.match(error, { kind, acceptance, code: status === 408 ? undefined : code })
     t.equal(error.retryAfterMs, status === 429 ? 2_000 : undefined)
   })
@@ -120,7 +127,7 @@ t.test('429 with Retry-After keeps the time upstream asks for', async (t) => {
   const channel = await upstream(t, (_request, _body, response) =>
     response.writeHead(429, { 'retry-after': '7' }).end('{}'),
   )
-  t.equal((await failure(provider(t).create(channel, {}, options()))).retryAfterMs, 7_000)
+  t.equal((await failure(provider(t).create(channel, submission(), options()))).retryAfterMs, 7_000)
 })
 
 t.test('a connection that is refused rules acceptance out', async (t) => {
@@ -131,14 +138,14 @@ t.test('a connection that is refused rules acceptance out', async (t) => {
   await new Promise((resolve) => free.close(resolve))
   t.not(port, closedPort)
   const error = await failure(
-    provider(t).create(channelTo(`http://127.0.0.1:${closedPort}`), {}, options()),
+    provider(t).create(channelTo(`http://127.0.0.1:${closedPort}`), submission(), options()),
   )
   t.match(error, { kind: 'unavailable', acceptance: 'ruled_out' })
 })
 
 t.test('a host name that does not resolve rules acceptance out', async (t) => {
   const error = await failure(
-    provider(t).create(channelTo('http://nowhere.invalid/api'), {}, options()),
+    provider(t).create(channelTo('http://nowhere.invalid/api'), submission(), options()),
   )
   t.match(error, { kind: 'unavailable', acceptance: 'ruled_out' })
 })
@@ -146,7 +153,7 @@ t.test('a host name that does not resolve rules acceptance out', async (t) => {
 t.test('a failed TLS handshake rules acceptance out', async (t) => {
   const port = await rawUpstream(t, (socket) => socket.end('not tls at all\r\n'))
   const error = await failure(
-    provider(t).create(channelTo(`https://127.0.0.1:${port}`), {}, options()),
+    provider(t).create(channelTo(`https://127.0.0.1:${port}`), submission(), options()),
   )
   t.match(error, { kind: 'unavailable', acceptance: 'ruled_out' })
 })
@@ -154,7 +161,7 @@ t.test('a failed TLS handshake rules acceptance out', async (t) => {
 t.test('a reset after the body was sent leaves acceptance unknown', async (t) => {
   const port = await rawUpstream(t, (socket) => socket.resetAndDestroy())
   const error = await failure(
-    provider(t).create(channelTo(`http://127.0.0.1:${port}`), { a: 1 }, options()),
+    provider(t).create(channelTo(`http://127.0.0.1:${port}`), submission({ a: 1 }), options()),
   )
   t.match(error, { kind: 'unavailable', acceptance: 'unknown' })
 })
@@ -162,7 +169,7 @@ t.test('a reset after the body was sent leaves acceptance unknown', async (t) =>
 t.test('silence after the body was sent times out with acceptance unknown', async (t) => {
   const port = await rawUpstream(t, () => undefined)
   const error = await failure(
-    provider(t).create(channelTo(`http://127.0.0.1:${port}`, 150), { a: 1 }, options()),
+    provider(t).create(channelTo(`http://127.0.0.1:${port}`, 150), submission({ a: 1 }), options()),
   )
   t.match(error, { kind: 'timeout', acceptance: 'unknown' })
 })
@@ -175,9 +182,9 @@ t.test(
     const channel = { ...channelTo(`http://127.0.0.1:${port}`), maxConcurrent: -15 }
     const abort = new AbortController()
     const calls = provider(t)
-    const first = failure(calls.create(channel, { first: true }, options()))
+    const first = failure(calls.create(channel, submission({ first: true }), options()))
     const second = failure(
-      calls.create(channel, { second: true }, { ...options(), signal: abort.signal }),
+      calls.create(channel, submission({ second: true }), { ...options(), signal: abort.signal }),
     )
     abort.abort()
     t.match(await second, { kind: 'timeout', acceptance: 'ruled_out' })
@@ -194,7 +201,7 @@ for (const [title, text] of [
 ] as const) {
   t.test(`create answered 200 with ${title} leaves acceptance unknown`, async (t) => {
     const channel = await upstream(t, (_request, _body, response) => response.end(text))
-    const error = await failure(provider(t).create(channel, {}, options()))
+    const error = await failure(provider(t).create(channel, submission(), options()))
     t.match(error, { kind: 'malformed', acceptance: 'unknown' })
   })
 }
@@ -204,7 +211,7 @@ t.test('an answer cut short leaves acceptance unknown', async (t) => {
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"id":"cgt-'),
   )
   const error = await failure(
-    provider(t).create(channelTo(`http://127.0.0.1:${port}`), {}, options()),
+    provider(t).create(channelTo(`http://127.0.0.1:${port}`), submission(), options()),
   )
   t.equal(error.acceptance, 'unknown')
 })
@@ -224,7 +231,7 @@ t.test('a redirect is not followed and leaves acceptance unknown', async (t) => 
     hits += 1
     response.writeHead(307, { location: '/elsewhere' }).end()
   })
-  const error = await failure(provider(t).create(channel, {}, options()))
+  const error = await failure(provider(t).create(channel, submission(), options()))
   t.match(error, { kind: 'malformed', acceptance: 'unknown' })
   t.equal(hits, 1)
 })
@@ -242,7 +249,7 @@ t.test('messages lose request ids, links, hosts and vendor words', async (t) => 
       },
     }),
   )
-  const { message, param } = await failure(provider(t).create(channel, {}, options()))
+  const { message, param } = await failure(provider(t).create(channel, submission(), options()))
   t.match(message, /^domestic-video-2-0 by the provider cannot read \[link\]/)
   t.notMatch(message, /acme|021700|Signature|request id|example\.test/i)
   t.equal(param, 'content[0]')
@@ -272,7 +279,7 @@ t.test('get reads status, usage, specs, links and times', async (t) => {
     upstreamStatus: 'succeeded',
     upstreamModel: 'acmeseed-video-2-0-260128',
     marker: 'marker-1',
-    usage: { completion_tokens: 108900, total_tokens: 108900, tool_usage: { web_search: 0 } },
+    usage: { completion_tokens: 108900, total_tokens: 108900, 'tool.web_search': 0 },
     output: { resolution: '720p', duration: 5, seed: 48213, generate_audio: true },
     urls: { video_url: 'https://x.test/a.mp4?s=1', last_frame_url: 'https://x.test/b.png' },
     createdAtMs: 1767323045000,

@@ -63,7 +63,7 @@ export function createTaskHandler(createTask: CreateTask, resolve: ResolveHost) 
       model: accepted.model.name,
       facts: accepted.facts,
       upstreamBody,
-      callerSafetyIdentifier: accepted.safetyIdentifier,
+      callerMarker: accepted.safetyIdentifier,
       executionExpiresAfterS: accepted.executionExpiresAfterS,
       idempotencyKey: key,
       bodyHash: bodyHashOf(request),

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../../../domain/families/video-a/units.ts'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import type { TaskSchema } from '../schemas.ts'
 
@@ -41,6 +42,20 @@ function contentOf(urls: TaskView['urls']): Partial<Task> {
   }
 }
 
+function usageOf(usage: NonNullable<TaskView['usage']>): NonNullable<Task['usage']> {
+  const completion = usage[COMPLETION_TOKENS]
+  const total = usage[TOTAL_TOKENS]
+  const tools = Object.entries(usage).flatMap(([unit, count]) => {
+    const tool = toolOf(unit)
+    return tool === undefined ? [] : [[tool, count] as const]
+  })
+  return {
+    ...(completion === undefined ? {} : { completion_tokens: completion }),
+    ...(total === undefined ? {} : { total_tokens: total }),
+    ...(tools.length === 0 ? {} : { tool_usage: Object.fromEntries(tools) }),
+  }
+}
+
 /** A task in the family's shape: of a query and of each list item. */
 export function toTask(view: TaskView): Task {
   return {
@@ -48,10 +63,13 @@ export function toTask(view: TaskView): Task {
     model: view.model,
     status: view.status,
     ...(view.status === 'succeeded' ? contentOf(view.urls) : {}),
-    ...(view.usage === undefined ? {} : { usage: view.usage }),
+    ...(view.usage === undefined ? {} : { usage: usageOf(view.usage) }),
     created_at: Math.floor(view.createdAtMs / 1_000),
     updated_at: Math.floor(view.updatedAtMs / 1_000),
-    ...echo(view.settings),
+    ...echo({
+      ...view.settings,
+      ...(view.callerMarker === undefined ? {} : { safety_identifier: view.callerMarker }),
+    }),
     ...(view.error === undefined
       ? {}
       : { error: { code: view.error.code, message: view.error.message } }),

@@ -4,7 +4,6 @@ import type { TaskRequest } from '../../../domain/task/state.ts'
 import type { Channel, TaskObservation } from '../../ports.ts'
 import { loadTask } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
-import { familyOf } from '../refresh.ts'
 import { providerOf } from '../upstream.ts'
 import { type Listing, listSince } from './listing.ts'
 import { listFromMs, mayBeUnmarked } from './match.ts'
@@ -62,7 +61,7 @@ export async function listAll(
   }
   const listings = await Promise.all(
     [...byChannel.values()].map(async ({ channel, requests }): Promise<[string, Listing]> => {
-      const provider = providerOf(deps, familyOf(channel))
+      const provider = providerOf(deps, channel.family)
       const sinceMs = Math.min(...requests.map(listFromMs))
       const wish = { channel, sinceMs, wanted: soughtBy(requests, channel) }
       return [channel.id, await listSince(deps, provider, wish, signal)]

@@ -1,11 +1,12 @@
+import { taskFamily } from '../../../domain/families/tasks.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, newCommandId } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** The end of what never came to an end anybody saw. */
 
-/** The family's longest expiry and an hour on top: after this nothing is waited for. */
-export const LAST_DEADLINE_MS = 73 * 3_600_000
+/** On top of the family's longest expiry: after both nothing is waited for. */
+const GRACE_MS = 3_600_000
 
 export type LastWord =
   /** Upstream has no such task, or its whole list has nothing of ours. */
@@ -21,15 +22,17 @@ export type LastWord =
  * time is that of asking: a process held since then knows nothing of the deadline.
  */
 export function mayExpire(
-  task: { readonly requestedAtMs: number; readonly expiresAtMs: number },
+  task: {
+    readonly family: string
+    readonly requestedAtMs: number
+    readonly expiresAtMs: number
+  },
   last: LastWord,
   askedMs: number,
 ): boolean {
   if (askedMs < task.expiresAtMs) return false
-  return (
-    last === 'absent' ||
-    askedMs >= Math.max(task.requestedAtMs + LAST_DEADLINE_MS, task.expiresAtMs)
-  )
+  const longestMs = taskFamily(task.family).longestExpiryS * 1_000 + GRACE_MS
+  return last === 'absent' || askedMs >= Math.max(task.requestedAtMs + longestMs, task.expiresAtMs)
 }
 
 /**

@@ -7,7 +7,6 @@ import {
 import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
-import { familyOf } from '../refresh.ts'
 import { callOptions, callUpstream, providerOf } from '../upstream.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
@@ -68,7 +67,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       places.take(channelId, () => withoutChannel(deps, settings, channelId, tasks))
       return
     }
-    const size = providerOf(deps, familyOf(first)).maxListIds
+    const size = providerOf(deps, first.family).maxListIds
     for (const chunk of inChunks(tasks, size)) {
       const free = places.free(channelId)
       places.take(channelId, () =>
@@ -184,7 +183,7 @@ async function askAll(
   const [first] = tasks
   const nativeIds = tasks.flatMap((task) => task.nativeId ?? [])
   if (first === undefined) return new Map()
-  const provider = providerOf(deps, familyOf(first))
+  const provider = providerOf(deps, first.family)
   const pace = deps.paces.of(channel)
   const options = callOptions('policy-poll', signal)
   const answers = new Map<string, Seen>()

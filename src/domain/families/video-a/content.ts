@@ -20,12 +20,8 @@ const ROLES: Readonly<Record<MediaKind, readonly string[]>> = {
 export interface AcceptedContent {
   /** As upstream gets it: known members only, in the caller's order. */
   readonly items: readonly JsonObject[]
-  readonly inputs: {
-    readonly texts: number
-    readonly images: number
-    readonly videos: number
-    readonly audios: number
-  }
+  /** How many items of each kind. */
+  readonly inputs: Readonly<Record<Item['kind'], number>>
   readonly assetIds: readonly string[]
   readonly hasFrames: boolean
 }
@@ -180,10 +176,10 @@ function summarise(items: readonly Item[]): AcceptedContent {
   return {
     items: items.map(toUpstreamItem),
     inputs: {
-      texts: count('text'),
-      images: count('image'),
-      videos: count('video'),
-      audios: count('audio'),
+      text: count('text'),
+      image: count('image'),
+      video: count('video'),
+      audio: count('audio'),
     },
     assetIds: [...new Set(assetIds)],
     hasFrames: items.some(

@@ -1,5 +1,6 @@
 import { invariant } from '../../../kernel/assert.ts'
 import { formatAmount, lineAmount, type Currency } from '../../../kernel/money.ts'
+import { COMPLETION_TOKENS, toolUnit, WEB_SEARCH } from './units.ts'
 import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
 import type { TaskFacts, TaskUsage } from '../../task/events.ts'
 import { settlement, settlementLine } from '../../pricing/lines.ts'
@@ -60,10 +61,8 @@ export function quoteVideoA(model: VideoAModel, facts: TaskFacts, book: PriceBoo
 }
 
 /** Whether a usage says enough to settle on: a success is never settled at a guess (P4, P5). */
-export function isSettleableVideoA(usage: TaskUsage | undefined): usage is TaskUsage & {
-  readonly completion_tokens: number
-} {
-  return usage !== undefined && isCount(usage.completion_tokens)
+export function isSettleableVideoA(usage: TaskUsage): boolean {
+  return isCount(usage[COMPLETION_TOKENS])
 }
 
 /**
@@ -80,16 +79,17 @@ export function settleVideoA(input: {
   readonly output: Readonly<Record<string, unknown>>
 }): Settlement {
   const { model, facts, quote, usage, output } = input
-  invariant(isSettleableVideoA(usage), 'a settlement needs reported completion tokens')
+  const rendered = usage[COMPLETION_TOKENS]
+  invariant(isCount(rendered), 'a settlement needs reported completion tokens')
   const tokens = quote.candidates.filter((candidate) => candidate.rule !== SEARCH_RULE)
   const search = quote.candidates.find((candidate) => candidate.rule === SEARCH_RULE)
   const resolution =
     requestedResolution(facts) ??
     model.resolutions.find((known) => known === output['resolution']) ??
     defaultVideoAResolution
-  const searches = usage.tool_usage?.['web_search'] ?? 0
+  const searches = usage[toolUnit(WEB_SEARCH)] ?? 0
   return settlement(quote, [
-    settlementLine(chooseToken(tokens, resolution), usage.completion_tokens, 'reported'),
+    settlementLine(chooseToken(tokens, resolution), rendered, 'reported'),
     search && settlementLine(search, isCount(searches) ? searches : 0, 'reported'),
   ])
 }
@@ -108,7 +108,11 @@ function currencyOf({ region }: VideoAModel): Currency {
 }
 
 function inputOf({ inputs }: TaskFacts): 'video' | 'novideo' {
-  return inputs.videos > 0 ? 'video' : 'novideo'
+  return hasVideo(inputs) ? 'video' : 'novideo'
+}
+
+function hasVideo(inputs: TaskFacts['inputs']): boolean {
+  return (inputs['video'] ?? 0) > 0
 }
 
 function tokenSkus(
@@ -145,14 +149,16 @@ function requestedResolution(facts: TaskFacts): VideoAResolution | undefined {
 }
 
 function maySearch(model: VideoAModel, facts: TaskFacts): boolean {
-  return facts.webSearch && model.generation === '2.5' && model.region === 'domestic'
+  return (
+    facts.tools.includes(WEB_SEARCH) && model.generation === '2.5' && model.region === 'domestic'
+  )
 }
 
 /** `pixels × (24 × seconds + 1) ÷ 1024`, rounded up. */
 function holdTokens(model: VideoAModel, facts: TaskFacts): number {
   const duration = facts.settings['duration']
   const outputS = typeof duration === 'number' && duration > 0 ? duration : model.durationS.max
-  const referenceS = facts.inputs.videos > 0 ? ASSUMED_REFERENCE_VIDEO_S[model.generation] : 0
+  const referenceS = hasVideo(facts.inputs) ? ASSUMED_REFERENCE_VIDEO_S[model.generation] : 0
   const framePx = LARGEST_FRAME_PX[requestedResolution(facts) ?? defaultVideoAResolution]
   const frames = FRAMES_PER_SECOND * (outputS + referenceS) + 1
   return Math.ceil((framePx * frames) / PIXELS_PER_TOKEN)

@@ -11,6 +11,7 @@ import {
   type JsonObject,
 } from '../checks/fields.ts'
 import { acceptContent, type AcceptedContent } from './content.ts'
+import { WEB_SEARCH } from './units.ts'
 import { resolveVideoAModel, videoAModels, type VideoAModel } from './models.ts'
 
 /** All field and combination rules of a `/provA` task creation. */
@@ -72,9 +73,7 @@ export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
     model,
     facts: {
       inputs: content.inputs,
-      webSearch,
-      hasCallback: callbackUrl !== undefined,
-      assetIds: [...content.assetIds],
+      tools: webSearch ? [WEB_SEARCH] : [],
       settings: sent,
     },
     upstreamBody: {
@@ -82,7 +81,7 @@ export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
       ...sent,
       // An absent ratio would be upstream's choice; frames leave it none.
       ...(model.generation === '2.5' && content.hasFrames ? { ratio: 'adaptive' } : {}),
-      ...(webSearch ? { tools: [{ type: 'web_search' }] } : {}),
+      ...(webSearch ? { tools: [{ type: WEB_SEARCH }] } : {}),
       ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
     },
     safetyIdentifier,
@@ -188,10 +187,10 @@ function acceptTools(body: JsonObject, model: VideoAModel, content: AcceptedCont
   if (model.region !== 'domestic' || model.generation !== '2.5')
     return refuse('tools', `\`tools\` is not supported by ${model.name}: leave it out`)
   const tool: unknown = tools[0]
-  if (tools.length > 1 || !isJsonObject(tool) || own(tool, 'type') !== 'web_search')
+  if (tools.length > 1 || !isJsonObject(tool) || own(tool, 'type') !== WEB_SEARCH)
     return refuse('tools', '`tools` must be [{"type": "web_search"}]')
-  const { images, videos, audios } = content.inputs
-  if (images + videos + audios > 0)
+  const { image, video, audio } = content.inputs
+  if (image + video + audio > 0)
     return refuse('tools', '`tools` needs text-only `content`: leave out either')
   return true
 }

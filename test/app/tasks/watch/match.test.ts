@@ -40,10 +40,8 @@ function request(over: Partial<TaskRequest> = {}): TaskRequest {
     channelId: 'main',
     upstreamModel: 'upstream-2-0',
     facts: {
-      inputs: { texts: 1, images: 0, videos: 0, audios: 0 },
-      webSearch: false,
-      hasCallback: false,
-      assetIds: [],
+      inputs: { text: 1, image: 0, video: 0, audio: 0 },
+      tools: [],
       settings: { duration: 5, resolution: '720p', ratio: 'adaptive', priority: 3 },
     },
     marker: 'marker-1',

@@ -136,7 +136,7 @@ t.test('web search is billed by the searches made, not by the offer', async (t) 
   const searched = (web_search: number | undefined) =>
     settle('domestic-video-2-5', tools, {
       completion_tokens: 108_900,
-      ...(web_search === undefined ? {} : { tool_usage: { web_search } }),
+      ...(web_search === undefined ? {} : { 'tool.web_search': web_search }),
     })
   t.match(searched(2), {
     amount: '7.683',
@@ -149,7 +149,7 @@ t.test('web search is billed by the searches made, not by the offer', async (t) 
 })
 
 t.test('a search that was never offered is not billed', async (t) => {
-  const usage = { completion_tokens: 100, tool_usage: { web_search: 3 } }
+  const usage = { completion_tokens: 100, 'tool.web_search': 3 }
   for (const name of ['domestic-video-2-5', 'overseas-video-2-5', 'domestic-video-2-0'])
     t.equal(settle(name, {}, usage).lines.length, 1, name)
 })
@@ -159,8 +159,7 @@ t.test('an explicit zero settles at zero without lines', async (t) => {
 })
 
 t.test('a usage without usable completion tokens is not settleable', async (t) => {
-  const bad = [
-    undefined,
+  const bad: readonly TaskUsage[] = [
     {},
     { total_tokens: 5 },
     ...[-1, 1.5, 2 ** 53].map((completion_tokens) => ({ completion_tokens })),

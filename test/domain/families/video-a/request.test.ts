@@ -46,10 +46,8 @@ t.test('a full body is accepted and normalised for upstream', async (t) => {
     draft: false,
   }
   t.strictSame(accepted.facts, {
-    inputs: { texts: 1, images: 1, videos: 1, audios: 1 },
-    webSearch: false,
-    hasCallback: true,
-    assetIds: ['asset-1'],
+    inputs: { text: 1, image: 1, video: 1, audio: 1 },
+    tools: [],
     settings,
   })
   t.strictSame(accepted.upstreamBody, {
@@ -206,7 +204,7 @@ t.test('output_format: mp4 or mov on 2.5; 2.0 has only mp4 and is not told', asy
 t.test('tools: web search only on domestic 2.5 and only with text-only content', async (t) => {
   const tools = [{ type: 'web_search' }]
   const accepted = accept('domestic-video-2-5', { tools })
-  t.equal(accepted.facts.webSearch, true)
+  t.strictSame(accepted.facts.tools, ['web_search'])
   t.strictSame(accepted.upstreamBody['tools'], tools)
   for (const name of every.filter((name) => name !== 'domestic-video-2-5'))
     refused(t, bodyFor(name, { tools }), 'tools')
@@ -217,7 +215,7 @@ t.test('tools: web search only on domestic 2.5 and only with text-only content',
 t.test('tools: exactly one web_search; an empty list is none', async (t) => {
   for (const name of every) {
     const accepted = accept(name, { tools: [] })
-    t.equal(accepted.facts.webSearch, false, name)
+    t.strictSame(accepted.facts.tools, [], name)
     t.notOk('tools' in accepted.upstreamBody)
   }
   const web = { type: 'web_search' }
@@ -240,7 +238,6 @@ t.test('callback_url: a non-empty https URL, trimmed', async (t) => {
     const accepted = accept(name, { callback_url: '\n https://hooks.example.test/x?a=b ' })
     t.equal(accepted.callbackUrl, 'https://hooks.example.test/x?a=b')
     t.equal(accepted.upstreamBody['callback_url'], 'https://hooks.example.test/x?a=b')
-    t.equal(accepted.facts.hasCallback, true)
   }
   const bad = [
     '',

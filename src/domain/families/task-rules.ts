@@ -1,0 +1,49 @@
+import type { TaskKind } from '../../kernel/ids.ts'
+import type { Currency } from '../../kernel/money.ts'
+import type { PriceBook } from '../pricing/price-book.ts'
+import type { Quote, Settlement } from '../pricing/settlement.ts'
+import type { TaskFacts, TaskUsage } from '../task/events.ts'
+
+/** A model of a family of asynchronous tasks. */
+export interface TaskModel {
+  /** The external name: what callers send, what every echo and every ledger line shows. */
+  readonly name: string
+  /** Accepted besides and normalised to `name`. */
+  readonly aliases: readonly string[]
+  readonly region: 'domestic' | 'overseas'
+}
+
+/** What a success is settled from; `output` has the actual specs by wire name. */
+export interface TaskSuccess {
+  readonly model: string
+  readonly facts: TaskFacts
+  readonly quote: Quote
+  readonly usage: TaskUsage
+  readonly output: Readonly<Record<string, unknown>>
+}
+
+/** All that the life of a task asks of its family. Pure. */
+export interface TaskFamilyRules {
+  /** Its name in channel files and events. */
+  readonly family: string
+  /** What its platform ids begin with. */
+  readonly idKind: TaskKind
+  /** What upstream allows an execution to take when the caller says nothing, and at most. */
+  readonly defaultExpiryS: number
+  readonly longestExpiryS: number
+  /** Rows stay for ever: settling an old task needs its row. */
+  readonly models: readonly TaskModel[]
+  /** By external name or alias. */
+  readonly resolve: (name: string) => TaskModel | undefined
+  /**
+   * Every SKU the settlement can use, with prices frozen, and the hold, which is an estimate.
+   * @throws DomainError `price_not_configured` with `details.sku`; a defect for a name not resolved
+   */
+  readonly quote: (model: string, facts: TaskFacts, book: PriceBook) => Quote
+  /** Undefined: no usable usage yet, and a success is never settled at a guess (P4, P5). */
+  readonly settle: (success: TaskSuccess) => Settlement | undefined
+  /** Every price a result of a model may be settled at, whatever is asked of it; tools beside. */
+  readonly prices: (
+    model: string,
+  ) => readonly { readonly sku: string; readonly currency: Currency }[]
+}

@@ -1,0 +1,31 @@
+import { invariant } from '../../kernel/assert.ts'
+import { createTaskDecider } from '../task/decider.ts'
+import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
+import { videoARules } from './video-a/rules.ts'
+
+/** Every family of asynchronous tasks: a further one is a folder and a line here. */
+const all: readonly TaskFamilyRules[] = [videoARules]
+
+/** The rules of each family, by its name. */
+export const taskFamilies: ReadonlyMap<string, TaskFamilyRules> = new Map(
+  all.map((rules) => [rules.family, rules]),
+)
+
+/** The rules of the family an event or a row names: those once written are kept for ever. */
+export function taskFamily(name: string): TaskFamilyRules {
+  const rules = taskFamilies.get(name)
+  invariant(rules, `no family of tasks was ever dropped: ${name}`)
+  return rules
+}
+
+/** The life of a task of any of them. */
+export const taskDecider = createTaskDecider(taskFamily)
+
+/** The model of any family that has this external name or alias. */
+export function findTaskModel(name: string): TaskModel | undefined {
+  for (const rules of taskFamilies.values()) {
+    const model = rules.resolve(name)
+    if (model !== undefined) return model
+  }
+  return undefined
+}

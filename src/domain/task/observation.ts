@@ -1,0 +1,22 @@
+import type { TaskUsage } from './events.ts'
+
+/** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
+export interface TaskObservation {
+  readonly nativeId: string
+  readonly status:
+    'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled' | 'unknown'
+  /** Upstream's own word. */
+  readonly upstreamStatus: string
+  readonly upstreamModel?: string
+  /** What upstream knows the request by. */
+  readonly marker?: string
+  readonly usage?: TaskUsage | undefined
+  /** Echoed settings and actual specs by wire name; never a URL (P7). */
+  readonly output: Readonly<Record<string, string | number | boolean | null>>
+  readonly error?: { readonly code: string; readonly message: string } | undefined
+  /** Signed and expiring: only ever cached, never in an event (P7). */
+  readonly urls?: Readonly<Record<string, string>>
+  /** Unix milliseconds. */
+  readonly createdAtMs?: number
+  readonly updatedAtMs?: number
+}
