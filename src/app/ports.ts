@@ -29,6 +29,15 @@ export interface Channel {
   readonly text?: TextChannelLimits
 }
 
+/** Where the sandbox plays the upstream of a family, and as what. */
+export interface SandboxAccount extends Pick<
+  Channel,
+  'id' | 'family' | 'region' | 'models' | 'largestOutputTokens' | 'text'
+> {
+  /** Below the sandbox's own address. */
+  readonly path: string
+}
+
 /** Times and bounds of streams; `timeoutMs` of the channel bounds a whole unstreamed answer. */
 export interface TextChannelLimits {
   /** From sending a request to the first byte of its stream. */

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
-import { sandboxChannels, sandboxTextChannels } from '../app/channels/sandbox.ts'
+import { sandboxChannels } from '../app/channels/sandbox.ts'
+import { sandboxAccounts } from '../providers/registry.ts'
 import { servedModels } from '../app/pricing/concern.ts'
 import type { Channel } from '../app/ports.ts'
 import type { ServedModel } from '../domain/pricing/coverage.ts'
@@ -45,7 +46,8 @@ export async function readServedModels(
 }
 
 function channelsOfSandbox(baseUrl: string): readonly Channel[] {
-  return [...sandboxChannels({ baseUrl }), ...sandboxTextChannels({ baseUrl })]
+  const { tasks, text } = sandboxAccounts
+  return sandboxChannels([...tasks, ...text], { baseUrl })
 }
 
 /** The configured accounts, or the sandbox, started for it. */

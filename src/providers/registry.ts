@@ -1,9 +1,19 @@
-import type { TaskProvider, TextProvider } from '../app/ports.ts'
+import type { SandboxAccount, TaskProvider, TextProvider } from '../app/ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
 import { createChatProvider } from './chat/client.ts'
+import { chatSandbox } from './chat/sandbox.ts'
 import { createNativeProvider } from './native/client.ts'
+import { nativeSandbox } from './native/sandbox.ts'
 import { createResponsesProvider } from './responses/client.ts'
+import { responsesSandbox } from './responses/sandbox.ts'
 import { createVideoAProvider } from './video-a/client.ts'
+import { videoASandbox } from './video-a/sandbox.ts'
+
+/** Accounts of the sandbox for every model of every family. */
+export const sandboxAccounts: {
+  readonly tasks: readonly SandboxAccount[]
+  readonly text: readonly SandboxAccount[]
+} = { tasks: videoASandbox, text: [chatSandbox, responsesSandbox, nativeSandbox] }
 
 /** Every upstream family there is: a further one is a folder and a line here. */
 export function createProviders(): {

@@ -15,7 +15,7 @@ import {
   openTenant,
 } from '../../src/app/accounts/bootstrap.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
-import { sandboxChannels, sandboxTextChannels } from '../../src/app/channels/sandbox.ts'
+import { sandboxTaskChannels, sandboxTextChannels } from './sandbox-channels.ts'
 import type { Channel } from '../../src/app/ports.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
@@ -150,7 +150,7 @@ async function start(
   })
   const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))
   const ours = [
-    ...sandboxChannels({ baseUrl: sandbox.url }),
+    ...sandboxTaskChannels({ baseUrl: sandbox.url }),
     ...sandboxTextChannels({ baseUrl: sandbox.url }),
   ]
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {

@@ -10,11 +10,11 @@ import type { Channel, TextChannelLimits } from '../ports.ts'
 const MAX_CHANNELS = 200
 /** A creation may wait this long for its answer unless the channel says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 60_000
-export const DEFAULT_MAX_CONCURRENT = 64
+const DEFAULT_MAX_CONCURRENT = 64
 /** A whole unstreamed text answer; reasoning models think for minutes. */
-export const DEFAULT_TEXT_TIMEOUT_MS = 600_000
+const DEFAULT_TEXT_TIMEOUT_MS = 600_000
 /** A text call holds its connection for as long as it streams. */
-export const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
+const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 const FAMILIES = [...taskFamilies.keys(), ...textFamilies]
@@ -182,19 +182,17 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
 
 function channelOf(entry: ChannelEntry, credential: string): Channel {
   const text = textLimitsOf(entry)
-  const isText = isTextFamily(entry.family)
-  return {
+  return fillIn({
     id: entry.id,
     family: entry.family,
     region: entry.region,
     baseUrl: entry.base_url,
     credential,
     models: entry.models,
-    weight: entry.weight ?? 1,
-    priority: entry.priority ?? 0,
-    timeoutMs: entry.timeout_ms ?? (isText ? DEFAULT_TEXT_TIMEOUT_MS : DEFAULT_TIMEOUT_MS),
-    maxConcurrent:
-      entry.max_concurrent ?? (isText ? DEFAULT_MAX_TEXT_CONCURRENT : DEFAULT_MAX_CONCURRENT),
+    ...(entry.weight === undefined ? {} : { weight: entry.weight }),
+    ...(entry.priority === undefined ? {} : { priority: entry.priority }),
+    ...(entry.timeout_ms === undefined ? {} : { timeoutMs: entry.timeout_ms }),
+    ...(entry.max_concurrent === undefined ? {} : { maxConcurrent: entry.max_concurrent }),
     ...(entry.largest_output_tokens === undefined
       ? {}
       : { largestOutputTokens: entry.largest_output_tokens }),
@@ -203,5 +201,21 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     ...(entry.max_queries_per_second === undefined
       ? {}
       : { maxQueriesPerSecond: entry.max_queries_per_second }),
+  })
+}
+
+type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
+
+/** A channel with what was left out of it. */
+export function fillIn(
+  given: Omit<Channel, Defaulted> & Partial<Pick<Channel, Defaulted>>,
+): Channel {
+  const isText = isTextFamily(given.family)
+  return {
+    weight: 1,
+    priority: 0,
+    timeoutMs: isText ? DEFAULT_TEXT_TIMEOUT_MS : DEFAULT_TIMEOUT_MS,
+    maxConcurrent: isText ? DEFAULT_MAX_TEXT_CONCURRENT : DEFAULT_MAX_CONCURRENT,
+    ...given,
   }
 }

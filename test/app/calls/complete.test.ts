@@ -1,7 +1,7 @@
 import t from 'tap'
 import { listLines } from '../../../projections/ledger/query.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { TextFamily } from '../../../src/app/calls/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'

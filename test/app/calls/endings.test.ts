@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput, TextFamily } from '../../../src/app/calls/types.ts'
 import type { RunningTextUseCases } from '../../../src/app/calls/use-cases.ts'
 import type { TextChannelLimits } from '../../../src/app/ports.ts'

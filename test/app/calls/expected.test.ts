@@ -1,6 +1,6 @@
 import t from 'tap'
 import { expectedPico, expectedTokens } from '../../../src/app/calls/text/expected.ts'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { quoteText } from '../../../src/domain/families/text/pricing.ts'
 import { shippedBook } from '../../domain/pricing/books.ts'

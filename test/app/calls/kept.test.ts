@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput } from '../../../src/app/calls/types.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'

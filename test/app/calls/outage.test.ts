@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { collect, startTextWorld, textInput, until } from './support/text-world.ts'
 

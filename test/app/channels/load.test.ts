@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
-import { sandboxChannels, sandboxTextChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTaskChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { textFamilies } from '../../../src/domain/families/text/models.ts'
 import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
 
@@ -201,7 +201,7 @@ t.test('what is not a channel list is said plainly', async (t) => {
 })
 
 t.test('without a file the sandbox serves every model', async (t) => {
-  const channels = sandboxChannels({ baseUrl: 'http://127.0.0.1:9300/' })
+  const channels = sandboxTaskChannels({ baseUrl: 'http://127.0.0.1:9300/' })
   t.same(
     new Set(channels.flatMap((channel) => Object.keys(channel.models))),
     new Set(videoAModels.map((model) => model.name)),

@@ -19,7 +19,7 @@ import {
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import { createChannelPaces } from '../../../src/app/channels/paces.ts'
-import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
+import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
 import { createRates } from '../../../src/app/throttle/rates.ts'
@@ -116,7 +116,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   await migrateOps(pool)
   const engine = startProjections({ pool, log, projections: allProjections, logger: silentLog })
   const replicas: Replica[] = []
-  const channels = sandboxChannels({ baseUrl: sandbox.url })
+  const channels = sandboxTaskChannels({ baseUrl: sandbox.url })
   t.teardown(async () => {
     await Promise.all(replicas.map((replica) => replica.stop()))
     await engine.stop()

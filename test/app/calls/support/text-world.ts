@@ -9,7 +9,7 @@ import {
   defaultBreakerSettings,
 } from '../../../../src/app/channels/breaker.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
-import { sandboxTextChannels } from '../../../../src/app/channels/sandbox.ts'
+import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import { createFunds } from '../../../../src/app/spending/funds.ts'

@@ -1,0 +1,11 @@
+import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
+import type { Channel } from '../../src/app/ports.ts'
+import { sandboxAccounts } from '../../src/providers/registry.ts'
+
+/** The sandbox for every model of a task, one channel a family and region. */
+export const sandboxTaskChannels = (place: SandboxPlace): readonly Channel[] =>
+  sandboxChannels(sandboxAccounts.tasks, place)
+
+/** The sandbox for every text model, one channel a wire. */
+export const sandboxTextChannels = (place: SandboxPlace): readonly Channel[] =>
+  sandboxChannels(sandboxAccounts.text, place)
