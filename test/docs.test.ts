@@ -87,19 +87,43 @@ t.test('every event type has a row among the events, and no other has', (t) => {
   t.end()
 })
 
-t.test('every route is named by the page of its surface', async (t) => {
+interface Operation {
+  readonly responses: Readonly<Record<string, Response>>
+}
+interface Response {
+  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>
+}
+
+/** The words by which the example of a failure names it. */
+function codesOf({ content = {} }: Response): readonly string[] {
+  return Object.values(content).flatMap(({ example }) => {
+    const error: unknown = Object(example).error
+    if (typeof error !== 'object' || error === null) return []
+    return Object.entries(error).flatMap(([name, value]) =>
+      (name === 'code' || name === 'status') && typeof value === 'string' ? [value] : [],
+    )
+  })
+}
+
+t.test('every route and each of its failures is named by a page of a surface', async (t) => {
   const { app } = await startApp()
   t.teardown(() => app.close())
   const { paths } = (await app.inject('/openapi.json')).json<{
-    readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   }>()
   const surfaces = docs
     .filter(({ path }) => path.startsWith('docs/surfaces/'))
     .map(({ text }) => text)
     .join('\n')
-  const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  const routes = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )
   t.ok(routes.length >= 14, `${routes.length} routes`)
-  for (const route of routes) t.ok(surfaces.includes(`\`${route}\``), route)
+  const codes = new Set(
+    Object.values(paths)
+      .flatMap((operations) => Object.values(operations))
+      .flatMap(({ responses }) => Object.values(responses).flatMap(codesOf)),
+  )
+  t.ok(codes.size >= 20, `${codes.size} codes`)
+  for (const word of [...routes, ...codes]) t.ok(surfaces.includes(`\`${word}\``), word)
 })
