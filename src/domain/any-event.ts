@@ -4,7 +4,11 @@ import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing
 import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
 import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
 
-/** Every event there is; the codec and the projections read this one registry. */
+/**
+ * Every event there is; the codec and the projections read this one registry.
+ *
+ * @see docs/events.md, which has a row for each
+ */
 export const eventSchemas = {
   ...taskEvents,
   ...callEvents,

@@ -22,7 +22,7 @@ export function logAccessDenied(account: string, right: string, answer: string):
   return new DomainError(
     'log_access_denied',
     `the event store refuses the account ${account}: it needs the right to ${right}. ` +
-      'Grant it as "Operating it" in the README shows',
+      'Grant it as docs/operations.md shows',
     { account, right, reason: answer },
   )
 }

@@ -2,7 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import { taskEvents, type TaskEvent, type TaskEventData } from '../../../src/domain/task/events.ts'
 import { lineAmount, parseAmount } from '../../../src/kernel/money.ts'
 
-/** The promises of the README as checks over a task's events; each throws when broken. */
+/** The promises (`docs/promises.md`) as checks over a task's events; each throws when broken. */
 
 const terminal = new Set(['TaskSucceeded', 'TaskFailed', 'TaskExpired', 'TaskCancelled'])
 

@@ -8,8 +8,8 @@ function sequenceOf(data: string): number | undefined {
 }
 
 /**
- * How responses streams are written: every event as it comes, known or not. What the
- * spec adds to a response is in it already.
+ * How responses streams are written: every event as it comes, known or not. What callers of this
+ * surface get beside it is in it already.
  */
 export function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''

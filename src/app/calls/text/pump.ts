@@ -24,14 +24,11 @@ const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
  * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
  * and settled all the same.
  *
- * What a stream is settled from, whether or not its caller is still there:
+ * A whole result is settled, and so is a reading that our own bound ended after the caller had left.
+ * Anything else is a failure, also one that the provider wrote into a stream it ended in order: it
+ * costs the caller nothing and what it probably cost us is noted (P5).
  *
- * - a whole result: what the provider reported; an estimate where it reported nothing
- * - a reading that our own bound ended after the caller had left: an estimate of what was seen
- * - anything else is a failure and costs the caller nothing (P5): a result the provider itself calls
- *   failed, an error it wrote into the stream, a stream that it broke off, fell silent in or never
- *   ends, and one that a caller still read when this process stopped. What it probably cost us is
- *   noted.
+ * @see docs/money.md, "What a text call costs", which names every end
  */
 export class Pump {
   /** Settles when everything about this call is done. */

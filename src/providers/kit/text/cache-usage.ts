@@ -1,8 +1,8 @@
 import { countOf, type Fields, fieldsOf, isGiven } from '../http/fields.ts'
 
 /**
- * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; the
- * spec's own come first.
+ * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; those
+ * our callers see come first.
  */
 const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
 const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']

@@ -1,0 +1,129 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { eventSchemas } from '../src/domain/any-event.ts'
+import { startApp } from './api/support/app.ts'
+import { checkout } from './helpers/checkout.ts'
+
+interface Page {
+  readonly path: string
+  readonly url: URL
+  readonly text: string
+  /** As links name them: `## What a text call costs` is `what-a-text-call-costs`. */
+  readonly anchors: ReadonlySet<string>
+}
+
+/** Text without what stands in fences: there `#` begins comments. */
+function withoutFences(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '')
+}
+
+function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = withoutFences(text).matchAll(/^#+ (.+)$/gm)
+  return new Set(
+    [...headings].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
+
+function readPage(path: string): Page {
+  const url = new URL(path, checkout)
+  const text = readFileSync(url, 'utf8')
+  return { path, url, text, anchors: anchorsOf(text) }
+}
+
+const docs = readdirSync(new URL('docs/', checkout), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => readPage(`docs/${name}`))
+const pages = [readPage('README.md'), ...docs]
+const byUrl = new Map(pages.map((page) => [page.url.href, page]))
+
+function brokenLinks(page: Page): readonly string[] {
+  const targets = [...withoutFences(page.text).matchAll(/\]\(([^)\s]+)\)/g)].map(
+    ([, target = '']) => target,
+  )
+  return targets
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .filter((target) => {
+      const url = new URL(target, page.url)
+      const anchor = url.hash.slice(1)
+      url.hash = ''
+      if (!existsSync(url)) return true
+      return anchor !== '' && byUrl.get(url.href)?.anchors.has(anchor) !== true
+    })
+    .map((target) => `${page.path}: ${target}`)
+}
+
+/** Files and folders of ours that a page names: `src/domain/task`, `test/app/calls`. */
+function missingPlaces(page: Page): readonly string[] {
+  const named = page.text.matchAll(/`((?:src|projections|infra|test|docs)(?:\/[\w.-]+)+)`/g)
+  return [...named]
+    .map(([, path = '']) => path)
+    .filter((path) => !existsSync(new URL(path, checkout)))
+    .map((path) => `${page.path}: ${path}`)
+}
+
+t.test('every link and every place that a page names is there', (t) => {
+  t.ok(docs.length >= 12, `read ${docs.length} pages`)
+  t.same(pages.flatMap(brokenLinks), [])
+  t.same(pages.flatMap(missingPlaces), [])
+  t.end()
+})
+
+t.test('every page can be reached from the README', (t) => {
+  const [readme] = pages
+  for (const { path } of docs) t.ok(readme?.text.includes(`](${path})`), path)
+  t.end()
+})
+
+t.test('every event type has a row among the events, and no other has', (t) => {
+  const events = docs.find(({ path }) => path === 'docs/events.md')?.text ?? ''
+  const rows = [...events.matchAll(/^\| `([A-Z]\w+)` +\|/gm)].map(([, type]) => type)
+  t.equal(rows.length, new Set(rows).size, 'each once')
+  t.same(new Set(rows), new Set(Object.keys(eventSchemas)))
+  t.end()
+})
+
+interface Operation {
+  readonly responses: Readonly<Record<string, Response>>
+}
+interface Response {
+  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>
+}
+
+/** The words by which the example of a failure names it. */
+function codesOf({ content = {} }: Response): readonly string[] {
+  return Object.values(content).flatMap(({ example }) => {
+    const error: unknown = Object(example).error
+    if (typeof error !== 'object' || error === null) return []
+    return Object.entries(error).flatMap(([name, value]) =>
+      (name === 'code' || name === 'status') && typeof value === 'string' ? [value] : [],
+    )
+  })
+}
+
+t.test('every route and each of its failures is named by a page of a surface', async (t) => {
+  const { app } = await startApp()
+  t.teardown(() => app.close())
+  const { paths } = (await app.inject('/openapi.json')).json<{
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  }>()
+  const surfaces = docs
+    .filter(({ path }) => path.startsWith('docs/surfaces/'))
+    .map(({ text }) => text)
+    .join('\n')
+  const routes = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  t.ok(routes.length >= 14, `${routes.length} routes`)
+  const codes = new Set(
+    Object.values(paths)
+      .flatMap((operations) => Object.values(operations))
+      .flatMap(({ responses }) => Object.values(responses).flatMap(codesOf)),
+  )
+  t.ok(codes.size >= 20, `${codes.size} codes`)
+  for (const word of [...routes, ...codes]) t.ok(surfaces.includes(`\`${word}\``), word)
+})
