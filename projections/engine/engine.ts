@@ -3,7 +3,7 @@ import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
-import { createBackoff, sleepUntil } from './backoff.ts'
+import { createBackoff, pause } from '../../src/kernel/pause.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
 import { tryLead } from './leadership.ts'
@@ -15,6 +15,9 @@ import type { Projection } from './types.ts'
 const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 /** How often a process that does not lead asks for the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
+/** Between a reign that failed and the next try. */
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 10_000
 
 export interface EngineOptions {
   /** Needs one connection per projection and one that holds the leadership. */
@@ -85,7 +88,7 @@ export function startProjections(options: EngineOptions): Engine {
 
   let current: Reign | undefined
   let lastError: string | undefined
-  const backoff = createBackoff()
+  const backoff = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   const retries = createRetryLog(logger)
 
   /** Returns whether this process led. @throws whatever ended the reign. */
@@ -121,11 +124,11 @@ export function startProjections(options: EngineOptions): Engine {
     while (!stopping.signal.aborted) {
       try {
         const led = await leadOnce()
-        if (!led) await sleepUntil(CANDIDATE_INTERVAL_MS, stopping.signal)
+        if (!led) await pause(CANDIDATE_INTERVAL_MS, stopping.signal)
       } catch (error) {
         lastError = messageOf(error)
         retries.failed({ err: error }, 'projections start again')
-        await backoff.pause(stopping.signal)
+        await pause(backoff.nextMs(), stopping.signal)
       }
     }
   })()

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { sleepUntil } from './backoff.ts'
+import { pause } from '../../src/kernel/pause.ts'
 import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
@@ -145,7 +145,7 @@ async function follow(
     }
     if (batch.caughtUp) onCaughtUp()
     options.onProgress()
-    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await sleepUntil(restMs, signal)
+    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await pause(restMs, signal)
   }
 }
 
