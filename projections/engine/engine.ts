@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
 import { createBackoff, pause } from '../../src/kernel/pause.ts'
@@ -24,6 +25,7 @@ export interface EngineOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]
+  readonly clock: Clock
   readonly logger: Log
   /** Ends the engine, as `stop` does. */
   readonly signal?: AbortSignal
@@ -48,7 +50,7 @@ export interface Engine {
   readonly stop: () => Promise<void>
 }
 
-function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
+function statusOf(current: Reign | undefined, nowMs: number): readonly ProjectionStatus[] {
   if (!current) return []
   const furthest = current.followers.reduce(
     (most, { events }) => (events > most ? events : most),
@@ -68,7 +70,7 @@ function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
       state: follower.state,
       position,
       lagEvents,
-      lagSeconds: behind ? secondsSince(follower.recordedAt, Date.now()) : 0,
+      lagSeconds: behind ? secondsSince(follower.recordedAt, nowMs) : 0,
       stopped: follower.stopped,
     }
   })
@@ -80,7 +82,7 @@ function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
  * pause it begins anew from the checkpoints. Needs `migrateEngine` before.
  */
 export function startProjections(options: EngineOptions): Engine {
-  const { pool, log, projections, logger } = options
+  const { pool, log, projections, clock, logger } = options
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
   options.signal?.addEventListener('abort', stop, { once: true })
@@ -102,6 +104,7 @@ export function startProjections(options: EngineOptions): Engine {
         pool,
         log,
         projections,
+        clock,
         logger,
         signal,
         limits: options.limits ?? FEED_LIMITS,
@@ -138,7 +141,7 @@ export function startProjections(options: EngineOptions): Engine {
       leading: current !== undefined,
       caughtUp: current?.caughtUp() ?? false,
       lastError,
-      projections: statusOf(current),
+      projections: statusOf(current, clock.nowMs()),
     }),
     stop: async () => {
       stop()

@@ -114,7 +114,13 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   pool.on('error', () => undefined)
   await migrateEngine(pool)
   await migrateOps(pool)
-  const engine = startProjections({ pool, log, projections: allProjections, logger: silentLog })
+  const engine = startProjections({
+    pool,
+    log,
+    projections: allProjections,
+    clock: systemClock,
+    logger: silentLog,
+  })
   const replicas: Replica[] = []
   const channels = sandboxTaskChannels({ baseUrl: sandbox.url })
   t.teardown(async () => {
