@@ -2,6 +2,7 @@ import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
 import { openPool } from './app/database/pool.ts'
 import type { EventLog } from './eventlog/log/types.ts'
+import { systemClock } from './kernel/clock.ts'
 import type { Log } from './kernel/log.ts'
 
 /** The engine's leadership, its digests and one to spare. */
@@ -23,7 +24,13 @@ export function startProjector({ databaseUrl, log, logger }: ProjectorOptions) {
     queryTimeoutMs: QUERY_TIMEOUT_MS,
     onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
   })
-  const engine = startProjections({ pool, log, projections: allProjections, logger })
+  const engine = startProjections({
+    pool,
+    log,
+    projections: allProjections,
+    clock: systemClock,
+    logger,
+  })
   return async (): Promise<void> => {
     await engine.stop()
     await pool.end()

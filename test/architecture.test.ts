@@ -152,3 +152,133 @@ t.test('the environment is read in one place', (t) => {
   )
   t.end()
 })
+
+/**
+ * Who knows whom among the folders of the application: what may be used stands above its user. Files
+ * beside the folders are for all of them and know none, but the list of migrations.
+ */
+const appBelow: Readonly<Record<string, readonly string[]>> = {
+  // Works out by itself what the others must have done, and so knows none of them.
+  audit: [],
+  database: [],
+  channels: [],
+  accounts: [],
+  pricing: ['accounts'],
+  throttle: ['database'],
+  access: ['throttle'],
+  spending: ['database', 'throttle'],
+  calls: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
+  tasks: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
+  'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
+}
+
+/** Folder of the application; undefined for a file beside the folders. */
+function appFolderOf(path: string): string | undefined {
+  const [, , folder, inner] = path.split('/')
+  if (!path.startsWith('src/app/') || inner === undefined) return undefined
+  return folder === 'tasks' && inner === 'watch' ? 'tasks/watch' : folder
+}
+
+t.test('folders of the application use only what stands above them', (t) => {
+  const inside = sources.filter(({ path }) => path.startsWith('src/app/'))
+  const offending = inside.flatMap(({ path, imports }) => {
+    const mine = appFolderOf(path)
+    const allowed = mine === undefined ? [] : appBelow[mine]
+    if (!allowed) return [`${path}: stands in no known folder`]
+    return imports
+      .filter((target) => {
+        const theirs = appFolderOf(target)
+        return theirs !== undefined && theirs !== mine && !allowed.includes(theirs)
+      })
+      .map((target) => `${path} imports ${target}`)
+      .filter(() => path !== 'src/app/migrations.ts')
+  })
+  t.same(offending, [])
+  const order = Object.keys(appBelow)
+  for (const [folder, allowed] of Object.entries(appBelow))
+    for (const used of allowed)
+      t.ok(order.indexOf(used) < order.indexOf(folder), `${used} stands above ${folder}`)
+  t.same(
+    order.filter((folder) => !inside.some(({ path }) => appFolderOf(path) === folder)),
+    [],
+    'every folder of the list has files',
+  )
+  t.end()
+})
+
+t.test('families do not know each other, and aggregates know none by name', (t) => {
+  const families = 'src/domain/families/'
+  /** A folder of `families`; undefined for the files beside them that list and describe families. */
+  const roomIn = (path: string): string | undefined => {
+    const [room, file] = path.slice(families.length).split('/')
+    return path.startsWith(families) && file !== undefined ? room : undefined
+  }
+  /** It quotes what text models are sold for, which nothing describes as it does tasks. */
+  const knowsText = 'src/domain/pricing/coverage.ts'
+  const offending = sources
+    .filter(({ path }) => path.startsWith('src/domain/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => {
+          const theirs = roomIn(target)
+          if (theirs === undefined || theirs === roomIn(path)) return false
+          if (path.startsWith(families)) return roomIn(path) !== undefined && theirs !== 'checks'
+          return !(path === knowsText && theirs === 'text')
+        })
+        .map((target) => `${path} imports ${target}`),
+    )
+  t.ok(sources.filter(({ path }) => roomIn(path) !== undefined).length > 5)
+  t.same(offending, [])
+  t.end()
+})
+
+t.test('a read model is folded without tables, and read without what writes it', (t) => {
+  const layerOf = (path: string): string | undefined =>
+    /^projections\/[^/]+\/(fold|write|read)\//.exec(path)?.[1]
+  const layers: Readonly<Record<string, readonly string[]>> = {
+    fold: ['fold'],
+    write: ['write', 'fold'],
+    read: ['read', 'fold'],
+  }
+  const layered = sources.filter(({ path }) => layerOf(path) !== undefined)
+  t.ok(layered.length > 10, `read ${layered.length} files`)
+  const offending = layered.flatMap(({ path, imports }) =>
+    imports
+      .filter((target) => {
+        const theirs = layerOf(target)
+        return theirs !== undefined && !layers[layerOf(path) ?? '']?.includes(theirs)
+      })
+      .map((target) => `${path} imports ${target}`),
+  )
+  const folding = layered.filter(
+    ({ path, text }) => layerOf(path) === 'fold' && /from 'pg'/.test(text),
+  )
+  t.same([...offending, ...folding.map(({ path }) => `${path} knows the database`)], [])
+  t.end()
+})
+
+t.test('time and randomness are handed in', (t) => {
+  const source =
+    /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\brandom(?:UUID|Bytes|Int|FillSync)\b/
+  const users = sources
+    .filter(({ path }) => !path.startsWith('infra/'))
+    .filter(({ text }) => source.test(text))
+  t.same(users.map(({ path }) => path).sort(), [
+    // The secret that the embedded default makes for itself on its first start.
+    'src/cli/serve.ts',
+    'src/kernel/clock.ts',
+    'src/kernel/ids.ts',
+    'src/kernel/random.ts',
+    // The default of an argument: a provider may name a date to wait for.
+    'src/providers/kit/http/retry-after.ts',
+  ])
+  const inRooms = sources.filter(
+    ({ path }) => !assembly.has(roomOf(path)) && !path.startsWith('src/kernel/'),
+  )
+  t.same(
+    inRooms.filter(({ text }) => /\bsystemClock\b/.test(text)).map(({ path }) => path),
+    [],
+    'the clock of the machine is read where everything is put together',
+  )
+  t.end()
+})

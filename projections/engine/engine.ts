@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
-import { createBackoff, sleepUntil } from './backoff.ts'
+import { createBackoff, pause } from '../../src/kernel/pause.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
 import { tryLead } from './leadership.ts'
@@ -15,12 +16,16 @@ import type { Projection } from './types.ts'
 const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 /** How often a process that does not lead asks for the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
+/** Between a reign that failed and the next try. */
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 10_000
 
 export interface EngineOptions {
   /** Needs one connection per projection and one that holds the leadership. */
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]
+  readonly clock: Clock
   readonly logger: Log
   /** Ends the engine, as `stop` does. */
   readonly signal?: AbortSignal
@@ -45,7 +50,7 @@ export interface Engine {
   readonly stop: () => Promise<void>
 }
 
-function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
+function statusOf(current: Reign | undefined, nowMs: number): readonly ProjectionStatus[] {
   if (!current) return []
   const furthest = current.followers.reduce(
     (most, { events }) => (events > most ? events : most),
@@ -65,7 +70,7 @@ function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
       state: follower.state,
       position,
       lagEvents,
-      lagSeconds: behind ? secondsSince(follower.recordedAt, Date.now()) : 0,
+      lagSeconds: behind ? secondsSince(follower.recordedAt, nowMs) : 0,
       stopped: follower.stopped,
     }
   })
@@ -77,7 +82,7 @@ function statusOf(current: Reign | undefined): readonly ProjectionStatus[] {
  * pause it begins anew from the checkpoints. Needs `migrateEngine` before.
  */
 export function startProjections(options: EngineOptions): Engine {
-  const { pool, log, projections, logger } = options
+  const { pool, log, projections, clock, logger } = options
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
   options.signal?.addEventListener('abort', stop, { once: true })
@@ -85,7 +90,7 @@ export function startProjections(options: EngineOptions): Engine {
 
   let current: Reign | undefined
   let lastError: string | undefined
-  const backoff = createBackoff()
+  const backoff = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   const retries = createRetryLog(logger)
 
   /** Returns whether this process led. @throws whatever ended the reign. */
@@ -99,6 +104,7 @@ export function startProjections(options: EngineOptions): Engine {
         pool,
         log,
         projections,
+        clock,
         logger,
         signal,
         limits: options.limits ?? FEED_LIMITS,
@@ -121,11 +127,11 @@ export function startProjections(options: EngineOptions): Engine {
     while (!stopping.signal.aborted) {
       try {
         const led = await leadOnce()
-        if (!led) await sleepUntil(CANDIDATE_INTERVAL_MS, stopping.signal)
+        if (!led) await pause(CANDIDATE_INTERVAL_MS, stopping.signal)
       } catch (error) {
         lastError = messageOf(error)
         retries.failed({ err: error }, 'projections start again')
-        await backoff.pause(stopping.signal)
+        await pause(backoff.nextMs(), stopping.signal)
       }
     }
   })()
@@ -135,7 +141,7 @@ export function startProjections(options: EngineOptions): Engine {
       leading: current !== undefined,
       caughtUp: current?.caughtUp() ?? false,
       lastError,
-      projections: statusOf(current),
+      projections: statusOf(current, clock.nowMs()),
     }),
     stop: async () => {
       stop()

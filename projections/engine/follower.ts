@@ -1,8 +1,10 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
+import { toTimestamp, type Clock } from '../../src/kernel/clock.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,
+  type Checkpoint,
   type EventReference,
   lockCheckpoint,
   moveCheckpoints,
@@ -20,6 +22,8 @@ export type FollowerState = 'following' | 'rebuilding' | 'stopped'
 /** One projection as the leader moves it along. */
 export interface Follower {
   readonly projection: Projection
+  /** Says when it was stopped. */
+  readonly clock: Clock
   state: FollowerState
   at: LogPosition
   /** Events considered so far. */
@@ -37,39 +41,57 @@ export async function stopFollower(
   reason: Omit<StopReason, 'at'>,
 ): Promise<void> {
   follower.state = 'stopped'
-  follower.stopped = { ...reason, at: new Date().toISOString() }
+  follower.stopped = { ...reason, at: toTimestamp(follower.clock.nowMs()) }
   await recordStopped(pool, follower.projection.name, follower.stopped)
+}
+
+/** Its checkpoint; undefined when its tables were created just now. */
+async function findOrCreate(
+  client: PoolClient,
+  projection: Projection,
+): Promise<Checkpoint | undefined> {
+  const { name, version } = projection
+  await lockUntilCommit(client, `prepare.${name}`)
+  const found = await lockCheckpoint(client, name)
+  if (found !== undefined && (await schemaExists(client, name))) return found
+  await resetCheckpoint(client, name, version)
+  await createSchema(client, projection, name)
+  return undefined
+}
+
+/** Creates the tables of a projection that never ran, or whose schema is gone. */
+export async function prepareTables(pool: Pool, projection: Projection): Promise<void> {
+  await inSchema(pool, 'public', (client) => findOrCreate(client, projection))
 }
 
 /**
  * Finds where a projection stands, creating its tables when it never ran or its schema is gone. One
  * of another version is not touched: an older one needs a rebuild, a newer one newer code.
  */
-export async function prepareFollower(pool: Pool, projection: Projection): Promise<Follower> {
-  const { name, version } = projection
+export async function prepareFollower(
+  pool: Pool,
+  projection: Projection,
+  clock: Clock,
+): Promise<Follower> {
+  const { version } = projection
   return inSchema(pool, 'public', async (client) => {
-    await lockUntilCommit(client, `prepare.${name}`)
-    const found = await lockCheckpoint(client, name)
-    const fresh = found === undefined || !(await schemaExists(client, name))
-    if (fresh) {
-      await resetCheckpoint(client, name, version)
-      await createSchema(client, projection, name)
-    }
-    const same = fresh || found.version === version
-    const newer = !fresh && found.version > version
+    const found = await findOrCreate(client, projection)
+    const same = found === undefined || found.version === version
+    const newer = found !== undefined && found.version > version
     return {
       projection,
+      clock,
       state: same ? 'following' : newer ? 'stopped' : 'rebuilding',
-      at: fresh ? BEFORE_FIRST : found.at,
-      events: fresh ? 0n : found.events,
-      recordedAt: fresh ? undefined : found.recordedAt,
-      lastEvent: fresh ? undefined : found.lastEvent,
-      indexed: !fresh && found.indexed,
+      at: found?.at ?? BEFORE_FIRST,
+      events: found?.events ?? 0n,
+      recordedAt: found?.recordedAt,
+      lastEvent: found?.lastEvent,
+      indexed: found?.indexed ?? false,
       stopped: newer
         ? {
             kind: 'newer_version',
             reason: `the database has version ${found.version}, this program ${version}`,
-            at: new Date().toISOString(),
+            at: toTimestamp(clock.nowMs()),
           }
         : undefined,
     }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { prepareFollower } from './follower.ts'
+import { prepareTables } from './follower.ts'
 import { lockUntilCommit } from './locks.ts'
 import type { Projection } from './types.ts'
 
@@ -39,7 +39,7 @@ export async function migrateEngine(
   projections: readonly Projection[] = [],
 ): Promise<void> {
   await migrateOwn(pool)
-  for (const projection of projections) await prepareFollower(pool, projection)
+  for (const projection of projections) await prepareTables(pool, projection)
 }
 
 async function migrateOwn(pool: Pool): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
-import { sleepUntil } from './backoff.ts'
+import { pause } from '../../src/kernel/pause.ts'
 import { build, type BuildTarget, type RebuildProgress } from './build.ts'
 import { compareDigests, type Digested, type RebuildComparison } from './comparison.ts'
 import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
@@ -129,7 +129,7 @@ async function dropOld(target: BuildTarget, signal: AbortSignal): Promise<void> 
       return
     } catch (error) {
       if (!isTransient(error)) throw error
-      await sleepUntil(DROP_PAUSE_MS, signal)
+      await pause(DROP_PAUSE_MS, signal)
     }
   }
 }

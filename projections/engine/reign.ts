@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { sleepUntil } from './backoff.ts'
+import { pause } from '../../src/kernel/pause.ts'
 import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
@@ -42,6 +43,7 @@ export interface ReignOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]
+  readonly clock: Clock
   readonly logger: Log
   readonly signal: AbortSignal
   readonly limits: FeedLimits
@@ -145,7 +147,7 @@ async function follow(
     }
     if (batch.caughtUp) onCaughtUp()
     options.onProgress()
-    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await sleepUntil(restMs, signal)
+    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await pause(restMs, signal)
   }
 }
 
@@ -173,9 +175,10 @@ function watchStopped(
 
 /** Follows the log until the signal aborts or a rebuilt projection has to join. @throws on failure. */
 export async function reign(options: ReignOptions): Promise<void> {
-  const { pool, log, projections, limits } = options
+  const { pool, log, projections, clock, limits } = options
   const followers: Follower[] = []
-  for (const projection of projections) followers.push(await prepareFollower(pool, projection))
+  for (const projection of projections)
+    followers.push(await prepareFollower(pool, projection, clock))
   await stopBeforeOlderLog(options, followers)
 
   const ending = new AbortController()

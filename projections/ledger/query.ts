@@ -2,7 +2,7 @@ import { parseAmount, type Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
-export { lineFacts, listAdjustments, type PostedAdjustment } from './write/adjustments.ts'
+export { lineFacts, listAdjustments, type PostedAdjustment } from './read/adjustments.ts'
 export { ledgerTables } from './read/audited.ts'
 export {
   compareDays,

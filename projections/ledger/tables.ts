@@ -1,3 +1,5 @@
+import { lineColumnsSql } from './line-columns.ts'
+
 export const tablesSql = `
   -- Head of the hash chain over the lines: one row.
   create table chain (
@@ -10,27 +12,7 @@ export const tablesSql = `
   create table lines (
     -- 1, 2, 3, … in the order of the log.
     seq bigint primary key,
-    line_id text not null,
-    settled_at timestamptz not null,
-    tenant_id text not null,
-    user_id text not null,
-    token_id text not null,
-    source_id text not null,
-    native_id text,
-    surface text not null,
-    model text not null,
-    sku text not null,
-    rule text not null,
-    quantity bigint not null,
-    unit text not null,
-    price numeric(38, 12) not null,
-    per int not null,
-    currency text not null,
-    amount numeric(38, 12) not null,
-    price_book_version text not null,
-    measurement text not null,
-    request_id text not null,
-    position bigint not null,
+    ${lineColumnsSql}
     -- SHA-256 of the previous line's hash and this line's canonical bytes (chain.ts).
     hash bytea not null
   );

@@ -1,5 +1,6 @@
 import type { Log } from '../kernel/log.ts'
-import { sleep } from './channels/pace.ts'
+import { pause } from '../kernel/pause.ts'
+import { spread } from '../kernel/random.ts'
 
 /** How often replicas tell each other what they did, give or take a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
@@ -15,7 +16,7 @@ export function startExchanging(deps: {
   const running = (async () => {
     let isFailing = false
     while (!stopping.signal.aborted) {
-      await sleep(EXCHANGE_EVERY_MS * (0.9 + Math.random() / 5), stopping.signal)
+      await pause(spread(EXCHANGE_EVERY_MS, 0.9, 1.1), stopping.signal)
       try {
         await deps.exchange()
         isFailing = false

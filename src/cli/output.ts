@@ -101,7 +101,7 @@ export function progress(unit: string): {
   let open = false
   return {
     update(done, detail = '') {
-      const nowMs = Date.now()
+      const nowMs = performance.now()
       if (startedMs === undefined) startedMs = shownMs = nowMs
       if (nowMs - shownMs < intervalMs) return
       shownMs = nowMs

@@ -8,6 +8,7 @@ import { surviveLostConnections } from '../app/database/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
+import { systemClock } from '../kernel/clock.ts'
 import { note } from './output.ts'
 import { openStores, type OpenedStores } from './stores.ts'
 
@@ -51,7 +52,13 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
     if (!stores.served) {
       const own = createPool(stores, allProjections.length + 2)
       closers.unshift(() => own.end())
-      const engine = startProjections({ pool: own, log, projections: allProjections, logger })
+      const engine = startProjections({
+        pool: own,
+        log,
+        projections: allProjections,
+        clock: systemClock,
+        logger,
+      })
       closers.unshift(() => engine.stop())
     }
     return await run({ config, log, pool, ...waits(log, pool) })

@@ -1,4 +1,4 @@
-import { hash, randomBytes, randomFillSync } from 'node:crypto'
+import { hash, randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { parse as parseUuid, v5 as uuidV5 } from 'uuid'
 
@@ -48,6 +48,11 @@ export function newRequestId(nowMs: number): string {
 /** A new opaque id with a prefix, for tenants, users, tokens, grants. */
 export function newId(prefix: string, nowMs: number): string {
   return `${prefix}_${nextUlid(nowMs)}`
+}
+
+/** A new random UUID, for what the event store knows by one and nobody looks up later. */
+export function newUuid(): string {
+  return randomUUID()
 }
 
 /** The id of the event a command produces at an index: a retry of the command is the same event. */

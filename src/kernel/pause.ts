@@ -1,14 +1,20 @@
+import { spread, systemRandom, type Random } from './random.ts'
+
 /** Pauses that double from `minMs` to `maxMs`, each spread over its upper half. */
 export interface Backoff {
   readonly nextMs: () => number
   readonly reset: () => void
 }
 
-export function createBackoff(minMs: number, maxMs: number): Backoff {
+export function createBackoff(
+  minMs: number,
+  maxMs: number,
+  random: Random = systemRandom,
+): Backoff {
   let baseMs = minMs
   return {
     nextMs: () => {
-      const pauseMs = baseMs * (0.5 + Math.random() / 2)
+      const pauseMs = spread(baseMs, 0.5, 1, random)
       baseMs = Math.min(baseMs * 2, maxMs)
       return pauseMs
     },

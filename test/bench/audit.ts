@@ -6,6 +6,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import type { Figure } from './figure.ts'
@@ -89,6 +90,7 @@ async function measure(settlements: number): Promise<readonly Figure[]> {
     pool,
     log: settledLog(rounds),
     projections: allProjections,
+    clock: systemClock,
     logger: silentLog,
   })
   await untilBuilt(pool, eventsOf(rounds))

@@ -7,6 +7,7 @@ import { tasksProjection } from '../../projections/tasks/projection.ts'
 import { timelineProjection } from '../../projections/timeline/projection.ts'
 import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog, ReadAllOptions, RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { overlappingTasks, Recorder } from '../projections/support/history.ts'
@@ -93,7 +94,7 @@ export async function run(events = sized(1_000_000, 5_000)): Promise<readonly Fi
   const projections = [ledgerProjection, tasksProjection, timelineProjection]
   const cpuBefore = process.cpuUsage()
   const startedMs = performance.now()
-  const engine = startProjections({ pool, log, projections, logger: silentLog })
+  const engine = startProjections({ pool, log, projections, clock: systemClock, logger: silentLog })
   await untilBuilt(pool, tasks * EVENTS_PER_TASK)
   const seconds = (performance.now() - startedMs) / 1_000
   const cpu = process.cpuUsage(cpuBefore)

@@ -6,6 +6,7 @@ import { listTasks, type TaskStatus } from '../../projections/tasks/query.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { percentile, type Figure } from './figure.ts'
 import { sized } from './kit/sizes.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
 
 /** How long a page of a tenant's task list takes at any depth and with any filter. */
 
@@ -109,7 +110,7 @@ export async function run(tasks = sized(1_000_000, 5_000)): Promise<readonly Fig
   const pool = new Pool({ connectionString: database.url, max: 4 })
   try {
     await migrateEngine(pool)
-    const follower = await prepareFollower(pool, tasksProjection)
+    const follower = await prepareFollower(pool, tasksProjection, systemClock)
     const client = await pool.connect()
     await fill(client, tasks).finally(() => client.release(true))
     await indexFollower(pool, follower)

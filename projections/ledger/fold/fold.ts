@@ -1,24 +1,15 @@
 import { parseAmount } from '../../../src/kernel/money.ts'
-import type { AccountEvent } from '../../../src/domain/account/events.ts'
-import type { CallEvent } from '../../../src/domain/call/events.ts'
-import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { balanceOf, emptyChange, enter, type Hold, type LedgerChange } from './change.ts'
-import { closeHold, placeHold } from './holds.ts'
+import { endHold, placeHold } from './holds.ts'
+import { movementsOf, type Movement } from './movements.ts'
 import { settle } from './settle.ts'
 
-export type LedgerEvent = RecordedEvent<TaskEvent | CallEvent | AccountEvent>
-
+/** Gives credit to a tenant, or takes back what an adjustment gave. */
 function giveCredit(
   change: LedgerChange,
   position: bigint,
-  given: {
-    readonly kind: 'granted' | 'adjusted'
-    readonly sourceId: string
-    readonly tenantId: string
-    readonly currency: string
-    readonly amount: string
-  },
+  given: Extract<Movement, { kind: 'granted' | 'adjusted' }>,
 ): void {
   const { kind, sourceId, tenantId, currency } = given
   const amountPico = parseAmount(given.amount)
@@ -38,90 +29,52 @@ function giveCredit(
   })
 }
 
-function applyEvent(change: LedgerChange, event: LedgerEvent): void {
-  const { position } = event
-  switch (event.type) {
-    case 'TaskRequested':
-      placeHold(change, position, event.data)
+function apply(change: LedgerChange, event: RecordedEvent, movement: Movement): void {
+  const { position, metadata } = event
+  switch (movement.kind) {
+    case 'hold_placed':
+      placeHold(change, position, movement)
       break
-    case 'TaskSettled': {
-      const { platformId: sourceId, nativeId, settledAt } = event.data
-      closeHold(change, sourceId, 'captured', settledAt, position)
-      settle(change, position, { sourceId, nativeId }, event.data)
+    case 'hold_ended':
+      endHold(change, position, movement)
       break
-    }
-    case 'TaskSubmissionRefused':
-      closeHold(change, event.data.platformId, 'released', event.data.refusedAt, position)
+    case 'settled':
+      settle(change, position, movement, movement.settled)
       break
-    case 'TaskFailed':
-      closeHold(change, event.data.platformId, 'released', event.data.failedAt, position)
+    case 'granted':
+      giveCredit(change, position, movement)
       break
-    case 'TaskExpired':
-      closeHold(change, event.data.platformId, 'released', event.data.expiredAt, position)
-      break
-    case 'TaskCancelled':
-      closeHold(change, event.data.platformId, 'released', event.data.cancelledAt, position)
-      break
-    case 'CallSettled':
-      settle(change, position, { sourceId: event.data.callId, nativeId: null }, event.data)
-      break
-    case 'CreditGranted':
-      giveCredit(change, position, { ...event.data, kind: 'granted', sourceId: event.data.grantId })
-      break
-    case 'AdjustmentPosted': {
-      const { data, metadata } = event
-      giveCredit(change, position, { ...data, kind: 'adjusted', sourceId: data.adjustmentId })
-      const { amount, ...facts } = data
+    case 'adjusted': {
+      giveCredit(change, position, movement)
+      const { amount, ...facts } = movement.adjustment
       const amountPico = parseAmount(amount)
       change.adjustments.push({ ...facts, position, amountPico, actor: metadata.actor })
       break
     }
-    case 'CreditLimitSet':
-      balanceOf(change, event.data.tenantId, event.data.currency, position).limit = parseAmount(
-        event.data.limit,
+    case 'limit_set':
+      balanceOf(change, movement.tenantId, movement.currency, position).limit = parseAmount(
+        movement.limit,
       )
       break
-    case 'TaskSubmitted':
-    case 'TaskSubmissionUncertain':
-    case 'TaskStatusChanged':
-    case 'TaskSucceeded':
-    case 'TaskDeleted':
-    case 'TaskAppearedLate':
-    case 'CallFailed':
-    case 'TenantOpened':
-    case 'UserAdded':
-      break
   }
-}
-
-/** Whether an event ends the hold of its task. */
-function closesHold(event: LedgerEvent): event is LedgerEvent & {
-  readonly data: { readonly platformId: string }
-} {
-  return (
-    event.type === 'TaskSettled' ||
-    event.type === 'TaskSubmissionRefused' ||
-    event.type === 'TaskFailed' ||
-    event.type === 'TaskExpired' ||
-    event.type === 'TaskCancelled'
-  )
 }
 
 /** Tasks whose hold a batch may close without having placed it. */
-export function closingSources(batch: readonly LedgerEvent[]): readonly string[] {
+export function closingSources(batch: readonly RecordedEvent[]): readonly string[] {
   const placed = new Set<string>()
   const closing = new Set<string>()
-  for (const event of batch) {
-    if (event.type === 'TaskRequested') placed.add(event.data.platformId)
-    else if (closesHold(event) && !placed.has(event.data.platformId))
-      closing.add(event.data.platformId)
-  }
+  for (const event of batch)
+    for (const movement of movementsOf(event))
+      if (movement.kind === 'hold_placed') placed.add(movement.sourceId)
+      else if (movement.kind === 'hold_ended' && !placed.has(movement.sourceId))
+        closing.add(movement.sourceId)
   return [...closing]
 }
 
 /** What a batch does to the ledger, given the placed holds of `closingSources`. */
-export function foldLedger(batch: readonly LedgerEvent[], holds: readonly Hold[]): LedgerChange {
+export function foldLedger(batch: readonly RecordedEvent[], holds: readonly Hold[]): LedgerChange {
   const change = emptyChange(holds)
-  for (const event of batch) applyEvent(change, event)
+  for (const event of batch)
+    for (const movement of movementsOf(event)) apply(change, event, movement)
   return change
 }

@@ -1,20 +1,18 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import type { TaskEventData } from '../../../src/domain/task/events.ts'
 import { balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
+import type { HoldEnded, HoldPlaced } from './movements.ts'
 
 /** Ends a hold if it is placed; one that is not stays as it is. */
-export function closeHold(
+export function endHold(
   change: LedgerChange,
-  sourceId: string,
-  state: 'captured' | 'released',
-  at: string,
   position: bigint,
+  { sourceId, state, endedAt }: HoldEnded,
 ): void {
   const held = change.holds.get(sourceId)
   if (held?.state !== 'placed') return
   held.state = state
-  held.closedAt = at
+  held.closedAt = endedAt
   held.position = position
   const { tenantId, currency, amountPico } = held.hold
   balanceOf(change, tenantId, currency, position).held -= amountPico
@@ -30,28 +28,24 @@ export function closeHold(
   })
 }
 
-/** Places the hold of a quote on the balance. */
-export function placeHold(
-  change: LedgerChange,
-  position: bigint,
-  requested: TaskEventData<'TaskRequested'>,
-): void {
-  const { platformId: sourceId, tenantId, quote, requestedAt } = requested
+/** Places the hold of a request on the balance. */
+export function placeHold(change: LedgerChange, position: bigint, placed: HoldPlaced): void {
+  const { sourceId, tenantId, currency, placedAt } = placed
   invariant(!change.holds.has(sourceId), `${sourceId} requested twice`)
-  const amountPico = parseAmount(quote.hold)
-  const hold: Hold = { sourceId, tenantId, currency: quote.currency, amountPico }
+  const amountPico = parseAmount(placed.amount)
+  const hold: Hold = { sourceId, tenantId, currency, amountPico }
   change.holds.set(sourceId, {
     hold,
-    placedAt: requestedAt,
+    placedAt,
     state: 'placed',
     closedAt: undefined,
     position,
   })
-  balanceOf(change, tenantId, quote.currency, position).held += amountPico
+  balanceOf(change, tenantId, currency, position).held += amountPico
   enter(change, {
     sourceId,
     tenantId,
-    currency: quote.currency,
+    currency,
     amountPico,
     position,
     kind: 'hold_placed',

@@ -1,22 +1,10 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
-import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
 import { storable } from '../../engine/columns.ts'
 import type { LedgerLine } from './chain.ts'
 import { balanceOf, enter, type LedgerChange } from './change.ts'
-
-/** What the settling event of a task or a call says. */
-export interface Settled {
-  readonly tenantId: string
-  readonly userId: string
-  readonly tokenId: string
-  readonly requestId: string
-  readonly surface: string
-  readonly model: string
-  readonly settledAt: string
-  readonly settlement: Settlement
-}
+import type { Settled } from './movements.ts'
 
 function addToDay(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
   const { tenantId, currency, sku, unit, model, userId } = line

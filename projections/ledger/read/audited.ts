@@ -1,4 +1,5 @@
 import type { StandingTable } from '../../engine/standing.ts'
+import { lineKinds } from '../line-columns.ts'
 
 /** What of the ledger an auditor compares with the log: all of it. */
 export const ledgerTables = {
@@ -6,27 +7,7 @@ export const ledgerTables = {
     name: 'ledger.lines',
     columns: {
       seq: 'text',
-      line_id: 'text',
-      settled_at: 'time',
-      tenant_id: 'text',
-      user_id: 'text',
-      token_id: 'text',
-      source_id: 'text',
-      native_id: 'text',
-      surface: 'text',
-      model: 'text',
-      sku: 'text',
-      rule: 'text',
-      quantity: 'text',
-      unit: 'text',
-      price: 'amount',
-      per: 'text',
-      currency: 'text',
-      amount: 'amount',
-      price_book_version: 'text',
-      measurement: 'text',
-      request_id: 'text',
-      position: 'text',
+      ...lineKinds,
       hash: 'hex',
     },
   },

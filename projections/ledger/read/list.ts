@@ -1,6 +1,7 @@
 import { DomainError } from '../../../src/kernel/errors.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import type { LedgerLine } from '../fold/chain.ts'
+import { lineMembers } from '../line-columns.ts'
 import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
 
 /** A settled line as it is read, with its place in the hash chain; decimals canonical. */
@@ -26,19 +27,23 @@ export interface LedgerPage {
 }
 
 /** Columns of a line as `toLine` reads them. */
-export const lineColumns = `line_id as "lineId", settled_at, tenant_id as "tenantId", user_id as "userId",
-  token_id as "tokenId", source_id as "sourceId", native_id as "nativeId", surface, model, sku,
-  rule, quantity, unit, trim_scale(price)::text as price, per, currency,
-  trim_scale(amount)::text as amount, price_book_version as "priceBookVersion", measurement,
-  request_id as "requestId", position, seq, encode(hash, 'hex') as hash`
+const selected = [
+  ...lineMembers.map(([member, { name, type }]) =>
+    type === 'numeric(38, 12)'
+      ? `trim_scale(${name})::text as "${member}"`
+      : `${name} as "${member}"`,
+  ),
+  'seq',
+  `encode(hash, 'hex') as hash`,
+].join(', ')
 
-export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
-  readonly settled_at: Date
+type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
+  readonly settledAt: Date
   readonly quantity: string
 }
 
 /** A row of `ledger.lines`. */
-export function toLine({ settled_at: settledAt, quantity, ...rest }: LineRecord): SettledLine {
+function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLine {
   return { ...rest, settledAtMs: settledAt.getTime(), quantity: Number(quantity) }
 }
 
@@ -77,7 +82,7 @@ export async function listLines(
     )
   }
   const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
-    `select ${lineColumns},
+    `select ${selected},
             coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
                       where a.line_id = l.line_id), 0)::text as adjusted
      from ledger.lines l where ${conjunction(conditions)}

@@ -3,6 +3,7 @@ import { formatAmount } from '../../../src/kernel/money.ts'
 import { plainColumn, textColumn } from '../../engine/columns.ts'
 import type { LedgerLine } from '../fold/chain.ts'
 import type { Entry, Hold, HoldChange, SettledSource } from '../fold/change.ts'
+import { lineColumns, lineMembers } from '../line-columns.ts'
 
 /** The placed ones among the holds of these tasks. */
 export async function loadHolds(
@@ -36,50 +37,38 @@ export interface ChainedLine {
   readonly line: LedgerLine
 }
 
+const insertLinesSql = (() => {
+  const columns = [
+    { name: 'seq', type: 'bigint' },
+    ...lineMembers.map(([, column]) => column),
+    { name: 'hash', type: 'bytea' },
+  ]
+  const values = columns.map(({ type }, index) => `$${index + 1}::${type.replace(/\(.*/, '')}[]`)
+  return `insert into lines (${columns.map(({ name }) => name).join(', ')})
+          select * from unnest(${values.join(', ')})`
+})()
+
+/** Values of one member of every line, as a column. */
+function columnOf(chained: readonly ChainedLine[], member: keyof LedgerLine): string {
+  const { type } = lineColumns[member]
+  const values = chained.map(({ line }) => line[member])
+  return type === 'bigint' || type === 'int'
+    ? plainColumn(values.map((value) => (typeof value === 'string' ? null : value)))
+    : textColumn(values.map((value) => (typeof value === 'string' ? value : null)))
+}
+
 /** Inserts lines. */
 export async function insertLines(
   client: PoolClient,
   chained: readonly ChainedLine[],
 ): Promise<void> {
   if (chained.length === 0) return
-  const text = (of: (line: LedgerLine) => string | null): string =>
-    textColumn(chained.map(({ line }) => of(line)))
-  const plain = (of: (line: LedgerLine) => number | bigint): string =>
-    plainColumn(chained.map(({ line }) => of(line)))
   await client.query({
     name: 'ledger.lines',
-    text: `insert into lines
-             (seq, line_id, settled_at, tenant_id, user_id, token_id, source_id, native_id,
-              surface, model, sku, rule, quantity, unit, price, per, currency, amount,
-              price_book_version, measurement, request_id, position, hash)
-           select * from unnest(
-             $1::bigint[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
-             $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-             $13::bigint[], $14::text[], $15::numeric[], $16::int[], $17::text[], $18::numeric[],
-             $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bytea[])`,
+    text: insertLinesSql,
     values: [
       plainColumn(chained.map(({ seq }) => seq)),
-      text((line) => line.lineId),
-      text((line) => line.settledAt),
-      text((line) => line.tenantId),
-      text((line) => line.userId),
-      text((line) => line.tokenId),
-      text((line) => line.sourceId),
-      text((line) => line.nativeId),
-      text((line) => line.surface),
-      text((line) => line.model),
-      text((line) => line.sku),
-      text((line) => line.rule),
-      plain((line) => line.quantity),
-      text((line) => line.unit),
-      text((line) => line.price),
-      plain((line) => line.per),
-      text((line) => line.currency),
-      text((line) => line.amount),
-      text((line) => line.priceBookVersion),
-      text((line) => line.measurement),
-      text((line) => line.requestId),
-      plain((line) => line.position),
+      ...lineMembers.map(([member]) => columnOf(chained, member)),
       textColumn(chained.map(({ hash }) => String.raw`\x${hash.toString('hex')}`)),
     ],
   })

@@ -1,9 +1,11 @@
+import type { Pool } from 'pg'
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { findTask, type TaskRow } from '../../../projections/tasks/query.ts'
 import { taskStream } from '../../domain/task/events.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isPlatformId } from '../../kernel/ids.ts'
-import type { TaskDeps } from '../tasks/deps.ts'
+import type { RecentWrites } from './recent-writes.ts'
 
 /** Reading one's own writes: what the log has, a read must not miss. */
 
@@ -12,7 +14,11 @@ const CONFIRM_ABSENCE_MS = 3_000
 /** A read of what this process wrote itself waits this long at most. */
 const CATCH_UP_MS = 1_500
 
-type FindDeps = Pick<TaskDeps, 'pool' | 'log' | 'recent'>
+interface FindDeps {
+  readonly pool: Pool
+  readonly log: Pick<EventLog, 'readStream' | 'endPosition'>
+  readonly recent: RecentWrites
+}
 
 /** Waits until reads show what this process wrote for the tenant; gives up quietly. */
 export async function catchUp(deps: FindDeps, tenantId: string): Promise<void> {

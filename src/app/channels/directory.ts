@@ -1,5 +1,6 @@
 import { isTextFamily } from '../../domain/families/text/models.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { systemRandom, type Random } from '../../kernel/random.ts'
 import type { Channel } from '../ports.ts'
 import {
   type BreakerSettings,
@@ -61,17 +62,17 @@ interface Slot {
   readonly restUntilMs: Map<string, number>
 }
 
-/** Builds the directory. `random` is uniform in 0 ≤ x < 1. */
+/** Builds the directory. */
 export function createChannelDirectory(
   channels: readonly Channel[],
   deps: {
     readonly clock: Clock
-    readonly random?: () => number
+    readonly random?: Random
     readonly breaker?: BreakerSettings
   },
 ): ChannelDirectory {
   const settings = deps.breaker ?? defaultBreakerSettings
-  const random = deps.random ?? Math.random
+  const random = deps.random ?? systemRandom
   const slots: readonly Slot[] = channels.map((channel) => ({
     channel,
     breaker: closedBreaker(deps.clock.nowMs()),

@@ -1,78 +1,58 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 
 /**
- * Operational tables: caches, reservations in flight and who lives; never the truth. Losing them
- * loses no money and no task (P6).
+ * What one owner keeps in Postgres beside the read models, in the schema `ops`: caches, reservations
+ * in flight and who lives; never the truth. Losing it loses no money and no task (P6).
  */
-const ddl = `
-create schema if not exists ops;
-
-create table if not exists ops.admissions (
-  platform_id text primary key,
-  tenant_id text not null,
-  currency text not null,
-  hold numeric(38, 12) not null,
-  -- Log position of the TaskRequested that carries the hold, once it is known.
-  position bigint,
-  admitted_at timestamptz not null default now()
-);
-alter table ops.admissions add column if not exists token_id text;
-drop index if exists ops.admissions_tenant;
--- What is not projected by a position is found without passing what is.
-create index if not exists admissions_unprojected
-  on ops.admissions (tenant_id, currency, (coalesce(position, 9223372036854775807)));
-create index if not exists admissions_age on ops.admissions (admitted_at) where position is null;
-
-create table if not exists ops.task_urls (
-  platform_id text primary key,
-  urls jsonb not null,
-  expires_at timestamptz not null
-);
-create index if not exists task_urls_expiry on ops.task_urls (expires_at);
-
--- What is used of limits per minute, by all replicas together. Written about once a second and worth
--- nothing two minutes later: a crash of Postgres may empty it.
-create unlogged table if not exists ops.rate_use (
-  token_id text not null,
-  measure text not null,
-  per_minute double precision not null,
-  used double precision not null,
-  at timestamptz not null,
-  primary key (token_id, measure)
-) with (fillfactor = 50);
-
--- What each replica's text calls speak for of a balance: holds in flight, and settlements that the
--- ledger may lack. Told anew about once a second: a crash of Postgres may empty it.
-create unlogged table if not exists ops.text_spending (
-  tenant_id text not null,
-  currency text not null,
-  replica text not null,
-  held numeric(38, 12) not null,
-  settled numeric(38, 12) not null,
-  -- Log position of the last of the settlements; null where one of them has none yet.
-  position bigint,
-  -- What a replica tells may overtake what it told before: the highest turn counts.
-  turn bigint not null,
-  told_at timestamptz not null,
-  primary key (tenant_id, currency, replica)
-) with (fillfactor = 50);
-
-create table if not exists ops.workers (
-  owner text primary key,
-  seen_at timestamptz not null
-);
-`
+export interface Migrations {
+  /** The folder that the tables belong to. */
+  readonly owner: string
+  /** Migration n is the n-th, from 1: what was released is never edited, and new ones come last. */
+  readonly steps: readonly string[]
+}
 
 /** Any number, the same on every replica: they must not create the schema at the same time. */
 const MIGRATION_LOCK = 7_207_001
 
-/** Creates what is missing; safe to run on every start of every replica. */
-export async function migrateOps(pool: Pool): Promise<void> {
+const bookSql = `
+create schema if not exists ops;
+
+create table if not exists ops.migrations (
+  owner text not null,
+  number int not null,
+  applied_at timestamptz not null default now(),
+  primary key (owner, number)
+);
+`
+
+async function applyNew(client: PoolClient, { owner, steps }: Migrations): Promise<void> {
+  const { rows } = await client.query<{ number: number }>(
+    'select number from ops.migrations where owner = $1',
+    [owner],
+  )
+  const applied = new Set(rows.map(({ number }) => number))
+  for (const [index, sql] of steps.entries()) {
+    const number = index + 1
+    if (applied.has(number)) continue
+    await client.query(sql)
+    await client.query('insert into ops.migrations (owner, number) values ($1, $2)', [
+      owner,
+      number,
+    ])
+  }
+}
+
+/**
+ * Applies what is new of every owner, in order and all or nothing; safe to run on every start of every
+ * replica. What a newer program has applied beyond these stays as it is.
+ */
+export async function migrate(pool: Pool, owners: readonly Migrations[]): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('begin')
     await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-    await client.query(ddl)
+    await client.query(bookSql)
+    for (const migrations of owners) await applyNew(client, migrations)
     await client.query('commit')
     client.release()
   } catch (error) {

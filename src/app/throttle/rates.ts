@@ -1,7 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
-import type { Principal } from '../access/principal.ts'
 import type { Limits } from './limits.ts'
 import {
   type Measure,
@@ -31,7 +30,11 @@ export type SharedUse = Omit<Use, 'perMinute'>
 /** Tells and learns; a limit nobody ever told of is not answered. */
 export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
-export type Limited = Pick<Principal, 'tokenId' | 'limits'>
+export interface Limited {
+  readonly tokenId: string
+  /** Undefined means none. */
+  readonly limits: Limits | undefined
+}
 export type Standings = Readonly<Partial<Record<Measure, Standing>>>
 
 /**

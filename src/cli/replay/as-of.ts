@@ -9,7 +9,7 @@ import { isAfter, type Moment } from './moment.ts'
 const READ_TOGETHER = 32
 
 /** A task that had been requested by then. */
-export type KnownTask = Exclude<TaskState, { readonly phase: 'none' }>
+type KnownTask = Exclude<TaskState, { readonly phase: 'none' }>
 
 const columns = ['TASK', 'PHASE', 'MODEL', 'NATIVE ID', 'SETTLED', 'HIDDEN'] as const
 /** Wide enough for what stands in them, so that no row has to wait for the last. */
@@ -54,20 +54,13 @@ export class StatePrinter {
   readonly #log: EventLog
   readonly #until: Moment
   readonly #json: boolean | undefined
-  readonly #onState: (state: KnownTask) => void
   #waiting: string[] = []
   #printed = 0
 
-  constructor(
-    log: EventLog,
-    until: Moment,
-    json: boolean | undefined,
-    onState: (state: KnownTask) => void,
-  ) {
+  constructor(log: EventLog, until: Moment, json: boolean | undefined) {
     this.#log = log
     this.#until = until
     this.#json = json
-    this.#onState = onState
   }
 
   async add(platformId: string): Promise<void> {
@@ -86,7 +79,6 @@ export class StatePrinter {
     for (const events of streams) {
       const state = foldTask(events, this.#until)
       if (state.phase === 'none') continue
-      this.#onState(state)
       if (this.#printed === 0 && !this.#json) print(row(columns, widths))
       this.#printed += 1
       await printPaced(lineOf(state, this.#json))

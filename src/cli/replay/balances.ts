@@ -1,7 +1,7 @@
+import { movementsOf, type Movement } from '../../../projections/ledger/fold/movements.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { table, toJson } from '../output.ts'
-import type { KnownTask } from './as-of.ts'
 
 interface Sums {
   creditPico: bigint
@@ -10,27 +10,15 @@ interface Sums {
   limitPico: bigint
 }
 
-/** What a tenant had, owed and had promised, per currency: folded from its events. */
+/** What a tenant had, owed and had promised, per currency: folded from its events as the ledger does. */
 export class BalanceFold {
   readonly #sums = new Map<Currency, Sums>()
+  /** Holds that have not ended, by source: as many as tasks are open. */
+  readonly #holds = new Map<string, { readonly currency: Currency; readonly amountPico: bigint }>()
 
-  /** Takes an event of the tenant. */
+  /** Takes an event of the tenant, in the order of the log. */
   addEvent(event: RecordedEvent): void {
-    if (event.type === 'CreditGranted' || event.type === 'AdjustmentPosted')
-      this.#of(event.data.currency).creditPico += parseAmount(event.data.amount)
-    else if (event.type === 'CreditLimitSet')
-      this.#of(event.data.currency).limitPico = parseAmount(event.data.limit)
-    else if (event.type === 'TaskSettled' || event.type === 'CallSettled') {
-      const { currency, amount } = event.data.settlement
-      this.#of(currency).settledPico += parseAmount(amount)
-    }
-  }
-
-  /** Takes a task as it stood: while it is open, its hold is promised. */
-  addTask(state: KnownTask): void {
-    if (state.phase === 'ended' || state.phase === 'refused') return
-    const { currency, hold } = state.request.quote
-    this.#of(currency).heldPico += parseAmount(hold)
+    for (const movement of movementsOf(event)) this.#move(movement)
   }
 
   /** The sums as a table, or as one line of JSON. */
@@ -59,6 +47,37 @@ export class BalanceFold {
       b.available,
     ])
     return ['', ...table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows)]
+  }
+
+  #move(movement: Movement): void {
+    switch (movement.kind) {
+      case 'hold_placed': {
+        const { sourceId, currency } = movement
+        const amountPico = parseAmount(movement.amount)
+        this.#holds.set(sourceId, { currency, amountPico })
+        this.#of(currency).heldPico += amountPico
+        break
+      }
+      case 'hold_ended': {
+        const hold = this.#holds.get(movement.sourceId)
+        if (!hold) break
+        this.#holds.delete(movement.sourceId)
+        this.#of(hold.currency).heldPico -= hold.amountPico
+        break
+      }
+      case 'settled': {
+        const { currency, amount } = movement.settled.settlement
+        this.#of(currency).settledPico += parseAmount(amount)
+        break
+      }
+      case 'granted':
+      case 'adjusted':
+        this.#of(movement.currency).creditPico += parseAmount(movement.amount)
+        break
+      case 'limit_set':
+        this.#of(movement.currency).limitPico = parseAmount(movement.limit)
+        break
+    }
   }
 
   #of(currency: Currency): Sums {

@@ -106,7 +106,7 @@ async function showTenant(
   const shown = progress('events read')
   const owns = createOwnership(tenant)
   const balances = new BalanceFold()
-  const states = new StatePrinter(log, until, json, (state) => balances.addTask(state))
+  const states = new StatePrinter(log, until, json)
   let [read, owned] = [0, 0]
   for await (const event of log.readAll()) {
     shown.update((read += 1), `at position ${event.position}`)

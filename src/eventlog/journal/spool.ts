@@ -1,6 +1,6 @@
 import { copyFile, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, systemClock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
@@ -44,7 +44,7 @@ export interface SpoolOptions {
   readonly directory: string
   readonly instanceId: string
   readonly logger: Log
-  readonly clock?: Clock
+  readonly clock: Clock
   /** Of all files together. */
   readonly maxBytes?: number
   /** A file that has reached it is followed by another. */
@@ -61,12 +61,12 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-async function openReported(path: string, logger: Log): Promise<SpoolSegment> {
+async function openReported(path: string, { logger, clock }: SpoolOptions): Promise<SpoolSegment> {
   const { segment, damage } = await openSegment(path)
   if (damage.tornBytes > 0)
     logger.warn({ path, tornBytes: damage.tornBytes }, 'spool ended in a torn record')
   if (damage.corruptRecords > 0) {
-    const kept = `${path}.corrupt-${Date.now()}`
+    const kept = `${path}.corrupt-${clock.nowMs()}`
     await copyFile(path, kept)
     logger.error({ path, kept, records: damage.corruptRecords }, 'spool holds corrupt records')
   }
@@ -104,7 +104,7 @@ function ownNames(instanceId: string, existing: readonly string[]): () => string
  * and reported: nobody was told that it was durable.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { directory, logger, clock = systemClock } = options
+  const { directory, clock } = options
   const { maxBytes = DEFAULT_MAX_BYTES, segmentBytes = DEFAULT_SEGMENT_BYTES } = options
   await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
   const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
@@ -116,7 +116,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
   /** Oldest first; the last one is written to. */
   const segments: SpoolSegment[] = []
-  for (const name of existing) segments.push(await openReported(join(directory, name), logger))
+  for (const name of existing) segments.push(await openReported(join(directory, name), options))
   let active = await begin()
   segments.push(active)
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status, type ClientDuplexStream } from '@grpc/grpc-js'
@@ -10,6 +9,7 @@ import {
   type CallChannel,
   type ClientInternals,
 } from './client-internals.ts'
+import { newUuid } from '../../kernel/ids.ts'
 import type { LeaderCheck } from './discovery.ts'
 import { failureOf, isElsewhere, type TryFailure } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
@@ -120,7 +120,7 @@ function sendOn(
   tryMs: number,
   leaderMoved: LeaderCheck,
 ): Promise<AppendAnswer> {
-  const id = randomUUID()
+  const id = newUuid()
   return new Promise((resolve) => {
     let [over, written] = [false, false]
     const finish = (answer: AppendAnswer) => {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { newUuid } from '../../kernel/ids.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import type { Connection } from './connection.ts'
 import { logAccessDenied, logUnavailable } from './errors.ts'
@@ -21,7 +21,7 @@ const PROBE_BYTES = 200
 /** One try to append something: only that shows that the log appends. Undefined when it did. */
 export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   const event = {
-    id: randomUUID(),
+    id: newUuid(),
     type: 'LogProbed',
     data: EMPTY,
     metadata: EMPTY,

@@ -24,7 +24,7 @@ import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
 import { createRates } from '../../../src/app/throttle/rates.ts'
 import { createTaskMetrics } from '../../../src/app/metrics.ts'
-import { migrateOps } from '../../../src/app/database/migrate.ts'
+import { migrateOps } from '../../../src/app/migrations.ts'
 import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
@@ -114,7 +114,13 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   pool.on('error', () => undefined)
   await migrateEngine(pool)
   await migrateOps(pool)
-  const engine = startProjections({ pool, log, projections: allProjections, logger: silentLog })
+  const engine = startProjections({
+    pool,
+    log,
+    projections: allProjections,
+    clock: systemClock,
+    logger: silentLog,
+  })
   const replicas: Replica[] = []
   const channels = sandboxTaskChannels({ baseUrl: sandbox.url })
   t.teardown(async () => {

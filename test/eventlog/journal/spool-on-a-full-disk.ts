@@ -1,4 +1,5 @@
 import { openSpool } from '../../../src/eventlog/journal/spool.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { range, sized } from '../support/sample-events.ts'
 
@@ -9,7 +10,7 @@ import { range, sized } from '../support/sample-events.ts'
 
 const LARGE_BYTES = 20_000
 const [, , directory = ''] = process.argv
-const spool = await openSpool({ directory, instanceId: 'a', logger: silentLog })
+const spool = await openSpool({ directory, instanceId: 'a', logger: silentLog, clock: systemClock })
 const append = (name: string, bytes: number): Promise<boolean> =>
   spool
     .append({ stream: 'journal-i-0', expected: 'no_stream', events: [sized('j', name, bytes)] })

@@ -16,6 +16,7 @@ import { crc32 } from 'node:zlib'
 import t from 'tap'
 import type { PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/journal/spool.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { bare, bareEnvironment } from '../../faults/driver/bare.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
@@ -40,6 +41,7 @@ async function open(path: string, instanceId: string, more: Partial<SpoolOptions
   const spool = await openSpool({
     directory: path,
     instanceId,
+    clock: systemClock,
     logger: { ...silentLog, warn: complain, error: complain },
     ...more,
   })

@@ -11,6 +11,7 @@ import {
 import type { JournalLimits } from '../../../src/eventlog/journal/limits.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/journal/spool.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { testEventLog, type TestEventStore } from '../../helpers/eventstore.ts'
 import { callFailed, range } from './sample-events.ts'
@@ -39,8 +40,13 @@ export async function journalPlace(
     log,
     spoolDirectory,
     spool: async (instanceId, more = {}) => {
-      const options = { directory: spoolDirectory, instanceId, logger: silentLog, ...more }
-      const spool = await openSpool(options)
+      const spool = await openSpool({
+        directory: spoolDirectory,
+        instanceId,
+        logger: silentLog,
+        clock: systemClock,
+        ...more,
+      })
       // Those whose process "died" in a test are still open at its end.
       test.teardown(() => spool.close().catch(() => undefined))
       return spool

@@ -7,6 +7,7 @@ import { startProjections } from '../../../projections/engine/engine.ts'
 import { rebuildProjection, RebuildRunningError } from '../../../projections/engine/rebuild.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { allProjections } from '../../../projections/registry.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
@@ -68,6 +69,7 @@ async function foldTo(pool: Pool, events: readonly RecordedEvent[], size: number
     pool,
     log,
     projections: allProjections,
+    clock: systemClock,
     logger: silentLog,
     limits: { maxEvents: size, maxBytes: 1e6 },
   })

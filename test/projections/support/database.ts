@@ -9,6 +9,7 @@ import {
 } from '../../../projections/engine/engine.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 import { ScriptedLog } from './memory-log.ts'
@@ -32,7 +33,7 @@ export function startEngine(
   t: Test,
   options: Pick<EngineOptions, 'pool' | 'log' | 'projections'> & Partial<EngineOptions>,
 ): Engine {
-  const engine = startProjections({ logger: silentLog, ...options })
+  const engine = startProjections({ clock: systemClock, logger: silentLog, ...options })
   t.teardown(engine.stop)
   return engine
 }

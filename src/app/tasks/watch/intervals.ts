@@ -1,3 +1,5 @@
+import { spread, type Random } from '../../../kernel/random.ts'
+
 /** When a task is asked for next: pure, in milliseconds. */
 
 /** A young task is asked for this often … */
@@ -52,9 +54,9 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
   return (Math.floor(nowMs / pauseMs) + 1) * pauseMs
 }
 
-/** Spread by at most a tenth either way; `random` is uniform in 0 ≤ x < 1. */
-export function jittered(waitMs: number, random: number): number {
-  return waitMs * (1 - JITTER + 2 * JITTER * random)
+/** Spread by at most a tenth either way. */
+export function jittered(waitMs: number, random?: Random): number {
+  return spread(waitMs, 1 - JITTER, 1 + JITTER, random)
 }
 
 /** When to look next: never past a moment that decides something without a look at it. */

@@ -269,7 +269,7 @@ async function settle(
   else if (seen.status === 'gone') waitMs = GONE_POLL_MS * settings.scale
   return {
     platformId,
-    dueAtMs: nextLookMs(nowMs, jittered(waitMs, Math.random()), task.expiresAtMs),
+    dueAtMs: nextLookMs(nowMs, jittered(waitMs), task.expiresAtMs),
     ...(failed ? {} : { observedAtMs: nowMs }),
   }
 }

@@ -111,7 +111,7 @@ async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled
 }
 
 function putOff(deps: TaskDeps, settings: PolicySettings, { platformId }: DuePoll): Reschedule {
-  const waitMs = jittered(PUT_OFF_MS * settings.scale, Math.random())
+  const waitMs = jittered(PUT_OFF_MS * settings.scale)
   return { platformId, dueAtMs: deps.clock.nowMs() + waitMs }
 }
 
@@ -151,7 +151,7 @@ async function treat(
     deps.logger.warn({ platformId, err: error }, 'reconciliation failed: tried again')
   }
   const absentAtMs = poll.absentAtMs ?? (verdict === 'missing' ? askedMs : undefined)
-  const waitMs = jittered(reconcileIntervalMs(poll.attempts, settings.scale), Math.random())
+  const waitMs = jittered(reconcileIntervalMs(poll.attempts, settings.scale))
   const dueAtMs = nextLookMs(
     deps.clock.nowMs(),
     waitMs,

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { migrateEngine } from '../../../../projections/engine/migrate.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { createFunds, type Funds } from '../../../../src/app/spending/funds.ts'
-import { migrateOps } from '../../../../src/app/database/migrate.ts'
+import { migrateOps } from '../../../../src/app/migrations.ts'
 import { formatAmount, type Currency } from '../../../../src/kernel/money.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 

@@ -79,17 +79,17 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
   const world = await startWorld(t, options)
   const text = async (given: TextReplicaOptions = {}): Promise<TextReplica> => {
     const spoolDirectory = await mkdtemp(join(directory, 'spool-'))
-    const instanceId = newInstanceId(Date.now())
+    const clock = systemClock
+    const instanceId = newInstanceId(clock.nowMs())
     const log = given.log ?? world.log
     const journal = createJournal({
       log,
       instanceId,
       logger: silentLog,
-      spool: await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog }),
+      spool: await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog, clock }),
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
     const providers = createProviders()
-    const clock = systemClock
     const deps: CallDeps = {
       log,
       journal,

@@ -1,0 +1,61 @@
+import type { ColumnKind } from '../engine/standing.ts'
+import type { LedgerLine } from './fold/chain.ts'
+
+type SqlType = 'text' | 'bigint' | 'int' | 'numeric(38, 12)' | 'timestamptz'
+
+interface LineColumn {
+  readonly name: string
+  readonly type: SqlType
+  readonly nullable?: true
+}
+
+const text = (name: string): LineColumn => ({ name, type: 'text' })
+
+/** Where each member of a line is kept: the table and what writes, reads and audits it follow. */
+export const lineColumns: { readonly [Member in keyof LedgerLine]-?: LineColumn } = {
+  lineId: text('line_id'),
+  settledAt: { name: 'settled_at', type: 'timestamptz' },
+  tenantId: text('tenant_id'),
+  userId: text('user_id'),
+  tokenId: text('token_id'),
+  sourceId: text('source_id'),
+  nativeId: { name: 'native_id', type: 'text', nullable: true },
+  surface: text('surface'),
+  model: text('model'),
+  sku: text('sku'),
+  rule: text('rule'),
+  quantity: { name: 'quantity', type: 'bigint' },
+  unit: text('unit'),
+  price: { name: 'price', type: 'numeric(38, 12)' },
+  per: { name: 'per', type: 'int' },
+  currency: text('currency'),
+  amount: { name: 'amount', type: 'numeric(38, 12)' },
+  priceBookVersion: text('price_book_version'),
+  measurement: text('measurement'),
+  requestId: text('request_id'),
+  position: { name: 'position', type: 'bigint' },
+}
+
+/** Members and their columns, in the order of the table. */
+export const lineMembers = Object.entries(lineColumns) as readonly (readonly [
+  keyof LedgerLine,
+  LineColumn,
+])[]
+
+const kinds: Readonly<Record<SqlType, ColumnKind>> = {
+  text: 'text',
+  bigint: 'text',
+  int: 'text',
+  'numeric(38, 12)': 'amount',
+  timestamptz: 'time',
+}
+
+/** How an auditor reads each column. */
+export const lineKinds: Readonly<Record<string, ColumnKind>> = Object.fromEntries(
+  lineMembers.map(([, { name, type }]) => [name, kinds[type]]),
+)
+
+/** The columns as the table declares them. */
+export const lineColumnsSql = lineMembers
+  .map(([, { name, type, nullable }]) => `${name} ${type}${nullable ? '' : ' not null'},`)
+  .join('\n    ')

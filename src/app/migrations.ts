@@ -1,0 +1,19 @@
+import type { Pool } from 'pg'
+import { migrate, type Migrations } from './database/migrate.ts'
+import { spendingMigrations } from './spending/migrations.ts'
+import { taskMigrations } from './tasks/migrations.ts'
+import { watchMigrations } from './tasks/watch/migrations.ts'
+import { throttleMigrations } from './throttle/migrations.ts'
+
+/** Every owner of tables in the schema `ops`. */
+export const allMigrations: readonly Migrations[] = [
+  spendingMigrations,
+  throttleMigrations,
+  taskMigrations,
+  watchMigrations,
+]
+
+/** Creates and changes what the application keeps in Postgres; safe on every start of every replica. */
+export function migrateOps(pool: Pool): Promise<void> {
+  return migrate(pool, allMigrations)
+}

@@ -1,0 +1,41 @@
+import type { Migrations } from '../database/migrate.ts'
+
+export const spendingMigrations: Migrations = {
+  owner: 'spending',
+  steps: [
+    // Databases from before migrations were numbered have these tables, some without `token_id`.
+    `
+create table if not exists ops.admissions (
+  platform_id text primary key,
+  tenant_id text not null,
+  currency text not null,
+  hold numeric(38, 12) not null,
+  -- Log position of the TaskRequested that carries the hold, once it is known.
+  position bigint,
+  admitted_at timestamptz not null default now()
+);
+alter table ops.admissions add column if not exists token_id text;
+drop index if exists ops.admissions_tenant;
+-- What is not projected by a position is found without passing what is.
+create index if not exists admissions_unprojected
+  on ops.admissions (tenant_id, currency, (coalesce(position, 9223372036854775807)));
+create index if not exists admissions_age on ops.admissions (admitted_at) where position is null;
+
+-- What each replica's text calls speak for of a balance: holds in flight, and settlements that the
+-- ledger may lack. Told anew about once a second: a crash of Postgres may empty it.
+create unlogged table if not exists ops.text_spending (
+  tenant_id text not null,
+  currency text not null,
+  replica text not null,
+  held numeric(38, 12) not null,
+  settled numeric(38, 12) not null,
+  -- Log position of the last of the settlements; null where one of them has none yet.
+  position bigint,
+  -- What a replica tells may overtake what it told before: the highest turn counts.
+  turn bigint not null,
+  told_at timestamptz not null,
+  primary key (tenant_id, currency, replica)
+) with (fillfactor = 50);
+`,
+  ],
+}

@@ -1,0 +1,14 @@
+import type { Migrations } from '../../database/migrate.ts'
+
+export const watchMigrations: Migrations = {
+  owner: 'tasks/watch',
+  steps: [
+    // Databases from before migrations were numbered have this table.
+    `
+create table if not exists ops.workers (
+  owner text primary key,
+  seen_at timestamptz not null
+);
+`,
+  ],
+}

@@ -1,0 +1,20 @@
+import type { Migrations } from '../database/migrate.ts'
+
+export const throttleMigrations: Migrations = {
+  owner: 'throttle',
+  steps: [
+    // Databases from before migrations were numbered have this table.
+    `
+-- What is used of limits per minute, by all replicas together. Written about once a second and worth
+-- nothing two minutes later: a crash of Postgres may empty it.
+create unlogged table if not exists ops.rate_use (
+  token_id text not null,
+  measure text not null,
+  per_minute double precision not null,
+  used double precision not null,
+  at timestamptz not null,
+  primary key (token_id, measure)
+) with (fillfactor = 50);
+`,
+  ],
+}

@@ -1,0 +1,44 @@
+import type { Command } from 'commander'
+import { JSON_OPTION, onStores } from './command.ts'
+
+const AUDIT_HELP = `
+Reads the log from its start, works out by itself what every row must be, and names each one that is not:
+the table, its key, what the log says and what stands. It changes nothing and may run beside the gateway.
+
+With --state <file> an audit goes on where the last one ended, or was stopped. The file holds how far
+everything was found right, and the head of the hash chain there. Ledger lines audited before are checked
+by their hashes, what came later by the log; earlier rows of other tables by a full audit only, which is one
+without the file. Keep it where whoever can change the database cannot, and copy the head that is printed.
+
+One cause is one finding: of an event that a read model never took in, the balances, totals and hashes that
+lack it are not named again. "tollgate rebuild <name>" makes a read model anew from the log.`
+
+const REBUILD_HELP = `
+The live tables go on being read and written meanwhile. Both are compared at one position of the log: rows of
+each table, totals side by side, and where lines or money differ the figures by tenant and SKU. Equal tables
+are swapped; of different ones the live ones stay, the exit code is 1, and what to do is said.`
+
+/** Registers `tollgate audit` and `tollgate rebuild`. */
+export function addReadModels(program: Command): void {
+  program
+    .command('audit')
+    .description(
+      'compare every row of every read model with the log; exit code 1 on any difference',
+    )
+    .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
+    .option(...JSON_OPTION)
+    .addHelpText('after', AUDIT_HELP)
+    .action((options) =>
+      onStores(async (s) => (await import('../audit.ts')).auditCommand(s, options)),
+    )
+  program
+    .command('rebuild')
+    .description('build a read model anew beside the live one, compare, swap')
+    .argument('<name>', 'tasks, ledger, timeline, access or prices')
+    .option('--force', 'swap even if what is live differs from what the log says')
+    .option(...JSON_OPTION)
+    .addHelpText('after', REBUILD_HELP)
+    .action((name: string, options) =>
+      onStores(async (s) => (await import('../rebuild.ts')).rebuildCommand(s, name, options)),
+    )
+}

@@ -1,0 +1,16 @@
+/** Where randomness that only spreads things in time enters; what must not be guessed is in `ids.ts`. */
+
+/** Uniform in 0 ≤ x < 1. */
+export type Random = () => number
+
+export const systemRandom: Random = () => Math.random()
+
+/** A time made shorter or longer at random: at least `least` and less than `most` times itself. */
+export function spread(
+  ms: number,
+  least: number,
+  most: number,
+  random: Random = systemRandom,
+): number {
+  return ms * (least + (most - least) * random())
+}

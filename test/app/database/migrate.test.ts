@@ -1,0 +1,136 @@
+import { Pool } from 'pg'
+import t, { type Test } from 'tap'
+import { migrate } from '../../../src/app/database/migrate.ts'
+import { allMigrations, migrateOps } from '../../../src/app/migrations.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+import { UNNUMBERED_DDL } from './support/unnumbered-ddl.ts'
+
+async function emptyDatabase(t: Test): Promise<Pool> {
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 6 })
+  pool.on('error', () => undefined)
+  t.teardown(async () => {
+    await pool.end()
+    await database.drop()
+  })
+  return pool
+}
+
+interface Applied {
+  readonly owner: string
+  readonly number: number
+  readonly appliedAt: string
+}
+
+async function applied(pool: Pool): Promise<readonly Applied[]> {
+  const { rows } = await pool.query<Applied>(
+    `select owner, number, applied_at::text as "appliedAt" from ops.migrations
+     order by owner, number`,
+  )
+  return rows
+}
+
+/** Columns and indexes of the schema. */
+async function shape(pool: Pool): Promise<unknown> {
+  const { rows: columns } = await pool.query(
+    `select table_name, column_name, data_type, is_nullable, column_default
+     from information_schema.columns where table_schema = 'ops' order by 1, 2`,
+  )
+  const { rows: indexes } = await pool.query(
+    `select indexname, indexdef from pg_indexes where schemaname = 'ops' order by 1`,
+  )
+  const { rows: tables } = await pool.query(
+    `select relname, relpersistence, reloptions from pg_class
+     where relnamespace = 'ops'::regnamespace and relkind = 'r' order by 1`,
+  )
+  return { columns, indexes, tables }
+}
+
+const EVERY_ONE = allMigrations
+  .flatMap(({ owner, steps }) => steps.map((_, index) => ({ owner, number: index + 1 })))
+  .sort((a, b) => a.owner.localeCompare(b.owner) || a.number - b.number)
+
+t.test('an empty database gets every table of every owner, once', async (t) => {
+  const pool = await emptyDatabase(t)
+  await migrateOps(pool)
+  const first = await applied(pool)
+  t.same(
+    first.map(({ owner, number }) => ({ owner, number })),
+    EVERY_ONE,
+  )
+  t.same(
+    [...new Set(first.map(({ owner }) => owner))],
+    ['spending', 'tasks', 'tasks/watch', 'throttle'],
+  )
+  const { rows } = await pool.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'ops'::regnamespace and relkind = 'r' order by 1`,
+  )
+  t.same(
+    rows.map(({ name }) => name),
+    ['admissions', 'migrations', 'rate_use', 'task_urls', 'text_spending', 'workers'],
+  )
+  await migrateOps(pool)
+  t.same(await applied(pool), first, 'a second time does nothing')
+})
+
+t.test('replicas that start at once apply each migration once', async (t) => {
+  const pool = await emptyDatabase(t)
+  await Promise.all(Array.from({ length: 6 }, () => migrateOps(pool)))
+  t.equal((await applied(pool)).length, EVERY_ONE.length)
+})
+
+t.test('a database from before migrations were numbered keeps its rows', async (t) => {
+  const [fresh, pool] = [await emptyDatabase(t), await emptyDatabase(t)]
+  await migrateOps(fresh)
+  await pool.query(UNNUMBERED_DDL)
+  await pool.query(
+    `insert into ops.admissions (platform_id, tenant_id, token_id, currency, hold)
+     values ('video_1', 'tenant_1', 'token_1', 'USD', 1.5)`,
+  )
+  await pool.query(`insert into ops.workers values ('worker_1', now())`)
+  await migrateOps(pool)
+  t.same(await shape(pool), await shape(fresh))
+  t.equal((await applied(pool)).length, EVERY_ONE.length)
+  const { rows } = await pool.query('select platform_id, token_id, hold::text from ops.admissions')
+  t.same(rows, [{ platform_id: 'video_1', token_id: 'token_1', hold: '1.500000000000' }])
+  t.equal((await pool.query('select 1 from ops.workers')).rowCount, 1)
+  // A replica of the release before may still start beside it.
+  await pool.query(UNNUMBERED_DDL)
+  t.same(await shape(pool), await shape(fresh))
+})
+
+t.test('and so does one from before admissions named their token', async (t) => {
+  const [fresh, pool] = [await emptyDatabase(t), await emptyDatabase(t)]
+  await migrateOps(fresh)
+  await pool.query(
+    `create schema ops;
+     create table ops.admissions (
+       platform_id text primary key, tenant_id text not null, currency text not null,
+       hold numeric(38, 12) not null, position bigint,
+       admitted_at timestamptz not null default now());
+     create index admissions_tenant on ops.admissions (tenant_id, currency);`,
+  )
+  await migrateOps(pool)
+  t.same(await shape(pool), await shape(fresh))
+})
+
+t.test('what is new is applied in order, all of it or nothing', async (t) => {
+  const pool = await emptyDatabase(t)
+  const create = 'create table ops.notes (n int primary key)'
+  const add = 'insert into ops.notes values (1)'
+  await migrate(pool, [{ owner: 'notes', steps: [create] }])
+  const later = [create, add, 'alter table ops.notes add column word text']
+  await t.rejects(
+    migrate(pool, [{ owner: 'notes', steps: [...later, 'alter table ops.missing rename to x'] }]),
+  )
+  t.equal((await applied(pool)).length, 1, 'nothing of a start that failed stays')
+  await migrate(pool, [{ owner: 'notes', steps: later }])
+  t.same((await pool.query('select n, word from ops.notes')).rows, [{ n: 1, word: null }])
+  t.same(
+    (await applied(pool)).map(({ number }) => number),
+    [1, 2, 3],
+  )
+  await migrate(pool, [{ owner: 'notes', steps: [create] }])
+  t.equal((await applied(pool)).length, 3, 'what a newer program applied stays')
+})

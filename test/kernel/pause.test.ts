@@ -1,0 +1,29 @@
+import t from 'tap'
+import { createBackoff, pause } from '../../src/kernel/pause.ts'
+
+t.test('pauses double up to the longest, and begin anew after a success', (t) => {
+  const backoff = createBackoff(200, 10_000, () => 0)
+  const pauses = Array.from({ length: 8 }, () => backoff.nextMs())
+  t.same(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])
+  backoff.reset()
+  t.equal(backoff.nextMs(), 100)
+  t.end()
+})
+
+t.test('each pause is shortened at random by at most a half', (t) => {
+  for (let n = 0; n < 1_000; n += 1) {
+    const ms = createBackoff(200, 10_000).nextMs()
+    t.ok(ms >= 100 && ms < 200)
+  }
+  t.equal(createBackoff(200, 10_000, () => 0.5).nextMs(), 150)
+  t.end()
+})
+
+t.test('a pause ends at once, without an error, when it is given up', async (t) => {
+  const giving = new AbortController()
+  const paused = pause(60_000, giving.signal)
+  giving.abort()
+  await paused
+  await pause(60_000, giving.signal)
+  t.pass('both came back')
+})
