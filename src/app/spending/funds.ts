@@ -25,7 +25,7 @@ export interface Funds {
   /**
    * Places a hold until it is settled or withdrawn.
    * @throws DomainError `insufficient_balance` (details: currency, hold, available),
-   *   `log_unavailable` when the balance cannot be told
+   *   `database_unavailable` or `read_model_behind` when the balance cannot be told
    */
   readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
   /**
@@ -113,7 +113,7 @@ function createWatch(lag: LedgerLag, clock: Clock) {
   }
   return {
     look,
-    /** @throws DomainError `log_unavailable` when the ledger is too far behind */
+    /** @throws DomainError `read_model_behind` when the ledger is too far behind */
     refuseBehind: async (): Promise<void> => {
       const untilMs = performance.now() + LOOK_WAIT_MS
       while (lag.lagMs() > MAX_LAG_MS) {
@@ -146,7 +146,7 @@ async function atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
 }
 
 function behind(): DomainError {
-  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+  return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
     reason: `the ledger is more than ${MAX_LAG_MS} ms behind the log`,
   })
 }
