@@ -1,13 +1,9 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
-import {
-  expectedChoices,
-  type Fields,
-  isFields,
-  objectsOf,
-  parseFields,
-} from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { objectsOf, parseObject } from '../kit/http/fields.ts'
+import { expectedChoices } from '../kit/text/output.ts'
 import { readPlainError, unknownError } from '../kit/text/plain-errors.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
@@ -31,7 +27,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
   let failure: { readonly code: string; readonly message: string } | undefined
 
   /** Takes a chunk's choices into account. */
-  const follow = (choices: readonly Fields[]): void => {
+  const follow = (choices: readonly JsonObject[]): void => {
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
       cites ||= citesPages(choice['delta'])
@@ -46,7 +42,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
         over = true
         return undefined
       }
-      const chunk = parseFields(data)
+      const chunk = parseObject(data)
       if (chunk === undefined) throw malformed()
       const error = readPlainError(chunk)
       if (error !== undefined || event === 'error') {
@@ -58,7 +54,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
       follow(choices)
       usage = chatUsage(chunk['usage']) ?? usage
       searches = countedSearches(chunk['usage']) ?? searches
-      const usageOnly = choices.length === 0 && isFields(chunk['usage'])
+      const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
         data: rewriteModel(data, chunk),

@@ -1,7 +1,7 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { fieldsOf, objectsOf } from '../kit/http/fields.ts'
+import { objectOf, objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/text/plain-errors.ts'
-import { bearerHeaders } from '../kit/http/credential.ts'
+import { bearerHeaders } from '../kit/text/credential.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
@@ -44,6 +44,6 @@ function requestBody(request: TextRequest, streamed: boolean): string {
     model: request.upstreamModel,
     stream: true,
     // Without it the stream would end without figures to bill.
-    stream_options: { ...fieldsOf(options), include_usage: true },
+    stream_options: { ...objectOf(options), include_usage: true },
   })
 }

@@ -1,5 +1,5 @@
 import type { TextFrame } from '../../../app/calls/types.ts'
-import { isJsonObject, type JsonObject } from '../../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { given, without } from '../../kit/member-checks.ts'
 
 /** Names by which upstreams report cache writes; ours are those of this surface. */
