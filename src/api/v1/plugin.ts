@@ -16,7 +16,6 @@ import {
   continuationFailures,
   modelFailures,
 } from '../kit/text-failures.ts'
-import { chatAnswer } from './chat/answer.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
 import { describe } from './documentation.ts'
@@ -63,7 +62,7 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
     handler: async (request, reply) => {
       const { stream, includeUsage, ...asked } = readChatRequest(objectBody(request.body))
       const part: CallPart = { family: 'chat', surface: 'v1.chat', ...asked }
-      if (!stream) return chatAnswer(await answerWhole(texts, request, reply, part))
+      if (!stream) return answerWhole(texts, request, reply, part)
       const dialect = chatDialect(includeUsage)
       const options = { dialect, ...streamOptions(deps, request) }
       return answerStream(texts, request, reply, part, options)

@@ -11,8 +11,16 @@ import { fromStreamError } from '../kit/text/errors.ts'
 import type { FrameReader } from '../kit/text/wire.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
+import { withShownUsage } from './usage-view.ts'
 
 const DONE = '[DONE]'
+
+/** Few chunks have usage, and fewer name it otherwise: only those are written anew. */
+function withUsageShown(data: string, chunk: JsonObject): string {
+  const shown = withShownUsage(chunk)
+  return shown === chunk ? data : JSON.stringify({ ...parseObject(data), usage: shown['usage'] })
+}
+
 /** Follows a chat stream; whether a caller sees usage is its surface's business. */
 export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('model', request.model)
@@ -57,7 +65,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
       const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
-        data: rewriteModel(data, chunk),
+        data: withUsageShown(rewriteModel(data, chunk), chunk),
         usageOnly,
         terminal: ended.size > 0 || usageOnly,
       }

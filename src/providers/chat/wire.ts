@@ -6,6 +6,7 @@ import type { TextWire } from '../kit/text/wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
+import { withShownUsage } from './usage-view.ts'
 
 /** Chat completions. */
 export const chatWire: TextWire = {
@@ -19,7 +20,7 @@ export const chatWire: TextWire = {
     // Without choices it is no answer; nothing may be delivered or billed for it (P5).
     if (choices.length === 0) return undefined
     return {
-      body: { ...body, model: request.model },
+      body: withShownUsage({ ...body, model: request.model }),
       tally: () => {
         const usage = withSearches(
           chatUsage(body['usage']),

@@ -5,9 +5,17 @@ import { countOrZero, isGiven, objectOf } from '../http/fields.ts'
  * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; those
  * our callers see come first.
  */
-const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
-const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']
-const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens', 'ephemeral_1h_input_tokens']
+export const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
+export const WRITTEN_5M = [
+  'cached_write_5m_tokens',
+  'cache_write_5m_tokens',
+  'ephemeral_5m_input_tokens',
+]
+export const WRITTEN_1H = [
+  'cached_write_1h_tokens',
+  'cache_write_1h_tokens',
+  'ephemeral_1h_input_tokens',
+]
 
 export interface CacheUsage {
   readonly read: number
