@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { LedgerLag } from './ledger-lag.ts'
 import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
+import { pause, within } from '../../kernel/pause.ts'
 import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
 import { type Hold, TenantFunds } from './tenant-funds.ts'
 
@@ -118,9 +118,9 @@ function createWatch(lag: LedgerLag, clock: Clock) {
       const untilMs = performance.now() + LOOK_WAIT_MS
       while (lag.lagMs() > MAX_LAG_MS) {
         const waitMs = untilMs - performance.now()
-        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await atMost(waitMs, look())
+        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await within(waitMs, look().catch(() => undefined), () => undefined)
         // A process that has just started may never have seen the ledger complete, busy as it is.
-        else if (lag.lagMs() === Infinity && waitMs > 0) await sleep(RECHECK_AFTER_MS)
+        else if (lag.lagMs() === Infinity && waitMs > 0) await pause(RECHECK_AFTER_MS)
         else throw behind()
       }
     },
@@ -135,14 +135,6 @@ function forgetOne(tenants: Map<string, TenantFunds>): void {
       return
     }
   throw balanceUntold(undefined)
-}
-
-/** Waits for something, whatever comes of it, but not for ever. */
-async function atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, waitMs)))
-  await Promise.race([work.catch(() => undefined), late])
-  clearTimeout(timer)
 }
 
 function behind(): DomainError {
