@@ -118,7 +118,12 @@ function createWatch(lag: LedgerLag, clock: Clock) {
       const untilMs = performance.now() + LOOK_WAIT_MS
       while (lag.lagMs() > MAX_LAG_MS) {
         const waitMs = untilMs - performance.now()
-        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await within(waitMs, look().catch(() => undefined), () => undefined)
+        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS)
+          await within(
+            waitMs,
+            look().catch(() => undefined),
+            () => undefined,
+          )
         // A process that has just started may never have seen the ledger complete, busy as it is.
         else if (lag.lagMs() === Infinity && waitMs > 0) await pause(RECHECK_AFTER_MS)
         else throw behind()
