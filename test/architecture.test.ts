@@ -66,6 +66,27 @@ const assembly = new Set([
   'src/cli',
 ])
 
+/** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
+const kitBelow: Readonly<Record<string, readonly string[]>> = {
+  http: ['http'],
+  text: ['http', 'text'],
+  task: ['http', 'task'],
+}
+
+/** What a file of the kit imports against its layers; families it never knows. */
+function kitOffences(file: SourceFile): string[] {
+  const [, layer] = /^src\/providers\/kit\/(\w+)\//.exec(file.path) ?? []
+  if (layer === undefined) return []
+  const allowed = kitBelow[layer]
+  if (!allowed) return [`${file.path}: stands in no known layer of the kit`]
+  const imports = file.imports
+    .filter((target) => target.startsWith('src/providers/'))
+    .filter((target) => !allowed.some((name) => target.startsWith(`src/providers/kit/${name}/`)))
+    .map((target) => `${file.path} imports ${target}: against the layers of the kit`)
+  const foreign = layer === 'http' && /\b(?:Text|Task)[A-Z]\w*|domain\//.exec(file.text)
+  return foreign ? [...imports, `${file.path} speaks of ${foreign[0]}`] : imports
+}
+
 function offences(file: SourceFile): string[] {
   const room = roomOf(file.path)
   if (assembly.has(room)) return []
@@ -105,6 +126,15 @@ t.test('every import follows the dependency rule', (t) => {
   const edges = sources.reduce((sum, file) => sum + file.imports.length, 0)
   t.ok(edges > 150, `read ${edges} imports`)
   t.same(sources.flatMap(offences), [])
+  t.end()
+})
+
+t.test('the kit of the providers is layered: http below text and task', (t) => {
+  const kit = sources.filter((file) => file.path.startsWith('src/providers/kit/'))
+  t.ok(kit.length > 15, `read ${kit.length} files`)
+  t.same(kit.flatMap(kitOffences), [])
+  const layers = kit.map((file) => file.path.split('/')[3])
+  t.same(new Set(layers), new Set(Object.keys(kitBelow)))
   t.end()
 })
 

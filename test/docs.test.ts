@@ -91,12 +91,24 @@ interface Operation {
   readonly responses: Readonly<Record<string, Response>>
 }
 interface Response {
-  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>
+  readonly content?: Readonly<
+    Record<
+      string,
+      {
+        readonly example?: unknown
+        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+      }
+    >
+  >
 }
 
-/** The words by which the example of a failure names it. */
+/** The words by which the examples of failures name them. */
 function codesOf({ content = {} }: Response): readonly string[] {
-  return Object.values(content).flatMap(({ example }) => {
+  const shown = Object.values(content).flatMap(({ example, examples = {} }) => [
+    example,
+    ...Object.values(examples).map(({ value }) => value),
+  ])
+  return shown.flatMap((example) => {
     const error: unknown = Object(example).error
     if (typeof error !== 'object' || error === null) return []
     return Object.entries(error).flatMap(([name, value]) =>

@@ -1,9 +1,73 @@
 /**
- * A broken rule with a literal `code` and typed `details`; it never knows an HTTP status. Each API
- * surface maps codes to its own envelope.
+ * Every code of a broken rule, by what it speaks of. A surface that answers callers maps codes to
+ * statuses; nothing here knows one.
  */
+export const domainCodes = [
+  // What was asked for.
+  'invalid_request',
+  'invalid_duration',
+  'invalid_cursor',
+  'unknown_model',
+  'model_not_allowed',
+  'scope_denied',
+  'asset_not_found',
+  'task_not_found',
+  'task_running',
+  'task_state_conflict',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'previous_response_not_found',
+  'kept_unavailable',
+  // Money and room.
+  'price_not_configured',
+  'insufficient_balance',
+  'rate_limited',
+  'overloaded',
+  // Upstream.
+  'no_channel',
+  'call_refused',
+  'submission_refused',
+  'submission_uncertain',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+  // The log, and nothing but the log.
+  'log_unavailable',
+  'log_access_denied',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'append_too_large',
+  'event_invalid',
+  // What is read beside the log.
+  'database_unavailable',
+  'read_model_behind',
+  // Administration.
+  'tenant_exists',
+  'tenant_not_found',
+  'user_exists',
+  'amount_invalid',
+  'adjustment_source_invalid',
+  'adjustment_out_of_bounds',
+  'posting_id_taken',
+  'token_exists',
+  'token_not_found',
+  'token_disabled',
+  'token_limits_invalid',
+  'token_scope_invalid',
+  'token_expiry_invalid',
+  'token_secret_reused',
+  'price_book_invalid',
+  'price_books_changed',
+  'price_book_version_taken',
+  'price_book_replaced',
+  'audit_state_foreign',
+] as const
+
+export type DomainCode = (typeof domainCodes)[number]
+
+/** A broken rule with a literal `code` and typed `details`; it never knows an HTTP status. */
 export class DomainError<
-  Code extends string = string,
+  Code extends DomainCode = DomainCode,
   Details extends Readonly<Record<string, unknown>> = Readonly<Record<string, unknown>>,
 > extends Error {
   override readonly name = 'DomainError'
@@ -18,7 +82,7 @@ export class DomainError<
 }
 
 /** Whether a value is a domain error, optionally with this code. */
-export function isDomainError<Code extends string>(
+export function isDomainError<Code extends DomainCode>(
   value: unknown,
   code?: Code,
 ): value is DomainError<Code> {

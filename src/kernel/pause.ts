@@ -27,7 +27,7 @@ export function createBackoff(
 /** Resolves after a pause, or at once when the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal?.aborted === true) {
+    if (ms <= 0 || signal?.aborted === true) {
       resolve()
       return
     }
@@ -39,4 +39,24 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(done, ms)
     signal?.addEventListener('abort', done)
   })
+}
+
+/**
+ * What a promise gives, or what `late` does when that takes longer; its own rejection then is left
+ * to whoever awaits it next.
+ */
+export async function within<Value, Late>(
+  ms: number,
+  work: Promise<Value>,
+  late: () => Late,
+): Promise<Value | Late> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  try {
+    return await Promise.race([work, over.then(late)])
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -5,9 +5,17 @@
 const LONE_SURROGATE = /\p{Surrogate}/u
 const NUL = '\u0000'
 
+export function hasNul(text: string): boolean {
+  return text.includes(NUL)
+}
+
+export function hasLoneSurrogate(text: string): boolean {
+  return LONE_SURROGATE.test(text)
+}
+
 /** Whether a string can be stored as it is. */
 export function isStorable(text: string): boolean {
-  return !text.includes(NUL) && !LONE_SURROGATE.test(text)
+  return !hasNul(text) && !hasLoneSurrogate(text)
 }
 
 /** Cuts to a length in UTF-16 units and replaces what cannot be stored by U+FFFD. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/types.ts'
-import type { JsonObject } from '../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { callerGone } from './caller.ts'
 import { sendEventStream, type StreamDialect, type StreamLimits } from './event-stream.ts'

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { within } from '../../kernel/pause.ts'
 
 /** The named bounds of an event stream (P10). */
 export interface StreamLimits {
@@ -101,19 +102,6 @@ function open(reply: FastifyReply, headers: Readonly<Record<string, string>>): S
   return raw
 }
 
-/** Undefined when it has not settled in time; a rejection is left to whoever awaits it next. */
-async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 /**
  * Answers with a stream of events: each frame as it comes, no faster than the caller reads. A
  * failure before the stream begins is thrown, a later one is written as a frame. When the caller
@@ -133,7 +121,7 @@ export async function sendEventStream<Frame>(
   },
 ): Promise<void> {
   const { gone, started, dialect, limits } = options
-  const early = await within(started, limits.openAfterMs)
+  const early = await within(limits.openAfterMs, started, () => undefined)
   const headers = { ...options.headers?.(), ...early?.headers }
   const writer = new EventWriter(open(reply, headers), limits, gone)
   try {

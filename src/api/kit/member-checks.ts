@@ -1,4 +1,5 @@
-import { isJsonObject, refuse, text, type JsonObject } from '../../domain/families/checks/fields.ts'
+import { refuse, text } from '../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
 

@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { within } from '../../kernel/pause.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Every address a host has; rejects when it has none or that cannot be found out. */
@@ -41,17 +42,9 @@ async function addressesOf(
   resolve: ResolveHost,
   timeoutMs: number,
 ): Promise<readonly string[]> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error('resolving took too long'))
-    }, timeoutMs)
+  return await within(timeoutMs, resolve(hostname), () => {
+    throw new Error('resolving took too long')
   })
-  try {
-    return await Promise.race([resolve(hostname), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function parse(text: string): { url: URL; canonical: string } | string {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
 import { RequestError } from './request-error.ts'
 
 /** How deep arrays and objects may nest. */
@@ -14,7 +15,6 @@ interface Level {
 }
 
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const loneSurrogate = /\p{Surrogate}/u
 
 function refuse(message: string, param?: string): never {
   throw new RequestError('body_invalid', message, param)
@@ -53,8 +53,8 @@ function decode(raw: string): string {
 function checkText(raw: string, levels: readonly Level[], anyText: boolean): void {
   if (anyText || !raw.includes('\\u')) return
   const text = decode(raw)
-  if (loneSurrogate.test(text)) refuse('A string is not well-formed Unicode', pathOf(levels))
-  if (text.includes('\u0000')) refuse('A string holds a NUL character', pathOf(levels))
+  if (hasLoneSurrogate(text)) refuse('A string is not well-formed Unicode', pathOf(levels))
+  if (hasNul(text)) refuse('A string holds a NUL character', pathOf(levels))
 }
 
 function enterKey(raw: string, levels: readonly Level[], level: Level): void {

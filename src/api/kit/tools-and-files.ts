@@ -1,4 +1,5 @@
-import { isJsonObject, refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
+import { refuse } from '../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { toolCharges, type TextFamily } from '../../domain/families/text/models.ts'
 import { given } from './member-checks.ts'
 

@@ -1,4 +1,5 @@
 import type { Backlog } from '../../app/calls/journal-metrics.ts'
+import { within } from '../../kernel/pause.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 export interface Dependency {
@@ -61,17 +62,9 @@ export const PROBE_TIMEOUT_MS = 2_000
 
 /** Runs a probe; one that takes too long has failed. */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error('the probe took too long'))
-    }, PROBE_TIMEOUT_MS)
+  return await within(PROBE_TIMEOUT_MS, work(), () => {
+    throw new Error('the probe took too long')
   })
-  try {
-    return await Promise.race([work(), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 async function isUp(dependency: Dependency): Promise<boolean> {

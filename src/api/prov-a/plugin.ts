@@ -10,6 +10,7 @@ import type { ResolveHost } from '../kit/public-url.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
+import { createFailures, deleteFailures, listFailures, queryFailures } from './failures.ts'
 import { readListQuery } from './tasks/list.ts'
 import {
   CreatedTaskSchema,
@@ -50,8 +51,8 @@ export function provAPlugin(deps: ProvADeps) {
         ...describe({
           summary: 'Create a video task',
           ok: CreatedTaskSchema,
-          failures: [400, 401, 402, 403, 404, 409, 413, 415, 429, 502, 503],
-          preferred: ['model_not_allowed', 'asset_not_found', 'idempotency_key_reused'],
+          failures: createFailures,
+          field: 'duration',
         }),
         headers: CreateTaskHeadersSchema,
         body: CreateTaskBodySchema,
@@ -66,7 +67,7 @@ export function provAPlugin(deps: ProvADeps) {
         ...describe({
           summary: 'List video tasks',
           ok: TaskListSchema,
-          failures: [400, 401, 403, 503],
+          failures: listFailures,
         }),
         querystring: ListTasksQuerySchema,
       },
@@ -85,7 +86,7 @@ export function provAPlugin(deps: ProvADeps) {
         ...describe({
           summary: 'Query a video task',
           ok: TaskSchema,
-          failures: [401, 403, 404, 503],
+          failures: queryFailures,
         }),
         params: TaskParamsSchema,
       },
@@ -106,7 +107,7 @@ export function provAPlugin(deps: ProvADeps) {
         ...describe({
           summary: 'Cancel a queued task or hide a finished one',
           ok: DeletedTaskSchema,
-          failures: [401, 403, 404, 409, 502, 503],
+          failures: deleteFailures,
         }),
         params: TaskParamsSchema,
       },

@@ -1,11 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifySchema } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Authenticate } from '../../app/access/principal.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { csvStream, type CsvRow } from '../kit/csv.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
-import { queryEnvelope } from './envelope.ts'
+import { describe } from './documentation.ts'
+import { historyFailures, ledgerFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { fromCursor, lineColumns, linePages, toCursor, toLine } from './ledger-lines.ts'
 import { readLedgerFilter, wantsCsv } from './ledger-query.ts'
@@ -16,7 +17,6 @@ import {
   HistoryParamsSchema,
   LinesAnswerSchema,
   LinesQuerySchema,
-  failureSchema,
   SummaryAnswerSchema,
   SummaryQuerySchema,
 } from './schemas.ts'
@@ -30,16 +30,6 @@ export interface QueryDeps {
 const BODY_LIMIT_BYTES = 64 * 1024
 
 const summaryColumns = ['key', 'currency', 'unit', 'quantity', 'amount', 'lines'] as const
-
-function documented(summary: string, ok: object, statuses: readonly number[]): FastifySchema {
-  const failures = statuses.map((status) => [status, failureSchema(status)] as const)
-  return {
-    tags: ['Finance and support'],
-    summary,
-    security: [{ queryToken: [] }],
-    response: { 200: ok, ...Object.fromEntries(failures) },
-  }
-}
 
 /** A success in the surface's shape. */
 function success<T>(data: T) {
@@ -64,7 +54,7 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
     '/ledger/lines',
     {
       schema: {
-        ...documented('Settled lines, newest first', LinesAnswerSchema, [400, 401, 403, 503]),
+        ...describe('Settled lines, newest first', LinesAnswerSchema, ledgerFailures),
         querystring: LinesQuerySchema,
       },
     },
@@ -89,11 +79,7 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
     '/ledger/summary',
     {
       schema: {
-        ...documented(
-          'Settled totals by group and currency',
-          SummaryAnswerSchema,
-          [400, 401, 403, 503],
-        ),
+        ...describe('Settled totals by group and currency', SummaryAnswerSchema, ledgerFailures),
         querystring: SummaryQuerySchema,
       },
     },
@@ -132,11 +118,7 @@ export function queryPlugin(deps: QueryDeps) {
       '/tasks/:id/history',
       {
         schema: {
-          ...documented(
-            'Every event of a task, oldest first',
-            HistoryAnswerSchema,
-            [401, 403, 404, 503],
-          ),
+          ...describe('Every event of a task, oldest first', HistoryAnswerSchema, historyFailures),
           params: HistoryParamsSchema,
         },
       },

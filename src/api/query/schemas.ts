@@ -125,27 +125,3 @@ export const HistoryAnswerSchema = success(
     ),
   }),
 )
-
-const failures: Readonly<Record<number, readonly [code: string, message: string]>> = {
-  400: ['invalid_request', 'from must be a time'],
-  401: ['unauthorized', 'The token is not valid'],
-  403: ['scope_denied', 'This token may not read that tenant_id'],
-  404: ['task_not_found', 'The specified task was not found'],
-  503: ['service_unavailable', 'The service cannot answer at the moment'],
-}
-
-/** The error shape with an example for a status. */
-export function failureSchema(status: keyof typeof failures) {
-  const [code, message] = failures[status] ?? ['internal_error', 'Internal error']
-  return Type.Object(
-    {
-      success: Type.Literal(false),
-      message: Type.String(),
-      error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
-    },
-    {
-      description: `${code}: ${message}`,
-      examples: [{ success: false, message, error: { code } }],
-    },
-  )
-}

@@ -1,14 +1,14 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
-import { toTextFailure, type TextFailure, type TextStatus } from '../kit/text-failure.ts'
+import type { FailureStatus } from '../kit/failure-table.ts'
+import { toTextFailure, type TextFailure } from '../kit/text-failures.ts'
 
 /** The `type` of an error goes with its status, unless upstream named one. */
-const typeByStatus: Readonly<Record<TextStatus, string>> = {
+const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   400: 'invalid_request_error',
   401: 'invalid_request_error',
   402: 'insufficient_balance',
   403: 'permission_error',
   404: 'invalid_request_error',
-  408: 'invalid_request_error',
   409: 'conflict_error',
   413: 'invalid_request_error',
   415: 'invalid_request_error',

@@ -9,7 +9,13 @@ import { useEnvelope } from '../kit/envelope.ts'
 import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { limitHeadersOf, type StandingsOf, useLimitHeaders } from '../kit/limit-headers.ts'
-import { chatAnswer } from './chat/answer.ts'
+import { behindToken } from '../kit/route-failures.ts'
+import {
+  callExamples,
+  callFailures,
+  continuationFailures,
+  modelFailures,
+} from '../kit/text-failures.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
 import { describe } from './documentation.ts'
@@ -39,7 +45,6 @@ export interface V1Deps {
 
 /** Bodies are judged by the readers, which name the field; their schemas only document. */
 const documented = { validatorCompiler: () => () => true } as const
-const callFailures = [400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 502, 503, 504]
 
 /** What every stream is sent with, whatever its dialect. */
 function streamOptions(deps: V1Deps, request: FastifyRequest) {
@@ -51,13 +56,13 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
   app.post('/chat/completions', {
     ...documented,
     schema: {
-      ...describe('Complete a chat', ChatCompletionSchema, callFailures),
+      ...describe('Complete a chat', ChatCompletionSchema, callFailures, callExamples('messages')),
       body: ChatBodySchema,
     },
     handler: async (request, reply) => {
       const { stream, includeUsage, ...asked } = readChatRequest(objectBody(request.body))
       const part: CallPart = { family: 'chat', surface: 'v1.chat', ...asked }
-      if (!stream) return chatAnswer(await answerWhole(texts, request, reply, part))
+      if (!stream) return answerWhole(texts, request, reply, part)
       const dialect = chatDialect(includeUsage)
       const options = { dialect, ...streamOptions(deps, request) }
       return answerStream(texts, request, reply, part, options)
@@ -70,7 +75,12 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
   app.post('/responses', {
     ...documented,
     schema: {
-      ...describe('Create a response', ResponseSchema, callFailures),
+      ...describe(
+        'Create a response',
+        ResponseSchema,
+        [...callFailures, ...continuationFailures],
+        callExamples('input'),
+      ),
       body: ResponsesBodySchema,
     },
     handler: async (request, reply) => {
@@ -86,7 +96,7 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
 function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
-    schema: describe('List the models the token may use', ModelListSchema, [401, 403, 503]),
+    schema: describe('List the models the token may use', ModelListSchema, behindToken),
     handler: async (request) => ({
       object: 'list' as const,
       data: [...(await listModels(texts, principalOf(request)))],
@@ -94,7 +104,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
   app.get('/models/:id', {
     schema: {
-      ...describe('Show a model', ModelSchema, [401, 403, 404, 503]),
+      ...describe('Show a model', ModelSchema, modelFailures),
       params: ModelParamsSchema,
     },
     handler: async (request) => findModel(texts, principalOf(request), request.params.id),

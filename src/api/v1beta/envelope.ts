@@ -1,14 +1,14 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
-import { toTextFailure, type TextFailure, type TextStatus } from '../kit/text-failure.ts'
+import type { FailureStatus } from '../kit/failure-table.ts'
+import { toTextFailure, type TextFailure } from '../kit/text-failures.ts'
 
 /** The `status` word of an error goes with its HTTP status. */
-const wordByStatus: Readonly<Record<TextStatus, string>> = {
+const wordByStatus: Readonly<Record<FailureStatus, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   402: 'FAILED_PRECONDITION',
   403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',
-  408: 'DEADLINE_EXCEEDED',
   409: 'ABORTED',
   413: 'INVALID_ARGUMENT',
   415: 'INVALID_ARGUMENT',

@@ -1,4 +1,5 @@
-import { refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
+import { refuse } from '../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 import { checkNumber, flag, given, optionalList, optionalObject } from '../kit/member-checks.ts'
 import { camelMembers } from './spelling.ts'
 

@@ -1,4 +1,5 @@
-import { refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
+import { refuse } from '../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 
 /** `max_output_tokens` → `maxOutputTokens`; a name without underscores is what it was. */
 function camelCase(name: string): string {

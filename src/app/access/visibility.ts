@@ -54,7 +54,7 @@ export async function findOwnTask(
 
 /**
  * As `findOwnTask`; a row without a native id is believed only once the projection has passed the
- * log's end: another replica may have submitted the task a moment ago. @throws `log_unavailable`
+ * log's end: another replica may have submitted the task a moment ago. @throws `read_model_behind`
  * when that takes too long
  */
 export async function findOwnSubmittedTask(
@@ -86,7 +86,5 @@ async function mayBeBehind(
 }
 
 function behind(): DomainError {
-  return new DomainError('log_unavailable', 'the read model is behind the event log', {
-    reason: 'behind',
-  })
+  return new DomainError('read_model_behind', 'the read model is behind the event log', {})
 }

@@ -1,4 +1,6 @@
 import type { StandingRow } from '../../../projections/engine/standing.ts'
+import { isJsonObject } from '../../kernel/json.ts'
+import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import type { Difference, Finding } from './findings.ts'
 
 /** A row as the log says it must be: what a JSON column holds is compared member by member. */
@@ -8,23 +10,14 @@ export type Expected = Readonly<Record<string, unknown>>
 const MAX_VALUE_LENGTH = 200
 const MAX_DIFFERENCES = 12
 
-/** What Postgres cannot hold; nearly no text has it. */
-// oxlint-disable-next-line no-control-regex -- it is what is looked for
-const UNSTORABLE = /[\u0000\ud800-\udfff]/
-
 /** Text as Postgres can hold it: what it cannot, NUL and halves of surrogate pairs, stands as U+FFFD. */
 export function plain(text: string): string {
-  if (!UNSTORABLE.test(text)) return text
-  return text.replaceAll(/\p{Surrogate}/gu, '\ufffd').replaceAll('\0', '\ufffd')
+  return isStorable(text) ? text : toStorable(text, text.length)
 }
 
 /** A time of the log as a row shows it. */
 export function timeCell(time: string | number | Date): string {
   return new Date(time).toISOString().replace('Z', '000Z')
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function shown(value: unknown): string | null {
@@ -42,7 +35,7 @@ function scalar(value: unknown): unknown {
 /** Where a JSON value differs from what the log says. */
 function jsonDifferences(path: string, log: unknown, stands: unknown, found: Difference[]): void {
   if (log === stands) return
-  if (isRecord(log) && isRecord(stands)) memberDifferences(path, log, stands, found)
+  if (isJsonObject(log) && isJsonObject(stands)) memberDifferences(path, log, stands, found)
   else if (Array.isArray(log) && Array.isArray(stands)) {
     for (let n = 0; n < Math.max(log.length, stands.length); n += 1)
       jsonDifferences(`${path}[${n}]`, log[n], stands[n], found)

@@ -1,4 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
+import { pause } from '../../kernel/pause.ts'
+
+export { pause as sleep }
 
 /** Bounds on what one channel is asked: how many at once, and how many a second. */
 export interface Pace {
@@ -66,7 +69,7 @@ export function createPace(
       signal.throwIfAborted()
       await place(signal)
       return guarded(async () => {
-        await sleep(takeStart(), signal)
+        await pause(takeStart(), signal)
         signal.throwIfAborted()
         return work()
       })
@@ -78,18 +81,4 @@ export function createPace(
       return guarded(work)
     },
   }
-}
-
-/** Waits; wakes early when the signal aborts. Never rejects. */
-export function sleep(waitMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted || waitMs <= 0) return resolve()
-    const timer = setTimeout(done, waitMs)
-    function done(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done, { once: true })
-  })
 }

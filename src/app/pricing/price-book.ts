@@ -12,7 +12,7 @@ const FRESH_FOR_MS = 2_000
 const STALE_FOR_MS = 60_000
 
 export interface PriceBookSource {
-  /** @throws DomainError `price_not_configured` before any book, `log_unavailable` when unreadable. */
+  /** @throws DomainError `price_not_configured` before any book, `database_unavailable` when unreadable. */
   readonly current: () => Promise<PriceBook>
 }
 
@@ -31,7 +31,7 @@ export function createPriceBookSource(pool: Pool, clock: Clock): PriceBookSource
     } catch (error) {
       if (error instanceof DomainError) throw error
       if (cached !== undefined && nowMs - cached.readAtMs < STALE_FOR_MS) return cached.book
-      throw new DomainError('log_unavailable', 'the prices cannot be read at the moment', {
+      throw new DomainError('database_unavailable', 'the prices cannot be read at the moment', {
         reason: error instanceof Error ? error.message : 'unknown',
       })
     }

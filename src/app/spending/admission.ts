@@ -22,7 +22,7 @@ export interface AdmissionRequest extends PlaceRequest {
 export interface Admissions {
   /**
    * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
-   * available), `rate_limited` when the token has as many tasks as it may, `log_unavailable` when
+   * available), `rate_limited` when the token has as many tasks as it may, `database_unavailable` when
    * the balance cannot be told or too many are waiting.
    */
   readonly admit: (request: AdmissionRequest) => Promise<void>

@@ -51,7 +51,7 @@ export class FundsExchange {
 
   /**
    * Makes sure that a balance is known that is young enough.
-   * @throws DomainError `log_unavailable` when it cannot be told
+   * @throws DomainError `database_unavailable` when it cannot be told
    */
   async makeKnown(funds: TenantFunds): Promise<void> {
     const ageMs = funds.ageMs(this.#clock.nowMs())

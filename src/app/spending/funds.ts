@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { LedgerLag } from './ledger-lag.ts'
 import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
+import { pause, within } from '../../kernel/pause.ts'
 import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
 import { type Hold, TenantFunds } from './tenant-funds.ts'
 
@@ -25,7 +25,7 @@ export interface Funds {
   /**
    * Places a hold until it is settled or withdrawn.
    * @throws DomainError `insufficient_balance` (details: currency, hold, available),
-   *   `log_unavailable` when the balance cannot be told
+   *   `database_unavailable` or `read_model_behind` when the balance cannot be told
    */
   readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
   /**
@@ -113,14 +113,19 @@ function createWatch(lag: LedgerLag, clock: Clock) {
   }
   return {
     look,
-    /** @throws DomainError `log_unavailable` when the ledger is too far behind */
+    /** @throws DomainError `read_model_behind` when the ledger is too far behind */
     refuseBehind: async (): Promise<void> => {
       const untilMs = performance.now() + LOOK_WAIT_MS
       while (lag.lagMs() > MAX_LAG_MS) {
         const waitMs = untilMs - performance.now()
-        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS) await atMost(waitMs, look())
+        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS)
+          await within(
+            waitMs,
+            look().catch(() => undefined),
+            () => undefined,
+          )
         // A process that has just started may never have seen the ledger complete, busy as it is.
-        else if (lag.lagMs() === Infinity && waitMs > 0) await sleep(RECHECK_AFTER_MS)
+        else if (lag.lagMs() === Infinity && waitMs > 0) await pause(RECHECK_AFTER_MS)
         else throw behind()
       }
     },
@@ -137,16 +142,8 @@ function forgetOne(tenants: Map<string, TenantFunds>): void {
   throw balanceUntold(undefined)
 }
 
-/** Waits for something, whatever comes of it, but not for ever. */
-async function atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, waitMs)))
-  await Promise.race([work.catch(() => undefined), late])
-  clearTimeout(timer)
-}
-
 function behind(): DomainError {
-  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+  return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
     reason: `the ledger is more than ${MAX_LAG_MS} ms behind the log`,
   })
 }

@@ -37,13 +37,13 @@ interface Waiting<Request> {
 
 /** The balance cannot be told: nothing was started. */
 export function balanceUntold(cause: unknown): DomainError {
-  return new DomainError('log_unavailable', 'the balance cannot be checked at the moment', {
+  return new DomainError('database_unavailable', 'the balance cannot be checked at the moment', {
     reason: cause instanceof Error ? cause.message : 'overload',
   })
 }
 
 /**
- * Returns what asks for a decision. It throws the refusal, or `log_unavailable` when the balance
+ * Returns what asks for a decision. It throws the refusal, or `database_unavailable` when the balance
  * cannot be told or too many are waiting.
  */
 export function createTenantQueue<Request extends BalanceKey>(

@@ -2,7 +2,7 @@ import type { TaskModel } from '../../domain/families/task-rules.ts'
 import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import type { AdmissionRequest } from '../spending/admission.ts'
 import { newCommandId } from './commands.ts'
@@ -178,7 +178,13 @@ async function admit(deps: TaskDeps, request: AdmissionRequest): Promise<void> {
 }
 
 /** Codes of refusals before anything was written. */
-const nothingBegun: ReadonlySet<string> = new Set(['log_unavailable', 'overloaded', 'rate_limited'])
+const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+  'overloaded',
+  'rate_limited',
+])
 
 /** Once an id names something, whoever asked must learn it, whatever went wrong. */
 function withPlatformId(error: unknown, platformId: string): unknown {

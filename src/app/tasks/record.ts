@@ -1,6 +1,6 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import type { TaskCommand } from '../../domain/task/decider.ts'
 import {
   type CommandContext,
@@ -130,7 +130,7 @@ export async function quietly(
 
 /** An error of the use case that names its task. */
 export function taskError(
-  code: string,
+  code: DomainCode,
   message: string,
   platformId: string,
   details: Readonly<Record<string, unknown>> = {},

@@ -1,13 +1,9 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
-import {
-  expectedChoices,
-  type Fields,
-  isFields,
-  objectsOf,
-  parseFields,
-} from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { objectsOf, parseObject } from '../kit/http/fields.ts'
+import { expectedChoices } from '../kit/text/output.ts'
 import { readPlainError, unknownError } from '../kit/text/plain-errors.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
@@ -15,8 +11,16 @@ import { fromStreamError } from '../kit/text/errors.ts'
 import type { FrameReader } from '../kit/text/wire.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
+import { withShownUsage } from './usage-view.ts'
 
 const DONE = '[DONE]'
+
+/** Few chunks have usage, and fewer name it otherwise: only those are written anew. */
+function withUsageShown(data: string, chunk: JsonObject): string {
+  const shown = withShownUsage(chunk)
+  return shown === chunk ? data : JSON.stringify({ ...parseObject(data), usage: shown['usage'] })
+}
+
 /** Follows a chat stream; whether a caller sees usage is its surface's business. */
 export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
   const rewriteModel = createMemberRewriter('model', request.model)
@@ -31,7 +35,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
   let failure: { readonly code: string; readonly message: string } | undefined
 
   /** Takes a chunk's choices into account. */
-  const follow = (choices: readonly Fields[]): void => {
+  const follow = (choices: readonly JsonObject[]): void => {
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
       cites ||= citesPages(choice['delta'])
@@ -46,7 +50,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
         over = true
         return undefined
       }
-      const chunk = parseFields(data)
+      const chunk = parseObject(data)
       if (chunk === undefined) throw malformed()
       const error = readPlainError(chunk)
       if (error !== undefined || event === 'error') {
@@ -58,10 +62,10 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameRea
       follow(choices)
       usage = chatUsage(chunk['usage']) ?? usage
       searches = countedSearches(chunk['usage']) ?? searches
-      const usageOnly = choices.length === 0 && isFields(chunk['usage'])
+      const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
-        data: rewriteModel(data, chunk),
+        data: withUsageShown(rewriteModel(data, chunk), chunk),
         usageOnly,
         terminal: ended.size > 0 || usageOnly,
       }

@@ -1,6 +1,7 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
 import { cacheUsageOf } from '../kit/text/cache-usage.ts'
-import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/http/fields.ts'
+import { isJsonObject } from '../../kernel/json.ts'
+import { countOrZero, isGiven, objectOf, objectsOf } from '../kit/http/fields.ts'
 
 /**
  * The `usage` of chat by billing unit: cache hits and writes come out of
@@ -8,11 +9,11 @@ import { countOf, fieldsOf, isFields, isGiven, objectsOf } from '../kit/http/fie
  * none: then nothing was reported.
  */
 export function chatUsage(usage: unknown): TextUsage | undefined {
-  if (!isFields(usage)) return undefined
+  if (!isJsonObject(usage)) return undefined
   if (!isGiven(usage['prompt_tokens']) || !isGiven(usage['completion_tokens'])) return undefined
-  const prompt = countOf(usage['prompt_tokens'])
-  const output = countOf(usage['completion_tokens'])
-  const cache = cacheUsageOf(fieldsOf(usage['prompt_tokens_details']), usage)
+  const prompt = countOrZero(usage['prompt_tokens'])
+  const output = countOrZero(usage['completion_tokens'])
+  const cache = cacheUsageOf(objectOf(usage['prompt_tokens_details']), usage)
   if (prompt === undefined || output === undefined || cache === undefined) return undefined
   return {
     ...noTextUsage,
@@ -33,17 +34,17 @@ const SEARCH_COUNTERS = [
 
 /** Searches a `usage` speaks of; undefined when it says nothing. */
 export function countedSearches(usage: unknown): number | undefined {
-  if (!isFields(usage)) return undefined
+  if (!isJsonObject(usage)) return undefined
   for (const [holder, counter] of SEARCH_COUNTERS) {
-    const count = fieldsOf(usage[holder])[counter]
-    if (isGiven(count)) return countOf(count)
+    const count = objectOf(usage[holder])[counter]
+    if (isGiven(count)) return countOrZero(count)
   }
   return undefined
 }
 
 /** Whether a message, or a delta of one, cites pages of the web: then there was a search. */
 export function citesPages(message: unknown): boolean {
-  if (!isFields(message) || message['annotations'] === undefined) return false
+  if (!isJsonObject(message) || message['annotations'] === undefined) return false
   return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
 }
 

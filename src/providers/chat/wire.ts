@@ -1,11 +1,12 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { fieldsOf, objectsOf } from '../kit/http/fields.ts'
+import { objectOf, objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/text/plain-errors.ts'
-import { bearerHeaders } from '../kit/http/credential.ts'
+import { bearerHeaders } from '../kit/text/credential.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
+import { withShownUsage } from './usage-view.ts'
 
 /** Chat completions. */
 export const chatWire: TextWire = {
@@ -19,7 +20,7 @@ export const chatWire: TextWire = {
     // Without choices it is no answer; nothing may be delivered or billed for it (P5).
     if (choices.length === 0) return undefined
     return {
-      body: { ...body, model: request.model },
+      body: withShownUsage({ ...body, model: request.model }),
       tally: () => {
         const usage = withSearches(
           chatUsage(body['usage']),
@@ -44,6 +45,6 @@ function requestBody(request: TextRequest, streamed: boolean): string {
     model: request.upstreamModel,
     stream: true,
     // Without it the stream would end without figures to bill.
-    stream_options: { ...fieldsOf(options), include_usage: true },
+    stream_options: { ...objectOf(options), include_usage: true },
   })
 }

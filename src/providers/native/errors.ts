@@ -1,4 +1,5 @@
-import { fieldsOf, isFields, objectsOf, textOf } from '../kit/http/fields.ts'
+import { isJsonObject } from '../../kernel/json.ts'
+import { objectOf, objectsOf, textOf } from '../kit/http/fields.ts'
 import type { UpstreamError } from '../kit/text/errors.ts'
 
 /** What speaks of our credential, contract or balance upstream. */
@@ -11,7 +12,7 @@ const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', '
  */
 export function readNativeError(body: unknown): UpstreamError | undefined {
   const inner: unknown = Array.isArray(body) ? body[0] : body
-  if (!isFields(inner) || !isFields(inner['error'])) return undefined
+  if (!isJsonObject(inner) || !isJsonObject(inner['error'])) return undefined
   const { error } = inner
   const status = textOf(error['status'])
   const details = objectsOf(error['details'])
@@ -41,6 +42,6 @@ function retryDelayMs(details: readonly Readonly<Record<string, unknown>>[]): nu
 function fieldOf(details: readonly Readonly<Record<string, unknown>>[]): string | undefined {
   for (const detail of details)
     for (const violation of objectsOf(detail['fieldViolations']))
-      return textOf(fieldsOf(violation)['field'])
+      return textOf(objectOf(violation)['field'])
   return undefined
 }

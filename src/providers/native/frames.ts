@@ -1,14 +1,9 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
-import {
-  expectedChoices,
-  type Fields,
-  fieldsOf,
-  objectsOf,
-  parseFields,
-  textOf,
-} from '../kit/http/fields.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { objectOf, objectsOf, parseObject, textOf } from '../kit/http/fields.ts'
+import { expectedChoices } from '../kit/text/output.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/text/errors.ts'
@@ -22,13 +17,13 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameR
   let usage: TextUsage | undefined
   const searches = new Set<string>()
   let outputBytes = 0
-  const expected = expectedChoices(fieldsOf(request.body['generationConfig'])['candidateCount'])
+  const expected = expectedChoices(objectOf(request.body['generationConfig'])['candidateCount'])
   const ended = new Set<unknown>()
   let blocked = false
   let failure: { readonly code: string; readonly message: string } | undefined
   return {
     read: ({ data }) => {
-      const body = parseFields(data)
+      const body = parseObject(data)
       if (body === undefined) throw malformed()
       const error = readNativeError(body)
       if (error !== undefined) {
@@ -59,6 +54,6 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameR
 }
 
 /** Whether the prompt was held back: then that is the whole result. */
-function isBlocked(body: Fields): boolean {
-  return textOf(fieldsOf(body['promptFeedback'])['blockReason']) !== undefined
+function isBlocked(body: JsonObject): boolean {
+  return textOf(objectOf(body['promptFeedback'])['blockReason']) !== undefined
 }

@@ -1,5 +1,7 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
-import { bytesOf, countOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { countOrZero, objectOf, objectsOf } from '../kit/http/fields.ts'
+import { bytesOf } from '../kit/text/output.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
 const MEDIA_PART_BYTES = 1_032
@@ -13,10 +15,10 @@ const QUERY_LISTS = ['webSearchQueries', 'imageSearchQueries'] as const
  * was made once. (Models of the generation before are charged by request: where such a one is sold,
  * its price of a search has to allow for it.)
  */
-export function addSearches(body: Fields, known: Set<string>): void {
+export function addSearches(body: JsonObject, known: Set<string>): void {
   for (const candidate of objectsOf(body['candidates'])) {
     const grounding = candidate['groundingMetadata']
-    if (!isFields(grounding)) continue
+    if (!isJsonObject(grounding)) continue
     for (const list of QUERY_LISTS) {
       const queries = grounding[list]
       if (!Array.isArray(queries)) continue
@@ -32,8 +34,8 @@ export function addSearches(body: Fields, known: Set<string>): void {
  * when there is none or a figure is none.
  */
 export function nativeUsage(usage: unknown, searches: number): TextUsage | undefined {
-  if (!isFields(usage)) return undefined
-  const figure = (name: string) => countOf(usage[name])
+  if (!isJsonObject(usage)) return undefined
+  const figure = (name: string) => countOrZero(usage[name])
   const prompt = figure('promptTokenCount')
   const cached = figure('cachedContentTokenCount')
   const toolPrompt = figure('toolUsePromptTokenCount')
@@ -57,14 +59,14 @@ export function nativeUsage(usage: unknown, searches: number): TextUsage | undef
 }
 
 /** UTF-8 bytes of what the candidates say. */
-export function nativeOutputBytes(body: Fields): number {
+export function nativeOutputBytes(body: JsonObject): number {
   let bytes = 0
   for (const candidate of objectsOf(body['candidates']))
-    for (const part of objectsOf(fieldsOf(candidate['content'])['parts'])) bytes += partBytes(part)
+    for (const part of objectsOf(objectOf(candidate['content'])['parts'])) bytes += partBytes(part)
   return bytes
 }
 
-function partBytes(part: Fields): number {
+function partBytes(part: JsonObject): number {
   if (typeof part['text'] === 'string') return bytesOf(part['text'])
   if (part['inlineData'] !== undefined) return MEDIA_PART_BYTES
   const { thoughtSignature: _signature, ...said } = part

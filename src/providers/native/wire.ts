@@ -1,4 +1,4 @@
-import { isFields } from '../kit/http/fields.ts'
+import { isJsonObject } from '../../kernel/json.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { readNativeError } from './errors.ts'
 import { nativeFrameReader } from './frames.ts'
@@ -22,7 +22,8 @@ export const nativeWire: TextWire = {
   requestBody: (request) => JSON.stringify(request.body),
   readError: readNativeError,
   readAnswer: (body, request) => {
-    if (!Array.isArray(body['candidates']) && !isFields(body['promptFeedback'])) return undefined
+    if (!Array.isArray(body['candidates']) && !isJsonObject(body['promptFeedback']))
+      return undefined
     return {
       body: 'modelVersion' in body ? { ...body, modelVersion: request.model } : body,
       tally: () => {

@@ -1,15 +1,17 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { bytesOf, type Fields, isFields, objectsOf, textOf } from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { objectsOf, textOf } from '../kit/http/fields.ts'
+import { bytesOf } from '../kit/text/output.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { responsesUsageView, type ToolCounts } from './usage.ts'
 
 /** Why a response failed, its message fit for callers; undefined when it did not. */
 export function failureOf(
-  response: Fields,
+  response: JsonObject,
   scrub: Scrubber,
 ): { readonly code: string; readonly message: string } | undefined {
   if (response['status'] !== 'failed') return undefined
-  const error = isFields(response['error']) ? response['error'] : {}
+  const error = isJsonObject(response['error']) ? response['error'] : {}
   return {
     code: textOf(error['code']) ?? 'server_error',
     message: scrub(textOf(error['message']) ?? ''),
@@ -20,7 +22,7 @@ export function failureOf(
 export type Naming = Pick<TextRequest, 'model' | 'keptId'>
 
 /** What upstream keeps is named by ids of ours, bound to the tenant (P8). */
-function responseIds(response: Fields, { keptId }: Naming): Fields {
+function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
   const { id, previous_response_id: previous, output } = response
   const named = objectsOf(output).some(keptReasoningId)
   return {
@@ -29,18 +31,22 @@ function responseIds(response: Fields, { keptId }: Naming): Fields {
       ? {}
       : { previous_response_id: keptId('resp', String(previous)) }),
     ...(named && Array.isArray(output)
-      ? { output: output.map((item: unknown) => (isFields(item) ? itemView(item, keptId) : item)) }
+      ? {
+          output: output.map((item: unknown) =>
+            isJsonObject(item) ? itemView(item, keptId) : item,
+          ),
+        }
       : {}),
   }
 }
 
 /** The id of an item of reasoning: upstream takes it in place of what was thought. */
-export function keptReasoningId(item: Fields): string | undefined {
+export function keptReasoningId(item: JsonObject): string | undefined {
   return item['type'] === 'reasoning' ? textOf(item['id']) : undefined
 }
 
 /** An item of the output as callers see it. */
-export function itemView(item: Fields, keptId: Naming['keptId']): Fields {
+export function itemView(item: JsonObject, keptId: Naming['keptId']): JsonObject {
   const id = keptReasoningId(item)
   return id === undefined ? item : { ...item, id: keptId('rs', id) }
 }
@@ -50,29 +56,29 @@ export function itemView(item: Fields, keptId: Naming['keptId']): Fields {
  * and, as callers of this surface may expect, the function calls once more under `tool_calls`.
  */
 export function responseView(
-  response: Fields,
+  response: JsonObject,
   naming: Naming,
   tools: ToolCounts,
   scrub: Scrubber,
-): Fields {
+): JsonObject {
   const calls = objectsOf(response['output']).filter((item) => item['type'] === 'function_call')
   const { error, usage } = response
   return {
     ...response,
     ...responseIds(response, naming),
     ...('model' in response ? { model: naming.model } : {}),
-    ...(isFields(error) ? { error: { ...error, message: failureMessage(error, scrub) } } : {}),
-    ...(isFields(usage) ? { usage: responsesUsageView(usage, tools) } : {}),
+    ...(isJsonObject(error) ? { error: { ...error, message: failureMessage(error, scrub) } } : {}),
+    ...(isJsonObject(usage) ? { usage: responsesUsageView(usage, tools) } : {}),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }
 }
 
-function failureMessage(error: Fields, scrub: Scrubber): string {
+function failureMessage(error: JsonObject, scrub: Scrubber): string {
   return scrub(textOf(error['message']) ?? '')
 }
 
 /** UTF-8 bytes of what the output items say. */
-export function outputBytes(output: readonly Fields[]): number {
+export function outputBytes(output: readonly JsonObject[]): number {
   let bytes = 0
   for (const item of output) {
     bytes += bytesOf(item['name']) + bytesOf(item['arguments']) + bytesOf(item['input'])

@@ -1,4 +1,5 @@
-import { type Fields, isFields, textOf } from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { textOf } from '../kit/http/fields.ts'
 import { createMemberRewriter, type MemberRewriter } from '../kit/text/rewrite.ts'
 import { itemView, keptReasoningId, type Naming } from './convert.ts'
 
@@ -14,10 +15,10 @@ interface Shown {
  */
 export function createEventRewriter(
   keptId: Naming['keptId'],
-): (data: string, event: Fields) => string {
+): (data: string, event: JsonObject) => string {
   /** By upstream's id of the reasoning that has begun. */
   const reasoning = new Map<string, Shown>()
-  const begin = (item: Fields): Fields | undefined => {
+  const begin = (item: JsonObject): JsonObject | undefined => {
     const upstreamId = keptReasoningId(item)
     if (upstreamId === undefined) return undefined
     const id = keptId('rs', upstreamId)
@@ -25,7 +26,7 @@ export function createEventRewriter(
     return itemView(item, keptId)
   }
   return (data, event) => {
-    const item = isFields(event['item']) ? begin(event['item']) : undefined
+    const item = isJsonObject(event['item']) ? begin(event['item']) : undefined
     const about = reasoning.get(textOf(event['item_id']) ?? '')
     const responseId = textOf(event['response_id'])
     if (item === undefined && responseId === undefined) return about?.rewrite(data, event) ?? data

@@ -1,14 +1,9 @@
 import type { TextRequest } from '../../app/ports.ts'
 import type { TextUsage } from '../../domain/call/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
-import {
-  bytesOf,
-  type Fields,
-  isFields,
-  objectsOf,
-  parseFields,
-  textOf,
-} from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { objectsOf, parseObject, textOf } from '../kit/http/fields.ts'
+import { bytesOf } from '../kit/text/output.ts'
 import { plainError, readPlainError } from '../kit/text/plain-errors.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/text/errors.ts'
@@ -26,7 +21,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
   const { model, keptId } = request
   const withOurIds = createEventRewriter(keptId)
   /** Finished items as they were told, for terminal events that do not repeat them. */
-  const items: Fields[] = []
+  const items: JsonObject[] = []
   let usage: TextUsage | undefined
   let outputBytes = 0
   let finished = false
@@ -37,14 +32,14 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
     failure = { code: thrown.code ?? 'server_error', message: thrown.message }
     throw thrown
   }
-  const follow = (type: string, body: Fields): void => {
+  const follow = (type: string, body: JsonObject): void => {
     if (type.endsWith('.delta')) outputBytes += bytesOf(body['delta'])
-    else if (type === 'response.output_item.added' && isFields(body['item']))
+    else if (type === 'response.output_item.added' && isJsonObject(body['item']))
       outputBytes += bytesOf(body['item']['name'])
-    else if (type === 'response.output_item.done' && isFields(body['item']))
+    else if (type === 'response.output_item.done' && isJsonObject(body['item']))
       items.push(body['item'])
   }
-  const withResponse = (type: string, body: Fields, response: Fields): string => {
+  const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
     const told = objectsOf(response['output'])
     const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
     if (TERMINAL.has(type)) {
@@ -61,7 +56,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
   return {
     read: ({ event, data }) => {
       if (data === DONE) return undefined
-      const body = parseFields(data)
+      const body = parseObject(data)
       if (body === undefined) throw malformed()
       const type = textOf(body['type']) ?? event ?? ''
       if (type === 'error' || event === 'error')
@@ -72,7 +67,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Fra
       const { response } = body
       return {
         event: event ?? type,
-        data: isFields(response) ? withResponse(type, body, response) : withOurIds(data, body),
+        data: isJsonObject(response) ? withResponse(type, body, response) : withOurIds(data, body),
         usageOnly: false,
         terminal: finished,
       }

@@ -1,6 +1,7 @@
 import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
 import { cacheDetails, cacheUsageOf } from '../kit/text/cache-usage.ts'
-import { countOf, type Fields, fieldsOf, isFields, isGiven, textOf } from '../kit/http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { countOrZero, isGiven, objectOf, textOf } from '../kit/http/fields.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 export interface ToolCounts {
@@ -19,13 +20,13 @@ export const noTools: ToolCounts = {
  * Counts finished output items. A search is charged by call; looking at a page found earlier is no
  * search. Code runs in containers, and a container is one session however often it is used.
  */
-export function toolCounts(output: readonly Fields[]): ToolCounts {
+export function toolCounts(output: readonly JsonObject[]): ToolCounts {
   let webSearchCalls = 0
   let fileSearchCalls = 0
   const containers = new Set<string>()
   for (const item of output) {
     if (item['status'] !== undefined && item['status'] !== 'completed') continue
-    const action = textOf(fieldsOf(item['action'])['type'])
+    const action = textOf(objectOf(item['action'])['type'])
     if (item['type'] === 'file_search_call') fileSearchCalls += 1
     else if (item['type'] === 'code_interpreter_call')
       containers.add(textOf(item['container_id']) ?? '')
@@ -37,11 +38,11 @@ export function toolCounts(output: readonly Fields[]): ToolCounts {
 
 /** The `usage` of a response by billing unit; undefined when a figure is missing or none. */
 export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | undefined {
-  if (!isFields(usage)) return undefined
+  if (!isJsonObject(usage)) return undefined
   if (!isGiven(usage['input_tokens']) || !isGiven(usage['output_tokens'])) return undefined
-  const all = countOf(usage['input_tokens'])
-  const output = countOf(usage['output_tokens'])
-  const cache = cacheUsageOf(fieldsOf(usage['input_tokens_details']), usage)
+  const all = countOrZero(usage['input_tokens'])
+  const output = countOrZero(usage['output_tokens'])
+  const cache = cacheUsageOf(objectOf(usage['input_tokens_details']), usage)
   if (all === undefined || output === undefined || cache === undefined) return undefined
   return {
     ...noTextUsage,
@@ -55,7 +56,7 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
 }
 
 /** A `usage` as callers see it: the cache names of this surface, and what the tools will cost. */
-export function responsesUsageView(usage: Fields, tools: ToolCounts): Fields {
+export function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
   const details = usage['input_tokens_details']
   const counts = Object.entries({
     web_search_calls: tools.webSearchCalls,
@@ -64,7 +65,7 @@ export function responsesUsageView(usage: Fields, tools: ToolCounts): Fields {
   }).filter(([, count]) => count > 0)
   return {
     ...usage,
-    ...(isFields(details) ? { input_tokens_details: cacheDetails(details) } : {}),
+    ...(isJsonObject(details) ? { input_tokens_details: cacheDetails(details) } : {}),
     ...(counts.length === 0 ? {} : { server_tool_usage: Object.fromEntries(counts) }),
   }
 }

@@ -1,5 +1,5 @@
 import type { TextRequest } from '../../app/ports.ts'
-import { bearerHeaders } from '../kit/http/credential.ts'
+import { bearerHeaders } from '../kit/text/credential.ts'
 import { objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/text/plain-errors.ts'
 import type { TextWire } from '../kit/text/wire.ts'

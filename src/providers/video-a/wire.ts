@@ -1,54 +1,45 @@
-import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { losslessCount } from '../kit/http/fields.ts'
+import type { TaskWire, Wanted } from '../kit/task/wire.ts'
+import { observationOf } from './convert.ts'
+import { readError } from './errors.ts'
+import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
 
-/**
- * What the upstream of the `/provA` video family sends. Only what is read is described; further
- * members are allowed everywhere. Numbers may come as strings of digits (lossless parsing).
- */
+const TASKS_PATH = '/contents/generations/tasks'
+/** Ids of one list: keeps the request line within what every proxy takes. */
+const MAX_LIST_IDS = 100
 
-export const CreateAnswerSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
+/** The `/provA` video family. */
+export const videoAWire: TaskWire = {
+  family: 'video-a',
+  maxListIds: MAX_LIST_IDS,
+  // Bounds of `page_size` and `page_num` on the wire.
+  maxListSize: 500,
+  maxListPages: 500,
+  credentialHeaders: ({ credential }) => ({ authorization: `Bearer ${credential}` }),
+  createPath: TASKS_PATH,
+  createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),
+  taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,
+  listPath: (wanted) => `${TASKS_PATH}?${listQuery(wanted).toString()}`,
+  readError,
+  readCreated: (body) => (Value.Check(CreateAnswerSchema, body) ? body.id : undefined),
+  readTask: observationOf,
+  readList: (body) =>
+    Value.Check(ListAnswerSchema, body)
+      ? { items: body.items, total: losslessCount(body.total) }
+      : undefined,
+}
 
-export const TaskSchema = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  status: Type.String({ minLength: 1, maxLength: 100 }),
-  model: Type.Optional(Type.Unknown()),
-  safety_identifier: Type.Optional(Type.Unknown()),
-  content: Type.Optional(Type.Unknown()),
-  usage: Type.Optional(Type.Unknown()),
-  error: Type.Optional(Type.Unknown()),
-  created_at: Type.Optional(Type.Unknown()),
-  updated_at: Type.Optional(Type.Unknown()),
-})
-export type WireTask = Static<typeof TaskSchema>
-
-export const ListAnswerSchema = Type.Object({
-  items: Type.Array(Type.Unknown()),
-  total: Type.Optional(Type.Unknown()),
-})
-
-export const ErrorAnswerSchema = Type.Object({
-  error: Type.Object({
-    code: Type.Optional(Type.Unknown()),
-    message: Type.Optional(Type.Unknown()),
-    param: Type.Optional(Type.Unknown()),
-  }),
-})
-
-/** Echoed settings and actual specs a task may carry, in the wire's own names. */
-export const outputFields = [
-  'resolution',
-  'ratio',
-  'duration',
-  'frames',
-  'framespersecond',
-  'seed',
-  'generate_audio',
-  'watermark',
-  'output_format',
-  'draft',
-  'service_tier',
-  'execution_expires_after',
-  'priority',
-] as const
-
-/** Result links of a finished task. */
-export const urlFields = ['video_url', 'last_frame_url'] as const
+function listQuery(wanted: Wanted): URLSearchParams {
+  const query = new URLSearchParams()
+  if ('nativeIds' in wanted) {
+    query.set('page_num', '1')
+    query.set('page_size', String(MAX_LIST_IDS))
+    // The wire takes a repeated parameter, not a comma-separated one.
+    for (const id of wanted.nativeIds) query.append('filter.task_ids', id)
+  } else {
+    query.set('page_num', String(wanted.page))
+    query.set('page_size', String(wanted.pageSize))
+  }
+  return query
+}

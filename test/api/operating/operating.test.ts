@@ -207,6 +207,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '413',
     '415',
     '429',
+    '500',
     '502',
     '503',
   ])

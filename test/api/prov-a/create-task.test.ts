@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DomainError } from '../../../src/kernel/errors.ts'
+import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 import { asModel, goodBody, startApp, tasksPath } from '../support/app.ts'
 
 const { app, tasks, hosts } = await startApp()
@@ -237,7 +237,7 @@ void t.test('callback_url wins over CallbackURL, also for the check', async (t) 
 const platformId = 'video_01JABCDEFGHJKMNPQRSTVWXYZZ'
 
 interface Failure {
-  readonly code: string
+  readonly code: DomainCode
   readonly details?: Readonly<Record<string, unknown>>
   readonly status: number
   readonly answers: string
@@ -402,7 +402,7 @@ void t.test('503 when Postgres or the log cannot be reached', async (t) => {
 void t.test('500 in the same shape, not to be retried, when we broke something', async (t) => {
   for (const error of [
     new Error('secret detail'),
-    new DomainError('never_heard_of', 'secret detail', {}),
+    new DomainError('tenant_exists', 'secret detail', {}),
     'secret detail',
   ]) {
     tasks.failure = error

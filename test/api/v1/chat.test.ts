@@ -72,34 +72,6 @@ void t.test('input is measured: text as it stands, media by decoded bytes', asyn
   t.equal(texts.calls.at(-1)?.inputSize.characters, 5 + JSON.stringify(tools).length)
 })
 
-void t.test('cache writes are spelled as the spec has them and left out when empty', async (t) => {
-  const cases: readonly (readonly [object, object])[] = [
-    [{ cached_tokens: 4, cache_write_tokens: 0, cache_write_5m_tokens: 0 }, { cached_tokens: 4 }],
-    [
-      { cached_tokens: 4, cache_write_tokens: 9 },
-      { cached_tokens: 4, cached_write_tokens: 9, cached_write_5m_tokens: 9 },
-    ],
-    [
-      { cache_write_tokens: 9, cache_write_5m_tokens: 4, cache_write_1h_tokens: 5 },
-      { cached_write_tokens: 9, cached_write_5m_tokens: 4, cached_write_1h_tokens: 5 },
-    ],
-    [
-      { cache_creation: { ephemeral_1h_input_tokens: 5 }, audio_tokens: 0 },
-      { audio_tokens: 0, cached_write_tokens: 5, cached_write_1h_tokens: 5 },
-    ],
-    [{ cached_write_tokens: 0, cached_write_5m_tokens: null }, {}],
-  ]
-  for (const [upstream, shown] of cases) {
-    texts.answer = () => ({
-      ...chatCompletion,
-      usage: { ...chatCompletion.usage, prompt_tokens_details: upstream },
-    })
-    const answer = await post(chatPath, goodChat)
-    t.same(answer.json().usage, { ...chatCompletion.usage, prompt_tokens_details: shown })
-  }
-  texts.answer = () => chatCompletion
-})
-
 void t.test('400 naming the field that is wrong', async (t) => {
   const made = texts.calls.length
   const cases: readonly (readonly [unknown, string | null])[] = [

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { DomainError } from '../../../src/kernel/errors.ts'
+import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 import { chatPath, goodChat, startText } from './support.ts'
 
 const { app, texts, post } = await startText(t)
 
 interface Case {
-  readonly code: string
+  readonly code: DomainCode
   readonly details?: Readonly<Record<string, unknown>>
   readonly status: number
   readonly answers: string | null
@@ -202,8 +202,8 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
-  'a code nobody mapped': {
-    code: 'something_new',
+  'a code no call can have': {
+    code: 'tenant_exists',
     status: 500,
     answers: 'internal_error',
     type: 'server_error',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DomainError } from '../../../src/kernel/errors.ts'
+import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 import { asModel } from '../support/app.ts'
 import { frame } from '../support/memory-texts.ts'
 import { dataOf, startText } from '../v1/support.ts'
@@ -318,7 +318,7 @@ void t.test('400 INVALID_ARGUMENT naming the field that is wrong', async (t) => 
 })
 
 void t.test('failures in the family’s shape, with the time to wait', async (t) => {
-  const cases: readonly (readonly [string, object, number, string, string | undefined])[] = [
+  const cases: readonly (readonly [DomainCode, object, number, string, string | undefined])[] = [
     ['unknown_model', {}, 404, 'NOT_FOUND', undefined],
     ['model_not_allowed', {}, 403, 'PERMISSION_DENIED', undefined],
     ['insufficient_balance', {}, 402, 'FAILED_PRECONDITION', undefined],

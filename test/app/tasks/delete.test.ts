@@ -183,5 +183,5 @@ t.test('a task is not called running on the word of a read model that is behind'
     },
   })
   const late = createTaskUseCases({ ...deps, pool })
-  t.equal(await codeOf(late.deleteTask(taskKey(platformId))), 'log_unavailable')
+  t.equal(await codeOf(late.deleteTask(taskKey(platformId))), 'read_model_behind')
 })

@@ -1,6 +1,6 @@
 import type { TextFrame } from '../../../app/calls/types.ts'
 import { oneLine, type StreamDialect } from '../../kit/event-stream.ts'
-import { chatChunk } from './answer.ts'
+import { chatChunk } from './chunk.ts'
 import { v1Error } from '../envelope.ts'
 
 /** How chat streams are written: `data:` lines alone, `[DONE]` at the end. */

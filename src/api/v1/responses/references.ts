@@ -1,4 +1,5 @@
-import { isJsonObject, refuse, type JsonObject } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { given, optionalList } from '../../kit/member-checks.ts'
 import { refuseFileId } from '../../kit/tools-and-files.ts'
 

@@ -1,10 +1,6 @@
 import type { InputSize } from '../../../domain/call/estimate.ts'
-import {
-  isJsonObject,
-  own,
-  refuse,
-  type JsonObject,
-} from '../../../domain/families/checks/fields.ts'
+import { own, refuse } from '../../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { measureInput } from '../../kit/input-size.ts'
 import {
   checkNumber,

@@ -1,9 +1,10 @@
 import { DomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { isStorable } from '../../../kernel/storable-text.ts'
 
 /** Checks of single fields of a caller's JSON body: no coercion, null is a value, not an absence. */
 
-export type JsonObject = Readonly<Record<string, unknown>>
+export { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 export type RequestErrorCode = 'invalid_request' | 'invalid_duration'
 
@@ -17,11 +18,6 @@ export function refuse(
   code: RequestErrorCode = 'invalid_request',
 ): never {
   throw new DomainError(code, message, { param })
-}
-
-/** Whether a value is a JSON object (not an array, not null). */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether the caller wrote the field, whatever its value: own members only, never the prototype. */

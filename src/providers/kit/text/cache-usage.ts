@@ -1,12 +1,21 @@
-import { countOf, type Fields, fieldsOf, isGiven } from '../http/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { countOrZero, isGiven, objectOf } from '../http/fields.ts'
 
 /**
  * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; those
  * our callers see come first.
  */
-const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
-const WRITTEN_5M = ['cached_write_5m_tokens', 'cache_write_5m_tokens', 'ephemeral_5m_input_tokens']
-const WRITTEN_1H = ['cached_write_1h_tokens', 'cache_write_1h_tokens', 'ephemeral_1h_input_tokens']
+export const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
+export const WRITTEN_5M = [
+  'cached_write_5m_tokens',
+  'cache_write_5m_tokens',
+  'ephemeral_5m_input_tokens',
+]
+export const WRITTEN_1H = [
+  'cached_write_1h_tokens',
+  'cache_write_1h_tokens',
+  'ephemeral_1h_input_tokens',
+]
 
 export interface CacheUsage {
   readonly read: number
@@ -16,21 +25,21 @@ export interface CacheUsage {
 }
 
 /** The first figure found; zero where there is none, undefined where it is not a count. */
-function first(places: readonly Fields[], names: readonly string[]): number | undefined {
+function first(places: readonly JsonObject[], names: readonly string[]): number | undefined {
   for (const place of places)
-    for (const name of names) if (isGiven(place[name])) return countOf(place[name])
+    for (const name of names) if (isGiven(place[name])) return countOrZero(place[name])
   return 0
 }
 
 /** Reads the details of input tokens, and what upstreams put beside them; undefined when a figure is none. */
-export function cacheUsageOf(details: Fields, usage: Fields): CacheUsage | undefined {
+export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
   const places = [
     details,
     usage,
-    fieldsOf(details['cache_creation']),
-    fieldsOf(usage['cache_creation']),
+    objectOf(details['cache_creation']),
+    objectOf(usage['cache_creation']),
   ]
-  const read = countOf(details['cached_tokens'])
+  const read = countOrZero(details['cached_tokens'])
   const written = first(places, WRITTEN)
   const written5m = first(places, WRITTEN_5M)
   const written1h = first(places, WRITTEN_1H)
@@ -45,7 +54,7 @@ export function cacheUsageOf(details: Fields, usage: Fields): CacheUsage | undef
 }
 
 /** The details as callers see them: the surface's names, writes only where there were any. */
-export function cacheDetails(details: Fields): Fields {
+export function cacheDetails(details: JsonObject): JsonObject {
   const usage = cacheUsageOf(details, {})
   const renamed: Record<string, unknown> = { ...details }
   for (const name of [...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H]) delete renamed[name]

@@ -1,4 +1,5 @@
-import { isFields, textOf } from '../http/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { textOf } from '../http/fields.ts'
 import type { UpstreamError } from './errors.ts'
 
 /** Codes of the chat and responses wires that speak of our account upstream. */
@@ -13,15 +14,15 @@ const ACCOUNT_CODES = new Set([
 
 /** The envelope `{"error":{message,type,param,code}}`, undefined when it is none. */
 export function readPlainError(body: unknown): UpstreamError | undefined {
-  if (!isFields(body)) return undefined
+  if (!isJsonObject(body)) return undefined
   const { error } = body
-  if (isFields(error)) return plainError(error)
+  if (isJsonObject(error)) return plainError(error)
   // Clients take anything but nothing under this name for an error, and so do we.
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
 }
 
 /** The inside of that envelope; responses streams write it bare. */
-export function plainError(error: Readonly<Record<string, unknown>>): UpstreamError {
+export function plainError(error: JsonObject): UpstreamError {
   const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
   return {
     code,

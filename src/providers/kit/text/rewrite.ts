@@ -1,4 +1,4 @@
-import type { Fields } from '../http/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 
 /**
  * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
@@ -6,7 +6,7 @@ import type { Fields } from '../http/fields.ts'
  * key stands exactly once in the text can its place be told without parsing again; elsewhere the
  * object is serialised.
  */
-export type MemberRewriter = (json: string, parsed: Fields) => string
+export type MemberRewriter = (json: string, parsed: JsonObject) => string
 
 /** Sets a string member that is there to `value`; one that is not stays away. */
 export function createMemberRewriter(name: string, value: string): MemberRewriter {

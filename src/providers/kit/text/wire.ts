@@ -1,6 +1,6 @@
 import type { Channel, TextAnswer, TextChunk, TextRequest, TextTally } from '../../../app/ports.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
-import type { Fields } from '../http/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import type { Frame } from './frames.ts'
 import type { Scrubber } from '../http/scrub.ts'
 import type { UpstreamError } from './errors.ts'
@@ -17,7 +17,7 @@ export interface TextWire {
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** An unstreamed 200; undefined when it is no answer of this wire. */
   readonly readAnswer: (
-    body: Fields,
+    body: JsonObject,
     request: TextRequest,
     scrub: Scrubber,
   ) => Pick<TextAnswer, 'body' | 'tally'> | undefined

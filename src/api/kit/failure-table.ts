@@ -1,0 +1,164 @@
+import type { ProviderErrorKind } from '../../app/ports.ts'
+import type { DomainCode } from '../../kernel/errors.ts'
+import type { RequestFault } from './request-error.ts'
+
+/** The one place that says what a failure means over HTTP. */
+
+export type FailureStatus =
+  400 | 401 | 402 | 403 | 404 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504
+
+/** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
+export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKind}`
+
+export interface FailureRow {
+  readonly status: FailureStatus
+  /** What happened, in plain words that tell nothing of the inside. */
+  readonly words: string
+  /** The error's own words are said where it has any: they name the field or the figure. */
+  readonly ownWords?: boolean
+  /**
+   * Whether a client may send it again by itself: `never` where that could do it twice or cannot
+   * help, or after this many milliseconds. Absent: as clients do with the status.
+   */
+  readonly retry?: 'never' | number
+}
+
+/** Where the error's own words may be told. */
+const own = (status: FailureStatus, words: string, retry?: FailureRow['retry']): FailureRow => ({
+  status,
+  words,
+  ownWords: true,
+  ...(retry === undefined ? {} : { retry }),
+})
+
+const away: FailureRow = {
+  status: 503,
+  words: 'The service cannot take this request at the moment; nothing was started',
+  retry: 2_000,
+}
+const broken: FailureRow = {
+  status: 500,
+  words: 'Internal error; quote the x-request-id of this answer',
+  retry: 'never',
+}
+const notTaken = 'The model service could not take the task; none was created'
+
+const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
+  route_not_found: own(404, 'There is no such route'),
+  url_invalid: own(400, 'The URL is not valid'),
+  headers_too_large: own(431, 'The request line and headers are too large'),
+  unauthenticated: own(401, 'The token is not valid'),
+  wrong_token_kind: own(403, 'This path needs another kind of token'),
+  body_empty: own(400, 'The request body is empty'),
+  body_invalid: own(400, 'The request body must be a JSON object'),
+  body_too_large: own(413, 'The request body is too large'),
+  media_type_unsupported: own(415, 'The request body must be sent as application/json'),
+  parameter_invalid: own(400, 'A parameter or header is not valid'),
+  overloaded: { ...away, words: 'The service is busy; nothing was started' },
+  outage: away,
+  internal: broken,
+}
+
+const ofUpstream = {
+  no_channel: {
+    status: 503,
+    words: 'The model is not available at the moment; nothing was started',
+    retry: 5_000,
+  },
+  // What upstream may have done, and will charge, would be done twice.
+  call_refused: own(502, 'The model service refused the call', 'never'),
+  submission_refused: { status: 502, words: notTaken, retry: 'never' },
+  submission_uncertain: {
+    status: 502,
+    words:
+      'The model service gave no clear answer; the task may exist: query it by the x-platform-id of this answer before creating another',
+    retry: 'never',
+  },
+  upstream_unavailable: own(502, 'The model service cannot be reached at the moment', 2_000),
+  upstream_timeout: own(504, 'The model service did not answer in time', 'never'),
+  upstream_malformed: own(502, 'The model service gave an unreadable answer', 'never'),
+  refused_invalid: own(400, 'The model service gave no reason'),
+  refused_rate_limited: own(429, 'The model service is at its limit', 1_000),
+  // Our credential, contract or balance upstream: never the caller's fault.
+  refused_account: {
+    status: 503,
+    words: 'The model service is not available to this gateway at the moment',
+    retry: 'never',
+  },
+  refused_unavailable: { status: 502, words: notTaken, retry: 2_000 },
+  refused_timeout: { status: 502, words: notTaken, retry: 2_000 },
+  refused_malformed: { status: 502, words: notTaken, retry: 'never' },
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
+const ofStores = {
+  log_unavailable: away,
+  log_access_denied: broken,
+  log_outcome_unknown: {
+    status: 503,
+    words: 'The service could not record this request in time; look before trying again',
+    retry: 'never',
+  },
+  wrong_expected_revision: away,
+  append_too_large: own(413, 'The request is larger than what can be recorded'),
+  event_invalid: broken,
+  database_unavailable: away,
+  read_model_behind: away,
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
+const ofAdministration = {
+  tenant_exists: own(409, 'The tenant exists', 'never'),
+  tenant_not_found: own(404, 'The tenant does not exist'),
+  user_exists: own(409, 'The tenant has this user', 'never'),
+  amount_invalid: own(400, 'The amount is not valid'),
+  adjustment_source_invalid: own(400, 'There is nothing of that name to adjust'),
+  adjustment_out_of_bounds: own(400, 'No more can be given or taken back'),
+  posting_id_taken: own(409, 'This id names another posting', 'never'),
+  token_exists: own(409, 'The token exists', 'never'),
+  token_not_found: own(404, 'The token does not exist'),
+  token_disabled: own(409, 'The token is disabled', 'never'),
+  token_limits_invalid: own(400, 'The limits are not valid'),
+  token_scope_invalid: own(400, 'The scope is not valid'),
+  token_expiry_invalid: own(400, 'The time is not valid'),
+  token_secret_reused: own(409, 'The secret was used before', 'never'),
+  price_book_invalid: own(400, 'The price book is not valid'),
+  price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
+  price_book_version_taken: own(409, 'The version names another price book', 'never'),
+  price_book_replaced: own(409, 'Another price book has replaced this one', 'never'),
+  audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
+/** Status, advice and words of every failure; a surface adds its names and where it departs. */
+export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
+  ...ofRequests,
+  ...ofUpstream,
+  ...ofStores,
+  ...ofAdministration,
+  invalid_request: own(400, 'A field of the request is missing or not valid'),
+  invalid_duration: own(400, 'The duration is not one this model makes'),
+  invalid_cursor: own(400, 'The cursor must be a next_cursor of this query'),
+  unknown_model: own(404, 'The model does not exist or may not be used'),
+  model_not_allowed: own(403, 'This token may not use that model'),
+  scope_denied: own(403, 'This token may not read that tenant_id'),
+  asset_not_found: { status: 404, words: 'The specified asset was not found' },
+  // One constant text: another tenant's task reads exactly like none (P8).
+  task_not_found: { status: 404, words: 'The specified task was not found' },
+  task_running: {
+    status: 409,
+    words: 'A task that is running cannot be deleted',
+    retry: 'never',
+  },
+  task_state_conflict: broken,
+  idempotency_key_reused: own(409, 'This Idempotency-Key came with another body', 'never'),
+  idempotency_in_progress: own(409, 'This Idempotency-Key is being worked on', 1_000),
+  // Its words must not differ between another tenant's response and none (P8).
+  previous_response_not_found: own(400, 'The previous response was not found.'),
+  kept_unavailable: {
+    status: 503,
+    words:
+      'What this request continues from is kept where the model is not available at the moment; nothing was started. Try again, or send the turns themselves',
+    retry: 5_000,
+  },
+  price_not_configured: own(503, 'The model has no price', 'never'),
+  insufficient_balance: own(402, 'The balance does not cover this request'),
+  rate_limited: own(429, 'Too many requests', 1_000),
+}

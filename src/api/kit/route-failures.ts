@@ -1,0 +1,18 @@
+import type { FailureCode } from './failure-table.ts'
+
+/** What routes can fail with before their use case is asked, for their descriptions. */
+
+/** Of every route below `requireToken`. */
+export const behindToken = [
+  'unauthenticated',
+  'wrong_token_kind',
+  'outage',
+  'internal',
+] as const satisfies FailureCode[]
+
+/** Of every route whose method has a body, whether or not it reads one. */
+export const withBody = [
+  'body_invalid',
+  'body_too_large',
+  'media_type_unsupported',
+] as const satisfies FailureCode[]

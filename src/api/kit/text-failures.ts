@@ -1,0 +1,174 @@
+import { DomainError } from '../../kernel/errors.ts'
+import type { FailureCode, FailureStatus } from './failure-table.ts'
+import { behindToken, withBody } from './route-failures.ts'
+import { createSurface, type Failure, type Rule, type SurfaceFailures } from './surface-failures.ts'
+
+/** What text calls can fail with, before the envelope of a surface gives it its shape. */
+
+const entries = {
+  route_not_found: 'unknown_url',
+  url_invalid: 'invalid_url',
+  headers_too_large: 'headers_too_large',
+  unauthenticated: 'invalid_api_key',
+  wrong_token_kind: 'permission_denied',
+  body_empty: 'invalid_request',
+  body_invalid: 'invalid_request',
+  body_too_large: 'request_too_large',
+  media_type_unsupported: 'unsupported_media_type',
+  parameter_invalid: 'invalid_value',
+  overloaded: 'overloaded',
+  outage: 'service_unavailable',
+  internal: 'internal_error',
+  invalid_request: 'invalid_value',
+  unknown_model: 'model_not_found',
+  model_not_allowed: 'model_not_allowed',
+  price_not_configured: 'price_not_configured',
+  insufficient_balance: 'insufficient_balance',
+  rate_limited: 'rate_limit_exceeded',
+  no_channel: 'model_unavailable',
+  // Named as upstream names it.
+  previous_response_not_found: 'previous_response_not_found',
+  kept_unavailable: 'previous_response_unavailable',
+  log_unavailable: 'service_unavailable',
+  log_outcome_unknown: {
+    code: 'service_unavailable',
+    words: 'The service could not record this call in time',
+  },
+  database_unavailable: 'service_unavailable',
+  read_model_behind: 'service_unavailable',
+  call_refused: 'upstream_error',
+  refused_invalid: 'invalid_request',
+  refused_account: 'model_unavailable',
+  upstream_unavailable: 'upstream_unavailable',
+  upstream_timeout: 'upstream_timeout',
+  upstream_malformed: 'upstream_error',
+} as const satisfies SurfaceFailures
+
+const surface = createSurface(entries)
+
+/** What looking at a model can fail with. */
+export const modelFailures: readonly FailureCode[] = [...behindToken, 'unknown_model']
+
+/** What making a call can fail with; statuses upstream passes on come besides. */
+export const callFailures: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'body_empty',
+  'overloaded',
+  'invalid_request',
+  'unknown_model',
+  'model_not_allowed',
+  'price_not_configured',
+  'insufficient_balance',
+  'rate_limited',
+  'no_channel',
+  'log_unavailable',
+  'log_outcome_unknown',
+  'database_unavailable',
+  'read_model_behind',
+  'call_refused',
+  'refused_invalid',
+  'refused_account',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+]
+
+/** What continuing an earlier response can fail with besides. */
+export const continuationFailures: readonly FailureCode[] = [
+  'previous_response_not_found',
+  'kept_unavailable',
+]
+
+/** Statuses by which upstream says that the caller's input is at fault, passed on as they are. */
+const inputStatuses = [400, 404, 409, 413, 415, 422] as const satisfies FailureStatus[]
+
+/** Failures of a call that lacks this field, and of one whose input upstream refuses. */
+export function callExamples(field: string): readonly Error[] {
+  return [
+    new DomainError('invalid_request', `\`${field}\` is required`, { param: field }),
+    ...inputStatuses.map(
+      (status) => new DomainError('call_refused', '', { kind: 'invalid', status }),
+    ),
+  ]
+}
+
+/** A failure without a shape. */
+export interface TextFailure {
+  readonly status: FailureStatus
+  readonly code: string | null
+  /** The type upstream gave it, where it may be shown. */
+  readonly type: string | undefined
+  readonly message: string
+  readonly param: string | null
+  /** Milliseconds. */
+  readonly retryAfterMs: number | undefined
+  /** Retry and call headers, the same on every surface. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Longest wait clients of this kind obey; past it they would fall back to their own, shorter one. */
+const MAX_OBEYED_RETRY_MS = 60_000
+
+function retryHeaders(retry: Failure['retry']): Record<string, string> {
+  if (retry === undefined) return {}
+  if (retry === 'never') return { 'x-should-retry': 'false' }
+  return {
+    'retry-after': String(Math.ceil(retry / 1_000)),
+    'retry-after-ms': String(retry),
+    ...(retry > MAX_OBEYED_RETRY_MS ? { 'x-should-retry': 'false' } : {}),
+  }
+}
+
+/** Upstream speaks of the caller's input: in its own code, where it gave one. */
+function refusedInput(rule: Rule, failure: Failure): Pick<TextFailure, 'status' | 'code'> {
+  const status = failure.number('status')
+  return {
+    status: inputStatuses.find((known) => known === status) ?? rule.status,
+    code: failure.text('upstreamCode') ?? null,
+  }
+}
+
+/** What departs from the table once more is known of a call than its failure. */
+function withCircumstances(failure: Failure): Failure {
+  const account = surface.ruleOf('refused_account')
+  // The name we sent is ours: a model upstream does not know is a fault of the channel.
+  if (failure.failure === 'refused_invalid' && failure.text('upstreamCode') === 'model_not_found')
+    return { ...failure, rule: account, message: account.words, retry: account.retry }
+  // The result is there and withheld, because it could not be written down (P3).
+  if (failure.failure === 'log_unavailable' && failure.text('callId') !== undefined)
+    return {
+      ...failure,
+      message: 'The call could not be recorded, so its result is withheld',
+      retry: 'never',
+    }
+  const acceptance = failure.text('acceptance') ?? 'ruled_out'
+  return acceptance === 'ruled_out' || failure.rule.status < 500
+    ? failure
+    : { ...failure, retry: 'never' }
+}
+
+/** Reads anything thrown on the way of a text call; never throws. */
+export function toTextFailure(error: unknown): TextFailure {
+  const failure = withCircumstances(surface.read(error))
+  const { rule, message, param } = failure
+  const retry =
+    typeof failure.retry === 'number' ? Math.max(1, Math.ceil(failure.retry)) : failure.retry
+  const callId = failure.text('callId')
+  const named =
+    failure.failure === 'refused_invalid' && rule.status < 500
+      ? refusedInput(rule, failure)
+      : { status: rule.status, code: rule.code }
+  return {
+    ...named,
+    type: named.status < 500 ? failure.text('upstreamType') : undefined,
+    message,
+    param: param ?? null,
+    retryAfterMs: typeof retry === 'number' ? retry : undefined,
+    headers: {
+      ...(named.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...retryHeaders(retry),
+      ...(callId === undefined ? {} : { 'x-call-id': callId }),
+    },
+  }
+}

@@ -1,0 +1,106 @@
+import type { FailureCode } from '../kit/failure-table.ts'
+import { behindToken, withBody } from '../kit/route-failures.ts'
+import type { SurfaceFailures } from '../kit/surface-failures.ts'
+
+/** What the failures of task routes are called here, and where they depart from the table. */
+export const taskFailures = {
+  route_not_found: 'NotFound',
+  url_invalid: 'invalid_request',
+  headers_too_large: 'invalid_request',
+  unauthenticated: 'AuthenticationError',
+  wrong_token_kind: 'AccessDenied',
+  body_empty: 'invalid_request',
+  body_invalid: 'invalid_request',
+  body_too_large: 'invalid_request',
+  media_type_unsupported: 'invalid_request',
+  parameter_invalid: 'invalid_request',
+  overloaded: 'service_unavailable',
+  outage: 'service_unavailable',
+  internal: 'InternalServiceError',
+  invalid_request: 'invalid_request',
+  invalid_duration: 'invalid_duration',
+  unknown_model: { code: 'invalid_request', status: 400 },
+  model_not_allowed: 'AccessDenied',
+  price_not_configured: 'service_unavailable',
+  insufficient_balance: 'insufficient_balance',
+  rate_limited: 'RateLimitExceeded',
+  // A creation is never sent again by itself here: at another moment it is another task.
+  no_channel: {
+    code: 'service_unavailable',
+    words: 'The model is not available at the moment',
+    retry: 'never',
+  },
+  log_unavailable: 'service_unavailable',
+  log_outcome_unknown: 'service_unavailable',
+  wrong_expected_revision: 'service_unavailable',
+  append_too_large: 'invalid_request',
+  database_unavailable: 'service_unavailable',
+  read_model_behind: 'service_unavailable',
+  idempotency_key_reused: 'idempotency_key_reused',
+  idempotency_in_progress: 'idempotency_in_progress',
+  submission_refused: 'service_error',
+  submission_uncertain: 'service_error',
+  refused_invalid: 'invalid_request',
+  refused_rate_limited: 'RateLimitExceeded',
+  refused_account: 'service_unavailable',
+  refused_unavailable: 'service_error',
+  refused_timeout: 'service_error',
+  refused_malformed: 'service_error',
+  asset_not_found: 'ResourceNotFound.Asset',
+  task_not_found: 'task_not_found',
+  task_running: 'InvalidAction.RunningTaskDeletion',
+  upstream_unavailable: { code: 'service_error', ownWords: false },
+} as const satisfies SurfaceFailures
+
+/** Where only our own parts can fail a request. */
+const ownParts: readonly FailureCode[] = [
+  ...behindToken,
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+]
+
+export const createFailures: readonly FailureCode[] = [
+  ...ownParts,
+  ...withBody,
+  'body_empty',
+  'parameter_invalid',
+  'overloaded',
+  'invalid_request',
+  'invalid_duration',
+  'unknown_model',
+  'model_not_allowed',
+  'price_not_configured',
+  'insufficient_balance',
+  'rate_limited',
+  'no_channel',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'append_too_large',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'asset_not_found',
+  'submission_refused',
+  'submission_uncertain',
+  'refused_invalid',
+  'refused_rate_limited',
+  'refused_account',
+  'refused_unavailable',
+  'refused_timeout',
+  'refused_malformed',
+]
+
+export const listFailures: readonly FailureCode[] = [...ownParts, 'parameter_invalid']
+
+export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']
+
+export const deleteFailures: readonly FailureCode[] = [
+  ...ownParts,
+  ...withBody,
+  'overloaded',
+  'task_not_found',
+  'task_running',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'upstream_unavailable',
+]

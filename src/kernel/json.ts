@@ -1,0 +1,13 @@
+/** What a parsed JSON value is. */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Whether a value is a JSON object: not an array, not null. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A count: a safe integer that is not negative; anything else is none. */
+export function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}

@@ -1,0 +1,133 @@
+import type { CallOptions, Channel, TaskProvider } from '../../../app/ports.ts'
+import { ExchangeError } from '../http/exchange-error.ts'
+import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
+import { fromExchange, malformed } from '../http/failures.ts'
+import { createLines } from '../http/lines.ts'
+import { parseLossless } from '../http/lossless-json.ts'
+import type { Scrubber } from '../http/scrub.ts'
+import { fromTaskResponse } from './errors.ts'
+import type { TaskWire } from './wire.ts'
+
+/** Queries are cheap and repeated: they get at most this, whatever a creation may take. */
+export const QUERY_TIMEOUT_MS = 15_000
+/** Connections kept for queries beside those for creations. */
+const QUERY_CONNECTIONS = 16
+
+interface Answered {
+  readonly response: ExchangeResponse
+  readonly scrub: Scrubber
+}
+
+/** The adapter of an asynchronous family; one connection pool per channel. */
+export function createTaskProvider(
+  wire: TaskWire,
+): TaskProvider & { readonly close: () => Promise<void> } {
+  const lines = createLines({
+    headers: wire.credentialHeaders,
+    connections: (channel) => channel.maxConcurrent + QUERY_CONNECTIONS,
+  })
+
+  const send = async (
+    channel: Channel,
+    sent: Pick<ExchangeRequest, 'method' | 'path' | 'timeoutMs' | 'body'>,
+    options: CallOptions,
+  ): Promise<Answered> => {
+    const { exchange, basePath, headers, scrub } = lines.of(channel)
+    const response = await exchange
+      .request({
+        ...sent,
+        path: `${basePath}${sent.path}`,
+        headers: {
+          ...headers,
+          accept: 'application/json',
+          'x-client-request-id': options.requestId,
+          ...(sent.body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        signal: options.signal,
+      })
+      .catch((error: unknown) => {
+        throw error instanceof ExchangeError ? fromExchange(error) : error
+      })
+    return { response, scrub }
+  }
+
+  const query = (
+    channel: Channel,
+    method: 'GET' | 'DELETE',
+    path: string,
+    options: CallOptions,
+  ): Promise<Answered> => {
+    const timeoutMs = Math.min(channel.timeoutMs, QUERY_TIMEOUT_MS)
+    return send(channel, { method, path, timeoutMs }, options)
+  }
+
+  return {
+    family: wire.family,
+    maxListIds: wire.maxListIds,
+    maxListSize: wire.maxListSize,
+    maxListPages: wire.maxListPages,
+
+    create: async (channel, submission, options) => {
+      const { timeoutMs } = channel
+      const creation = { method: 'POST', path: wire.createPath, timeoutMs } as const
+      const sent = { ...creation, body: JSON.stringify(wire.createBody(submission)) }
+      const nativeId = wire.readCreated(accepted(wire, await send(channel, sent, options)))
+      if (nativeId === undefined) throw malformed()
+      return { nativeId }
+    },
+
+    get: async (channel, nativeId, options) => {
+      const answered = await query(channel, 'GET', wire.taskPath(nativeId), options)
+      if (isGone(wire, answered.response)) return { nativeId, status: 'gone' }
+      const observation = wire.readTask(accepted(wire, answered), answered.scrub)
+      if (observation === undefined || observation.nativeId !== nativeId) throw malformed()
+      return observation
+    },
+
+    list: async (channel, wanted, options) => {
+      if ('nativeIds' in wanted && wanted.nativeIds.length > wire.maxListIds)
+        throw new RangeError(`at most ${wire.maxListIds} ids a list`)
+      const answered = await query(channel, 'GET', wire.listPath(wanted), options)
+      const list = wire.readList(accepted(wire, answered))
+      if (list === undefined) throw malformed()
+      const items = list.items.flatMap((item) => wire.readTask(item, answered.scrub) ?? [])
+      return { items, unreadable: list.items.length - items.length, total: list.total }
+    },
+
+    cancel: async (channel, nativeId, options) => {
+      const { response, scrub } = await query(channel, 'DELETE', wire.taskPath(nativeId), options)
+      if (response.statusCode >= 200 && response.statusCode < 300) return 'accepted'
+      if (response.statusCode === 409) return 'running'
+      if (isGone(wire, response)) return 'gone'
+      const error = fromTaskResponse(response, errorIn(wire, response), scrub)
+      if (error.kind === 'invalid') return 'refused'
+      throw error
+    },
+
+    close: () => lines.close(),
+  }
+}
+
+function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWire['readError']> {
+  try {
+    return wire.readError(parseLossless(response.text))
+  } catch {
+    return undefined
+  }
+}
+
+/** A 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */
+function isGone(wire: TaskWire, response: ExchangeResponse): boolean {
+  return response.statusCode === 404 && errorIn(wire, response)?.account === false
+}
+
+/** The body of a 2xx answer. @throws ProviderError for any other, or one that is not JSON. */
+function accepted(wire: TaskWire, { response, scrub }: Answered): unknown {
+  if (response.statusCode < 200 || response.statusCode >= 300)
+    throw fromTaskResponse(response, errorIn(wire, response), scrub)
+  try {
+    return parseLossless(response.text)
+  } catch (error) {
+    throw malformed(error)
+  }
+}

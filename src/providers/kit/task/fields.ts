@@ -1,0 +1,50 @@
+import type { TaskObservation } from '../../../app/ports.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+
+/** Members of an upstream's task, read so that what is kept of them is bounded. */
+
+/** Longest word or name that is kept. */
+export const MAX_LABEL_LENGTH = 64
+const MAX_VALUE_LENGTH = 128
+const MAX_URL_LENGTH = 4_096
+/** Later than any date in seconds, earlier than any in milliseconds (the year 5138 / 1973). */
+const SECONDS_BELOW = 100_000_000_000
+
+/** Codes are shown to callers and kept in the log: only what looks like one passes. */
+export function codeOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[A-Za-z][\w.-]{0,119}$/.test(value) ? value : undefined
+}
+
+/** A time in seconds or milliseconds, also as digits, in Unix milliseconds. */
+export function timeMs(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isFinite(number) || number <= 0) return undefined
+  return Math.round(number < SECONDS_BELOW ? number * 1_000 : number)
+}
+
+/** Those of the named settings that are plain values. */
+export function settingsOf(task: JsonObject, names: readonly string[]): TaskObservation['output'] {
+  const settings: Record<string, string | number | boolean | null> = {}
+  for (const name of names) {
+    const value = task[name]
+    if (typeof value === 'boolean' || value === null) settings[name] = value
+    else if (typeof value === 'number' && Number.isFinite(value)) settings[name] = value
+    else if (typeof value === 'string' && value.length <= MAX_VALUE_LENGTH) settings[name] = value
+  }
+  return settings
+}
+
+/** Those of the named result links that are there; undefined when none is. */
+export function urlsOf(
+  content: unknown,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (!isJsonObject(content)) return undefined
+  const urls: Record<string, string> = {}
+  for (const name of names) {
+    const value = content[name]
+    if (typeof value === 'string' && value !== '' && value.length <= MAX_URL_LENGTH)
+      urls[name] = value
+  }
+  return Object.keys(urls).length === 0 ? undefined : urls
+}

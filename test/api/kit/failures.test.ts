@@ -1,0 +1,112 @@
+import t from 'tap'
+import { failureTable } from '../../../src/api/kit/failure-table.ts'
+import type { Envelope } from '../../../src/api/kit/envelope.ts'
+import { provAEnvelope } from '../../../src/api/prov-a/envelope.ts'
+import { queryEnvelope } from '../../../src/api/query/envelope.ts'
+import { v1Envelope } from '../../../src/api/v1/envelope.ts'
+import { v1betaEnvelope } from '../../../src/api/v1beta/envelope.ts'
+import { RequestError, type RequestFault } from '../../../src/api/kit/request-error.ts'
+import { DomainError, domainCodes } from '../../../src/kernel/errors.ts'
+import { startApp } from '../support/app.ts'
+
+interface Operation {
+  readonly responses: Readonly<Record<string, unknown>>
+}
+interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+const { app } = await startApp()
+t.teardown(async () => app.close())
+const { paths } = (await app.inject('/openapi.json')).json<Description>()
+
+/** What a route can fail with before its use case is asked; its body only where it has one. */
+const faults: readonly RequestFault[] = [
+  'unauthenticated',
+  'wrong_token_kind',
+  'parameter_invalid',
+  'outage',
+  'internal',
+]
+const bodyFaults: readonly RequestFault[] = [
+  'body_empty',
+  'body_invalid',
+  'body_too_large',
+  'media_type_unsupported',
+  'overloaded',
+]
+const kinds = ['invalid', 'rate_limited', 'account', 'unavailable', 'timeout', 'malformed', '']
+
+/** Everything that can be thrown below a surface. */
+function everything(withBodies: boolean, refused: 'call_refused' | 'submission_refused'): Error[] {
+  const upstream = kinds.map((kind) => new DomainError(refused, 'no', { kind, status: 400 }))
+  const ofInput = [400, 404, 409, 413, 415, 418, 422].map(
+    (status) => new DomainError(refused, 'no', { kind: 'invalid', status }),
+  )
+  return [
+    ...domainCodes.map((code) => new DomainError(code, 'no', {})),
+    ...[...faults, ...(withBodies ? bodyFaults : [])].map((fault) => new RequestError(fault, 'no')),
+    ...upstream,
+    ...ofInput,
+  ]
+}
+
+function answered(envelope: Envelope, errors: readonly Error[]): number[] {
+  return [...new Set(errors.map((error) => envelope(error).status))].sort((a, b) => a - b)
+}
+
+function documented(prefix: string): number[] {
+  const operations = Object.entries(paths)
+    .filter(([path]) => path.startsWith(`${prefix}/`))
+    .flatMap(([, methods]) => Object.values(methods))
+  const statuses = operations.flatMap(({ responses }) => Object.keys(responses).map(Number))
+  return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
+}
+
+t.test('every domain code has a row, and its words tell nothing of the inside', (t) => {
+  for (const code of domainCodes) {
+    const { status, words } = failureTable[code]
+    t.ok(status >= 400 && status <= 504, code)
+    t.match(words, /^[A-Z]/, code)
+    t.notMatch(words, /postgres|database|event store|projection/i, code)
+  }
+  t.end()
+})
+
+t.test('only what certainly did nothing may be sent again by itself', (t) => {
+  const uncertain = [
+    'submission_uncertain',
+    'log_outcome_unknown',
+    'upstream_timeout',
+    'upstream_malformed',
+    'internal',
+  ] as const
+  for (const failure of uncertain) t.equal(failureTable[failure].retry, 'never', failure)
+  t.end()
+})
+
+const surfaces = [
+  ['/provA', provAEnvelope, everything(true, 'submission_refused')],
+  ['/v1', v1Envelope, everything(true, 'call_refused')],
+  ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
+  ['/api', queryEnvelope, everything(false, 'call_refused')],
+] as const
+
+for (const [prefix, envelope, errors] of surfaces)
+  void t.test(`the documentation of ${prefix} lists the statuses it can answer`, (t) => {
+    t.same(documented(prefix), answered(envelope, errors))
+    t.end()
+  })
+
+void t.test('no status of a route is without an example in the shape of its surface', (t) => {
+  const shown = Object.entries(paths)
+    .filter(([path]) => surfaces.some(([prefix]) => path.startsWith(`${prefix}/`)))
+    .flatMap(([path, methods]) =>
+      Object.values(methods).map(({ responses }) => ({ path, responses })),
+    )
+  t.ok(shown.length >= 12, `${shown.length} operations`)
+  for (const { path, responses } of shown)
+    for (const [status, response] of Object.entries(responses))
+      if (status !== '200') t.match(JSON.stringify(response), /"example/, `${path} ${status}`)
+  t.end()
+})
