@@ -5,7 +5,7 @@ import { toRequestError, type RequestError, type RequestFault } from './request-
 
 /** What text calls can fail with, before the envelope of a surface gives it its shape. */
 
-/** Domain error codes the text routes can meet (`src/app/calls/types.ts`, the field rules). */
+/** Domain error codes the text routes can meet (`src/app/calls/text/types.ts`, the field rules). */
 export type TextErrorCode =
   | 'invalid_request'
   | 'unknown_model'

@@ -1,4 +1,4 @@
-import type { InputSize } from '../../domain/call/estimate.ts'
+import type { InputSize } from '../../domain/families/text/estimate.ts'
 import { isJsonObject, refuse, type JsonObject } from '../../domain/families/checks/fields.ts'
 import { measureInput } from '../kit/input-size.ts'
 import {

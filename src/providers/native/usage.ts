@@ -1,4 +1,4 @@
-import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
+import { noTextUsage, type TextUsage } from '../../domain/families/text/usage.ts'
 import { bytesOf, countOf, type Fields, fieldsOf, isFields, objectsOf } from '../kit/http/fields.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
@@ -50,9 +50,9 @@ export function nativeUsage(usage: unknown, searches: number): TextUsage | undef
   return {
     ...noTextUsage,
     input: Math.max(0, prompt - cached) + toolPrompt,
-    cachedInput: cached,
+    'cached-input': cached,
     output: candidates + thoughts,
-    webSearchCalls: searches,
+    'web-search-call': searches,
   }
 }
 

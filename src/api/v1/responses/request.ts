@@ -1,4 +1,4 @@
-import type { InputSize } from '../../../domain/call/estimate.ts'
+import type { InputSize } from '../../../domain/families/text/estimate.ts'
 import {
   isJsonObject,
   own,
