@@ -106,7 +106,7 @@ t.test('what goes upstream', async (t) => {
     id: theirs.nativeId,
     requestId: 'req_1',
   })
-  t.equal(shown.settings['safety_identifier'], 'their-user')
+  t.equal(shown.callerMarker, 'their-user')
   const [requested] = await world.eventsOf(ours.platformId)
   t.match(requested, { data: { markerIsOurs: true, marker: first?.safety_identifier } })
 })
