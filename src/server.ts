@@ -13,12 +13,13 @@ import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { watchLedger } from './app/spending/ledger-lag.ts'
 import { createAdmissions } from './app/spending/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
-import type { CallDeps } from './app/calls/deps.ts'
+import type { TextDeps } from './app/calls/text/deps.ts'
 import { createFunds } from './app/spending/funds.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
-import { startTextCalls } from './app/calls/start.ts'
+import { startCalls } from './app/calls/start.ts'
+import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
@@ -207,7 +208,7 @@ function pricesOf({ sandbox }: GatewayOptions, pool: Pool): PriceBookSource {
 async function listen(
   options: GatewayOptions,
   deps: TaskDeps,
-  textProviders: CallDeps['providers'],
+  textProviders: TextDeps['providers'],
   metrics: Registry,
   health: Pick<Health, 'accepting' | 'concerns'>,
   onStop: (close: () => Promise<unknown>) => void,
@@ -219,36 +220,36 @@ async function listen(
   await follow(deps, authenticator, onStop)
   const sharing = startSharing({ rates, share: shareThrough(pool), logger })
   onStop(() => sharing.stop())
-  const text = await startTextCalls({
+  const calls = await startCalls({
     ...deps,
-    providers: textProviders,
     funds: createFunds({
       pool,
       replica: newId('process', clock.nowMs()),
       lag: watchLedger(pool, log),
       clock: monotonicClock,
     }),
-    keptIds: createKeptIds(options.markerSecret),
     metrics: createCallMetrics(metrics),
     limits: defaultCallLimits,
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
+  const keptIds = createKeptIds(options.markerSecret)
+  const textDeps = { ...calls.deps, providers: textProviders, keptIds }
   let closeApp = (): Promise<void> => Promise.resolve()
-  onStop(() => Promise.all([closeApp(), text.stop(config.drainTimeoutMs)]))
+  onStop(() => Promise.all([closeApp(), calls.stop(config.drainTimeoutMs)]))
   const app = await buildApp({
     logger,
     clock,
     metrics,
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
-    texts: text.calls,
+    texts: createTextUseCases(textDeps, calls.running),
     standingsOf: (principal) => rates.standings(principal),
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
-    health: { ...createHealth(deps, health), spool: text.backlog },
+    health: { ...createHealth(deps, health), spool: calls.backlog },
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })

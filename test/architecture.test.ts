@@ -172,6 +172,24 @@ t.test('files stay readable and carry telling names', (t) => {
   t.end()
 })
 
+/** Where the wires of text may be named; everything else asks the registries. */
+const textRooms =
+  /^src\/(?:domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
+
+t.test('the wires of text are named where text is at home', (t) => {
+  const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
+  const inside = sources.filter(({ path, text }) => textRooms.test(path) && names.test(text))
+  t.ok(inside.length > 5, `${inside.length} files name them`)
+  const outside = sources.filter(
+    ({ path, text }) => path.startsWith('src/') && !textRooms.test(path) && names.test(text),
+  )
+  t.same(
+    outside.map(({ path }) => path),
+    [],
+  )
+  t.end()
+})
+
 t.test('the environment is read in one place', (t) => {
   const readers = sources.filter(
     (file) => /process\.env/.test(file.text) && !file.path.startsWith('infra/'),

@@ -6,7 +6,7 @@ import Fastify, {
 } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticate } from '../app/access/principal.ts'
-import type { TextUseCases } from '../app/calls/types.ts'
+import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'

@@ -1,5 +1,5 @@
-import type { TextUsage } from '../domain/call/usage.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
+import type { TextSeen } from '../domain/families/text/rules.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
 export type { TaskObservation }
@@ -130,13 +130,7 @@ export interface TextFailure {
 }
 
 /** What was received of an answer so far. */
-export interface TextTally {
-  /** As reported; undefined when upstream reported none, or figures that are none. */
-  readonly usage: TextUsage | undefined
-  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted where usage makes it idle. */
-  readonly outputBytes: number
-  /** Upstream said that the result is whole. */
-  readonly finished: boolean
+export interface TextTally extends TextSeen {
   readonly failure: TextFailure | undefined
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/types.ts'
+import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/text/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { callerGone } from './caller.ts'

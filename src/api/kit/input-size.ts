@@ -1,4 +1,4 @@
-import type { InputSize } from '../../domain/call/estimate.ts'
+import type { InputSize } from '../../domain/families/text/estimate.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
 const structural: ReadonlySet<string> = new Set([

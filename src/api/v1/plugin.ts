@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
-import type { TextUseCases } from '../../app/calls/types.ts'
+import type { TextUseCases } from '../../app/calls/text/types.ts'
 import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'

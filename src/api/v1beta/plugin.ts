@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
-import type { TextFrame, TextUseCases } from '../../app/calls/types.ts'
+import type { TextFrame, TextUseCases } from '../../app/calls/text/types.ts'
 import { refuse } from '../../domain/families/checks/fields.ts'
 import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
 import { requireToken } from '../kit/authenticate.ts'

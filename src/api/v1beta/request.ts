@@ -1,4 +1,4 @@
-import type { InputSize } from '../../domain/call/estimate.ts'
+import type { InputSize } from '../../domain/families/text/estimate.ts'
 import { refuse } from '../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { measureInput } from '../kit/input-size.ts'

@@ -1,4 +1,4 @@
-/** Every bound of the text use cases (P10); those of a channel are with the channel. */
+/** Every bound of synchronous calls and their streams (P10); those of a channel are with the channel. */
 export interface CallLimits {
   /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
   readonly maxCalls: number
@@ -24,9 +24,3 @@ export const defaultCallLimits: CallLimits = {
   drainMaxBytes: 4 << 20,
   maxPendingFailures: 8_000,
 }
-
-/**
- * Output tokens a call counts towards its token's limit a minute until it ends, where the request
- * names no bound. A guess will do there; a hold reserves the largest output of the model.
- */
-export const ASSUMED_OUTPUT_TOKENS = 2_048

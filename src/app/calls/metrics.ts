@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Counters of the text use cases. Labels are few and bounded: never tenants, never models. */
+/** Counters of synchronous calls. Labels are few and bounded: never tenants, never models. */
 export interface CallMetrics {
   /** Calls that came to an end, by family and how; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
@@ -23,31 +23,31 @@ export function createCallMetrics(registry: Registry): CallMetrics {
   return {
     ended: new Counter({
       name: 'tollgate_calls_ended_total',
-      help: 'Text calls by how they ended.',
+      help: 'Calls by how they ended.',
       labelNames: ['family', 'outcome'],
       registers,
     }),
     estimated: new Counter({
       name: 'tollgate_calls_estimated_total',
-      help: 'Text calls settled from an estimate, by why.',
+      help: 'Calls settled from an estimate, by why.',
       labelNames: ['family', 'why'],
       registers,
     }),
     absorbed: new Counter({
       name: 'tollgate_calls_absorbed_amount_total',
-      help: 'What failed text calls probably cost us, in units of the currency, at our prices.',
+      help: 'What failed calls probably cost us, in units of the currency, at our prices.',
       labelNames: ['family', 'currency'],
       registers,
     }),
     attempts: new Counter({
       name: 'tollgate_call_attempts_total',
-      help: 'Attempts at text calls by channel and outcome.',
+      help: 'Attempts at calls by channel and outcome.',
       labelNames: ['channel', 'outcome'],
       registers,
     }),
     inFlight: new Gauge({
       name: 'tollgate_calls_in_flight',
-      help: 'Text calls in flight, those whose caller has gone included.',
+      help: 'Calls in flight, those whose caller has gone included.',
       registers,
     }),
     settleSeconds: new Histogram({

@@ -1,22 +1,9 @@
-import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports.ts'
 
-/** What upstream calls a response it is to continue and does not have. */
-const PREVIOUS_NOT_FOUND = 'previous_response_not_found'
-
-/** The one refusal of a response that upstream, or its tenant, does not have (P8). */
-export function previousNotFound(details: { readonly callId?: string }): DomainError {
-  return new DomainError(PREVIOUS_NOT_FOUND, 'The previous response was not found.', {
-    ...details,
-    param: 'previous_response_id',
-  })
-}
-
-/** From a provider's failure to what the surfaces know (`types.ts`). */
+/** From a provider's failure to what the surfaces know. */
 export function refusalOf(error: ProviderError, callId: string): DomainError {
-  if (error.kind === 'invalid' && error.code === PREVIOUS_NOT_FOUND)
-    return previousNotFound({ callId })
   const details = {
     callId,
     kind: error.kind,

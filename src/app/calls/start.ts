@@ -5,10 +5,12 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import { backlogAt, journalMetrics, useBacklogMetrics, type Backlog } from './journal-metrics.ts'
-import { createTextUseCases, type RunningTextUseCases } from './use-cases.ts'
+import { createRunningCalls, type RunningCalls } from './running.ts'
 
 export interface StartedCalls {
-  readonly calls: RunningTextUseCases
+  /** What the use cases of each family stand on. */
+  readonly deps: CallDeps
+  readonly running: RunningCalls
   /** What waits for the log on local disk. */
   readonly backlog: () => Backlog
   /**
@@ -18,8 +20,8 @@ export interface StartedCalls {
   readonly stop: (deadlineMs: number) => Promise<void>
 }
 
-/** Opens the journal over its spool and starts the text use cases on it. */
-export async function startTextCalls(
+/** Opens the journal over its spool: the road that every synchronous call takes. */
+export async function startCalls(
   deps: Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
     readonly registry: Registry
@@ -40,17 +42,19 @@ export async function startTextCalls(
   })
   const backlog = () => backlogAt(journal.backlog(), clock.nowMs())
   useBacklogMetrics(registry, backlog)
-  const calls = createTextUseCases({ ...rest, journal })
+  const road: CallDeps = { ...rest, journal }
+  const running = createRunningCalls(road)
   const telling = startExchanging({
     exchange: () => deps.funds.exchange(journal.spooled() > 0),
-    of: 'holds of text calls',
+    of: 'holds of calls',
     logger,
   })
   return {
-    calls,
+    deps: road,
+    running,
     backlog,
     stop: async (deadlineMs) => {
-      await calls.close(deadlineMs)
+      await running.close(deadlineMs)
       await telling.stop()
       await journal.close()
     },

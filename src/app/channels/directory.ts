@@ -1,4 +1,4 @@
-import { isTextFamily } from '../../domain/families/text/models.ts'
+import { callFamilyOf } from '../../domain/families/calls.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import type { Channel } from '../ports.ts'
@@ -77,9 +77,10 @@ export function createChannelDirectory(
     channel,
     breaker: closedBreaker(deps.clock.nowMs()),
     inFlight: 0,
-    // A text call that waits for a connection would wait behind whole streams.
+    // A call that waits for a connection would wait behind whole answers.
     maxInFlight:
-      channel.maxConcurrent * (isTextFamily(channel.family) ? 1 : WAITING_PER_CONNECTION),
+      channel.maxConcurrent *
+      (callFamilyOf(channel.family) === undefined ? WAITING_PER_CONNECTION : 1),
     restUntilMs: new Map(),
   }))
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))

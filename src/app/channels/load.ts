@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import { isTextFamily, isTextModelName, textFamilies } from '../../domain/families/text/models.ts'
+import { type AnyCallFamily, callFamilies, callFamilyOf } from '../../domain/families/calls.ts'
 import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
 import type { Channel, TextChannelLimits } from '../ports.ts'
 
@@ -11,13 +11,13 @@ const MAX_CHANNELS = 200
 /** A creation may wait this long for its answer unless the channel says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_MAX_CONCURRENT = 64
-/** A whole unstreamed text answer; reasoning models think for minutes. */
-const DEFAULT_TEXT_TIMEOUT_MS = 600_000
-/** A text call holds its connection for as long as it streams. */
-const DEFAULT_MAX_TEXT_CONCURRENT = 2_048
+/** A whole unstreamed answer; reasoning models think for minutes. */
+const DEFAULT_CALL_TIMEOUT_MS = 600_000
+/** A call holds its connection until it is answered, or for as long as it streams. */
+const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
-const FAMILIES = [...taskFamilies.keys(), ...textFamilies]
+const FAMILIES = [...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
 const SecretSchema = Type.Union([
@@ -137,7 +137,8 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   }
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
-  if (isTextFamily(entry.family)) return checkTextModels(entry, where, faults)
+  const calls = callFamilyOf(entry.family)
+  if (calls !== undefined) return checkCallModels(calls, entry, where, faults)
   if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
   for (const name of names) {
@@ -150,15 +151,20 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
 }
 
 /**
- * Text models are whatever a channel says; they only must not take a name that is spoken for, and
- * what a call without a limit may cost must be known.
+ * Models of calls are whatever a channel says; they only must not take a name that is spoken for,
+ * and what a call without a limit may cost must be known.
  */
-function checkTextModels(entry: ChannelEntry, where: string, faults: string[]): void {
+function checkCallModels(
+  calls: AnyCallFamily,
+  entry: ChannelEntry,
+  where: string,
+  faults: string[],
+): void {
   const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
-    if (!isTextModelName(name) || findTaskModel(name) !== undefined)
-      faults.push(`${where}.models.${name} cannot be the name of a text model`)
-    if (!Object.hasOwn(largest, name))
+    if (!calls.isModelName(name) || findTaskModel(name) !== undefined)
+      faults.push(`${where}.models.${name} cannot be the name of a ${calls.name} model`)
+    if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))
       faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
   }
   for (const name of Object.keys(largest))
@@ -210,12 +216,12 @@ type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
 export function fillIn(
   given: Omit<Channel, Defaulted> & Partial<Pick<Channel, Defaulted>>,
 ): Channel {
-  const isText = isTextFamily(given.family)
+  const isCall = callFamilyOf(given.family) !== undefined
   return {
     weight: 1,
     priority: 0,
-    timeoutMs: isText ? DEFAULT_TEXT_TIMEOUT_MS : DEFAULT_TIMEOUT_MS,
-    maxConcurrent: isText ? DEFAULT_MAX_TEXT_CONCURRENT : DEFAULT_MAX_CONCURRENT,
+    timeoutMs: isCall ? DEFAULT_CALL_TIMEOUT_MS : DEFAULT_TIMEOUT_MS,
+    maxConcurrent: isCall ? DEFAULT_MAX_CONCURRENT_CALLS : DEFAULT_MAX_CONCURRENT,
     ...given,
   }
 }

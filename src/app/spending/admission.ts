@@ -8,7 +8,7 @@ import { type BalanceKey, createTenantQueue } from './tenant-queue.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
- * projection knows, less what was admitted and is not projected yet and what text calls were told to
+ * projection knows, less what was admitted and is not projected yet and what calls were told to
  * use, decided under a lock per tenant and currency. A token's limit on concurrent tasks is kept in
  * the same transaction.
  */

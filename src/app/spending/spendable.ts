@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { availablesAsOf } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { type Spending, toldSpending } from './text-spending.ts'
+import { type Spending, toldSpending } from './call-spending.ts'
 
 /** What a tenant may still spend, as known at one moment. */
 export interface Spendable {
@@ -12,7 +12,7 @@ export interface Spendable {
 }
 
 /**
- * What tenants may spend: the ledger's balances, less the tasks that were admitted and the text calls
+ * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
  * that were told of and are not in it. Tellings are read first: what the ledger takes in after that
  * is counted twice for a moment, never not at all; reservations outlive their projection by a while.
  */

@@ -1,5 +1,5 @@
 import type { Spendable } from './spendable.ts'
-import type { Spending } from './text-spending.ts'
+import type { Spending } from './call-spending.ts'
 import type { Currency } from '../../kernel/money.ts'
 
 /** A settlement without a known position is taken to be in the ledger after this. */

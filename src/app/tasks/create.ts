@@ -3,6 +3,7 @@ import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
+import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import type { AdmissionRequest } from '../spending/admission.ts'
 import { newCommandId } from './commands.ts'
@@ -110,10 +111,7 @@ async function prepare(
   const quote = rules.quote(model.name, input.facts, await deps.prices.current())
   const wish = { family: input.family, region: model.region, model: model.name }
   const lease = deps.channels.lease(wish)
-  if (lease === undefined)
-    throw new DomainError('no_channel', 'no channel can take this model at the moment', {
-      model: model.name,
-    })
+  if (lease === undefined) throw nobodyToAsk(deps, wish, {})
   const { principal, idempotencyKey, callerMarker } = input
   const nowMs = deps.clock.nowMs()
   const expiryMs = (input.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + EXPIRY_GRACE_MS

@@ -1,14 +1,15 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
+import { invariant } from '../../kernel/assert.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { unreachable } from '../../kernel/assert.ts'
-import type { ChannelLease, ChannelOutcome } from '../channels/directory.ts'
-import type { ProviderError } from '../ports.ts'
+import { attempt, endAttempt } from '../channels/attempt.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import { type Channel, ProviderError } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './record.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
-import { asProviderError, callOptions, callUpstream, providerOf } from './upstream.ts'
+import { callOptions, callUpstream, providerOf } from './upstream.ts'
 
-/** Channels tried for one creation, each only after the one before ruled acceptance out. */
+/** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
 
 export interface Submission {
@@ -51,71 +52,39 @@ async function send(
   { request, lease: first }: Submission,
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
-  const tried = new Set<string>()
-  let lease = first
-  for (;;) {
-    const { channel, release } = lease
-    tried.add(channel.id)
-    const submission = {
-      model: channel.models[request.model] ?? request.upstreamModel,
-      body: input.upstreamBody,
-      marker: request.marker,
-    }
-    try {
-      const { nativeId } = await callUpstream(deps, channel, 'create', () =>
-        provider.create(channel, submission, callOptions(request.requestId)),
-      )
-      release('success')
-      return { kind: 'accepted', nativeId, channelId: channel.id }
-    } catch (caught) {
-      const error = asProviderError(caught)
-      release(outcomeFor(error))
-      deps.logger.warn(
-        {
-          platformId: request.platformId,
-          requestId: request.requestId,
-          channelId: channel.id,
-          kind: error.kind,
-          acceptance: error.acceptance,
-          upstreamCode: error.code,
-        },
-        'creation failed upstream',
-      )
-      if (error.acceptance !== 'ruled_out') return { kind: 'uncertain', error }
-      const next = nextLease(deps, request, error, tried)
-      if (next === undefined) return { kind: 'refused', error }
-      lease = next
-    }
+  const { family, region, model, marker } = request
+  const wish = { family, region, model }
+  const onFailure = (channel: Channel, error: unknown): void => {
+    if (error instanceof ProviderError) logFailure(deps, request, channel, error)
   }
+  const plan = { wish, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
+  const sent = await attempt(deps, plan, (channel) => {
+    const upstreamModel = channel.models[model] ?? request.upstreamModel
+    const submission = { model: upstreamModel, body: input.upstreamBody, marker }
+    return callUpstream(deps, channel, 'create', () =>
+      provider.create(channel, submission, callOptions(request.requestId)),
+    )
+  })
+  invariant(sent.kind !== 'untried', 'a creation is begun with a channel')
+  if (sent.kind === 'failed') {
+    const { error } = sent
+    return { kind: error.acceptance === 'ruled_out' ? 'refused' : 'uncertain', error }
+  }
+  const { lease, result } = sent
+  endAttempt(deps, wish, lease, undefined)
+  return { kind: 'accepted', nativeId: result.nativeId, channelId: lease.channel.id }
 }
 
-function nextLease(
-  deps: TaskDeps,
-  request: TaskRequest,
-  error: ProviderError,
-  tried: ReadonlySet<string>,
-): ChannelLease | undefined {
-  if (error.kind === 'invalid' || tried.size >= MAX_CHANNELS_A_CREATION) return undefined
-  const { family, region, model } = request
-  return deps.channels.lease({ family, region, model }, tried)
-}
-
-/** What a failure says of the channel's health. */
-function outcomeFor(error: ProviderError): ChannelOutcome {
-  switch (error.kind) {
-    case 'invalid':
-      return 'success'
-    // The account may lack one model only: that must not close the channel for the others.
-    case 'rate_limited':
-    case 'account':
-      return 'neutral'
-    case 'unavailable':
-    case 'timeout':
-    case 'malformed':
-      return 'failure'
-    default:
-      return unreachable(error.kind)
-  }
+function logFailure(
+  { logger }: TaskDeps,
+  { platformId, requestId }: TaskRequest,
+  { id: channelId }: Channel,
+  { kind, acceptance, code: upstreamCode }: ProviderError,
+): void {
+  logger.warn(
+    { platformId, requestId, channelId, kind, acceptance, upstreamCode },
+    'creation failed upstream',
+  )
 }
 
 async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promise<CreatedTask> {

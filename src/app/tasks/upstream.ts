@@ -13,7 +13,7 @@ export function providerOf(deps: Pick<TaskDeps, 'providers'>, family: string): T
 }
 
 /** What a failure that is not a provider error means: ours, so nothing is ruled out. */
-export function asProviderError(error: unknown): ProviderError {
+function asProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('malformed', 'unknown', 'The model service call failed.', {
     cause: error,

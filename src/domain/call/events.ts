@@ -1,9 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { SettlementSchema } from '../pricing/settlement.ts'
+import { UsageSchema } from '../pricing/usage.ts'
 
 /** Synchronous calls of every tenant, written by one process into its own journal stream. */
-
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 const callFacts = {
   callId: Type.String(),
@@ -13,8 +12,10 @@ const callFacts = {
   tokenId: Type.String(),
   requestId: Type.String(),
   model: Type.String(),
-  channelId: Type.Optional(Type.String()),
-  upstreamModel: Type.Optional(Type.String()),
+  /** Where it was answered, or failed last. */
+  channelId: Type.String(),
+  upstreamModel: Type.String(),
+  /** Absent where upstream named none. */
   upstreamRequestId: Type.Optional(Type.String()),
   stream: Type.Boolean(),
   startedAt: Type.String(),
@@ -25,8 +26,8 @@ export const callEvents = {
     ...callFacts,
     /** How the call ended for the caller; one who left pays what the provider produced all the same. */
     outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
-    /** Normalised counts by billing unit name, zero kept, e.g. `input`, `cached-input`, `output`. */
-    usage: Type.Record(Type.String(), Count),
+    /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
+    usage: UsageSchema,
     settlement: SettlementSchema,
     settledAt: Type.String(),
   }),
@@ -39,9 +40,7 @@ export const callEvents = {
      * used, and what the caller would have paid for it, because what the provider charges is not
      * known here. It is no settlement: no ledger line follows from it.
      */
-    absorbed: Type.Optional(
-      Type.Object({ usage: Type.Record(Type.String(), Count), settlement: SettlementSchema }),
-    ),
+    absorbed: Type.Optional(Type.Object({ usage: UsageSchema, settlement: SettlementSchema })),
     failedAt: Type.String(),
   }),
 } as const

@@ -1,8 +1,6 @@
-import { isDomainError } from '../../kernel/errors.ts'
-import { isTextFamily } from '../families/text/models.ts'
+import { callFamilyOf } from '../families/calls.ts'
 import { taskFamily } from '../families/tasks.ts'
 import type { PriceBook } from './price-book.ts'
-import { quoteText } from '../families/text/pricing.ts'
 
 /** A model some channel serves. */
 export interface ServedModel {
@@ -32,15 +30,8 @@ export function unpricedModels(
 }
 
 function missingSkus(family: string, name: string, book: PriceBook): readonly string[] {
-  if (isTextFamily(family)) {
-    try {
-      quoteText(name, family, [], book)
-      return []
-    } catch (error) {
-      if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
-      throw error
-    }
-  }
+  const calls = callFamilyOf(family)
+  if (calls !== undefined) return calls.unpricedSkus(family, name, book)
   const rules = taskFamily(family)
   if (rules.resolve(name) === undefined) return []
   return rules

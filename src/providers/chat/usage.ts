@@ -1,4 +1,4 @@
-import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
+import { noTextUsage, type TextUsage } from '../../domain/families/text/usage.ts'
 import { cacheUsageOf } from '../kit/text/cache-usage.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, objectsOf } from '../kit/http/fields.ts'
@@ -18,9 +18,9 @@ export function chatUsage(usage: unknown): TextUsage | undefined {
   return {
     ...noTextUsage,
     input: Math.max(0, prompt - cache.read - cache.written5m - cache.written1h),
-    cachedInput: cache.read,
-    cacheWrite5m: cache.written5m,
-    cacheWrite1h: cache.written1h,
+    'cached-input': cache.read,
+    'cache-write-5m': cache.written5m,
+    'cache-write-1h': cache.written1h,
     output,
   }
 }
@@ -58,5 +58,5 @@ export function withSearches(
   cites: boolean,
 ): TextUsage | undefined {
   const searches = counted ?? (cites ? 1 : 0)
-  return usage === undefined || searches === 0 ? usage : { ...usage, webSearchCalls: searches }
+  return usage === undefined || searches === 0 ? usage : { ...usage, 'web-search-call': searches }
 }

@@ -1,5 +1,5 @@
 import type { TextRequest } from '../../app/ports.ts'
-import type { TextUsage } from '../../domain/call/usage.ts'
+import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { objectOf, objectsOf, parseObject, textOf } from '../kit/http/fields.ts'

@@ -1,4 +1,4 @@
-import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
+import { noTextUsage, type TextUsage } from '../../domain/families/text/usage.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { countOrZero, objectOf, objectsOf } from '../kit/http/fields.ts'
 import { bytesOf } from '../kit/text/output.ts'
@@ -52,9 +52,9 @@ export function nativeUsage(usage: unknown, searches: number): TextUsage | undef
   return {
     ...noTextUsage,
     input: Math.max(0, prompt - cached) + toolPrompt,
-    cachedInput: cached,
+    'cached-input': cached,
     output: candidates + thoughts,
-    webSearchCalls: searches,
+    'web-search-call': searches,
   }
 }
 

@@ -1,19 +1,15 @@
-import { noTextUsage, type TextUsage } from '../../domain/call/usage.ts'
+import { noTextUsage, type TextUsage, type ToolUnit } from '../../domain/families/text/usage.ts'
 import { cacheDetails, cacheUsageOf } from '../kit/text/cache-usage.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, textOf } from '../kit/http/fields.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
-export interface ToolCounts {
-  readonly webSearchCalls: number
-  readonly codeInterpreterSessions: number
-  readonly fileSearchCalls: number
-}
+export type ToolCounts = Pick<TextUsage, ToolUnit>
 
 export const noTools: ToolCounts = {
-  webSearchCalls: 0,
-  codeInterpreterSessions: 0,
-  fileSearchCalls: 0,
+  'web-search-call': 0,
+  'code-interpreter-session': 0,
+  'file-search-call': 0,
 }
 
 /**
@@ -21,19 +17,23 @@ export const noTools: ToolCounts = {
  * search. Code runs in containers, and a container is one session however often it is used.
  */
 export function toolCounts(output: readonly JsonObject[]): ToolCounts {
-  let webSearchCalls = 0
-  let fileSearchCalls = 0
+  let webSearches = 0
+  let fileSearches = 0
   const containers = new Set<string>()
   for (const item of output) {
     if (item['status'] !== undefined && item['status'] !== 'completed') continue
     const action = textOf(objectOf(item['action'])['type'])
-    if (item['type'] === 'file_search_call') fileSearchCalls += 1
+    if (item['type'] === 'file_search_call') fileSearches += 1
     else if (item['type'] === 'code_interpreter_call')
       containers.add(textOf(item['container_id']) ?? '')
     else if (item['type'] === 'web_search_call' && (action === undefined || action === 'search'))
-      webSearchCalls += 1
+      webSearches += 1
   }
-  return { webSearchCalls, fileSearchCalls, codeInterpreterSessions: containers.size }
+  return {
+    'web-search-call': webSearches,
+    'code-interpreter-session': containers.size,
+    'file-search-call': fileSearches,
+  }
 }
 
 /** The `usage` of a response by billing unit; undefined when a figure is missing or none. */
@@ -48,9 +48,9 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
     ...noTextUsage,
     ...tools,
     input: Math.max(0, all - cache.read - cache.written5m - cache.written1h),
-    cachedInput: cache.read,
-    cacheWrite5m: cache.written5m,
-    cacheWrite1h: cache.written1h,
+    'cached-input': cache.read,
+    'cache-write-5m': cache.written5m,
+    'cache-write-1h': cache.written1h,
     output,
   }
 }
@@ -59,9 +59,9 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
 export function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
   const details = usage['input_tokens_details']
   const counts = Object.entries({
-    web_search_calls: tools.webSearchCalls,
-    code_interpreter_sessions: tools.codeInterpreterSessions,
-    file_search_calls: tools.fileSearchCalls,
+    web_search_calls: tools['web-search-call'],
+    code_interpreter_sessions: tools['code-interpreter-session'],
+    file_search_calls: tools['file-search-call'],
   }).filter(([, count]) => count > 0)
   return {
     ...usage,

@@ -1,10 +1,10 @@
 import type {
-  CompletedCall,
+  CompletedTextCall,
   StreamedCall,
   TextCallInput,
   TextFrame,
   TextUseCases,
-} from '../../../src/app/calls/types.ts'
+} from '../../../src/app/calls/text/types.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -44,7 +44,7 @@ export class MemoryTexts implements TextUseCases {
     ]
   }
 
-  complete = async (input: TextCallInput): Promise<CompletedCall> => {
+  complete = async (input: TextCallInput): Promise<CompletedTextCall> => {
     this.calls.push(input)
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
-import type { TextFamily } from '../../../src/app/calls/types.ts'
+import type { TextFamily } from '../../../src/app/calls/text/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld, textInput, until } from './support/text-world.ts'

@@ -1,12 +1,11 @@
 import t, { type Test } from 'tap'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
-import type { TextCallInput, TextFamily } from '../../../src/app/calls/types.ts'
-import type { RunningTextUseCases } from '../../../src/app/calls/use-cases.ts'
+import type { TextCallInput, TextFamily } from '../../../src/app/calls/text/types.ts'
 import type { TextChannelLimits } from '../../../src/app/ports.ts'
 import type { CallEvent } from '../../../src/domain/call/events.ts'
 import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld, textInput, until } from './support/text-world.ts'
+import { type RunningTextCalls, startTextWorld, textInput, until } from './support/text-world.ts'
 
 /** Every way a call can end, and what its caller is billed then. */
 
@@ -198,7 +197,7 @@ const plain: readonly Ending[] = [
   },
 ]
 
-async function useCasesFor(ending: Ending): Promise<RunningTextUseCases> {
+async function useCasesFor(ending: Ending): Promise<RunningTextCalls> {
   const { timeoutMs, bounds, maxWithheldBytes } = ending
   const baseUrl = world.sandbox.url
   const channels = sandboxTextChannels({ baseUrl, ...(timeoutMs && { timeoutMs }) })
@@ -210,7 +209,7 @@ async function useCasesFor(ending: Ending): Promise<RunningTextUseCases> {
 }
 
 async function readStream(
-  calls: RunningTextUseCases,
+  calls: RunningTextCalls,
   input: TextCallInput,
   leave: (() => void) | undefined,
 ): Promise<void> {

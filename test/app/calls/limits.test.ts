@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createRates } from '../../../src/app/throttle/rates.ts'
-import { totalTokens } from '../../../src/domain/call/usage.ts'
+import { totalTokens } from '../../../src/domain/families/text/usage.ts'
 import { codeOf } from '../support/world.ts'
 import { collect, startTextWorld, textInput, until, type TextWish } from './support/text-world.ts'
 
@@ -124,12 +124,12 @@ t.test('a call that upstream fails is a request and no tokens', async (t) => {
 })
 
 t.test('tokens are all there are, in and out, caches included', async (t) => {
-  const none = { webSearchCalls: 9, codeInterpreterSessions: 9, fileSearchCalls: 9 }
+  const none = { 'web-search-call': 9, 'code-interpreter-session': 9, 'file-search-call': 9 }
   const usage = {
     input: 1,
-    cachedInput: 20,
-    cacheWrite5m: 300,
-    cacheWrite1h: 4_000,
+    'cached-input': 20,
+    'cache-write-5m': 300,
+    'cache-write-1h': 4_000,
     output: 50_000,
   }
   t.equal(totalTokens({ ...none, ...usage }), 54_321)

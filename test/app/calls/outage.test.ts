@@ -1,6 +1,6 @@
 import t from 'tap'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { collect, startTextWorld, textInput, until } from './support/text-world.ts'
 
 const world = await startTextWorld(t, {
@@ -97,6 +97,16 @@ t.test('a model whose limit is used up rests, and no other', async (t) => {
     details: { kind: 'rate_limited', acceptance: 'ruled_out' },
   })
   await calls.complete(textInput({ model: 'text-cache' }))
+})
+
+t.test('a failing account closes no channel for calls', async (t) => {
+  const fragile = { ...defaultBreakerSettings, minimumFailures: 1, pauseMs: 60_000 }
+  const { calls, deps } = await world.text({ breaker: fragile })
+  const refused = textInput({ prompt: '[[sandbox refuse=invalid_api_key]]' })
+  await t.rejects(calls.complete(refused), { code: 'call_refused', details: { kind: 'account' } })
+  await t.rejects(calls.stream(refused), { code: 'call_refused', details: { kind: 'account' } })
+  t.ok(deps.channels.health().every(({ breaker }) => breaker === 'closed'))
+  await calls.complete(textInput())
 })
 
 t.test('a channel without a free place is not waited for', async (t) => {

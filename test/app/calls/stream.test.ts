@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { TextFamily, TextFrame } from '../../../src/app/calls/types.ts'
+import type { TextFamily, TextFrame } from '../../../src/app/calls/text/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { collect, startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
 import {
-  purgeTextSpending,
+  purgeCallSpending,
   tellSpending,
   toldSpending,
-} from '../../../src/app/spending/text-spending.ts'
+} from '../../../src/app/spending/call-spending.ts'
 import { UNTOLD_PART, type Hold } from '../../../src/app/spending/tenant-funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount } from '../../../src/kernel/money.ts'
@@ -125,9 +125,9 @@ t.test('what a replica settled before it died counts until the ledger has it', a
     `update ops.text_spending set told_at = told_at - interval '1 hour' where tenant_id = $1`,
     [tenantId],
   )
-  await purgeTextSpending(pool, 19n)
+  await purgeCallSpending(pool, 19n)
   await t.rejects(hold(two, 41n), broke)
-  await purgeTextSpending(pool, 20n)
+  await purgeCallSpending(pool, 20n)
   t.same(await toldSpending(pool, [tenantId], 'replica of nobody'), [])
 })
 
@@ -141,7 +141,7 @@ t.test('a telling that was overtaken changes nothing', async (t) => {
   t.match(await toldSpending(pool, [tenantId]), telling(5n))
 })
 
-t.test('tasks are not admitted on what text calls hold, nor the other way round', async (t) => {
+t.test('tasks are not admitted on what calls hold, nor the other way round', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   const admissions = createAdmissions(pool)
   const admit = (platformId: string, pico: bigint) =>
@@ -162,7 +162,7 @@ t.test('tasks are not admitted on what text calls hold, nor the other way round'
   ;(await hold(one, 60n)).withdraw()
 })
 
-t.test('tasks and text calls at once never hold more than there is', async (t) => {
+t.test('tasks and calls at once never hold more than there is', async (t) => {
   const { tenantId, replicas } = await sharedTenant(300n)
   const admissions = createAdmissions(pool)
   const tasks = Array.from({ length: 20 }, (_, index) =>

@@ -59,6 +59,28 @@ t.test('which channel a creation goes to', async (t) => {
     },
   )
 
+  await t.test('a failing account closes no channel for creations', async (t) => {
+    const { tasks } = world.replica({ channels: [domestic!] })
+    const prompt = 'x [[sandbox refuse=AccountOverdueError]]'
+    for (let n = 0; n < 6; n += 1)
+      t.equal(await codeOf(tasks.createTask(createInput({ prompt }))), 'submission_refused')
+    t.ok((await tasks.createTask(createInput())).nativeId)
+  })
+
+  await t.test('one at its limit rests, and creations wait for nothing else', async (t) => {
+    const { tasks } = world.replica({ channels: [domestic!] })
+    world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
+    t.equal(await codeOf(tasks.createTask(createInput())), 'submission_refused')
+    const before = world.sandbox.requests().routes['video-a.create']?.count ?? 0
+    const error = await tasks.createTask(createInput()).catch((caught: unknown) => caught)
+    t.match(error, { code: 'rate_limited', details: { kind: 'rate_limited' } })
+    t.ok((error as { details: { retryAfterMs: number } }).details.retryAfterMs > 0)
+    t.notOk('platformId' in (error as { details: object }).details, 'nothing was begun')
+    t.equal(world.sandbox.requests().routes['video-a.create']?.count, before, 'nor sent')
+    const other = createInput({ model: 'domestic-video-2-0-fast' })
+    t.ok((await tasks.createTask(other)).nativeId, 'another model of the account goes on')
+  })
+
   await t.test('a model without a channel is refused before anything is written', async (t) => {
     const { tasks } = world.replica({ channels: [domestic!] })
     const input = createInput({ model: 'overseas-video-2-0' })
@@ -84,7 +106,7 @@ t.test('what goes upstream', async (t) => {
     id: theirs.nativeId,
     requestId: 'req_1',
   })
-  t.equal(shown.settings['safety_identifier'], 'their-user')
+  t.equal(shown.callerMarker, 'their-user')
   const [requested] = await world.eventsOf(ours.platformId)
   t.match(requested, { data: { markerIsOurs: true, marker: first?.safety_identifier } })
 })

@@ -44,6 +44,8 @@ export function callFailed(callId: string, message = 'upstream said no'): CallEv
       tokenId: 'tok_1',
       requestId: 'req_1',
       model: 'text-1',
+      channelId: 'channel-1',
+      upstreamModel: 'upstream-1',
       stream: false,
       startedAt: '2025-01-01T00:00:00.000Z',
       code: 'upstream_failed',

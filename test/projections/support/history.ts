@@ -315,6 +315,8 @@ export function recordCall(recorder: Recorder, n: number, tenantId = 'tenant_1')
       tokenId: `tok_${n % 5}`,
       requestId: `req_call_${n}`,
       model: 'gpt-x',
+      channelId: 'text-usd',
+      upstreamModel: 'upstream-x',
       stream: false,
       startedAt: at(n, 0),
       outcome: 'completed',

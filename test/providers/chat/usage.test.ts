@@ -8,7 +8,15 @@ import {
 
 const units = (usage: object) => {
   const read = chatUsage(usage)
-  return read && [read.input, read.cachedInput, read.cacheWrite5m, read.cacheWrite1h, read.output]
+  return (
+    read && [
+      read.input,
+      read['cached-input'],
+      read['cache-write-5m'],
+      read['cache-write-1h'],
+      read.output,
+    ]
+  )
 }
 
 t.test('cache hits and writes come out of the prompt, reasoning is output already', async (t) => {
@@ -80,9 +88,9 @@ t.test('an answer that cites pages is one search, unless upstream counts them', 
   for (const usage of [null, {}, { tool_usage: null }, { tool_usage: { web_search: -1 } }])
     t.equal(countedSearches(usage), undefined)
   const usage = chatUsage({ prompt_tokens: 1, completion_tokens: 1 })
-  t.equal(withSearches(usage, undefined, true)?.webSearchCalls, 1)
-  t.equal(withSearches(usage, 3, true)?.webSearchCalls, 3)
-  t.equal(withSearches(usage, 0, true)?.webSearchCalls, 0)
-  t.equal(withSearches(usage, undefined, false)?.webSearchCalls, 0)
+  t.equal(withSearches(usage, undefined, true)?.['web-search-call'], 1)
+  t.equal(withSearches(usage, 3, true)?.['web-search-call'], 3)
+  t.equal(withSearches(usage, 0, true)?.['web-search-call'], 0)
+  t.equal(withSearches(usage, undefined, false)?.['web-search-call'], 0)
   t.equal(withSearches(undefined, 3, true), undefined)
 })

@@ -14,7 +14,7 @@ t.test('thoughts are output, the prompt includes the cache, what tools add is in
       },
       2,
     ),
-    { input: 67, cachedInput: 40, output: 35, webSearchCalls: 2 },
+    { input: 67, 'cached-input': 40, output: 35, 'web-search-call': 2 },
   )
 })
 

@@ -16,7 +16,7 @@ t.test('tool calls are counted from finished output items', async (t) => {
       { type: 'code_interpreter_call', status: 'completed', container_id: 'b' },
       { type: 'function_call', status: 'completed' },
     ]),
-    { webSearchCalls: 2, fileSearchCalls: 1, codeInterpreterSessions: 2 },
+    { 'web-search-call': 2, 'file-search-call': 1, 'code-interpreter-session': 2 },
   )
 })
 
@@ -24,9 +24,9 @@ t.test('usage by unit, with the cache taken out of the input', async (t) => {
   t.match(
     responsesUsage(
       { input_tokens: 21, output_tokens: 5, input_tokens_details: { cached_tokens: 6 } },
-      { ...noTools, webSearchCalls: 2 },
+      { ...noTools, 'web-search-call': 2 },
     ),
-    { input: 15, cachedInput: 6, output: 5, webSearchCalls: 2 },
+    { input: 15, 'cached-input': 6, output: 5, 'web-search-call': 2 },
   )
   t.equal(responsesUsage(null, noTools), undefined)
   t.equal(responsesUsage({ input_tokens: 1 }, noTools), undefined)
@@ -46,7 +46,7 @@ t.test('a response is shown with our model, its tool counts and its function cal
       },
     },
     { model: 'ours', keptId: (kind, id) => `${kind}_our-${id}` },
-    { ...noTools, fileSearchCalls: 1 },
+    { ...noTools, 'file-search-call': 1 },
     (message) => message.replace('up-1', 'ours'),
   )
   t.same(view, {

@@ -1,4 +1,4 @@
-import type { TextFrame } from '../../../app/calls/types.ts'
+import type { TextFrame } from '../../../app/calls/text/types.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { without } from '../../kit/member-checks.ts'
 

@@ -1,4 +1,4 @@
-import type { TextFrame } from '../../../app/calls/types.ts'
+import type { TextFrame } from '../../../app/calls/text/types.ts'
 import { oneLine, type StreamDialect } from '../../kit/event-stream.ts'
 import { chatChunk } from './chunk.ts'
 import { v1Error } from '../envelope.ts'

@@ -1,4 +1,4 @@
-import type { TextUseCases } from '../../../app/calls/types.ts'
+import type { TextUseCases } from '../../../app/calls/text/types.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 

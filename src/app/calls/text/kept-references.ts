@@ -3,13 +3,13 @@ import { vectorStoresOf } from '../../../domain/families/text/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import type { KeptKind } from '../../ports.ts'
-import type { CallDeps } from '../deps.ts'
+import type { TextDeps } from './deps.ts'
 import type { Kept } from './kept-ids.ts'
-import { previousNotFound } from '../refusals.ts'
-import type { TextCallInput } from '../types.ts'
+import { previousNotFound } from './refusals.ts'
+import type { TextCallInput } from './types.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
-export interface ResolvedCall {
+export interface KeptCall {
   /** With upstream's ids in place of ours. */
   readonly body: TextCallInput['body']
   /** Only channels where what it refers to is. */
@@ -24,9 +24,9 @@ export interface ResolvedCall {
  * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`
  */
 export function resolveKept(
-  deps: Pick<CallDeps, 'channels' | 'keptIds'>,
+  deps: Pick<TextDeps, 'channels' | 'keptIds'>,
   call: TextCallInput,
-): ResolvedCall {
+): KeptCall {
   const { family, model, body } = call
   if (family !== 'responses') return { body, wish: { family, model } }
   const keeper = createKeeper(deps, call)
@@ -59,7 +59,7 @@ interface Keeper {
 }
 
 function createKeeper(
-  { channels, keptIds }: Pick<CallDeps, 'channels' | 'keptIds'>,
+  { channels, keptIds }: Pick<TextDeps, 'channels' | 'keptIds'>,
   { principal, family, model }: TextCallInput,
 ): Keeper {
   let pinned: string | undefined

@@ -1,16 +1,18 @@
 import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
-import { ProviderError, type TextChunk, type TextStream } from '../../ports.ts'
-import { endAttempt } from '../attempts.ts'
-import type { AdmittedCall } from '../call.ts'
 import type { ChannelLease } from '../../channels/directory.ts'
+import { ProviderError, type TextChunk, type TextStream, type TextTally } from '../../ports.ts'
+import type { AdmittedCall } from '../admit.ts'
+import { endAttempt } from '../attempt.ts'
 import type { CallDeps } from '../deps.ts'
-import { failedResult, failureOf, noteFailure, type Served, settleCall } from '../record.ts'
-import { refusalOf } from '../refusals.ts'
-import type { TextFrame } from '../types.ts'
+import type { Served } from '../facts.ts'
+import { failedResult, failureOf, noteFailure } from '../failure.ts'
+import { settleCall } from '../settle.ts'
+import { textRefusal } from './refusals.ts'
+import type { TextFrame } from './types.ts'
 
 /** A stream that has begun upstream, and all it takes to end it properly. */
 export interface OpenCall {
-  readonly call: AdmittedCall
+  readonly call: AdmittedCall<TextTally>
   readonly served: Served
   readonly lease: ChannelLease
   readonly source: TextStream
@@ -213,18 +215,18 @@ export class Pump {
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
       const outcome = this.#abandoned ? 'disconnected' : 'completed'
-      await settleCall(deps, call, served, { tally, outcome })
+      await settleCall(deps, call, served, { seen: tally, outcome })
       return undefined
     }
     this.#countEnd('failed')
     if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
-      noteFailure(deps, call, served, failedResult(tally.failure, tally))
+      noteFailure(deps, call, served, failedResult(tally.failure.code, tally))
       return undefined
     }
     const error = asProviderError(cause)
     noteFailure(deps, call, served, failureOf(error, tally))
     this.#withheld.length = 0
-    return refusalOf(error, call.callId)
+    return textRefusal(error, call.callId)
   }
 
   /** What is settled is counted where it is settled. */

@@ -1,32 +1,31 @@
 import { ProviderError } from '../../ports.ts'
-import { attempt } from '../attempts.ts'
-import { admit } from '../call.ts'
-import type { CallDeps } from '../deps.ts'
+import { admit } from '../admit.ts'
+import { attempt } from '../attempt.ts'
+import type { TextDeps } from './deps.ts'
+import { providerOf, requestAt, type TextCallFamily } from './family.ts'
 import { Pump } from './pump.ts'
-import { refusalOf } from '../refusals.ts'
-import type { StreamedCall, TextCallInput } from '../types.ts'
+import type { StreamedCall, TextCallInput } from './types.ts'
 
 /** Begins a streamed call; it resolves when upstream has begun to answer. */
 export async function streamCall(
-  deps: CallDeps,
+  deps: TextDeps,
+  family: TextCallFamily,
   input: TextCallInput,
   stopped: AbortSignal,
 ): Promise<{ readonly streamed: StreamedCall; readonly pump: Pump }> {
-  const { call, body } = await admit(deps, input, true)
+  const { call, request } = await admit(deps, input, true, family.resolve)
+  const options = { signal: stopped, requestId: input.requestId }
   try {
-    const options = { signal: stopped, requestId: input.requestId }
-    const { channel, lease, result } = await attempt(
-      deps,
-      call,
-      body,
-      (provider, channel, request) => provider.stream(channel, request, options),
+    const provider = providerOf(deps, input)
+    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+      provider.stream(asked, requestAt(deps, input, asked, request), options),
     )
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
     const pump = new Pump(deps, { call, served, lease, source: result })
     return { pump, streamed: { callId: call.callId, frames: framesOf(pump) } }
   } catch (error) {
     call.hold.withdraw()
-    throw error instanceof ProviderError ? refusalOf(error, call.callId) : error
+    throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
   }
 }
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
 import { pollBacklog } from '../../../../projections/tasks/query.ts'
 import { taskStream } from '../../../domain/task/events.ts'
-import { purgeTextSpending } from '../../spending/text-spending.ts'
+import { purgeCallSpending } from '../../spending/call-spending.ts'
 import { purgeRateUse } from '../../throttle/sharing.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -49,7 +49,7 @@ async function dropProjected(db: Pool): Promise<void> {
   const checkpoints = await readCheckpoints(db)
   const [ledger, tasks] = [checkpoints.get('ledger')?.position, checkpoints.get('tasks')?.position]
   if (ledger === undefined || tasks === undefined) return
-  await purgeTextSpending(db, ledger)
+  await purgeCallSpending(db, ledger)
   await db.query(
     `delete from ops.admissions
      where position <= $1 and admitted_at < now() - $2 * interval '1 millisecond'`,

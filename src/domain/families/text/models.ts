@@ -21,7 +21,8 @@ export function isTextModelName(name: string): boolean {
 }
 
 /** Tools a provider runs itself and charges by count. */
-export type MeteredTool = 'web-search' | 'code-interpreter' | 'file-search'
+export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
+export type MeteredTool = (typeof meteredTools)[number]
 
 /** What a tool costs beside tokens: nothing, a count that is metered, or something that is not. */
 export type ToolCharge = MeteredTool | 'tokens' | 'unmetered'

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount } from '../../../kernel/money.ts'
-import type { TextUsage } from '../../call/usage.ts'
-import type { MeteredTool, TextFamily } from './models.ts'
+import { meteredTools, type MeteredTool, type TextFamily } from './models.ts'
+import { tokenUnits, type TextUsage, type TokenUnit, type ToolUnit } from './usage.ts'
 import { settlement, settlementLine } from '../../pricing/lines.ts'
 import { type PriceBook, rate } from '../../pricing/price-book.ts'
 import type { Measurement, RatedSku, Settlement } from '../../pricing/settlement.ts'
@@ -19,9 +19,8 @@ import type { Measurement, RatedSku, Settlement } from '../../pricing/settlement
  * Input and output must be priced; nothing falls back to free.
  */
 
-type TokenUnit = 'input' | 'cached-input' | 'cache-write-5m' | 'cache-write-1h' | 'output'
-
-const TOOL_SKUS: Readonly<Record<MeteredTool, string>> = {
+/** What each tool is counted in, and the SKU that prices it. */
+const TOOL_UNITS: Readonly<Record<MeteredTool, ToolUnit>> = {
   'web-search': 'web-search-call',
   'code-interpreter': 'code-interpreter-session',
   'file-search': 'file-search-call',
@@ -78,7 +77,7 @@ export function quoteText(
     tools: Object.fromEntries(
       [...offered, ...unasked(family, currency, book)].map((tool) => [
         tool,
-        rate(book, TOOL_SKUS[tool], currency, rule(`${tool}-count`)),
+        rate(book, TOOL_UNITS[tool], currency, rule(`${tool}-count`)),
       ]),
     ),
   }
@@ -86,7 +85,7 @@ export function quoteText(
 
 /** Models of the chat wire that are made for searching do so whether or not they are asked to. */
 function unasked(family: TextFamily, currency: Currency, book: PriceBook): readonly MeteredTool[] {
-  const priced = book.lookup(TOOL_SKUS['web-search'], currency) !== undefined
+  const priced = book.lookup(TOOL_UNITS['web-search'], currency) !== undefined
   return family === 'chat' && priced ? ['web-search'] : []
 }
 
@@ -104,14 +103,8 @@ export function settleText(
   const line = (rated: RatedSku | undefined, quantity: number) =>
     rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
   return settlement(quote, [
-    line(tokens.input, usage.input),
-    line(tokens['cached-input'], usage.cachedInput),
-    line(tokens['cache-write-5m'], usage.cacheWrite5m),
-    line(tokens['cache-write-1h'], usage.cacheWrite1h),
-    line(tokens.output, usage.output),
-    line(tools['web-search'], usage.webSearchCalls),
-    line(tools['code-interpreter'], usage.codeInterpreterSessions),
-    line(tools['file-search'], usage.fileSearchCalls),
+    ...tokenUnits.map((unit) => line(tokens[unit], usage[unit])),
+    ...meteredTools.map((tool) => line(tools[tool], usage[TOOL_UNITS[tool]])),
   ])
 }
 
@@ -136,20 +129,6 @@ export function holdText(
     if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
   }
   return holdPico
-}
-
-/** Usage by billing unit as it is recorded, zeros kept. */
-export function usageByUnit(usage: TextUsage): Readonly<Record<string, number>> {
-  return {
-    input: usage.input,
-    'cached-input': usage.cachedInput,
-    'cache-write-5m': usage.cacheWrite5m,
-    'cache-write-1h': usage.cacheWrite1h,
-    output: usage.output,
-    [TOOL_SKUS['web-search']]: usage.webSearchCalls,
-    [TOOL_SKUS['code-interpreter']]: usage.codeInterpreterSessions,
-    [TOOL_SKUS['file-search']]: usage.fileSearchCalls,
-  }
 }
 
 /** Any price may be per one, a thousand or a million: a million of each are compared. */

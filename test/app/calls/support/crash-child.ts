@@ -6,8 +6,9 @@ import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import { createFunds } from '../../../../src/app/spending/funds.ts'
 import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
+import { createRunningCalls } from '../../../../src/app/calls/running.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
-import { createTextUseCases } from '../../../../src/app/calls/use-cases.ts'
+import { createTextUseCases } from '../../../../src/app/calls/text/use-cases.ts'
 import { crashPointFrom } from '../../../../src/app/crash-points.ts'
 import { createRates } from '../../../../src/app/throttle/rates.ts'
 import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
@@ -16,7 +17,7 @@ import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/j
 import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { createProviders } from '../../../../src/providers/registry.ts'
-import type { TextFamily } from '../../../../src/app/calls/types.ts'
+import type { TextFamily } from '../../../../src/app/calls/text/types.ts'
 import { textInput } from './text-world.ts'
 
 /** A process that makes one call and says, line by line, what its caller was given. */
@@ -37,7 +38,7 @@ const pool = new Pool({ connectionString: order.databaseUrl })
 const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
 const providers = createProviders()
 const instanceId = newInstanceId(Date.now())
-const calls = createTextUseCases({
+const deps = {
   log,
   journal: createJournal({ log, instanceId, logger: silentLog }),
   channels: createChannelDirectory(sandboxTextChannels({ baseUrl: order.sandboxUrl }), {
@@ -59,7 +60,8 @@ const calls = createTextUseCases({
   logger: silentLog,
   crashPoint: crashPointFrom(order.crashAt),
   limits: defaultCallLimits,
-})
+}
+const calls = createTextUseCases(deps, createRunningCalls(deps))
 const input = textInput({ family: order.family, prompt: order.prompt })
 if (order.streamed) {
   const { frames } = await calls.stream(input)

@@ -10,17 +10,20 @@ import {
 } from '../../../../src/app/channels/breaker.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
-import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { createRunningCalls, type RunningCalls } from '../../../../src/app/calls/running.ts'
+import type { TextDeps } from '../../../../src/app/calls/text/deps.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import { createFunds } from '../../../../src/app/spending/funds.ts'
 import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
-import type { TextCallInput, TextFamily, TextFrame } from '../../../../src/app/calls/types.ts'
-import {
-  createTextUseCases,
-  type RunningTextUseCases,
-} from '../../../../src/app/calls/use-cases.ts'
+import type {
+  TextCallInput,
+  TextFamily,
+  TextFrame,
+  TextUseCases,
+} from '../../../../src/app/calls/text/types.ts'
+import { createTextUseCases } from '../../../../src/app/calls/text/use-cases.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
 import { createRates } from '../../../../src/app/throttle/rates.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
@@ -59,12 +62,14 @@ export interface TextReplicaOptions {
   readonly journal?: Partial<JournalLimits>
   readonly log?: EventLog
   readonly breaker?: BreakerSettings
-  readonly deps?: Partial<CallDeps>
+  readonly deps?: Partial<TextDeps>
 }
 
+export type RunningTextCalls = TextUseCases & Pick<RunningCalls, 'inFlight' | 'close'>
+
 export interface TextReplica {
-  readonly deps: CallDeps
-  readonly calls: RunningTextUseCases
+  readonly deps: TextDeps
+  readonly calls: RunningTextCalls
   readonly journal: Journal
   readonly spoolDirectory: string
 }
@@ -90,7 +95,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
     const providers = createProviders()
-    const deps: CallDeps = {
+    const deps: TextDeps = {
       log,
       journal,
       channels: createChannelDirectory(
@@ -114,7 +119,8 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       limits: { ...defaultCallLimits, ...given.limits },
       ...given.deps,
     }
-    const calls = createTextUseCases(deps)
+    const running = createRunningCalls(deps)
+    const calls = { ...createTextUseCases(deps, running), ...running }
     stops.push(async () => {
       await calls.close(5_000)
       await journal.close()

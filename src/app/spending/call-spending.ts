@@ -3,7 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 
 /**
- * What replicas tell each other of the text calls they have in flight (`ops.text_spending`), and
+ * What replicas tell each other of the calls they have in flight (`ops.text_spending`), and
  * admissions of tasks read. Only the database's clock says how old a telling is.
  */
 
@@ -33,7 +33,7 @@ export async function tellSpending(
 ): Promise<void> {
   if (spending.length === 0) return
   await db.query({
-    name: 'text-spending-tell',
+    name: 'call-spending-tell',
     text: `insert into ops.text_spending as s
              (tenant_id, currency, replica, held, settled, position, turn, told_at)
            select tenant_id, currency, $1, held, settled, position, $2, clock_timestamp()
@@ -70,7 +70,7 @@ export async function toldSpending(
     settled: string
     position: string | null
   }>({
-    name: 'text-spending-told',
+    name: 'call-spending-told',
     text: `select tenant_id, currency, settled::text, position,
                   case when told_at > clock_timestamp() - $3 * interval '1 millisecond'
                        then held else 0 end::text as held
@@ -87,7 +87,7 @@ export async function toldSpending(
 }
 
 /** Drops what dead replicas left and the ledger has, a bounded number at a time. */
-export async function purgeTextSpending(db: Pool, ledgerPosition: bigint): Promise<void> {
+export async function purgeCallSpending(db: Pool, ledgerPosition: bigint): Promise<void> {
   await db.query(
     `delete from ops.text_spending where (tenant_id, currency, replica) in (
        select tenant_id, currency, replica from ops.text_spending

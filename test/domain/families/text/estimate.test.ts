@@ -1,6 +1,6 @@
 import t from 'tap'
-import { estimateInputTokens, estimateText } from '../../../src/domain/call/estimate.ts'
-import { noTextUsage } from '../../../src/domain/call/usage.ts'
+import { estimateInputTokens, estimateText } from '../../../../src/domain/families/text/estimate.ts'
+import { noTextUsage } from '../../../../src/domain/families/text/usage.ts'
 
 t.test('four bytes of text begun are a token, and 512 bytes of media', async (t) => {
   t.equal(estimateInputTokens({ characters: 9, mediaBytes: 0 }), 3)

@@ -1,0 +1,74 @@
+import {
+  attempt as attemptChannels,
+  endAttempt as endChannelAttempt,
+  nobodyToAsk,
+  restChannel,
+} from '../channels/attempt.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import { type Channel, ProviderError } from '../ports.ts'
+import type { AdmittedCall } from './admit.ts'
+import type { CallDeps } from './deps.ts'
+import { failureOf, isNoteworthy, noteFailure } from './failure.ts'
+
+/** A channel that answered, still leased. */
+export interface Attempt<Result> {
+  readonly channel: Channel
+  readonly lease: ChannelLease
+  readonly result: Result
+}
+
+/**
+ * Finds an admitted call a channel that answers it. A failure of a provider that was reached is
+ * noted with its channel.
+ *
+ * @throws ProviderError of the last channel, DomainError `no_channel`, `kept_unavailable`,
+ *   `rate_limited` or `overloaded`
+ */
+export async function attempt<Seen, Result extends { readonly restMs: number | undefined }>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  ask: (channel: Channel) => Promise<Result>,
+): Promise<Attempt<Result>> {
+  const { callId, wish } = call
+  const plan = {
+    wish,
+    maxChannels: deps.limits.maxAttempts,
+    onFailure: (channel: Channel, error: unknown) => countAttempt(deps, channel, error),
+  }
+  const answered = await attemptChannels(deps, plan, ask)
+  switch (answered.kind) {
+    case 'untried':
+      throw nobodyToAsk(deps, wish, { callId })
+    case 'failed': {
+      const { channel, error } = answered
+      if (isNoteworthy(error))
+        noteFailure(deps, call, { channel, upstreamRequestId: undefined }, failureOf(error))
+      throw error
+    }
+    case 'answered': {
+      const { lease, result } = answered
+      restChannel(deps, wish, lease.channel, result.restMs)
+      return { channel: lease.channel, lease, result }
+    }
+  }
+}
+
+/** Gives the lease of a call that was answered back; undefined means that it went well to its end. */
+export function endAttempt<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  lease: ChannelLease,
+  error: unknown,
+): void {
+  countAttempt(deps, lease.channel, error)
+  endChannelAttempt(deps, call.wish, lease, error)
+}
+
+function countAttempt({ metrics }: CallDeps, channel: Channel, error: unknown): void {
+  metrics.attempts.inc({ channel: channel.id, outcome: outcomeOf(error) })
+}
+
+function outcomeOf(error: unknown): string {
+  if (error === undefined) return 'success'
+  return error instanceof ProviderError ? error.kind : 'neutral'
+}

@@ -1,0 +1,54 @@
+import type { CallTerms } from '../../domain/families/types.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import type { DomainError } from '../../kernel/errors.ts'
+import type { ChannelWish } from '../channels/directory.ts'
+import type { CallOptions, Channel, ProviderError } from '../ports.ts'
+import type { CallInput } from './types.ts'
+
+/**
+ * What a synchronous family says of its calls: everything else of a call is the road's, which is
+ * the same for all of them: `admit.ts`, `attempt.ts`, `settle.ts`, `failure.ts`, `running.ts`.
+ *
+ * @typeParam Input what the API hands over
+ * @typeParam Request what is sent upstream, but for what depends on the channel
+ * @typeParam Seen what was seen of an answer, to settle on
+ * @typeParam Body what the caller gets
+ */
+export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
+  /**
+   * What a call needs before it is admitted. `serving`: every channel of its model.
+   * @throws DomainError for what cannot be asked
+   */
+  readonly resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>
+  /** Asks one channel, once, for a whole answer. @throws ProviderError */
+  readonly ask: (
+    input: Input,
+    channel: Channel,
+    request: Request,
+    options: CallOptions,
+  ) => Promise<WholeAnswer<Seen, Body>>
+  /** A provider's failure as callers are told of it: `refusalOf`, and exceptions. */
+  readonly refusal: (error: ProviderError, callId: string) => DomainError
+}
+
+/** A call that may be made, if it can be paid for. */
+export interface ResolvedCall<Request, Seen> {
+  readonly request: Request
+  /** Which channels may serve it. */
+  readonly wish: ChannelWish
+  /** Tokens it counts towards a limit a minute until it ends; only asked where there is one. */
+  readonly expectedTokens: () => number
+  /** @throws DomainError `price_not_configured` */
+  readonly price: (book: PriceBook) => CallTerms<Seen>
+}
+
+/** What came of an attempt that was answered. */
+export interface WholeAnswer<Seen, Body> {
+  readonly body: Body
+  readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  readonly restMs: number | undefined
+  readonly seen: Seen
+  /** Set where the answer is a failure: its code. Delivered as it is, and never billed. */
+  readonly failed: string | undefined
+}

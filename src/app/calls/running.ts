@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DomainError } from '../../kernel/errors.ts'
+import type { CallDeps } from './deps.ts'
+
+/** How often streams are looked over for callers who take nothing. */
+const STALL_CHECK_MS = 5_000
+const CLOSE_POLL_MS = 20
+/** What is cancelled at the deadline gets this long to be settled. */
+const CANCELLED_SETTLE_MS = 5_000
+
+/** A stream on its way to its caller. */
+export interface RunningStream {
+  /** Settles when everything about the call is done. */
+  readonly done: Promise<void>
+  /** Milliseconds the caller has not asked for anything. */
+  readonly idleMs: (nowMs: number) => number
+  /** The caller has gone: the rest is read without it. */
+  readonly abandon: () => void
+  /** Upstream is not to be waited for any longer. */
+  readonly cancel: () => void
+}
+
+/** The calls of every family under way in this process, and their end at a shutdown. */
+export interface RunningCalls {
+  /**
+   * Runs the use case of a call; `stopped` aborts when this process can wait no longer. A stream it
+   * begins is handed to `watch` before it returns.
+   * @throws DomainError `overloaded`, and what the use case throws
+   */
+  readonly run: <Result>(
+    family: string,
+    work: (stopped: AbortSignal) => Promise<Result>,
+  ) => Promise<Result>
+  readonly watch: (stream: RunningStream) => void
+  /** Calls not ended and settled yet, those whose caller has gone included. */
+  readonly inFlight: () => number
+  /**
+   * Takes no more calls and waits for those in flight; what is not over at the deadline is cancelled
+   * upstream and settled from what had come. False when something was still open even then.
+   */
+  readonly close: (deadlineMs: number) => Promise<boolean>
+}
+
+export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): RunningCalls {
+  const { limits, metrics } = deps
+  /** Of calls whose use case has not returned yet. */
+  const pending = new Set<AbortController>()
+  const streams = new Set<RunningStream>()
+  let closed = false
+  const inFlight = () => pending.size + streams.size
+
+  const stalls = setInterval(() => {
+    const nowMs = performance.now()
+    for (const stream of streams)
+      if (stream.idleMs(nowMs) > limits.consumerStallMs) stream.abandon()
+  }, STALL_CHECK_MS).unref()
+
+  const emptyWithin = async (deadlineMs: number): Promise<boolean> => {
+    const untilMs = performance.now() + deadlineMs
+    while (inFlight() > 0 && performance.now() < untilMs) await sleep(CLOSE_POLL_MS)
+    return inFlight() === 0
+  }
+  return {
+    run: async (family, work) => {
+      if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
+      if (inFlight() >= limits.maxCalls)
+        throw new DomainError('overloaded', 'too many calls are in flight', {})
+      const controller = new AbortController()
+      pending.add(controller)
+      metrics.inFlight.set(inFlight())
+      try {
+        return await work(controller.signal)
+      } catch (error) {
+        const outcome = error instanceof DomainError ? error.code : 'internal'
+        metrics.ended.inc({ family, outcome })
+        throw error
+      } finally {
+        pending.delete(controller)
+        metrics.inFlight.set(inFlight())
+      }
+    },
+    watch: (stream) => {
+      streams.add(stream)
+      void stream.done.then(() => {
+        streams.delete(stream)
+        metrics.inFlight.set(inFlight())
+      })
+    },
+    inFlight,
+    close: async (deadlineMs) => {
+      closed = true
+      const empty = await emptyWithin(deadlineMs)
+      clearInterval(stalls)
+      if (empty) return true
+      for (const controller of pending) controller.abort()
+      for (const stream of streams) stream.cancel()
+      return emptyWithin(CANCELLED_SETTLE_MS)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import type { CallEventData } from '../../domain/call/events.ts'
+import type { RatedCall } from '../../domain/families/types.ts'
+import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { parseAmount } from '../../kernel/money.ts'
+import { ProviderError } from '../ports.ts'
+import type { AdmittedCall } from './admit.ts'
+import type { CallDeps } from './deps.ts'
+import { factsOf, metadataOf, type Served } from './facts.ts'
+import { failureOf, noteFailure } from './failure.ts'
+import { refusalOf } from './refusals.ts'
+
+export type CallOutcome = CallEventData<'CallSettled'>['outcome']
+
+/**
+ * Writes `CallSettled` and returns once it is durable: only then may a result be delivered (P3).
+ *
+ * @throws the journal's `log_unavailable` or `log_outcome_unknown`, and `upstream_malformed` for a
+ *   result that says too little to settle on, with the call's id: nothing may be delivered then
+ */
+export async function settleCall<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  ended: { readonly seen: Seen; readonly outcome: CallOutcome },
+): Promise<{ readonly settlement: Settlement; readonly measurement: Measurement }> {
+  const rated = call.terms.settle(ended.seen)
+  if (rated === undefined) throw unmeasured(deps, call, served, ended.seen)
+  call.taken?.settle(rated.limitedTokens)
+  const startedMs = performance.now()
+  deps.crashPoint('call.before-append')
+  await record(deps, call, served, { rated, outcome: ended.outcome })
+  deps.crashPoint('call.after-append')
+  deps.metrics.settleSeconds.observe((performance.now() - startedMs) / 1_000)
+  const { settlement, measurement } = rated
+  const { family } = call.input
+  deps.metrics.ended.inc({ family, outcome: ended.outcome })
+  if (measurement === 'estimated') deps.metrics.estimated.inc({ family, why: ended.outcome })
+  return { settlement, measurement }
+}
+
+async function record<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  { rated, outcome }: { readonly rated: RatedCall; readonly outcome: CallOutcome },
+): Promise<void> {
+  const { usage, settlement } = rated
+  try {
+    const { position } = await deps.journal.record(
+      {
+        type: 'CallSettled',
+        data: {
+          ...factsOf(call, served),
+          outcome,
+          usage: { ...usage },
+          settlement,
+          settledAt: toTimestamp(deps.clock.nowMs()),
+        },
+      },
+      metadataOf(call),
+    )
+    call.hold.settle(parseAmount(settlement.amount), position)
+  } catch (error) {
+    call.hold.withdraw()
+    throw isDomainError(error)
+      ? new DomainError(error.code, error.message, { ...error.details, callId: call.callId })
+      : error
+  }
+}
+
+/** A result nobody can be billed for is none: it is noted as our cost. */
+function unmeasured<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  seen: Seen,
+): DomainError {
+  const error = new ProviderError(
+    'malformed',
+    'certain',
+    'The model service did not say what its answer used.',
+  )
+  noteFailure(deps, call, served, failureOf(error, seen))
+  return refusalOf(error, call.callId)
+}
+
+/** A settlement of nothing, for results that are failures. */
+export function freeOfCharge<Seen>({ terms }: AdmittedCall<Seen>): Settlement {
+  const { priceBookVersion, currency } = terms
+  return { priceBookVersion, currency, amount: '0', lines: [] }
+}

@@ -1,0 +1,79 @@
+import type { JsonObject } from '../../../domain/families/checks/fields.ts'
+import { textRules } from '../../../domain/families/text/rules.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import type { Channel, TextProvider, TextRequest, TextTally } from '../../ports.ts'
+import type { CallFamily } from '../family.ts'
+import type { TextDeps } from './deps.ts'
+import { resolveKept } from './kept-references.ts'
+import { textRefusal } from './refusals.ts'
+import type { TextCallInput } from './types.ts'
+
+/** Text on the road of every call; what is sent is the upstream body. */
+export type TextCallFamily = CallFamily<TextCallInput, JsonObject, TextTally, JsonObject>
+
+export function createTextFamily(
+  deps: Pick<TextDeps, 'channels' | 'keptIds' | 'providers'>,
+): TextCallFamily {
+  return {
+    resolve: (input, serving) => {
+      const { body, wish } = resolveKept(deps, input)
+      const { family, model, inputSize } = input
+      const largestOutputTokens = largestOutput(serving, model)
+      // Priced by what the caller wrote: what upstream's ids stand for costs no less.
+      const priced = { family, model, body: input.body, inputSize, largestOutputTokens }
+      return {
+        request: body,
+        wish,
+        expectedTokens: () => textRules.expectedTokens(priced),
+        price: (book) => textRules.price(priced, book),
+      }
+    },
+    ask: async (input, channel, body, options) => {
+      const provider = providerOf(deps, input)
+      const request = requestAt(deps, input, channel, body)
+      const answer = await provider.complete(channel, request, options)
+      const { upstreamRequestId, restMs } = answer
+      const tally = answer.tally()
+      return {
+        body: answer.body,
+        upstreamRequestId,
+        restMs,
+        seen: tally,
+        failed: tally.failure?.code,
+      }
+    },
+    refusal: textRefusal,
+  }
+}
+
+/** The adapter of the wire a call is for. */
+export function providerOf(
+  { providers }: Pick<TextDeps, 'providers'>,
+  { family }: TextCallInput,
+): TextProvider {
+  const provider = providers.get(family)
+  invariant(provider, `every text wire has a provider: ${family}`)
+  return provider
+}
+
+/** What one channel is asked. */
+export function requestAt(
+  { keptIds }: Pick<TextDeps, 'keptIds'>,
+  { principal, model }: TextCallInput,
+  channel: Channel,
+  body: JsonObject,
+): TextRequest {
+  return {
+    model,
+    upstreamModel: channel.models[model] ?? model,
+    body,
+    keptId: keptIds.namer(principal.tenantId, channel.id),
+  }
+}
+
+function largestOutput(channels: readonly Channel[], model: string): number {
+  const known = channels.map(({ largestOutputTokens }) => largestOutputTokens?.[model])
+  // The channel file is refused without it.
+  invariant(!known.includes(undefined) && known.length > 0, `${model} has no largest output`)
+  return Math.max(...known.map((tokens) => tokens ?? 0))
+}

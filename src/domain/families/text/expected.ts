@@ -1,0 +1,39 @@
+import { isJsonObject, type JsonObject } from '../checks/fields.ts'
+
+/** Where chat and responses let a caller bound the output; the native wire nests it. */
+const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const
+
+/**
+ * Output tokens a call counts towards its token's limit a minute until it ends, where the request
+ * names no bound. A guess will do there; a hold reserves the largest output of the model.
+ */
+const ASSUMED_OUTPUT_TOKENS = 2_048
+
+/** The most a call can answer with, each of its answers with at most `largest` tokens. */
+export function largestOutput(body: JsonObject, largest: number): number {
+  const answers = countOf(body['n']) ?? countOf(nativeConfig(body)['candidateCount']) ?? 1
+  const each = Math.min(boundOf(body) ?? largest, largest)
+  return Math.min(each * answers, Number.MAX_SAFE_INTEGER)
+}
+
+/** What a call is taken to answer with, as far as limits a minute go. */
+export function expectedOutput(body: JsonObject): number {
+  return largestOutput(body, boundOf(body) ?? ASSUMED_OUTPUT_TOKENS)
+}
+
+/** The most tokens of one answer, as the caller says. */
+function boundOf(body: JsonObject): number | undefined {
+  return (
+    BOUNDS.map((name) => countOf(body[name])).find((count) => count !== undefined) ??
+    countOf(nativeConfig(body)['maxOutputTokens'])
+  )
+}
+
+function nativeConfig(body: JsonObject): JsonObject {
+  const config = body['generationConfig']
+  return isJsonObject(config) ? config : {}
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+}

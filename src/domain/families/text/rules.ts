@@ -1,0 +1,112 @@
+import { isDomainError } from '../../../kernel/errors.ts'
+import type { PriceBook } from '../../pricing/price-book.ts'
+import type { Measurement } from '../../pricing/settlement.ts'
+import type { JsonObject } from '../checks/fields.ts'
+import type { CallFamilyRules, RatedCall } from '../types.ts'
+import { estimateInputTokens, estimateText, type InputSize } from './estimate.ts'
+import { expectedOutput, largestOutput } from './expected.ts'
+import {
+  isTextFamily,
+  isTextModelName,
+  offeredTools,
+  textFamilies,
+  type TextFamily,
+} from './models.ts'
+import { holdText, quoteText, settleText, type TextQuote } from './pricing.ts'
+import { type TextUsage, totalTokens } from './usage.ts'
+
+/** What a text call is priced by. */
+export interface TextCallRequest {
+  readonly family: TextFamily
+  /** External name. */
+  readonly model: string
+  readonly body: JsonObject
+  readonly inputSize: InputSize
+  /** The most the model answers with, wherever the call may go. */
+  readonly largestOutputTokens: number
+}
+
+/** What was seen of a text answer. */
+export interface TextSeen {
+  /** As reported; undefined when upstream reported none, or figures that are none. */
+  readonly usage: TextUsage | undefined
+  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted where usage makes it idle. */
+  readonly outputBytes: number
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+}
+
+/** Of an answer that never came. */
+const nothingSeen: TextSeen = { usage: undefined, outputBytes: 0, finished: false }
+
+/** Quotes by book and what they depend on; a new book begins with none. */
+const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
+/** Models times wires times sets of tools: far more than there are. */
+const MAX_QUOTES = 10_000
+
+function quoteOf({ family, model, body }: TextCallRequest, book: PriceBook): TextQuote {
+  const tools = offeredTools(family, body)
+  const key = `${family} ${model} ${tools.join()}`
+  const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
+  quotes.set(book, ofBook)
+  const known = ofBook.get(key)
+  if (known !== undefined) return known
+  const made = quoteText(model, family, tools, book)
+  if (ofBook.size < MAX_QUOTES) ofBook.set(key, made)
+  return made
+}
+
+/**
+ * What a call used. The figures of a whole result count, also of one that failed; figures that came
+ * with only part of a result say at least that much; without figures the bytes seen are counted. An
+ * explicit zero is a figure.
+ */
+function usageOf(
+  { usage, finished, outputBytes }: TextSeen,
+  inputSize: InputSize,
+): { readonly usage: TextUsage; readonly measurement: Measurement } {
+  if (usage !== undefined && finished) return { usage, measurement: 'reported' }
+  const estimate = estimateText(inputSize, outputBytes)
+  if (usage === undefined) return { usage: estimate, measurement: 'estimated' }
+  const output = Math.max(usage.output, estimate.output)
+  return { usage: { ...usage, output }, measurement: 'estimated' }
+}
+
+function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCall {
+  const { usage, measurement } = usageOf(seen, inputSize)
+  const settlement = settleText(quote, usage, measurement)
+  return { usage, measurement, settlement, limitedTokens: totalTokens(usage) }
+}
+
+/** Text on each of its wires. A result without figures is settled at an estimate, never not at all. */
+export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
+  name: 'text',
+  wires: textFamilies,
+  isModelName: isTextModelName,
+  isBoundedByChannel: true,
+  unpricedSkus: (wire, model, book) => {
+    if (!isTextFamily(wire)) return []
+    try {
+      quoteText(model, wire, [], book)
+      return []
+    } catch (error) {
+      if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
+      throw error
+    }
+  },
+  expectedTokens: ({ body, inputSize }) => estimateInputTokens(inputSize) + expectedOutput(body),
+  price: (request, book) => {
+    const quote = quoteOf(request, book)
+    const { body, inputSize, largestOutputTokens } = request
+    return {
+      priceBookVersion: quote.priceBookVersion,
+      currency: quote.currency,
+      holdPico: holdText(quote, {
+        inputTokens: estimateInputTokens(inputSize),
+        outputTokens: largestOutput(body, largestOutputTokens),
+      }),
+      settle: (seen) => rated(quote, inputSize, seen),
+      absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
+    }
+  },
+}

@@ -1,0 +1,61 @@
+import type { Currency } from '../../kernel/money.ts'
+import type { PriceBook } from '../pricing/price-book.ts'
+import type { Measurement, Settlement } from '../pricing/settlement.ts'
+import type { Usage } from '../pricing/usage.ts'
+
+/** What a call used and what that comes to at the prices it was admitted at. */
+export interface RatedCall {
+  readonly usage: Usage
+  readonly measurement: Measurement
+  readonly settlement: Settlement
+  /** Of the usage, what counts towards a limit of tokens a minute; 0 where none does. */
+  readonly limitedTokens: number
+}
+
+/**
+ * One call's prices, frozen when it is admitted, and how its end is rated by them.
+ *
+ * @typeParam Seen what was seen of an answer
+ */
+export interface CallTerms<Seen> {
+  readonly priceBookVersion: string
+  readonly currency: Currency
+  /** The most it is expected to cost: held while it runs. */
+  readonly holdPico: bigint
+  /**
+   * What a result is settled at; undefined where what was seen says too little to settle on. Such a
+   * result is never delivered.
+   */
+  readonly settle: (seen: Seen) => RatedCall | undefined
+  /**
+   * What a call that failed probably cost us, as it would have cost its caller; `undefined` is seen
+   * of an answer that never came.
+   */
+  readonly absorbed: (seen: Seen | undefined) => RatedCall
+}
+
+/**
+ * What the domain knows of a family of synchronous calls: its record in `calls.ts`.
+ *
+ * @typeParam Request what a call is priced by; not kept while the call runs
+ * @typeParam Seen what was seen of an answer
+ */
+export interface CallFamilyRules<Request, Seen> {
+  /** As operators call it, e.g. `text`. */
+  readonly name: string
+  /** The upstream interfaces that serve it: what a channel names as its `family`. */
+  readonly wires: readonly string[]
+  /** Whether a channel may offer a model under this external name. */
+  readonly isModelName: (name: string) => boolean
+  /** Whether a channel must say the most each of its models can answer with, in tokens. */
+  readonly isBoundedByChannel: boolean
+  /**
+   * SKUs a book has no price for although every call of the model needs one. What only some requests
+   * need is not looked at: without a price they alone are refused.
+   */
+  readonly unpricedSkus: (wire: string, model: string, book: PriceBook) => readonly string[]
+  /** Tokens a call counts towards its token's limit a minute until it ends. */
+  readonly expectedTokens: (request: Request) => number
+  /** @throws DomainError `price_not_configured` with `details.sku` */
+  readonly price: (request: Request, book: PriceBook) => CallTerms<Seen>
+}

@@ -1,0 +1,232 @@
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
+import type { CallDeps } from '../../../src/app/calls/deps.ts'
+import type { CallFamily } from '../../../src/app/calls/family.ts'
+import { defaultCallLimits } from '../../../src/app/calls/limits.ts'
+import { createCallMetrics } from '../../../src/app/calls/metrics.ts'
+import { refusalOf } from '../../../src/app/calls/refusals.ts'
+import { createRunningCalls } from '../../../src/app/calls/running.ts'
+import type { CallInput } from '../../../src/app/calls/types.ts'
+import { completeCall } from '../../../src/app/calls/whole.ts'
+import { noCrash } from '../../../src/app/crash-points.ts'
+import { type Channel, ProviderError } from '../../../src/app/ports.ts'
+import { createRates } from '../../../src/app/throttle/rates.ts'
+import type { CallEvent } from '../../../src/domain/call/events.ts'
+import type { CallTerms, RatedCall } from '../../../src/domain/families/types.ts'
+import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
+import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
+import { parseAmount } from '../../../src/kernel/money.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { principalOf } from '../support/world.ts'
+
+/** A family that is no text and streams nothing: pictures, priced by the piece. */
+
+interface PictureInput extends CallInput {
+  readonly count: number
+}
+interface Pictures {
+  readonly counted: number | undefined
+}
+type Answer = 'whole' | 'uncounted' | 'failed' | ProviderError
+
+const book = priceBookFromPublished({ version: 'b1', entries: [] })
+const price = {
+  sku: 'picture',
+  rule: 'pictures/count',
+  unit: 'image',
+  price: '0.5',
+  per: 1,
+} as const
+
+function termsFor(asked: number): CallTerms<Pictures> {
+  const frozen = { priceBookVersion: book.version, currency: 'USD' as const }
+  const rated = (count: number, measurement: RatedCall['measurement']): RatedCall => ({
+    usage: { image: count },
+    measurement,
+    settlement: settlement(frozen, [settlementLine(price, count, measurement)]),
+    limitedTokens: 0,
+  })
+  return {
+    ...frozen,
+    holdPico: parseAmount('0.5') * BigInt(asked),
+    settle: ({ counted }) => (counted === undefined ? undefined : rated(counted, 'reported')),
+    absorbed: (seen) => rated(seen?.counted ?? asked, 'estimated'),
+  }
+}
+
+/** What each channel asked answers, in turn. */
+function pictures(...answers: readonly Answer[]) {
+  const asked: string[] = []
+  const family: CallFamily<PictureInput, { readonly n: number }, Pictures, string> = {
+    resolve: ({ family: wire, model, count }) => ({
+      request: { n: count },
+      wish: { family: wire, model },
+      expectedTokens: () => 0,
+      price: () => termsFor(count),
+    }),
+    ask: (_input, channel, request) => {
+      const answer = answers[asked.length]
+      asked.push(channel.id)
+      if (answer === undefined || answer instanceof ProviderError)
+        return Promise.reject(answer ?? new Error('asked too often'))
+      return Promise.resolve({
+        body: answer,
+        upstreamRequestId: 'up_1',
+        restMs: undefined,
+        seen: { counted: answer === 'uncounted' ? undefined : request.n },
+        failed: answer === 'failed' ? 'no_image' : undefined,
+      })
+    },
+    refusal: refusalOf,
+  }
+  return { family, asked }
+}
+
+function road() {
+  const events: CallEvent[] = []
+  const ends: string[] = []
+  const clock = { nowMs: () => 1_700_000_000_000 }
+  const channels = ['one', 'two'].map((id, priority): Channel => ({
+    id,
+    family: 'pictures',
+    region: 'overseas',
+    baseUrl: 'https://upstream.example.test',
+    credential: 'secret',
+    models: { painter: 'upstream-painter' },
+    weight: 1,
+    priority,
+    timeoutMs: 1_000,
+    maxConcurrent: 8,
+  }))
+  const deps: CallDeps = {
+    log: { healthy: () => true, ready: () => Promise.resolve() },
+    journal: {
+      record: (event) => {
+        events.push(event)
+        return Promise.resolve({ position: 7n })
+      },
+      pending: () => 0,
+    },
+    channels: createChannelDirectory(channels, { clock }),
+    prices: { current: () => Promise.resolve(book) },
+    funds: {
+      hold: (_tenant, currency, pico) => {
+        ends.push(`hold ${pico} ${currency}`)
+        let open = true
+        const end = (how: string): void => {
+          if (open) ends.push(how)
+          open = false
+        }
+        return Promise.resolve({
+          settle: (amountPico, position) => end(`settle ${amountPico} at ${position}`),
+          withdraw: () => end('withdraw'),
+        })
+      },
+      exchange: () => Promise.resolve(),
+    },
+    rates: createRates({ clock }),
+    metrics: createCallMetrics(new Registry()),
+    clock,
+    logger: silentLog,
+    crashPoint: noCrash,
+    limits: defaultCallLimits,
+  }
+  return { deps, events, ends }
+}
+
+const input: PictureInput = {
+  principal: principalOf(),
+  family: 'pictures',
+  surface: 'test.pictures',
+  requestId: 'req_1',
+  model: 'painter',
+  callerGone: new AbortController().signal,
+  count: 2,
+}
+const { signal } = new AbortController()
+
+t.test('another family takes the same road: held, asked, settled, delivered', async (t) => {
+  const { deps, events, ends } = road()
+  const { family, asked } = pictures(new ProviderError('account', 'ruled_out', 'no'), 'whole')
+  const call = await completeCall(deps, family, input, signal)
+  t.same(asked, ['one', 'two'])
+  t.match(call, { body: 'whole', measurement: 'reported', settlement: { amount: '1' } })
+  t.same(ends, ['hold 1000000000000 USD', 'settle 1000000000000 at 7'])
+  t.match(events, [
+    {
+      type: 'CallSettled',
+      data: {
+        callId: call.callId,
+        channelId: 'two',
+        upstreamModel: 'upstream-painter',
+        upstreamRequestId: 'up_1',
+        usage: { image: 2 },
+        settlement: { lines: [{ sku: 'picture', quantity: 2 }] },
+      },
+    },
+  ])
+  t.equal(events.length, 1)
+})
+
+t.test(
+  'a result that says too little to settle on is not delivered, and is our cost',
+  async (t) => {
+    const { deps, events, ends } = road()
+    const { family } = pictures('uncounted')
+    await t.rejects(completeCall(deps, family, input, signal), { code: 'upstream_malformed' })
+    t.same(ends.slice(1), ['withdraw'])
+    t.equal(events.length, 1)
+    t.match(events[0], {
+      type: 'CallFailed',
+      data: { code: 'malformed', absorbed: { usage: { image: 2 }, settlement: { amount: '1' } } },
+    })
+  },
+)
+
+t.test('a failed result is delivered free, and noted with what it cost', async (t) => {
+  const { deps, events, ends } = road()
+  const call = await completeCall(deps, pictures('failed').family, input, signal)
+  t.match(call, { body: 'failed', settlement: { amount: '0', lines: [] } })
+  t.same(ends.slice(1), ['withdraw'])
+  t.match(events[0], { type: 'CallFailed', data: { code: 'no_image', absorbed: {} } })
+})
+
+t.test('an answer that never came is our cost unless it is ruled out', async (t) => {
+  const lost = road()
+  const gone = new ProviderError('timeout', 'unknown', 'no answer')
+  await t.rejects(completeCall(lost.deps, pictures(gone).family, input, signal), {
+    code: 'upstream_timeout',
+  })
+  t.match(lost.events[0], { data: { channelId: 'one', absorbed: { usage: { image: 2 } } } })
+  const refused = road()
+  const invalid = new ProviderError('invalid', 'ruled_out', 'no such size')
+  await t.rejects(completeCall(refused.deps, pictures(invalid).family, input, signal), {
+    code: 'call_refused',
+    message: 'no such size',
+  })
+  t.equal(refused.events.length, 1)
+  t.notOk('absorbed' in (refused.events[0]?.data ?? {}))
+  t.same(refused.ends.slice(1), ['withdraw'])
+})
+
+t.test('families share the room there is, and the end at a shutdown', async (t) => {
+  const { deps } = road()
+  const running = createRunningCalls({ ...deps, limits: { ...deps.limits, maxCalls: 1 } })
+  let finish = (): void => undefined
+  const first = running.run('pictures', (stopped) => {
+    stopped.addEventListener('abort', () => finish())
+    return new Promise<string>((resolve) => (finish = () => resolve('ended')))
+  })
+  await t.rejects(
+    running.run('chat', () => Promise.resolve('late')),
+    { code: 'overloaded' },
+  )
+  t.equal(running.inFlight(), 1)
+  t.equal(await running.close(1), true, 'what is not over at the deadline is stopped')
+  t.equal(await first, 'ended')
+  await t.rejects(
+    running.run('pictures', () => Promise.resolve('late')),
+    { code: 'overloaded' },
+  )
+})

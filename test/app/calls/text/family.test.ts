@@ -1,0 +1,35 @@
+import t from 'tap'
+import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
+import { createTextFamily } from '../../../../src/app/calls/text/family.ts'
+import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
+import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
+import type { Channel } from '../../../../src/app/ports.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { shippedBook } from '../../../domain/pricing/books.ts'
+import { textInput } from '../support/text-world.ts'
+
+const [channel] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' }) as [Channel]
+const channelOf = (largest: number): Channel => ({
+  ...channel,
+  largestOutputTokens: { 'text-basic': largest },
+})
+const family = createTextFamily({
+  channels: createChannelDirectory([channel], { clock: systemClock }),
+  keptIds: createKeptIds('a secret of the tests'),
+  providers: new Map(),
+})
+
+const heldOn = (channels: readonly Channel[]): bigint =>
+  family.resolve(textInput(), channels).price(shippedBook).holdPico
+
+t.test('a call is held for wherever it may go', (t) => {
+  t.equal(heldOn([channelOf(1_000), channelOf(128_000)]), heldOn([channelOf(128_000)]))
+  t.ok(heldOn([channelOf(128_000)]) > heldOn([channelOf(1_000)]))
+  t.end()
+})
+
+t.test('a model without a largest output is no model', (t) => {
+  const { largestOutputTokens: _none, ...without } = channelOf(1)
+  t.throws(() => heldOn([without]), /no largest output/)
+  t.end()
+})

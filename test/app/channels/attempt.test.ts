@@ -1,0 +1,152 @@
+import t from 'tap'
+import {
+  attempt,
+  type AttemptPlan,
+  endAttempt,
+  nobodyToAsk,
+  restChannel,
+} from '../../../src/app/channels/attempt.ts'
+import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
+import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
+import {
+  type Acceptance,
+  type Channel,
+  ProviderError,
+  type ProviderErrorKind,
+} from '../../../src/app/ports.ts'
+
+const wish = { family: 'any', model: 'm' }
+
+function channel(id: string, over: Partial<Channel> = {}): Channel {
+  return {
+    id,
+    family: 'any',
+    region: 'domestic',
+    baseUrl: 'https://upstream.example.test',
+    credential: 'secret',
+    models: { m: 'upstream-m', other: 'upstream-other' },
+    weight: 1,
+    priority: 0,
+    timeoutMs: 1_000,
+    maxConcurrent: 1,
+    ...over,
+  }
+}
+
+function setUp(...ids: readonly string[]) {
+  let nowMs = 1_000
+  const clock = { nowMs: () => nowMs }
+  const all = ids.map((id, priority) => channel(id, { priority }))
+  const breaker = { ...defaultBreakerSettings, minimumFailures: 1 }
+  const channels = createChannelDirectory(all, { clock, random: () => 0, breaker })
+  const failures: string[] = []
+  const plan: AttemptPlan = {
+    wish,
+    maxChannels: 3,
+    onFailure: ({ id }) => void failures.push(id),
+  }
+  return { deps: { channels, clock }, plan, failures, pass: (ms: number) => (nowMs += ms) }
+}
+
+const failing =
+  (kind: ProviderErrorKind, acceptance: Acceptance = 'ruled_out', retryAfterMs?: number) =>
+  () =>
+    Promise.reject(new ProviderError(kind, acceptance, 'no', { retryAfterMs }))
+
+/** What becomes of one attempt: who failed, and what it came to. */
+async function outcome(kind: ProviderErrorKind, acceptance: Acceptance) {
+  const { deps, plan, failures } = setUp('a', 'b')
+  const ended = await attempt(deps, plan, failing(kind, acceptance))
+  return { ended: ended.kind, failures, health: deps.channels.health().map((h) => h.breaker) }
+}
+
+t.test(
+  'another channel is asked only after a certain refusal that is not the caller’s',
+  async (t) => {
+    const both = ['a', 'b']
+    for (const kind of ['account', 'rate_limited', 'unavailable', 'timeout'] as const) {
+      t.same((await outcome(kind, 'ruled_out')).failures, both, kind)
+      t.same((await outcome(kind, 'unknown')).failures, ['a'], `${kind}, not certain`)
+    }
+    t.same((await outcome('invalid', 'ruled_out')).failures, ['a'])
+    t.same((await outcome('malformed', 'certain')).failures, ['a'])
+    t.equal((await outcome('account', 'ruled_out')).ended, 'failed')
+  },
+)
+
+t.test('only a channel that does not work is closed', async (t) => {
+  const open = { unavailable: true, timeout: true, malformed: true }
+  for (const kind of [
+    'invalid',
+    'rate_limited',
+    'account',
+    'unavailable',
+    'timeout',
+    'malformed',
+  ] as const) {
+    const [first] = (await outcome(kind, 'unknown')).health
+    t.equal(first, kind in open ? 'open' : 'closed', kind)
+  }
+})
+
+t.test('a busy channel rests, for the model alone, as long as it asked for', async (t) => {
+  const { deps, plan, failures, pass } = setUp('a')
+  await attempt(deps, plan, failing('rate_limited', 'ruled_out', 500))
+  t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
+  t.match(nobodyToAsk(deps, wish, { callId: 'c' }), {
+    code: 'rate_limited',
+    details: { callId: 'c', kind: 'rate_limited', acceptance: 'ruled_out', retryAfterMs: 500 },
+  })
+  const other = { ...plan, wish: { ...wish, model: 'other' } }
+  t.equal((await attempt(deps, other, () => Promise.resolve('now'))).kind, 'answered')
+  pass(500)
+  const { lease } = (await attempt(deps, plan, () => Promise.resolve('later'))) as never
+  t.ok(lease)
+  t.same(failures, ['a'])
+  restChannel(deps, wish, channel('a'), undefined)
+  t.equal(deps.channels.restingUntilMs(wish), undefined)
+})
+
+t.test('at most so many channels are asked, and the first may be given', async (t) => {
+  const { deps, plan, failures } = setUp('a', 'b', 'c', 'd')
+  const first = deps.channels.lease({ ...wish, channelId: 'c' })
+  t.ok(first)
+  const ended = await attempt(
+    deps,
+    { ...plan, ...(first === undefined ? {} : { first }) },
+    failing('account'),
+  )
+  t.same(failures, ['c', 'a', 'b'])
+  t.match(ended, { kind: 'failed', channel: { id: 'b' } })
+})
+
+t.test('an answer keeps its lease until its end is known', async (t) => {
+  const { deps, plan } = setUp('a')
+  const answered = await attempt(deps, plan, ({ id }) => Promise.resolve(`of ${id}`))
+  if (answered.kind !== 'answered') throw new Error('it was not answered')
+  t.equal(answered.result, 'of a')
+  endAttempt(deps, wish, answered.lease, new ProviderError('unavailable', 'certain', 'cut'))
+  t.equal(deps.channels.health()[0]?.breaker, 'open')
+  t.match(nobodyToAsk(deps, wish, {}), { code: 'no_channel', details: { model: 'm' } })
+  t.match(nobodyToAsk(deps, { ...wish, channelId: 'a' }, {}), { code: 'kept_unavailable' })
+})
+
+t.test('what is no failure of a provider is thrown, and says nothing of its channel', async (t) => {
+  const { deps, plan, failures } = setUp('a', 'b')
+  await t.rejects(
+    attempt(deps, plan, () => Promise.reject(new Error('a defect'))),
+    { message: 'a defect' },
+  )
+  t.same(failures, ['a'])
+  t.same(
+    deps.channels.health().map(({ breaker }) => breaker),
+    ['closed', 'closed'],
+  )
+})
+
+t.test('a channel that is merely full is said to be busy', async (t) => {
+  const { deps, plan } = setUp('a')
+  while (deps.channels.lease(wish) !== undefined);
+  t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
+  t.match(nobodyToAsk(deps, wish, {}), { code: 'overloaded', details: { model: 'm' } })
+})

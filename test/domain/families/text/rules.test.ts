@@ -1,0 +1,116 @@
+import t from 'tap'
+import { callFamilies, callFamilyOf } from '../../../../src/domain/families/calls.ts'
+import { textFamilies, type TextFamily } from '../../../../src/domain/families/text/models.ts'
+import {
+  textRules,
+  type TextCallRequest,
+  type TextSeen,
+} from '../../../../src/domain/families/text/rules.ts'
+import { noTextUsage } from '../../../../src/domain/families/text/usage.ts'
+import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
+import { shippedBook } from '../../pricing/books.ts'
+
+function request(
+  body: TextCallRequest['body'],
+  { family = 'chat', largest = 8_192 }: { family?: TextFamily; largest?: number } = {},
+): TextCallRequest {
+  const inputSize = { characters: 4, mediaBytes: 0 }
+  return { family, model: 'text-basic', body, inputSize, largestOutputTokens: largest }
+}
+
+const heldFor = (asked: TextCallRequest): bigint => textRules.price(asked, shippedBook).holdPico
+
+/** What is held for so many output tokens, input and its price left out. */
+function held(family: TextFamily, body: TextCallRequest['body'], largest?: number): number {
+  const options = { family, ...(largest === undefined ? {} : { largest }) }
+  const one = heldFor(request({ max_tokens: 1 }, { family }))
+  const perToken = heldFor(request({ max_tokens: 2 }, { family })) - one
+  return Number((heldFor(request(body, options)) - one) / perToken) + 1
+}
+
+t.test('a hold covers the output a caller bounds, times the answers it asks for', (t) => {
+  t.equal(held('chat', { max_completion_tokens: 100 }), 100)
+  t.equal(held('chat', { max_tokens: 100, n: 3 }), 300)
+  t.equal(held('responses', { max_output_tokens: 100 }), 100)
+  t.equal(held('native', { generationConfig: { maxOutputTokens: 100 } }), 100)
+  t.equal(held('native', { generationConfig: { maxOutputTokens: 100, candidateCount: 4 } }), 400)
+  t.end()
+})
+
+t.test('a hold without a limit covers the largest output of the model, for each answer', (t) => {
+  t.equal(held('chat', {}), 8_192)
+  t.equal(held('native', { generationConfig: { candidateCount: 2 } }), 2 * 8_192)
+  t.equal(held('responses', {}, 128_000), 128_000)
+  t.end()
+})
+
+t.test('a hold never covers more than the model can answer with', (t) => {
+  t.equal(held('chat', { max_tokens: Number.MAX_SAFE_INTEGER }), 8_192)
+  t.equal(held('chat', { max_tokens: 100_000, n: 2 }), 2 * 8_192)
+  t.end()
+})
+
+t.test('answers without number are held for, and nothing overflows', (t) => {
+  t.ok(heldFor(request({ n: Number.MAX_SAFE_INTEGER })) > 10n ** 20n)
+  t.end()
+})
+
+t.test('the limit a minute counts a guess where nothing is said', (t) => {
+  const expected = (body: TextCallRequest['body']) => textRules.expectedTokens(request(body))
+  t.equal(expected({}), 1 + 2_048)
+  t.equal(expected({ max_tokens: 10, n: 2 }), 1 + 20)
+  t.end()
+})
+
+t.test('what was seen of an answer says what is settled, and what a failure cost', (t) => {
+  const terms = textRules.price(request({}), shippedBook)
+  const seen = (more: Partial<TextSeen>): TextSeen => ({
+    usage: undefined,
+    outputBytes: 41,
+    finished: true,
+    ...more,
+  })
+  const usage = { ...noTextUsage, input: 30, 'cached-input': 12, output: 5, 'web-search-call': 1 }
+  const whole = terms.settle(seen({ usage }))
+  t.same(whole?.usage, usage, 'by unit as reported, zeros kept')
+  t.equal(whole?.measurement, 'reported')
+  t.equal(whole?.limitedTokens, 47, 'tools are no tokens')
+  const unsaid = terms.settle(seen({}))
+  t.match(unsaid, { measurement: 'estimated', usage: { input: 1, output: 11 } })
+  const part = terms.absorbed(seen({ usage, finished: false }))
+  t.match(part, { measurement: 'estimated', usage: { input: 30, output: 11 } })
+  const nothing = terms.absorbed(undefined)
+  t.match(nothing, { measurement: 'estimated', usage: { input: 1, output: 0 } })
+  t.same(
+    nothing.settlement.lines.map(({ quantity }) => quantity),
+    [1],
+  )
+  t.end()
+})
+
+t.test('a quote is made once a book: a new book has prices of its own', (t) => {
+  const double = priceBookFromPublished({
+    version: 'dearer',
+    entries: ['input', 'output'].map((unit) => ({
+      sku: `text-basic-${unit}-token`,
+      currency: 'USD' as const,
+      unit: 'token',
+      price: '1000',
+      per: 1_000_000 as const,
+    })),
+  })
+  const before = textRules.price(request({}), shippedBook)
+  const after = textRules.price(request({}), double)
+  t.equal(after.priceBookVersion, 'dearer')
+  t.ok(after.holdPico > before.holdPico)
+  t.same(textRules.price(request({}), shippedBook).holdPico, before.holdPico)
+  t.end()
+})
+
+t.test('every wire belongs to one synchronous family', (t) => {
+  const wires = callFamilies.flatMap((rules) => [...rules.wires])
+  t.same([...new Set(wires)], wires)
+  for (const wire of textFamilies) t.equal(callFamilyOf(wire), textRules)
+  t.equal(callFamilyOf('video-a'), undefined)
+  t.end()
+})
