@@ -1,4 +1,4 @@
-import type { TaskUsage } from '../../src/domain/task/events.ts'
+import type { Usage } from '../../src/domain/pricing/usage.ts'
 import type { Submission, TaskStatus } from './fold.ts'
 
 type Scalars = Readonly<Record<string, string | number | boolean | null>>
@@ -26,7 +26,7 @@ export interface TaskRow {
   readonly settings: Scalars
   /** Actual specs by wire name, once succeeded. */
   readonly output: Scalars | null
-  readonly usage: TaskUsage | null
+  readonly usage: Usage | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly marker: string
   readonly markerIsOurs: boolean
@@ -58,7 +58,7 @@ export interface TaskRecord {
   readonly settled: boolean
   readonly settings: Scalars
   readonly output: Scalars | null
-  readonly usage: TaskUsage | null
+  readonly usage: Usage | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly marker: string
   readonly marker_is_ours: boolean

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../../kernel/pause.ts'
 import type { Pool } from 'pg'
 import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
 import type { Finding, Findings } from './findings.ts'
@@ -79,7 +79,7 @@ export class ReadModels {
             .reduce((least, each) => (each < least ? each : least), BEYOND_ALL)
         return this.#halt(halted, checkpoints, position)
       }
-      await sleep(LOOK_MS)
+      await pause(LOOK_MS)
     }
   }
 

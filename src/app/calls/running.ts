@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../../kernel/pause.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { CallDeps } from './deps.ts'
 
@@ -57,7 +57,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
 
   const emptyWithin = async (deadlineMs: number): Promise<boolean> => {
     const untilMs = performance.now() + deadlineMs
-    while (inFlight() > 0 && performance.now() < untilMs) await sleep(CLOSE_POLL_MS)
+    while (inFlight() > 0 && performance.now() < untilMs) await pause(CLOSE_POLL_MS)
     return inFlight() === 0
   }
   return {

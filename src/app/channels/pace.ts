@@ -1,8 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 
-export { pause as sleep }
-
 /** Bounds on what one channel is asked: how many at once, and how many a second. */
 export interface Pace {
   /** Waits for a turn, runs, frees the place. Rejects when the signal aborts while waiting. */

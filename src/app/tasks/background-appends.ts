@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { spread } from '../../kernel/random.ts'
-import { sleep } from '../channels/pace.ts'
+import { pause } from '../../kernel/pause.ts'
 
 /** Facts that could not be appended when they happened; the reconciler is the net below. */
 
@@ -42,7 +42,7 @@ export function createBackgroundAppends(deps: {
     const untilMs = deps.clock.nowMs() + GIVE_UP_AFTER_MS
     let pauseMs = FIRST_PAUSE_MS
     while (!stopping.signal.aborted) {
-      await sleep(spread(pauseMs, 0.75, 1.25), stopping.signal)
+      await pause(spread(pauseMs, 0.75, 1.25), stopping.signal)
       if (stopping.signal.aborted) return
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
       try {

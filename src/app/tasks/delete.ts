@@ -1,7 +1,7 @@
 import type { TaskRow } from '../../../projections/tasks/query.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
-import { sleep } from '../channels/pace.ts'
+import { pause } from '../../kernel/pause.ts'
 import { type Channel, ProviderError } from '../ports.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import { executeTaskCommand, newCommandId } from './commands.ts'
@@ -119,7 +119,7 @@ function cancelUpstream(
 async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
   const { row } = removal
   for (let look = 0; look < CONFIRMATIONS; look += 1) {
-    if (look > 0) await sleep(CONFIRMATION_PAUSE_MS, new AbortController().signal)
+    if (look > 0) await pause(CONFIRMATION_PAUSE_MS)
     const { seen, outcome } = await ask(refresher, removal)
     deps.crashPoint('delete.after-confirm')
     if (seen.status === 'gone') throw vanished(deps, removal)

@@ -1,4 +1,5 @@
-import type { TaskFacts, TaskUsage } from '../../domain/task/events.ts'
+import type { TaskFacts } from '../../domain/task/events.ts'
+import type { Usage } from '../../domain/pricing/usage.ts'
 import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of the task use cases, and what it gets back; no HTTP here. */
@@ -51,7 +52,7 @@ export interface TaskView {
   readonly settings: Readonly<Record<string, string | number | boolean | null>>
   /** What the caller wants upstream to know it by; our own marker stays inside. */
   readonly callerMarker: string | undefined
-  readonly usage: TaskUsage | undefined
+  readonly usage: Usage | undefined
   readonly error: { readonly code: string; readonly message: string } | undefined
   /** Fresh signed URLs by wire name (`video_url`, `last_frame_url`), if known and not expired. */
   readonly urls: Readonly<Record<string, string>> | undefined

@@ -2,7 +2,8 @@ import type { TaskKind } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
 import type { PriceBook } from '../pricing/price-book.ts'
 import type { Quote, Settlement } from '../pricing/settlement.ts'
-import type { TaskFacts, TaskUsage } from '../task/events.ts'
+import type { TaskFacts } from '../task/events.ts'
+import type { Usage } from '../pricing/usage.ts'
 
 /** A model of a family of asynchronous tasks. */
 export interface TaskModel {
@@ -18,7 +19,7 @@ export interface TaskSuccess {
   readonly model: string
   readonly facts: TaskFacts
   readonly quote: Quote
-  readonly usage: TaskUsage
+  readonly usage: Usage
   readonly output: Readonly<Record<string, unknown>>
 }
 

@@ -1,16 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
+import { UsageSchema } from '../pricing/usage.ts'
 
 const Timestamp = Type.String()
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
-
-/**
- * What the provider measured: counts by unit, the units being those of the family. Zero is kept,
- * absent is absent.
- */
-export const TaskUsageSchema = Type.Record(Type.String(), Count)
-export type TaskUsage = Static<typeof TaskUsageSchema>
 
 /** The facts of a request that rating and echoes need; never prompt text, media or URLs (P7). */
 export const TaskFactsSchema = Type.Object({
@@ -78,7 +72,7 @@ export const taskEvents = {
   TaskSucceeded: Type.Object({
     platformId: Type.String(),
     nativeId: Type.String(),
-    usage: TaskUsageSchema,
+    usage: UsageSchema,
     /** Actual specs by wire name: resolution, ratio, duration, framespersecond, seed, … */
     output: Type.Record(Type.String(), Scalar),
     succeededAt: Timestamp,
@@ -92,7 +86,7 @@ export const taskEvents = {
     requestId: Type.String(),
     surface: Type.String(),
     model: Type.String(),
-    usage: TaskUsageSchema,
+    usage: UsageSchema,
     settlement: SettlementSchema,
     settledAt: Timestamp,
   }),

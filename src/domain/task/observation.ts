@@ -1,4 +1,4 @@
-import type { TaskUsage } from './events.ts'
+import type { Usage } from '../pricing/usage.ts'
 
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
 export interface TaskObservation {
@@ -10,7 +10,7 @@ export interface TaskObservation {
   readonly upstreamModel?: string
   /** What upstream knows the request by. */
   readonly marker?: string
-  readonly usage?: TaskUsage | undefined
+  readonly usage?: Usage | undefined
   /** Echoed settings and actual specs by wire name; never a URL (P7). */
   readonly output: Readonly<Record<string, string | number | boolean | null>>
   readonly error?: { readonly code: string; readonly message: string } | undefined

@@ -2,7 +2,8 @@ import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../families/task-rules.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskObservation } from './observation.ts'
-import type { TaskEvent, TaskEventData, TaskUsage } from './events.ts'
+import type { TaskEvent, TaskEventData } from './events.ts'
+import type { Usage } from '../pricing/usage.ts'
 import type { TaskState } from './state.ts'
 
 /** What an observation of an upstream task means for ours. */
@@ -127,7 +128,7 @@ function failure({ error }: TaskObservation): { readonly code: string; readonly 
 }
 
 /** Only counts survive: a negative, fractional or unsafe figure is as good as absent. */
-function safeUsage(usage: TaskUsage | undefined): TaskUsage {
+function safeUsage(usage: Usage | undefined): Usage {
   return Object.fromEntries(
     Object.entries(usage ?? {})
       .filter(([, count]) => isCount(count))

@@ -1,7 +1,7 @@
 import { Value } from 'typebox/value'
 import type { TaskObservation } from '../../app/ports.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../../domain/families/video-a/units.ts'
-import type { TaskUsage } from '../../domain/task/events.ts'
+import type { Usage } from '../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { losslessCount, objectOf } from '../kit/http/fields.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
@@ -17,7 +17,7 @@ function isKnownStatus(text: string): text is Exclude<TaskObservation['status'],
 }
 
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
-export function usageOf(value: unknown): TaskUsage | undefined {
+export function usageOf(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const tools = objectOf(value['tool_usage'])
   const measured = [

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { textRules } from '../../../domain/families/text/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel, TextProvider, TextRequest, TextTally } from '../../ports.ts'

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, refuse } from '../../../domain/families/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
 import { vectorStoresOf } from '../../../domain/families/text/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'

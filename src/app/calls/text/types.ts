@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../../domain/families/text/estimate.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { Principal } from '../../access/principal.ts'

@@ -1,6 +1,6 @@
 import { spread } from '../../../kernel/random.ts'
 import { createRetryLog } from '../../../kernel/retry-log.ts'
-import { sleep } from '../../channels/pace.ts'
+import { pause } from '../../../kernel/pause.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** Rests between rounds that failed: doubled up to the longest, never given up. */
@@ -32,12 +32,12 @@ export async function runLoop(
       const outcome = await round(signal)
       restMs = firstRestMs
       retries.worked()
-      if (outcome === 'idle') await sleep(spread(idleMs, 0.75, 1.25), signal)
+      if (outcome === 'idle') await pause(spread(idleMs, 0.75, 1.25), signal)
     } catch (error) {
       if (signal.aborted) return
       deps.metrics.policyFailures.inc({ policy: name })
       retries.failed({ policy: name, err: error }, 'policy round failed')
-      await sleep(spread(restMs, 0.75, 1.25), signal)
+      await pause(spread(restMs, 0.75, 1.25), signal)
       restMs = Math.min(restMs * 2, longestRestMs)
     }
   }

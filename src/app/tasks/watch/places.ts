@@ -1,4 +1,4 @@
-import { sleep } from '../../channels/pace.ts'
+import { pause } from '../../../kernel/pause.ts'
 
 /** How long to look away before asking again whether a place is free. */
 const LOOK_AGAIN_MS = 20
@@ -36,7 +36,7 @@ export function createPlaces(
     },
     someFree: async (signal) => {
       while (underWay.size >= perChannel * Math.max(1, channels) && !signal.aborted)
-        await sleep(LOOK_AGAIN_MS, signal)
+        await pause(LOOK_AGAIN_MS, signal)
     },
     drain: async () => {
       await Promise.all(underWay)

@@ -1,4 +1,4 @@
-import { sleep } from '../../channels/pace.ts'
+import { pause } from '../../../kernel/pause.ts'
 import type { TaskDeps } from '../deps.ts'
 import { createObserve } from '../observe.ts'
 import { type Policy, runLoop } from './loop.ts'
@@ -73,5 +73,5 @@ async function leaveInTime(deps: TaskDeps, presence: Presence): Promise<void> {
     .leave()
     .catch((error: unknown) => deps.logger.warn({ err: error }, 'leases not freed'))
     .finally(() => patience.abort())
-  await Promise.race([left, sleep(LEAVE_TIMEOUT_MS, patience.signal)])
+  await Promise.race([left, pause(LEAVE_TIMEOUT_MS, patience.signal)])
 }

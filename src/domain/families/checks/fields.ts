@@ -4,8 +4,6 @@ import { isStorable } from '../../../kernel/storable-text.ts'
 
 /** Checks of single fields of a caller's JSON body: no coercion, null is a value, not an absence. */
 
-export { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-
 export type RequestErrorCode = 'invalid_request' | 'invalid_duration'
 
 /** What a refused field throws: `details.param` is its path, e.g. `content[1].image_url.url`. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Where chat and responses let a caller bound the output; the native wire nests it. */
 const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /**
  * Text models are configuration, not a list in code: channels name them, the price book prices them.

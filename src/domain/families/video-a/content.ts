@@ -1,4 +1,5 @@
-import { isJsonObject, isPresent, own, refuse, text, type JsonObject } from '../checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { isPresent, own, refuse, text } from '../checks/fields.ts'
 import { acceptMediaUrl, type MediaKind } from '../checks/media-reference.ts'
 import type { VideoAModel } from './models.ts'
 

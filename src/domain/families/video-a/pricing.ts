@@ -2,7 +2,8 @@ import { invariant } from '../../../kernel/assert.ts'
 import { formatAmount, lineAmount, type Currency } from '../../../kernel/money.ts'
 import { COMPLETION_TOKENS, toolUnit, WEB_SEARCH } from './units.ts'
 import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
-import type { TaskFacts, TaskUsage } from '../../task/events.ts'
+import type { TaskFacts } from '../../task/events.ts'
+import type { Usage } from '../../pricing/usage.ts'
 import { settlement, settlementLine } from '../../pricing/lines.ts'
 import { rate, type PriceBook } from '../../pricing/price-book.ts'
 import type { Quote, RatedSku, Settlement } from '../../pricing/settlement.ts'
@@ -61,7 +62,7 @@ export function quoteVideoA(model: VideoAModel, facts: TaskFacts, book: PriceBoo
 }
 
 /** Whether a usage says enough to settle on: a success is never settled at a guess (P4, P5). */
-export function isSettleableVideoA(usage: TaskUsage): boolean {
+export function isSettleableVideoA(usage: Usage): boolean {
   return isCount(usage[COMPLETION_TOKENS])
 }
 
@@ -74,7 +75,7 @@ export function settleVideoA(input: {
   readonly model: VideoAModel
   readonly facts: TaskFacts
   readonly quote: Quote
-  readonly usage: TaskUsage
+  readonly usage: Usage
   /** Actual specs by wire name. */
   readonly output: Readonly<Record<string, unknown>>
 }): Settlement {

@@ -1,6 +1,6 @@
 import type { TaskFacts } from '../../task/events.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import {
-  isJsonObject,
   isPresent,
   optionalBoolean,
   optionalChoice,
@@ -8,7 +8,6 @@ import {
   own,
   refuse,
   text,
-  type JsonObject,
 } from '../checks/fields.ts'
 import { acceptContent, type AcceptedContent } from './content.ts'
 import { WEB_SEARCH } from './units.ts'

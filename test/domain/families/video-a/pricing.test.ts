@@ -11,7 +11,8 @@ import {
   quoteVideoA,
   settleVideoA,
 } from '../../../../src/domain/families/video-a/pricing.ts'
-import type { TaskFacts, TaskUsage } from '../../../../src/domain/task/events.ts'
+import type { TaskFacts } from '../../../../src/domain/task/events.ts'
+import type { Usage } from '../../../../src/domain/pricing/usage.ts'
 import { parseAmount } from '../../../../src/kernel/money.ts'
 import { bodyFor, prompt, video, type Body } from './requests.ts'
 import { shippedBook, shippedDocument } from '../../pricing/books.ts'
@@ -23,7 +24,7 @@ const quote = (name: string, changes: Body = {}) =>
   quoteVideoA(model(name), facts(name, changes), shippedBook)
 const skus = (name: string, changes: Body = {}) =>
   quote(name, changes).candidates.map(({ sku }) => sku)
-const settle = (name: string, changes: Body, usage: TaskUsage, output: Body = {}) =>
+const settle = (name: string, changes: Body, usage: Usage, output: Body = {}) =>
   settleVideoA({
     model: model(name),
     facts: facts(name, changes),
@@ -159,7 +160,7 @@ t.test('an explicit zero settles at zero without lines', async (t) => {
 })
 
 t.test('a usage without usable completion tokens is not settleable', async (t) => {
-  const bad: readonly TaskUsage[] = [
+  const bad: readonly Usage[] = [
     {},
     { total_tokens: 5 },
     ...[-1, 1.5, 2 ** 53].map((completion_tokens) => ({ completion_tokens })),

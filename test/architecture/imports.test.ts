@@ -1,40 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { checkout } from './helpers/checkout.ts'
-
-const root = fileURLToPath(checkout)
-
-interface SourceFile {
-  readonly path: string
-  readonly text: string
-  readonly imports: readonly string[]
-}
-
-function listFiles(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
-}
-
-/** Every relative module a file names, static or dynamic, types included, as a path in the repository. */
-function readSource(path: string): SourceFile {
-  const text = readFileSync(join(root, path), 'utf8')
-  const specifiers = [
-    ...text.matchAll(/(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*['"](\.[^'"]+)['"]/g),
-    ...text.matchAll(/(?:^|\n)\s*import\s*['"](\.[^'"]+)['"]/g),
-    ...text.matchAll(/\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g),
-  ].map((match) => match[1] ?? '')
-  const imports = specifiers.map((name) =>
-    normalize(join(dirname(path), name))
-      .split(sep)
-      .join('/'),
-  )
-  return { path, text, imports }
-}
-
-const sources = ['src', 'projections', 'infra'].flatMap(listFiles).map(readSource)
+import { type SourceFile, sources } from './sources.ts'
 
 /** The room a file stands in; what may be imported is said per room below. */
 function roomOf(path: string): string {
@@ -108,7 +73,7 @@ function offences(file: SourceFile): string[] {
     if (
       room === 'projections' &&
       targetRoom === 'src/domain' &&
-      !/events?\.ts$|settlement\.ts$/.test(target)
+      !/events?\.ts$|(?:settlement|usage)\.ts$/.test(target)
     )
       return say('projections know only events of the domain')
     if (
@@ -172,24 +137,6 @@ t.test('files stay readable and carry telling names', (t) => {
   t.end()
 })
 
-/** Where the wires of text may be named; everything else asks the registries. */
-const textRooms =
-  /^src\/(?:domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
-
-t.test('the wires of text are named where text is at home', (t) => {
-  const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
-  const inside = sources.filter(({ path, text }) => textRooms.test(path) && names.test(text))
-  t.ok(inside.length > 5, `${inside.length} files name them`)
-  const outside = sources.filter(
-    ({ path, text }) => path.startsWith('src/') && !textRooms.test(path) && names.test(text),
-  )
-  t.same(
-    outside.map(({ path }) => path),
-    [],
-  )
-  t.end()
-})
-
 t.test('the environment is read in one place', (t) => {
   const readers = sources.filter(
     (file) => /process\.env/.test(file.text) && !file.path.startsWith('infra/'),
@@ -198,85 +145,6 @@ t.test('the environment is read in one place', (t) => {
     readers.map((file) => file.path),
     ['src/config.ts'],
   )
-  t.end()
-})
-
-/**
- * Who knows whom among the folders of the application: what may be used stands above its user. Files
- * beside the folders are for all of them and know none, but the list of migrations.
- */
-const appBelow: Readonly<Record<string, readonly string[]>> = {
-  // Works out by itself what the others must have done, and so knows none of them.
-  audit: [],
-  database: [],
-  channels: [],
-  accounts: [],
-  pricing: ['accounts'],
-  throttle: ['database'],
-  access: ['throttle'],
-  spending: ['database', 'throttle'],
-  calls: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
-  tasks: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
-  'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
-}
-
-/** Folder of the application; undefined for a file beside the folders. */
-function appFolderOf(path: string): string | undefined {
-  const [, , folder, inner] = path.split('/')
-  if (!path.startsWith('src/app/') || inner === undefined) return undefined
-  return folder === 'tasks' && inner === 'watch' ? 'tasks/watch' : folder
-}
-
-t.test('folders of the application use only what stands above them', (t) => {
-  const inside = sources.filter(({ path }) => path.startsWith('src/app/'))
-  const offending = inside.flatMap(({ path, imports }) => {
-    const mine = appFolderOf(path)
-    const allowed = mine === undefined ? [] : appBelow[mine]
-    if (!allowed) return [`${path}: stands in no known folder`]
-    return imports
-      .filter((target) => {
-        const theirs = appFolderOf(target)
-        return theirs !== undefined && theirs !== mine && !allowed.includes(theirs)
-      })
-      .map((target) => `${path} imports ${target}`)
-      .filter(() => path !== 'src/app/migrations.ts')
-  })
-  t.same(offending, [])
-  const order = Object.keys(appBelow)
-  for (const [folder, allowed] of Object.entries(appBelow))
-    for (const used of allowed)
-      t.ok(order.indexOf(used) < order.indexOf(folder), `${used} stands above ${folder}`)
-  t.same(
-    order.filter((folder) => !inside.some(({ path }) => appFolderOf(path) === folder)),
-    [],
-    'every folder of the list has files',
-  )
-  t.end()
-})
-
-t.test('families do not know each other, and aggregates know none by name', (t) => {
-  const families = 'src/domain/families/'
-  /** A folder of `families`; undefined for the files beside them that list and describe families. */
-  const roomIn = (path: string): string | undefined => {
-    const [room, file] = path.slice(families.length).split('/')
-    return path.startsWith(families) && file !== undefined ? room : undefined
-  }
-  /** It quotes what text models are sold for, which nothing describes as it does tasks. */
-  const knowsText = 'src/domain/pricing/coverage.ts'
-  const offending = sources
-    .filter(({ path }) => path.startsWith('src/domain/'))
-    .flatMap(({ path, imports }) =>
-      imports
-        .filter((target) => {
-          const theirs = roomIn(target)
-          if (theirs === undefined || theirs === roomIn(path)) return false
-          if (path.startsWith(families)) return roomIn(path) !== undefined && theirs !== 'checks'
-          return !(path === knowsText && theirs === 'text')
-        })
-        .map((target) => `${path} imports ${target}`),
-    )
-  t.ok(sources.filter(({ path }) => roomIn(path) !== undefined).length > 5)
-  t.same(offending, [])
   t.end()
 })
 

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { sources } from './sources.ts'
+
+/** Where the wires of text may be named; everything else asks the registries. */
+const textRooms =
+  /^src\/(?:domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
+
+t.test('the wires of text are named where text is at home', (t) => {
+  const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
+  const inside = sources.filter(({ path, text }) => textRooms.test(path) && names.test(text))
+  t.ok(inside.length > 5, `${inside.length} files name them`)
+  const outside = sources.filter(
+    ({ path, text }) => path.startsWith('src/') && !textRooms.test(path) && names.test(text),
+  )
+  t.same(
+    outside.map(({ path }) => path),
+    [],
+  )
+  t.end()
+})
+
+t.test('families do not know each other, and aggregates know none by name', (t) => {
+  const families = 'src/domain/families/'
+  /** A folder of `families`; undefined for the files beside them that list and describe families. */
+  const roomIn = (path: string): string | undefined => {
+    const [room, file] = path.slice(families.length).split('/')
+    return path.startsWith(families) && file !== undefined ? room : undefined
+  }
+  const offending = sources
+    .filter(({ path }) => path.startsWith('src/domain/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => {
+          const theirs = roomIn(target)
+          if (theirs === undefined || theirs === roomIn(path)) return false
+          if (path.startsWith(families)) return roomIn(path) !== undefined && theirs !== 'checks'
+          return true
+        })
+        .map((target) => `${path} imports ${target}`),
+    )
+  t.ok(sources.filter(({ path }) => roomIn(path) !== undefined).length > 5)
+  t.same(offending, [])
+  t.end()
+})
+
+/** The rooms of each family of tasks; nothing else in the program names it, but the lists of families. */
+const taskRooms: Readonly<Record<string, readonly string[]>> = {
+  'video-a': [
+    'src/domain/families/video-a/',
+    'src/providers/video-a/',
+    'src/api/prov-a/',
+    'infra/sandbox/video-a/',
+  ],
+}
+const lists = [
+  'src/domain/families/tasks.ts',
+  'src/providers/registry.ts',
+  'infra/sandbox/registry.ts',
+]
+
+t.test('no file outside the rooms of a family names it', (t) => {
+  const known = sources
+    .map(({ path }) => /^src\/domain\/families\/([^/]+)\//.exec(path)?.[1])
+    .filter((name) => name !== undefined && name !== 'checks' && name !== 'text')
+  t.same([...new Set(known)].sort(), Object.keys(taskRooms).sort(), 'every family has its rooms')
+  for (const [family, rooms] of Object.entries(taskRooms)) {
+    const words = new RegExp(family.replace('-', '-?'), 'i')
+    const naming = sources.filter(({ text }) => words.test(text)).map(({ path }) => path)
+    for (const room of rooms)
+      t.ok(
+        naming.some((path) => path.startsWith(room)),
+        `${room} names ${family}`,
+      )
+    t.same(
+      naming.filter(
+        (path) => !lists.includes(path) && !rooms.some((room) => path.startsWith(room)),
+      ),
+      [],
+    )
+  }
+  t.end()
+})
