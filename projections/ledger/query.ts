@@ -14,7 +14,8 @@ export {
 } from './read/derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
 export type { LedgerFilter } from './read/filter.ts'
-export { chainHash, canonicalBytes, GENESIS, type LedgerLine } from './fold/chain.ts'
+export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
+export type { LedgerLine } from './line.ts'
 
 /** What a tenant has in one currency; decimal strings. */
 export interface Balance {

@@ -1,4 +1,4 @@
-import { lineColumnsSql } from './line-columns.ts'
+import { lineColumnsSql } from './line.ts'
 
 export const tablesSql = `
   -- Head of the hash chain over the lines: one row.

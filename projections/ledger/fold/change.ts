@@ -1,5 +1,5 @@
 import type { Corrects } from '../../../src/domain/account/events.ts'
-import type { LedgerLine } from './chain.ts'
+import type { LedgerLine } from '../line.ts'
 
 /** Accounts of a tenant; each exists once per currency. */
 export type Account =

@@ -2,7 +2,7 @@ import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { storable } from '../../engine/columns.ts'
-import type { LedgerLine } from './chain.ts'
+import type { LedgerLine } from '../line.ts'
 import { balanceOf, enter, type LedgerChange } from './change.ts'
 import type { Settled } from './movements.ts'
 

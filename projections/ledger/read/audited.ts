@@ -1,5 +1,5 @@
 import type { StandingTable } from '../../engine/standing.ts'
-import { lineKinds } from '../line-columns.ts'
+import { lineKinds } from '../line.ts'
 
 /** What of the ledger an auditor compares with the log: all of it. */
 export const ledgerTables = {

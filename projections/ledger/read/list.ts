@@ -1,7 +1,7 @@
 import { DomainError } from '../../../src/kernel/errors.ts'
 import type { Queryable } from '../../engine/queryable.ts'
-import type { LedgerLine } from '../fold/chain.ts'
-import { lineMembers } from '../line-columns.ts'
+import type { LedgerLine } from '../line.ts'
+import { lineMembers } from '../line.ts'
 import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
 
 /** A settled line as it is read, with its place in the hash chain; decimals canonical. */

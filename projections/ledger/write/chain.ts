@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { invariant } from '../../../src/kernel/assert.ts'
-import { chainHash, type LedgerLine } from '../fold/chain.ts'
+import type { LedgerLine } from '../line.ts'
+import { chainHash } from '../fold/chain.ts'
 import { insertLines } from './rows.ts'
 
 /** Inserts lines behind the last one of the chain. */

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { plainColumn, textColumn } from '../../engine/columns.ts'
-import type { LedgerLine } from '../fold/chain.ts'
+import type { LedgerLine } from '../line.ts'
 import type { Entry, Hold, HoldChange, SettledSource } from '../fold/change.ts'
-import { lineColumns, lineMembers } from '../line-columns.ts'
+import { lineColumns, lineMembers } from '../line.ts'
 
 /** The placed ones among the holds of these tasks. */
 export async function loadHolds(

@@ -3,62 +3,23 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { CsvRow } from '../kit/csv.ts'
 import type { LedgerFilter, LedgerLine, QueryReads } from './reads.ts'
-import { MAX_PAGE_LINES, type LedgerLineSchema } from './schemas.ts'
+import { LedgerLineSchema, MAX_PAGE_LINES } from './schemas.ts'
 
 type Line = Static<typeof LedgerLineSchema>
 
 /** Columns of the CSV, in the order in which the API shows them. */
-export const lineColumns = [
-  'line_id',
-  'settled_at',
-  'tenant_id',
-  'user_id',
-  'token_id',
-  'source_id',
-  'native_id',
-  'surface',
-  'model',
-  'sku',
-  'rule',
-  'quantity',
-  'unit',
-  'price',
-  'per',
-  'currency',
-  'amount',
-  'price_book_version',
-  'measurement',
-  'request_id',
-  'position',
-  'adjusted',
-] as const satisfies readonly (keyof Line)[]
+export const lineColumns = Object.keys(LedgerLineSchema.properties) as readonly (keyof Line)[]
+
+/** Each column and the member of a line that it shows, which has the same name. */
+const shown = lineColumns.map((column) => {
+  const member = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+  return [column, member as keyof LedgerLine] as const
+})
 
 /** A line as the API shows it. */
 export function toLine(line: LedgerLine): Line {
-  return {
-    line_id: line.lineId,
-    settled_at: toTimestamp(line.settledAtMs),
-    tenant_id: line.tenantId,
-    user_id: line.userId,
-    token_id: line.tokenId,
-    source_id: line.sourceId,
-    native_id: line.nativeId,
-    surface: line.surface,
-    model: line.model,
-    sku: line.sku,
-    rule: line.rule,
-    quantity: line.quantity,
-    unit: line.unit,
-    price: line.price,
-    per: line.per,
-    currency: line.currency,
-    amount: line.amount,
-    price_book_version: line.priceBookVersion,
-    measurement: line.measurement,
-    request_id: line.requestId,
-    position: line.position,
-    adjusted: line.adjusted,
-  }
+  const members = Object.fromEntries(shown.map(([column, member]) => [column, line[member]]))
+  return { ...(members as Line), settled_at: toTimestamp(line.settledAtMs) }
 }
 
 /** Writes the place after which the next page begins; opaque to callers. */

@@ -1,5 +1,32 @@
 import type { ColumnKind } from '../engine/standing.ts'
-import type { LedgerLine } from './fold/chain.ts'
+import type { Per } from '../../src/kernel/money.ts'
+
+/** A settled line as it is stored and shown; decimals canonical, times RFC 3339 with milliseconds. */
+export interface LedgerLine {
+  /** `<source_id>:<n>`, n from 1. */
+  readonly lineId: string
+  readonly settledAt: string
+  readonly tenantId: string
+  readonly userId: string
+  readonly tokenId: string
+  /** Platform id of a task, call id of a call. */
+  readonly sourceId: string
+  readonly nativeId: string | null
+  readonly surface: string
+  readonly model: string
+  readonly sku: string
+  readonly rule: string
+  readonly quantity: number
+  readonly unit: string
+  readonly price: string
+  readonly per: Per
+  readonly currency: string
+  readonly amount: string
+  readonly priceBookVersion: string
+  readonly measurement: 'reported' | 'estimated'
+  readonly requestId: string
+  readonly position: bigint
+}
 
 type SqlType = 'text' | 'bigint' | 'int' | 'numeric(38, 12)' | 'timestamptz'
 
@@ -11,7 +38,10 @@ interface LineColumn {
 
 const text = (name: string): LineColumn => ({ name, type: 'text' })
 
-/** Where each member of a line is kept: the table and what writes, reads and audits it follow. */
+/**
+ * Where each member of a line is kept, in the order in which its hash covers them: the table and what
+ * chains, writes, reads and audits a line follow.
+ */
 export const lineColumns: { readonly [Member in keyof LedgerLine]-?: LineColumn } = {
   lineId: text('line_id'),
   settledAt: { name: 'settled_at', type: 'timestamptz' },
