@@ -14,7 +14,7 @@ export interface GroupOrder {
 }
 
 /** Whole products that start, are killed and start again: nothing is saved by sharing a process, and time is lost. */
-const alone = ['test/faults/', 'test/cli/']
+const alone = ['test/faults/', 'test/cli/serve', 'test/cli/startup-faults', 'test/cli/sandbox']
 /** Of one folder, so many files at most share a process, so that none runs on alone at the end. */
 const MAX_FILES = 12
 

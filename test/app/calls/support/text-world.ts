@@ -177,10 +177,3 @@ export async function collect(
     return { frames: seen, error }
   }
 }
-
-/** Waits for something that is bound to happen. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = performance.now() + 15_000; !(await condition());)
-    if (performance.now() > limit) throw new Error('it did not happen in time')
-    else await new Promise((resolve) => setTimeout(resolve, 20))
-}
