@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startPretendedCluster } from '../helpers/cluster.ts'
-import { startEventStore } from '../helpers/eventstore.ts'
+import { startLocalEventStore } from '../helpers/local-eventstore.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
@@ -61,7 +61,7 @@ t.test('a taken port is named; what was started is stopped', async (t) => {
 
 t.test('external stores that are away are named, and no secret with them', async (t) => {
   const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret', SANDBOX: 'on' }
-  const store = await startEventStore()
+  const store = await startLocalEventStore()
   t.teardown(() => store.stop())
   const postgres = 'postgres://tollgate:database-secret@127.0.0.1:1/tollgate'
   const noDatabase = await serve({ ...data, EVENTSTORE_URL: store.url, DATABASE_URL: postgres })

@@ -7,7 +7,6 @@ import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
 import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { startProjections } from '../../../projections/engine/engine.ts'
-import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import {
   addUser,
@@ -19,7 +18,6 @@ import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
-import { migrateOps } from '../../../src/app/migrations.ts'
 import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
@@ -37,9 +35,9 @@ import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { newNamespace, startEventStore, type TestEventStore } from '../../helpers/eventstore.ts'
-import { startLocalEventStore } from '../../helpers/local-eventstore.ts'
-import { acquireDatabase } from '../../helpers/postgres.ts'
+import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
+import { startLocalEventStore, type TestEventStore } from '../../helpers/local-eventstore.ts'
+import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */
 
@@ -91,7 +89,7 @@ export interface WorldOptions {
 }
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
-  const database = await acquireDatabase()
+  const database = await acquireGatewayDatabase()
   const store = await (options.storeProcess
     ? startEventStore(options.version === undefined ? {} : { version: options.version })
     : startLocalEventStore(options.version))
@@ -104,8 +102,6 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   })
   const pool = new Pool({ connectionString: database.url, max: 24 })
   pool.on('error', () => undefined)
-  await migrateEngine(pool)
-  await migrateOps(pool)
   const engine = startProjections({
     pool,
     log,
