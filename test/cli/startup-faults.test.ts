@@ -104,11 +104,12 @@ t.test(
 )
 
 t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
+  const path = await directory(t)
   for (const name of ['marker.secret', 'demo.json']) {
-    const path = await directory(t)
     await symlink(name, join(path, name))
     const ended = await serve({ DATA_DIR: path })
     refused(t, ended, new RegExp(`${name} cannot be read: ELOOP`))
     t.equal(await readlink(join(path, name)), name)
+    await rm(join(path, name))
   }
 })
