@@ -32,6 +32,9 @@ function standFor(test: Test): void {
 // Not as arguments: tap names directories after those.
 const { timeoutMs, usageFile, paths } = JSON.parse(process.env['TEST_GROUP'] ?? '') as GroupOrder
 
+/** What the files leave behind must not hold the process longer than this: each has had its own end. */
+const LINGER_MS = 2_000
+
 // Each file has a bound of its own.
 t.setTimeout(0)
 const run = t.test.bind(t)
@@ -49,3 +52,8 @@ for (const path of paths) {
   }
   appendFileSync(usageFile, `${JSON.stringify(used)}\n`)
 }
+t.end()
+setTimeout(() => {
+  process.stderr.write(`still held by ${process.getActiveResourcesInfo().join(', ')}\n`)
+  process.exit()
+}, LINGER_MS).unref()
