@@ -3,12 +3,11 @@ import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { AppendObservation } from '../../../src/eventlog/log/observer.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import type { ReadAllOptions, RecordedEvent } from '../../../src/eventlog/log/types.ts'
-import { testEventLog } from '../../helpers/eventstore.ts'
-import { startLocalEventStore } from '../../helpers/local-eventstore.ts'
+import { startEventStore, testEventLog } from '../../helpers/eventstore.ts'
 import { cancelled, range, sized } from '../support/sample-events.ts'
 
 import type { AppendPath } from '../../../src/eventlog/log/connection.ts'
-const server = await startLocalEventStore()
+const server = await startEventStore({ fault: '' })
 t.teardown(() => server.stop())
 async function collect(events: AsyncIterable<RecordedEvent>): Promise<RecordedEvent[]> {
   const all: RecordedEvent[] = []

@@ -8,11 +8,10 @@ import { createHealth, type Health } from '../../../src/eventlog/log/health.ts'
 import { defaultLimits } from '../../../src/eventlog/log/limits.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
-import { newNamespace } from '../../helpers/eventstore.ts'
-import { startLocalEventStore } from '../../helpers/local-eventstore.ts'
+import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
 import { cancelled, range } from '../support/sample-events.ts'
 
-const server = await startLocalEventStore()
+const server = await startEventStore()
 t.teardown(() => server.stop())
 
 function open(namespace: string): EventLog {
