@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { explain } from './cli/explain.ts'
-import { note, OutputClosedError, watchOutput } from './cli/output.ts'
-import { createProgram } from './cli/program.ts'
+import { runCommandLine } from './cli/command-line.ts'
+import { watchOutput } from './cli/output.ts'
 
 /** An idle handle must not keep the process longer than this: commands have let go by then. */
 const LINGER_MS = 1_000
@@ -23,13 +22,6 @@ function readVersion(): string {
 }
 
 watchOutput()
-createProgram(readVersion())
-  .parseAsync()
-  .catch((error: unknown) => {
-    if (error instanceof OutputClosedError) return
-    note(`tollgate: ${explain(error)}`)
-    process.exitCode = 1
-  })
-  .finally(() => {
-    setTimeout(() => process.exit(), LINGER_MS).unref()
-  })
+void runCommandLine(readVersion(), process.argv.slice(2)).finally(() => {
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+})

@@ -11,40 +11,27 @@ import type { Health } from './api/operating/health.ts'
 import { drain } from './api/kit/drain.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { watchLedger } from './app/spending/ledger-lag.ts'
-import { createAdmissions } from './app/spending/admission.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
-import type { TextDeps } from './app/calls/text/deps.ts'
-import { createFunds } from './app/spending/funds.ts'
-import { createKeptIds } from './app/calls/text/kept-ids.ts'
-import { defaultCallLimits } from './app/calls/limits.ts'
-import { createCallMetrics } from './app/calls/metrics.ts'
 import { startCalls } from './app/calls/start.ts'
 import { createTextUseCases } from './app/calls/text/use-cases.ts'
-import { createChannelDirectory } from './app/channels/directory.ts'
-import { createChannelPaces } from './app/channels/paces.ts'
 import { crashPointFrom } from './app/crash-points.ts'
-import { createRates } from './app/throttle/rates.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
-import { createMetricsRegistry, createTaskMetrics, eventLogMetrics } from './app/metrics.ts'
+import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
-import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
-import { createPriceBookSource, type PriceBookSource } from './app/pricing/price-book.ts'
 import { publishAtStart, type StartedBook } from './app/pricing/publish-at-start.ts'
-import { createBackgroundAppends } from './app/tasks/background-appends.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
-import { createRecentWrites } from './app/access/recent-writes.ts'
 import { createTaskUseCases } from './app/tasks/use-cases.ts'
+import { compose, type Parts } from './compose.ts'
 import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
-import { monotonicClock, systemClock } from './kernel/clock.ts'
+import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { startProjector } from './projector.ts'
-import { createProviders } from './providers/registry.ts'
 import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
 
@@ -137,27 +124,20 @@ async function start(
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
-  const providers = createProviders()
-  onStop(() => providers.close())
-  const background = createBackgroundAppends({ clock, logger })
-  onStop(() => background.stop())
-  const deps: TaskDeps = {
+  const parts = compose({
     pool,
     log,
-    providers: providers.tasks,
-    channels: createChannelDirectory(options.channels, { clock }),
-    paces: createChannelPaces(config.pollRequestsPerSecond, clock),
-    prices: pricesOf(options, pool),
-    admissions: createAdmissions(pool),
-    rates: createRates({ clock, registry: metrics }),
-    background,
-    recent: createRecentWrites(),
-    metrics: createTaskMetrics(metrics),
+    channels: options.channels,
+    sandbox: options.sandbox,
+    markerSecret: options.markerSecret,
+    pollRequestsPerSecond: config.pollRequestsPerSecond,
     clock,
     logger,
+    metrics,
     crashPoint: crashPointFrom(config.crashAt),
-    markerSecret: options.markerSecret,
-  }
+  })
+  onStop(() => parts.stop())
+  const deps = parts.tasks
   if (options.roles.has('worker')) {
     const owner = newId('process', clock.nowMs())
     const policies = startPolicies(deps, { owner, scale: config.pollScale })
@@ -176,7 +156,7 @@ async function start(
     ],
   }
   const address = options.roles.has('api')
-    ? await listen(options, deps, providers.text, metrics, health, onStop)
+    ? await listen(options, parts, metrics, health, onStop)
     : undefined
   onStop(async () => {
     accepting = false
@@ -199,21 +179,15 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<St
   return book
 }
 
-/** Demonstrations are sold at on the sandbox alone, whoever published them. */
-function pricesOf({ sandbox }: GatewayOptions, pool: Pool): PriceBookSource {
-  const source = createPriceBookSource(pool, systemClock)
-  return sandbox ? source : withoutDemonstrationPrices(source)
-}
-
 async function listen(
   options: GatewayOptions,
-  deps: TaskDeps,
-  textProviders: TextDeps['providers'],
+  parts: Parts,
   metrics: Registry,
   health: Pick<Health, 'accepting' | 'concerns'>,
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<string> {
   const { config, logger } = options
+  const { tasks: deps } = parts
   const { pool, log, clock, rates } = deps
   const defaultLimits = config.rateLimits
   const authenticator = createAuthenticator({ pool, log, clock, logger, defaultLimits })
@@ -221,20 +195,11 @@ async function listen(
   const sharing = startSharing({ rates, share: shareThrough(pool), logger })
   onStop(() => sharing.stop())
   const calls = await startCalls({
-    ...deps,
-    funds: createFunds({
-      pool,
-      replica: newId('process', clock.nowMs()),
-      lag: watchLedger(pool, log),
-      clock: monotonicClock,
-    }),
-    metrics: createCallMetrics(metrics),
-    limits: defaultCallLimits,
+    ...parts.calls({ replica: newId('process', clock.nowMs()), lag: watchLedger(pool, log) }),
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
-  const keptIds = createKeptIds(options.markerSecret)
-  const textDeps = { ...calls.deps, providers: textProviders, keptIds }
+  const textDeps = { ...calls.deps, ...parts.text }
   let closeApp = (): Promise<void> => Promise.resolve()
   onStop(() => Promise.all([closeApp(), calls.stop(config.drainTimeoutMs)]))
   const app = await buildApp({

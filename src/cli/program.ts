@@ -18,12 +18,13 @@ const groups: readonly ((program: Command) => void)[] = [
   addCredit,
 ]
 
-/** The whole command line; each command's `--help` teaches it. */
+/** The whole command line; each command's `--help` teaches it. It ends by throwing, never the process. */
 export function createProgram(version: string): Command {
   const program = new Command('tollgate')
     .description('A gateway in front of AI model providers that treats every call as money.')
     .version(version)
     .showHelpAfterError()
+    .exitOverride()
   for (const add of groups) add(program)
   return program
 }

@@ -26,6 +26,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
 const assembly = new Set([
   'src/config.ts',
   'src/projector.ts',
+  'src/compose.ts',
   'src/server.ts',
   'src/main.ts',
   'src/cli',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { addUser, openTenant } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from './support/tollgate.ts'
+import { tollgate } from './support/commands.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import t from 'tap'
 import { call, queriesOf, tasksOf } from '../e2e/support/client.ts'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from './support/tollgate.ts'
+import { tollgate } from './support/commands.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

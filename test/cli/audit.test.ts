@@ -6,7 +6,8 @@ import { chainHead } from '../../projections/ledger/query.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
-import { tollgate, type Ended } from './support/tollgate.ts'
+import { tollgate } from './support/commands.ts'
+import { tollgateProcess, type Ended } from './support/tollgate.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
@@ -60,7 +61,7 @@ t.test('what was changed by hand is named with both values, and the exit code is
   const changed = `update tasks.tasks set status = 'failed' where platform_id = '${first}';
     update ledger.lines set amount = amount + 1 where source_id = '${second}'`
   await pool.query(changed)
-  const { code, stdout } = await tollgate(['audit'], env)
+  const { code, stdout } = await tollgateProcess(['audit'], env)
   t.equal(code, 1)
   const lines = stdout.trimEnd().split('\n')
   t.match(lines, [

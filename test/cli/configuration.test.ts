@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { tollgate, type Ended, type Environment } from './support/tollgate.ts'
+import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
@@ -17,7 +17,7 @@ function refused(t: Test, ended: Ended, why: RegExp): void {
   t.notMatch(ended.stderr, /\n\s+at |\[object |undefined/)
 }
 
-const serve = (env: Environment) => tollgate(['serve'], { PORT: '0', ...env })
+const serve = (env: Environment) => tollgateProcess(['serve'], { PORT: '0', ...env })
 
 t.test('every fault of the configuration is named at once', async (t) => {
   const ended = await serve({
@@ -37,7 +37,7 @@ t.test('every fault of the configuration is named at once', async (t) => {
     'CHANNELS_FILE',
   ])
     t.match(ended.stderr, new RegExp(`- .*${name}`))
-  const config = await tollgate(['config'], { PORT: 'http' })
+  const config = await tollgateProcess(['config'], { PORT: 'http' })
   refused(t, config, /PORT must be a whole number/)
 })
 
@@ -51,9 +51,13 @@ t.test('external stores without a marker secret or without accounts are refused'
   t.match(ended.stderr, /MARKER_SECRET must be set/)
   t.match(ended.stderr, /CHANNELS_FILE must be set.*SANDBOX=on/)
   t.equal(ended.stdout, '', 'nothing was started')
-  refused(t, await tollgate(['config'], { ...stores, MARKER_SECRET: 'k' }), /CHANNELS_FILE must/)
+  refused(
+    t,
+    await tollgateProcess(['config'], { ...stores, MARKER_SECRET: 'k' }),
+    /CHANNELS_FILE must/,
+  )
   const simulated = { ...stores, MARKER_SECRET: 'k', SANDBOX: 'on' }
-  t.match(await tollgate(['config'], simulated), { code: 0, stdout: /^SANDBOX=on$/m })
+  t.match(await tollgateProcess(['config'], simulated), { code: 0, stdout: /^SANDBOX=on$/m })
 })
 
 t.test('a channel file that is missing or wrong is refused, every fault named', async (t) => {
@@ -74,8 +78,8 @@ t.test('what is no command, option or role teaches what there is', async (t) => 
     [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
     [['token', 'issue'], /required option/],
   ] as const)
-    refused(t, await tollgate(args, { DATA_DIR: await directory(t) }), why)
-  const help = await tollgate(['--help'], {})
+    refused(t, await tollgateProcess(args, { DATA_DIR: await directory(t) }), why)
+  const help = await tollgateProcess(['--help'], {})
   t.equal(help.code, 0)
   for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])
     t.match(help.stdout, new RegExp(`^  ${name}`, 'm'))

@@ -5,7 +5,7 @@ import t from 'tap'
 import { call } from '../e2e/support/client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from './support/tollgate.ts'
+import { tollgate } from './support/commands.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

@@ -4,7 +4,8 @@ import { taskStream } from '../../src/domain/task/events.ts'
 import { changeTokenLimits, disableToken } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
-import { tollgate, tollgateThrough } from './support/tollgate.ts'
+import { tollgate } from './support/commands.ts'
+import { tollgateThrough } from './support/tollgate.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

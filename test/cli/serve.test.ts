@@ -5,7 +5,7 @@ import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { serve, tollgate } from './support/tollgate.ts'
+import { serve, tollgateProcess } from './support/tollgate.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
 t.teardown(() => rm(dataDir, { recursive: true, force: true }))
@@ -28,9 +28,9 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   t.equal((await call(`${demo.baseUrl}/readyz`)).status, 200)
 
   const env = { DATA_DIR: dataDir }
-  const audited = await tollgate(['audit'], env)
+  const audited = await tollgateProcess(['audit'], env)
   t.match(audited, { code: 0, stdout: /^clean: \d+ events/, stderr: '' })
-  const second = await tollgate(['serve'], { ...env, PORT: '0' })
+  const second = await tollgateProcess(['serve'], { ...env, PORT: '0' })
   t.equal(second.code, 1, 'one process at a time on a data directory')
   t.match(second.stderr, new RegExp(`is in use by process ${first.pid}`))
   t.notMatch(second.stderr, /\n\s+at /)
@@ -62,7 +62,7 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   for (const secret of [demo.modelToken, demo.adminToken])
     t.notOk([...first.log, ...again.log, first.stderr()].join('\n').includes(secret))
 
-  const alone = await tollgate(['audit', '--json'], env)
+  const alone = await tollgateProcess(['audit', '--json'], env)
   t.equal(alone.code, 0)
   t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 3, notCompared: 0 })
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })

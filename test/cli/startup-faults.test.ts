@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startPretendedCluster } from '../helpers/cluster.ts'
-import { startEventStore } from '../helpers/eventstore.ts'
+import { startLocalEventStore } from '../helpers/local-eventstore.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
-import { tollgate, type Ended, type Environment } from './support/tollgate.ts'
+import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
@@ -22,7 +22,7 @@ function refused(t: Test, ended: Ended, why: RegExp): void {
   t.notMatch(ended.stderr, /\n\s+at |\[object |undefined/)
 }
 
-const serve = (env: Environment) => tollgate(['serve'], { PORT: '0', ...env })
+const serve = (env: Environment) => tollgateProcess(['serve'], { PORT: '0', ...env })
 
 t.test('a data directory that cannot be written is named', async (t) => {
   const path = join(await directory(t), 'file')
@@ -35,12 +35,16 @@ t.test('a data directory of a newer release is named and left alone', async (t) 
   const path = await directory(t)
   await writeFile(join(path, 'version'), '99\n')
   for (const args of [['serve'], ['audit']])
-    refused(t, await tollgate(args, { PORT: '0', DATA_DIR: path }), /written by a newer release/)
+    refused(
+      t,
+      await tollgateProcess(args, { PORT: '0', DATA_DIR: path }),
+      /written by a newer release/,
+    )
 })
 
 t.test('a command beside no gateway does not make a data directory', async (t) => {
   const path = join(await directory(t), 'none')
-  refused(t, await tollgate(['audit'], { DATA_DIR: path }), /nothing in .*none yet/)
+  refused(t, await tollgateProcess(['audit'], { DATA_DIR: path }), /nothing in .*none yet/)
   await t.rejects(mkdir(join(path, 'x')), { code: 'ENOENT' })
 })
 
@@ -57,7 +61,7 @@ t.test('a taken port is named; what was started is stopped', async (t) => {
 
 t.test('external stores that are away are named, and no secret with them', async (t) => {
   const data = { DATA_DIR: await directory(t), MARKER_SECRET: 'marker-secret', SANDBOX: 'on' }
-  const store = await startEventStore()
+  const store = await startLocalEventStore()
   t.teardown(() => store.stop())
   const postgres = 'postgres://tollgate:database-secret@127.0.0.1:1/tollgate'
   const noDatabase = await serve({ ...data, EVENTSTORE_URL: store.url, DATABASE_URL: postgres })
@@ -100,11 +104,12 @@ t.test(
 )
 
 t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
+  const path = await directory(t)
   for (const name of ['marker.secret', 'demo.json']) {
-    const path = await directory(t)
     await symlink(name, join(path, name))
     const ended = await serve({ DATA_DIR: path })
     refused(t, ended, new RegExp(`${name} cannot be read: ELOOP`))
     t.equal(await readlink(join(path, name)), name)
+    await rm(join(path, name))
   }
 })

@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from '../cli/support/tollgate.ts'
+import { tollgate } from '../cli/support/commands.ts'
 import { call, queriesOf, steadyHeaders, type Answer } from './support/client.ts'
 
 const stack = await startStack({

@@ -5,25 +5,9 @@ import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/log/client.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { endChild, launchChild } from './child.ts'
+import { startLocalEventStore, type TestEventStore } from './local-eventstore.ts'
 
 const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
-
-/** An embedded event store of our own: its port stays the same over restarts. */
-export interface TestEventStore {
-  readonly url: string
-  readonly directory: string
-  /** Ends the process at once, as a power cut would; resolves when it is gone. */
-  readonly kill9: () => Promise<void>
-  /** Starts it again (after ending it in order, if it runs) on the same data and port. */
-  readonly restart: () => Promise<void>
-  /** Holds the process without closing its connections; `thaw` lets it go on. */
-  readonly freeze: () => void
-  readonly thaw: () => void
-  /** Replaces its faults (see infra/embedded/eventstore/faults.ts); only with `fault` given. */
-  readonly setFault: (spec: string) => void
-  /** Ends it in order and removes its data. */
-  readonly stop: () => Promise<void>
-}
 
 export interface EventStoreOptions {
   /** Faults from the start (see infra/embedded/eventstore/faults.ts); also enables `setFault`. */
@@ -44,7 +28,7 @@ function launch(directory: string, port: number, { fault, version }: EventStoreO
   ])
 }
 
-/** Starts an embedded event store with its data in a directory of its own. */
+/** Starts one as a process of its own, with its data in a directory of its own. */
 export async function startEventStore(options: EventStoreOptions = {}): Promise<TestEventStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
   let running = await launch(directory, 0, options)
@@ -94,7 +78,7 @@ export async function testEventLog(
 ): Promise<TestEventLog> {
   const { server: given, ...logOptions } = options
   const shared = options.url ?? given?.url ?? process.env['EVENTSTORE_URL']
-  const own = shared === undefined ? await startEventStore() : undefined
+  const own = shared === undefined ? await startLocalEventStore() : undefined
   const url = shared ?? own?.url ?? ''
   const namespace = options.namespace ?? newNamespace()
   const log = createEventLog({ ...logOptions, url, namespace })

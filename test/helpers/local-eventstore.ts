@@ -9,7 +9,23 @@ import {
   DEFAULT_SERVER_VERSION,
   type ServerVersion,
 } from '../../infra/embedded/eventstore/versions.ts'
-import type { TestEventStore } from './eventstore.ts'
+
+/** An embedded event store of our own: its port stays the same over restarts. */
+export interface TestEventStore {
+  readonly url: string
+  readonly directory: string
+  /** Ends the process at once, as a power cut would; resolves when it is gone. */
+  readonly kill9: () => Promise<void>
+  /** Starts it again (after ending it in order, if it runs) on the same data and port. */
+  readonly restart: () => Promise<void>
+  /** Holds the process without closing its connections; `thaw` lets it go on. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+  /** Replaces its faults (see infra/embedded/eventstore/faults.ts); only with `fault` given. */
+  readonly setFault: (spec: string) => void
+  /** Ends it in order and removes its data. */
+  readonly stop: () => Promise<void>
+}
 
 const HOST = '127.0.0.1'
 

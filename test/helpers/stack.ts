@@ -20,9 +20,9 @@ import type { Channel } from '../../src/app/ports.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/server.ts'
-import { newNamespace, startEventStore, type TestEventStore } from './eventstore.ts'
-import { startLocalEventStore } from './local-eventstore.ts'
-import { acquireDatabase } from './postgres.ts'
+import { newNamespace, startEventStore } from './eventstore.ts'
+import { startLocalEventStore, type TestEventStore } from './local-eventstore.ts'
+import { acquireGatewayDatabase } from './gateway-database.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
 const PUBLIC_ADDRESS = '93.184.216.34'
@@ -128,7 +128,7 @@ async function start(
     options.eventStore ??
     (await (options.storeProcess ? startEventStore() : startLocalEventStore()))
   closers.unshift(() => eventStore.stop())
-  const database = await acquireDatabase()
+  const database = await acquireGatewayDatabase()
   closers.unshift(() => database.drop())
   const sandbox = await startSandbox({ queuedMs: 60, runningMs: 120, ...options.sandbox })
   closers.unshift(() => sandbox.close())

@@ -1,36 +1,54 @@
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { type GroupOrder, groupsOf } from './groups.ts'
+import { slowest, type Usage } from './usage.ts'
 
 /**
- * Runs every compiled test file in a process of its own, or those whose path begins with an argument.
+ * Runs every compiled test file, or those whose path begins with an argument, several to a process, and says which
+ * took longest.
  *
  * tap's own runner loads into each of them, and into all that they start, what follows every module for coverage and
  * for mocks. Neither is used, and it costs more than most tests; `env` keeps it out.
  */
 
-/** Whole products that start, are killed and start again. */
-function isLong(path: string): boolean {
-  return path.startsWith('test/faults/') || path.startsWith('test/cli/')
-}
+const SHOWN = 20
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
 const files = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
-  // The longest begin first, so that none is left to run alone at the end.
-  .sort((a, b) => Number(isLong(b)) - Number(isLong(a)) || (a < b ? -1 : 1))
+  .sort()
+
+const notes = mkdtempSync(join(tmpdir(), 'tollgate-run-'))
+const usageFile = join(notes, 'usage')
+const group = fileURLToPath(new URL('group.js', import.meta.url))
 
 // Each file has a bound of its own, all together have none.
 t.setTimeout(0)
 t.jobs = Number(process.env['TAP_JOBS'] ?? 1)
-const timeout = Number(process.env['TAP_TIMEOUT'] ?? 30) * 1_000
-t.plan(files.length)
-for (const path of files)
+const timeoutMs = Number(process.env['TAP_TIMEOUT'] ?? 30) * 1_000
+const groups = groupsOf(files)
+t.plan(groups.length)
+t.teardown(() => {
+  const lines = readFileSync(usageFile, 'utf8').trim().split('\n')
+  for (const line of slowest(
+    lines.map((text) => JSON.parse(text) as Usage),
+    SHOWN,
+  ))
+    t.comment(line)
+  rmSync(notes, { recursive: true, force: true })
+})
+for (const { name, paths } of groups) {
+  const order: GroupOrder = { paths, timeoutMs, usageFile }
+  const env = ['-u', 'NODE_OPTIONS', `TEST_GROUP=${JSON.stringify(order)}`]
   void t.spawn(
     'env',
-    ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', path],
-    { cwd: folder, buffered: t.jobs > 1, timeout },
-    path,
+    [...env, process.execPath, '--enable-source-maps', group, name],
+    { cwd: folder, buffered: t.jobs > 1, timeout: timeoutMs * paths.length },
+    name,
   )
+}

@@ -1,8 +1,9 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { asModel } from '../support/app.ts'
 import { frame, type Step } from '../support/memory-texts.ts'
-import { chatPath, dataOf, goodChat, listen, sendRaw, startText, until } from './support.ts'
+import { chatPath, dataOf, goodChat, listen, sendRaw, startText } from './support.ts'
 
 const limits = { keepAliveMs: 40, openAfterMs: 60, stallMs: 150 }
 const harness = await startText(t, { streamLimits: limits })

@@ -73,11 +73,6 @@ export function dataOf(text: string): string[] {
     .map((line) => line.slice('data: '.length))
 }
 
-/** Resolves once a condition holds; the test's own timeout bounds it. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
 export const chatPath = '/v1/chat/completions'
 export const goodChat = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
 

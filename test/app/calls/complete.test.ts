@@ -1,4 +1,5 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { listLines } from '../../../projections/ledger/query.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
@@ -7,7 +8,7 @@ import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { collect, startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
 
 const world = await startTextWorld(t, { sandbox: { models: ['text-search'] } })
 const { calls } = await world.text()

@@ -1,9 +1,10 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { TextFamily } from '../../../src/app/calls/text/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld, textInput, until } from './support/text-world.ts'
+import { startTextWorld, textInput } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
 const families = ['chat', 'responses', 'native'] as const

@@ -1,11 +1,12 @@
 import t, { type Test } from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput, TextFamily } from '../../../src/app/calls/text/types.ts'
 import type { TextChannelLimits } from '../../../src/app/ports.ts'
 import type { CallEvent } from '../../../src/domain/call/events.ts'
 import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { type RunningTextCalls, startTextWorld, textInput, until } from './support/text-world.ts'
+import { type RunningTextCalls, startTextWorld, textInput } from './support/text-world.ts'
 
 /** Every way a call can end, and what its caller is billed then. */
 

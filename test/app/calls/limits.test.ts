@@ -1,8 +1,9 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { createRates } from '../../../src/app/throttle/rates.ts'
 import { totalTokens } from '../../../src/domain/families/text/usage.ts'
 import { codeOf } from '../support/world.ts'
-import { collect, startTextWorld, textInput, until, type TextWish } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
 await world.tenant('tenant_poor', '0.000001')

@@ -1,7 +1,8 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
-import { collect, startTextWorld, textInput, until } from './support/text-world.ts'
+import { collect, startTextWorld, textInput } from './support/text-world.ts'
 
 const world = await startTextWorld(t, {
   storeProcess: true,

@@ -1,8 +1,9 @@
 import t from 'tap'
+import { until } from '../../helpers/eventually.ts'
 import type { TextFamily, TextFrame } from '../../../src/app/calls/text/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
-import { collect, startTextWorld, textInput, type TextWish, until } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
 const { calls } = await world.text()

@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import t from 'tap'
 import { startBook } from '../calls/support/book.ts'
-import { until } from '../calls/support/text-world.ts'
+import { until } from '../../helpers/eventually.ts'
 
 const book = await startBook(t)
 const { pool, project } = book

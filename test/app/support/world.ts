@@ -7,9 +7,7 @@ import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
 import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { startProjections } from '../../../projections/engine/engine.ts'
-import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { allProjections } from '../../../projections/registry.ts'
-import { createAdmissions } from '../../../src/app/spending/admission.ts'
 import {
   addUser,
   grantCredit,
@@ -17,26 +15,19 @@ import {
   type AccessDeps,
 } from '../../../src/app/accounts/bootstrap.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
-import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
-import { createChannelPaces } from '../../../src/app/channels/paces.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
-import { createRates } from '../../../src/app/throttle/rates.ts'
-import { createTaskMetrics } from '../../../src/app/metrics.ts'
-import { migrateOps } from '../../../src/app/migrations.ts'
 import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
 import type { Channel } from '../../../src/app/ports.ts'
-import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
-import { createBackgroundAppends } from '../../../src/app/tasks/background-appends.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
-import { createRecentWrites } from '../../../src/app/access/recent-writes.ts'
 import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
+import { compose } from '../../../src/compose.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { EventLogLimits } from '../../../src/eventlog/log/limits.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
@@ -44,10 +35,9 @@ import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { createProviders } from '../../../src/providers/registry.ts'
-import { newNamespace, startEventStore, type TestEventStore } from '../../helpers/eventstore.ts'
-import { startLocalEventStore } from '../../helpers/local-eventstore.ts'
-import { acquireDatabase } from '../../helpers/postgres.ts'
+import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
+import { startLocalEventStore, type TestEventStore } from '../../helpers/local-eventstore.ts'
+import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */
 
@@ -99,7 +89,7 @@ export interface WorldOptions {
 }
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
-  const database = await acquireDatabase()
+  const database = await acquireGatewayDatabase()
   const store = await (options.storeProcess
     ? startEventStore(options.version === undefined ? {} : { version: options.version })
     : startLocalEventStore(options.version))
@@ -112,8 +102,6 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   })
   const pool = new Pool({ connectionString: database.url, max: 24 })
   pool.on('error', () => undefined)
-  await migrateEngine(pool)
-  await migrateOps(pool)
   const engine = startProjections({
     pool,
     log,
@@ -181,27 +169,19 @@ export function makeReplica(
   options: ReplicaOptions,
   owner: string,
 ): Replica {
-  const clock = options.clock ?? systemClock
-  const { pool } = world
-  const log = options.log ?? world.log
-  const providers = createProviders()
-  const deps: TaskDeps = {
-    pool,
-    log,
-    providers: providers.tasks,
-    channels: createChannelDirectory(options.channels ?? world.channels, { clock }),
-    paces: createChannelPaces(options.perSecond ?? 200, clock),
-    prices: createPriceBookSource(pool, clock),
-    admissions: createAdmissions(pool),
-    rates: createRates({ clock }),
-    background: createBackgroundAppends({ clock, logger: silentLog }),
-    recent: createRecentWrites(),
-    metrics: createTaskMetrics(new Registry()),
-    clock,
-    logger: silentLog,
-    crashPoint: options.crashPoint ?? noCrash,
+  const parts = compose({
+    pool: world.pool,
+    log: options.log ?? world.log,
+    channels: options.channels ?? world.channels,
+    sandbox: true,
     markerSecret: MARKER_SECRET,
-  }
+    pollRequestsPerSecond: options.perSecond ?? 200,
+    clock: options.clock ?? systemClock,
+    logger: silentLog,
+    metrics: new Registry(),
+    crashPoint: options.crashPoint ?? noCrash,
+  })
+  const deps = parts.tasks
   let policies: { readonly stop: () => Promise<void> } | undefined
   const start = (): void => {
     policies ??= startPolicies(deps, { owner, scale: options.scale ?? 0.1 })
@@ -215,8 +195,7 @@ export function makeReplica(
     stop: () =>
       (stopping ??= (async () => {
         await policies?.stop()
-        await deps.background.stop()
-        await providers.close()
+        await parts.stop()
       })()),
   }
 }

@@ -34,8 +34,8 @@ async function textOf(stream: Readable): Promise<string> {
   return text
 }
 
-/** Runs the real command line as a process, to its end. */
-export async function tollgate(args: readonly string[], env: Environment): Promise<Ended> {
+/** Runs the real command line as a process of its own, to its end. */
+export async function tollgateProcess(args: readonly string[], env: Environment): Promise<Ended> {
   const child = await launch(args, env)
   const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS)
   const [stdout, stderr] = await Promise.all([

@@ -11,7 +11,7 @@ import { startEventStore } from '../../helpers/eventstore.ts'
 import { appendFaults, faultyLog, type AppendFault } from '../support/faulty-log.ts'
 import { journalOf, journalPlace, names, record, undrained } from '../support/journal-place.ts'
 import { callFailed } from '../support/sample-events.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())

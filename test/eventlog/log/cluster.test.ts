@@ -5,7 +5,7 @@ import type { EventLog } from '../../../src/eventlog/log/types.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
 import { cancelled, range } from '../support/sample-events.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 /** The log's client on a cluster whose leader changes, is not ready, or refuses our account. */
 

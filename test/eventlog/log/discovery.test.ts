@@ -4,7 +4,7 @@ import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { withDiscovery } from '../../../src/eventlog/log/discovery.ts'
 import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
 import { cancelled } from '../support/sample-events.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())

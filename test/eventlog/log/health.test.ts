@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { createHealth, type LogCall } from '../../../src/eventlog/log/health.ts'
 import { defaultLimits, type EventLogLimits } from '../../../src/eventlog/log/limits.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 function healthOf(probe: (call: LogCall) => Promise<void>, limits: Partial<EventLogLimits> = {}) {
   const changes: boolean[] = []

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
 import { cancelled, range } from '../support/sample-events.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())

@@ -6,7 +6,7 @@ import { placeOf, type LogPosition } from '../../../src/eventlog/log/position.ts
 import type { EventLog, SubscriptionMessage } from '../../../src/eventlog/log/types.ts'
 import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
 import { cancelled, range } from '../support/sample-events.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../helpers/eventually.ts'
 
 /** Subscriptions over what the generations of servers say differently: where a reader stands. */
 

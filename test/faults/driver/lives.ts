@@ -6,7 +6,6 @@ import {
   DEADLINE_POINT,
   furtherLife,
   type LifePlan,
-  pointsToReach,
   type StoreKill,
 } from './plan.ts'
 import type { Dice } from './random.ts'
@@ -29,6 +28,8 @@ export interface LivesOptions {
   readonly machine: Machine
   readonly sandbox: Sandbox
   readonly dice: Dice
+  /** The named points this run must reach before its last ones. */
+  readonly points: readonly CrashPointName[]
   readonly say: (line: string) => void
 }
 
@@ -56,7 +57,7 @@ export class Lives {
 
   /** Leads through the plans, then on until so many kills struck. The first life must be running. */
   async run(plans: readonly LifePlan[], kills: number): Promise<void> {
-    const { say } = this.#options
+    const { points, say } = this.#options
     // What runs has no crash point set: its end comes first.
     await this.#lead({ end: 'kill', target: 'gateway', afterMs: 1_500, kills: [] })
     for (const plan of plans) {
@@ -66,13 +67,13 @@ export class Lives {
       await this.#live(plan)
     }
     for (let tries = 0; tries < SECOND_TRIES; tries += 1)
-      for (const name of pointsToReach())
+      for (const name of points)
         if (!this.reached.has(name)) {
           say(`again: ${name}`)
           await this.#live({ end: 'crash', name, hit: 1, kills: [] }, LAST_POINT_TIMEOUT_MS)
         }
     while (this.struck < kills) await this.#live(furtherLife(this.#options.dice))
-    for (const name of pointsToReach())
+    for (const name of points)
       if (!this.reached.has(name))
         this.differences.push({ code: 'point_unmet', subject: name, message: 'was never reached' })
     this.#focus = undefined

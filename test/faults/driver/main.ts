@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from './build.ts'
+import { type Part, WHOLE } from './plan.ts'
 import { type Report, runFaults } from './run.ts'
 
 const HELP = `npm run faults -- [--kills N] [--seed S] [--data DIR] [--keep] [--json]
@@ -12,8 +13,9 @@ meanwhile kills with SIGKILL the gateway, its event store and its Postgres, at r
 every named point between two steps of a task's life. After the last kill everything may settle; then
 what upstream accepted is compared with the log and the ledger.
 
-  --kills N   kills in all (default 100; at least 30)
+  --kills N   kills in all (default 100; at least 30, or what of them is the part's)
   --seed S    the run's dice (default: new ones); a run that failed prints its own
+  --part I/N  only the named points that are this run's, the I-th of N side by side
   --data DIR  where the run keeps its data (default: a new folder below ${tmpdir()})
   --keep      leave that data behind, logs included
   --json      print the report as JSON
@@ -28,6 +30,7 @@ async function main(): Promise<number> {
     options: {
       kills: { type: 'string', default: '100' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+      part: { type: 'string', default: '1/1' },
       data: { type: 'string' },
       keep: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -39,8 +42,14 @@ async function main(): Promise<number> {
     return 0
   }
   const kills = Number(values.kills)
-  if (!Number.isSafeInteger(kills) || kills < FEWEST_KILLS) {
-    process.stderr.write(`--kills must be a whole number from ${FEWEST_KILLS}\n`)
+  const part = partOf(values.part)
+  if (part === undefined) {
+    process.stderr.write('--part must be such as 1/2\n')
+    return 2
+  }
+  const fewest = Math.ceil(FEWEST_KILLS / part.of)
+  if (!Number.isSafeInteger(kills) || kills < fewest) {
+    process.stderr.write(`--kills must be a whole number from ${fewest}\n`)
     return 2
   }
   const directory = values.data ?? (await mkdtemp(join(tmpdir(), 'tollgate-faults-')))
@@ -59,15 +68,26 @@ async function main(): Promise<number> {
       directory: join(directory, 'run'),
       kills,
       seed: values.seed,
+      part,
       say,
     })
     process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : shown(report))
     if (report.differences.length === 0) return 0
-    process.stderr.write(`replay with: npm run faults -- --kills ${kills} --seed ${values.seed}\n`)
+    process.stderr.write(
+      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}\n`,
+    )
     return 1
   } finally {
     if (!values.keep) await rm(directory, { recursive: true, force: true })
   }
+}
+
+/** Reads `I/N`; undefined when it is none. */
+function partOf(text: string): Part | undefined {
+  const [, place = '0', of = '0'] = /^([1-9]\d?)\/([1-9]\d?)$/.exec(text) ?? []
+  const part: Part = { index: Number(place) - 1, of: Number(of) }
+  if (part.index < 0 || part.index >= part.of) return undefined
+  return part.of === 1 ? WHOLE : part
 }
 
 function shown({ kills, killsInAll, answers, figures, differences, seconds }: Report): string {

@@ -34,17 +34,32 @@ export function allPoints(): readonly CrashPointName[] {
   return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !name.startsWith('call.'))
 }
 
-/** Those that traffic leads to. */
-export function pointsToReach(): readonly CrashPointName[] {
-  const last: ReadonlySet<CrashPointName> = new Set([...absencePoints, DEADLINE_POINT])
-  return allPoints().filter((name) => !last.has(name))
+/** One of several runs that reach the named points together. */
+export interface Part {
+  /** From 0. */
+  readonly index: number
+  readonly of: number
 }
 
-/** Plans `kills` kills in all, but for the last ones; every named point comes up. */
-export function planLives(dice: Dice, kills: number): readonly LifePlan[] {
+/** The whole, for a run by itself. */
+export const WHOLE: Part = { index: 0, of: 1 }
+
+/** Those that traffic leads to, or what one run of several has of them. */
+export function pointsToReach(part: Part = WHOLE): readonly CrashPointName[] {
+  const last: ReadonlySet<CrashPointName> = new Set([...absencePoints, DEADLINE_POINT])
+  return allPoints()
+    .filter((name) => !last.has(name))
+    .filter((_name, position) => position % part.of === part.index)
+}
+
+/** Plans `kills` kills in all, but for the last ones; every one of the points comes up, as far as there are kills. */
+export function planLives(
+  dice: Dice,
+  kills: number,
+  points: readonly CrashPointName[],
+): readonly LifePlan[] {
   const storeKills = Math.round(kills * STORE_SHARE)
   const lifeKills = kills - storeKills
-  const points = pointsToReach()
   const named: CrashPointName[] = dice.shuffled(points)
   while (named.length < lifeKills * CRASH_SHARE) named.push(dice.pick(points))
   const ends = dice.shuffled<CrashPointName | undefined>([

@@ -1,6 +1,6 @@
 import type { Build } from './build.ts'
 import { LEASES_MS, Lives } from './lives.ts'
-import { LAST_KILLS, planLives } from './plan.ts'
+import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
 import { dice } from './random.ts'
 import { startTraffic } from './traffic.ts'
 import { figuresOf, Trial } from './trial.ts'
@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly directory: string
   readonly kills: number
   readonly seed: string
+  /** Which of several runs this is, that reach the named points together. */
+  readonly part?: Part
   readonly say: (line: string) => void
 }
 
@@ -33,13 +35,14 @@ export interface Report {
 }
 
 export async function runFaults(options: RunOptions): Promise<Report> {
-  const { say } = options
+  const { say, part = WHOLE } = options
+  const points = pointsToReach(part)
   const startedMs = performance.now()
-  const chance = dice(options.seed)
+  const chance = dice(part.of === 1 ? options.seed : `${options.seed}/${part.index}`)
   const trial = await Trial.open({ ...options, seed: chance.integer(1, 1_000_000) })
   try {
     const { machine, sandbox, witness } = trial
-    const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), say })
+    const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
     const traffic = startTraffic(chance.fork('traffic'), {
       caller: () => trial.caller(),
       witness,
@@ -48,7 +51,7 @@ export async function runFaults(options: RunOptions): Promise<Report> {
     try {
       // The last ones strike after the traffic, where something is given up or expires.
       const kills = options.kills - LAST_KILLS
-      await lives.run(planLives(chance.fork('plan'), kills), kills)
+      await lives.run(planLives(chance.fork('plan'), kills, points), kills)
     } finally {
       await traffic.stop()
     }

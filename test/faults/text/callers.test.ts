@@ -1,8 +1,9 @@
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { families, type Heard } from './support/caller.ts'
 import { IMPATIENT_MODEL } from './support/channels.ts'
 import { traffic } from './support/traffic.ts'
-import { startTextWorld, until } from './support/world.ts'
+import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('callers')
 t.teardown(() => world.close())
@@ -24,7 +25,7 @@ async function measured(): Promise<ReadonlyMap<string, string>> {
 
 /** Waits until every accepted call is billed, as a caller who left does not see it. */
 async function allBilled(): Promise<void> {
-  await until('everything accepted is billed', async () => {
+  await eventually('everything accepted is billed', async () => {
     const { unbilled } = await world.account()
     return unbilled.length === 0
   })
@@ -99,7 +100,7 @@ await t.test(
     let over = 0
     const startedMs = performance.now()
     const open = async (switches: () => string): Promise<void> => {
-      await until('others begin', () => heard.length - begun < OPENING)
+      await eventually('others begin', () => heard.length - begun < OPENING)
       let hasBegun = false
       const asking = calls.next({
         family: families[heard.length % families.length] ?? 'chat',
@@ -124,7 +125,7 @@ await t.test(
           (STREAMS - heard.length) * perStreamMs + dice.integer(EARLIEST_MS, LATEST_MS)
         return `words=${WORDS} frame-ms=${Math.ceil(lengthMs / (WORDS + 2))}`
       })
-    await until('all have begun', () => begun === STREAMS)
+    await eventually('all have begun', () => begun === STREAMS)
     const openAtOnce = STREAMS - over
     t.comment(`${openAtOnce} open at once after ${Math.round(performance.now() - startedMs)} ms`)
     const stopMs = performance.now()

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
 import { startLoad, type Timed } from './support/load.ts'
 import { isEmpty } from './support/spooled.ts'
 import { traffic } from './support/traffic.ts'
-import { startTextWorldOn, until } from './support/world.ts'
+import { startTextWorldOn } from './support/world.ts'
 
 /** Two replicas under load on a log of three members that changes its leader, or has none. */
 
@@ -109,7 +110,7 @@ await t.test('15 s without a leader: no process ends, nobody waits, nothing is l
   t.same(said(after.filter(({ heard }) => !heard.delivered)), [], 'service is back')
   for (const name of ['one', 'two']) {
     const spool = world.spoolOf(name)
-    await until('the spool is drained', () => isEmpty(spool))
+    await eventually('the spool is drained', () => isEmpty(spool))
   }
 })
 

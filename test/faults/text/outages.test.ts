@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { type Asking, families, type Heard, terminal } from './support/caller.ts'
 import { fullFile, isEmpty, isSpooled, recordsOf, tear } from './support/spooled.ts'
 import { traffic } from './support/traffic.ts'
-import { startTextWorld, until } from './support/world.ts'
+import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('outages')
 t.teardown(() => world.close())
@@ -51,7 +52,7 @@ async function underWay(wordsOf = (_index: number) => dice.integer(15, 35)): Pro
     askings.push(asking)
     return world.call(machine, asking)
   })
-  await until('every stream has begun', () => begun === STREAMS)
+  await eventually('every stream has begun', () => begun === STREAMS)
   if (ended.size > 0) throw new Error('a stream ended before the fault')
   return { askings, heard: Promise.all(heard), tooEarly }
 }
@@ -70,7 +71,7 @@ await t.test('the log dies under streams: spooled before they end, then billed o
     t.ok(one.delivered && one.ended === 'whole', `${one.asking.marker}: ${one.status} ${one.ended}`)
   t.same(tooEarly, [], 'no last frame before its record was on disk')
 
-  await until('the gateway says it is not ready', async () => !(await isReady()))
+  await eventually('the gateway says it is not ready', async () => !(await isReady()))
   const refused = families.flatMap((family) =>
     [true, false].map((streamed) => world.call(machine, calls.next({ family, streamed }))),
   )
@@ -87,8 +88,8 @@ await t.test('the log dies under streams: spooled before they end, then billed o
   }
 
   await store.restart()
-  await until('the spool is drained', () => isEmpty(spool))
-  await until('the gateway is ready again', isReady)
+  await eventually('the spool is drained', () => isEmpty(spool))
+  await eventually('the gateway is ready again', isReady)
   t.same((await world.account()).differences, [])
 })
 
@@ -112,7 +113,7 @@ await t.test(
     t.notOk(isEmpty(spool), 'not drained yet')
     store.loseAnswers(false)
     t.equal(await machine.start(), 'ready')
-    await until('the spool is drained', () => isEmpty(spool))
+    await eventually('the spool is drained', () => isEmpty(spool))
     const found = await world.account()
     t.same(found.differences, [])
     t.ok(found.delivered >= 2 * askings.length)
@@ -123,7 +124,7 @@ await t.test('a spool with a torn record: all before it is billed, once', async 
   // The first make the log's absence known, which takes seconds; then each has a record of its own.
   const { heard, askings } = await underWay((index) => (index < 3 ? 15 : 50 + 3 * index))
   await store.kill9()
-  await until(
+  await eventually(
     'there are records to tear',
     () => !isEmpty(spool) && recordsOf(fullFile(spool)).length > 2,
   )
@@ -142,7 +143,7 @@ await t.test('a spool with a torn record: all before it is billed, once', async 
 
   await store.restart()
   t.equal(await machine.start(), 'ready')
-  await until('the spool is drained', () => isEmpty(spool))
+  await eventually('the spool is drained', () => isEmpty(spool))
   t.match(await readFile(world.logFileOf('gateway'), 'utf8'), 'spool ended in a torn record')
   const found = await world.account({ died, destroyed })
   t.same(found.differences, [])

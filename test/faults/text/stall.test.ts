@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { startLoad } from './support/load.ts'
 import { isEmpty, sizeOf } from './support/spooled.ts'
 import { traffic } from './support/traffic.ts'
-import { startTextWorld, until } from './support/world.ts'
+import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('stall')
 t.teardown(() => world.close())
@@ -43,7 +44,7 @@ await t.test(
     t.notOk(isEmpty(spool), 'the stall was felt')
     store.thaw()
     const thawedMs = performance.now()
-    await until('the spool is empty', () => isEmpty(spool), EMPTY_WITHIN_MS)
+    await eventually('the spool is empty', () => isEmpty(spool), EMPTY_WITHIN_MS)
     t.comment(`the spool is empty after ${Math.round(performance.now() - thawedMs)} ms`)
     await sleep(RECOVERY_MS + AFTER_MS)
     t.ok(isEmpty(spool), 'and stays so')

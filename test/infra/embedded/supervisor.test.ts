@@ -13,6 +13,7 @@ import {
   restartDelayMs,
   superviseChild,
 } from '../../../infra/embedded/supervisor.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import type { ReadyMessage, SuperviseOptions } from '../../../infra/embedded/supervisor.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 
@@ -36,14 +37,6 @@ function optionsFor(mode: string, more: Partial<SuperviseOptions> = {}): Supervi
     onLine: () => undefined,
     readyTimeoutMs: BOUND_MS,
     ...more,
-  }
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + BOUND_MS
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error(`not within ${BOUND_MS} ms: ${what}`)
-    await sleep(20)
   }
 }
 
@@ -71,7 +64,7 @@ t.test('a child that serves: its message, its log lines, an orderly end', async 
   t.equal(message['pid'], child.pid())
   t.equal(child.current(), message)
   t.equal(await ask(message), 'served')
-  await until('the log line', () => lines.length > 0)
+  await eventually('the log line', () => lines.length > 0)
   t.match(JSON.parse(lines[0] ?? ''), { level: 'info', msg: 'child starts', mode: 'serve' })
   await child.stop()
   t.notOk(isAlive(detailsOf(message).pid))
@@ -127,7 +120,7 @@ t.test('a killed child comes back on the same port', async (t) => {
   const first = await child.ready
   for (const life of [2, 3]) {
     process.kill(child.pid() ?? 0, 'SIGKILL')
-    await until(`life ${life}`, () => seen.length === life)
+    await eventually(`life ${life}`, () => seen.length === life)
   }
   t.equal(child.current().url, first.url)
   t.not(child.current()['pid'], first['pid'])
@@ -150,7 +143,7 @@ t.test('a child that keeps failing is given up, once, with the reason', async (t
   )
   await child.ready
   process.kill(child.pid() ?? 0, 'SIGKILL')
-  await until('giving up', () => given.length > 0)
+  await eventually('giving up', () => given.length > 0)
   t.strictSame(attempts, [1, 2])
   t.strictSame(given, ['only the first start works'])
   await child.stop()
@@ -170,7 +163,7 @@ t.test('stopping between two lives starts no third', async (t) => {
   )
   const message = await child.ready
   process.kill(detailsOf(message).pid, 'SIGKILL')
-  await until('its end', () => child.pid() === undefined)
+  await eventually('its end', () => child.pid() === undefined)
   await sleep(RESTART_INITIAL_DELAY_MS * 5)
   t.equal(lives, 1)
   t.equal(child.pid(), undefined)
@@ -187,7 +180,7 @@ t.test('a child ends by itself when its parent is killed', async (t) => {
   const { childPid } = JSON.parse(line) as { childPid: number }
   t.ok(isAlive(childPid))
   parent.kill('SIGKILL')
-  await until('the end of the child', () => !isAlive(childPid) && existsSync(file))
+  await eventually('the end of the child', () => !isAlive(childPid) && existsSync(file))
   t.equal(readFileSync(file, 'utf8'), 'parent gone')
 })
 

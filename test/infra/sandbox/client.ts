@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
 
@@ -70,18 +71,16 @@ export async function query(url: string, id: string): Promise<Reply> {
   return call(url, 'GET', `${TASKS}/${id}`)
 }
 
-/** Polls until `done` holds or ten seconds are over. */
+/** Reads until what is read is as it should be; that. */
 export async function until<T>(
   read: () => Promise<T> | T,
   done: (value: T) => boolean,
 ): Promise<T> {
-  const giveUpAt = Date.now() + 10_000
-  for (;;) {
+  const found = await eventually(done.toString(), async () => {
     const value = await read()
-    if (done(value)) return value
-    if (Date.now() > giveUpAt) throw new Error(`gave up at ${JSON.stringify(value)?.slice(0, 500)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return done(value) ? { value } : undefined
+  })
+  return found.value
 }
 
 /** A sandbox of this test's own, closed with it. */

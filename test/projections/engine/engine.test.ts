@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
@@ -11,7 +12,7 @@ import { taskHistory } from '../../../projections/timeline/query.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
+import { caughtUp, digestOf, startEngine, testPool } from '../support/database.ts'
 import {
   nativeId,
   openTenant,

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { SERVER_VERSIONS, type ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import { rebuildProjection } from '../../../projections/engine/rebuild.ts'
@@ -8,7 +9,7 @@ import { listTasks } from '../../../projections/tasks/query.ts'
 import { eventId } from '../../../src/kernel/ids.ts'
 import type { NewEvent } from '../../../src/eventlog/log/types.ts'
 import { startEventStore, testEventLog } from '../../helpers/eventstore.ts'
-import { digestOf, eventually, startEngine, testPool } from '../support/database.ts'
+import { digestOf, startEngine, testPool } from '../support/database.ts'
 import { overlappingTasks, Recorder, type Life } from '../support/history.ts'
 
 const TASKS = 120

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { rebuildProjection, RebuildRunningError } from '../../../projections/engine/rebuild.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
@@ -7,7 +8,7 @@ import { balances, chainHead } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import { leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
-import { caughtUp, digestOf, eventually, startEngine, testPool } from '../support/database.ts'
+import { caughtUp, digestOf, startEngine, testPool } from '../support/database.ts'
 import {
   lives,
   openTenant,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../../../projections/ledger/query.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
-import { applied, eventually, startEngine, testPool } from '../support/database.ts'
+import { applied, startEngine, testPool } from '../support/database.ts'
 import {
   openTenant,
   overlappingTasks,

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { Pool } from 'pg'
+import { eventually } from '../../helpers/eventually.ts'
 import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import {
@@ -36,19 +37,6 @@ export function startEngine(
   const engine = startProjections({ clock: systemClock, logger: silentLog, ...options })
   t.teardown(engine.stop)
   return engine
-}
-
-/** Waits until something holds, or fails after a bound that no healthy run comes near. */
-export async function eventually(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  boundMs = 15_000,
-): Promise<void> {
-  const deadline = performance.now() + boundMs
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`never happened: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }
 
 /** Waits until projections have considered everything the log has. */

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { Pool } from 'pg'
+import { eventually } from '../../../helpers/eventually.ts'
 import { waitForPosition } from '../../../../projections/engine/checkpoint.ts'
 import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
@@ -11,7 +12,6 @@ import { eventId } from '../../../../src/kernel/ids.ts'
 import { testEventLog } from '../../../helpers/eventstore.ts'
 import {
   caughtUp as reached,
-  eventually,
   startEngine,
   testPool,
 } from '../../../projections/support/database.ts'

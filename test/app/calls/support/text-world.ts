@@ -8,15 +8,11 @@ import {
   type BreakerSettings,
   defaultBreakerSettings,
 } from '../../../../src/app/channels/breaker.ts'
-import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import { createRunningCalls, type RunningCalls } from '../../../../src/app/calls/running.ts'
 import type { TextDeps } from '../../../../src/app/calls/text/deps.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
-import { createFunds } from '../../../../src/app/spending/funds.ts'
-import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
-import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import type {
   TextCallInput,
   TextFamily,
@@ -25,10 +21,9 @@ import type {
 } from '../../../../src/app/calls/text/types.ts'
 import { createTextUseCases } from '../../../../src/app/calls/text/use-cases.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
-import { createRates } from '../../../../src/app/throttle/rates.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
-import { createPriceBookSource } from '../../../../src/app/pricing/price-book.ts'
+import { compose } from '../../../../src/compose.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import {
   createJournal,
@@ -38,10 +33,9 @@ import {
 import type { JournalLimits } from '../../../../src/eventlog/journal/limits.ts'
 import { openSpool } from '../../../../src/eventlog/journal/spool.ts'
 import type { EventLog, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
-import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
-import { createProviders } from '../../../../src/providers/registry.ts'
 import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
 
 /** Tests break so much on purpose that a breaker would open. */
@@ -94,28 +88,23 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       spool: await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog, clock }),
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
-    const providers = createProviders()
-    const deps: TextDeps = {
+    const parts = compose({
+      pool: world.pool,
       log,
-      journal,
-      channels: createChannelDirectory(
-        given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
-        { clock, breaker: given.breaker ?? TOLERANT },
-      ),
-      providers: providers.text,
-      prices: createPriceBookSource(world.pool, clock),
-      keptIds: createKeptIds('a secret of the tests'),
-      funds: createFunds({
-        pool: world.pool,
-        replica: instanceId,
-        lag: watchLedger(world.pool, world.log),
-        clock: monotonicClock,
-      }),
-      rates: createRates({ clock }),
-      metrics: createCallMetrics(new Registry()),
+      channels: given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
+      sandbox: true,
+      markerSecret: 'a secret of the tests',
+      pollRequestsPerSecond: 1,
       clock,
       logger: silentLog,
+      metrics: new Registry(),
       crashPoint: noCrash,
+      breaker: given.breaker ?? TOLERANT,
+    })
+    const deps: TextDeps = {
+      ...parts.calls({ replica: instanceId, lag: watchLedger(world.pool, world.log) }),
+      ...parts.text,
+      journal,
       limits: { ...defaultCallLimits, ...given.limits },
       ...given.deps,
     }
@@ -124,7 +113,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
     stops.push(async () => {
       await calls.close(5_000)
       await journal.close()
-      await providers.close()
+      await parts.stop()
     })
     return { deps, calls, journal, spoolDirectory }
   }
@@ -187,11 +176,4 @@ export async function collect(
   } catch (error) {
     return { frames: seen, error }
   }
-}
-
-/** Waits for something that is bound to happen. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = performance.now() + 15_000; !(await condition());)
-    if (performance.now() > limit) throw new Error('it did not happen in time')
-    else await new Promise((resolve) => setTimeout(resolve, 20))
 }

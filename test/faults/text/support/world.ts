@@ -209,16 +209,3 @@ async function lastingFaults(
     await sleep(50)
   }
 }
-
-/** Asks until something is so. @throws when it does not come about */
-export async function until(
-  what: string,
-  look: () => boolean | Promise<boolean>,
-  withinMs = 20_000,
-): Promise<void> {
-  const untilMs = Date.now() + withinMs
-  while (!(await look())) {
-    if (Date.now() > untilMs) throw new Error(`it never came about: ${what}`)
-    await sleep(25)
-  }
-}

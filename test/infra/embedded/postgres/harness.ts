@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Test } from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
 import { supervisePostgres } from '../../../../infra/embedded/postgres/supervised.ts'
 import type { PostgresOptions } from '../../../../infra/embedded/postgres/supervised.ts'
 import type { SupervisedChild } from '../../../../infra/embedded/supervisor.ts'
@@ -49,18 +49,10 @@ export async function query(url: string, text: string): Promise<readonly unknown
   }
 }
 
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + BOUND_MS
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${BOUND_MS} ms: ${what}`)
-    await sleep(25)
-  }
-}
-
 /** Waits until a query succeeds again. */
 export async function served(url: string, text: string): Promise<readonly unknown[]> {
   let rows: readonly unknown[] = []
-  await until(`an answer to ${text}`, async () => {
+  await eventually(`an answer to ${text}`, async () => {
     try {
       rows = await query(url, text)
       return true

@@ -3,17 +3,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
 import { nodeArguments } from '../../../helpers/checkout.ts'
-import {
-  folder,
-  guardPid,
-  isAlive,
-  MAIN,
-  postmasterPid,
-  query,
-  supervise,
-  until,
-} from './harness.ts'
+import { folder, guardPid, isAlive, MAIN, postmasterPid, query, supervise } from './harness.ts'
 
 const PARENT = nodeArguments(new URL('../supervisor-parent.ts', import.meta.url))
 
@@ -62,7 +54,7 @@ t.test('gateway and wrapper killed together leave no server for ever', async (t)
   const server = postmasterPid(root)
   process.kill(first.wrapper, 'SIGKILL')
   await first.kill()
-  await until('the end of the server', () => !isAlive(server))
+  await eventually('the end of the server', () => !isAlive(server))
   t.throws(() => postmasterPid(root), 'in order: its pid file is gone')
 })
 

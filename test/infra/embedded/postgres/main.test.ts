@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { folder, isAlive, postmasterPid, query, supervise, until } from './harness.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+import { folder, isAlive, postmasterPid, query, supervise } from './harness.ts'
 
 t.test('a first start makes the database, a second one finds its data', async (t) => {
   const root = join(folder(t), 'postgres')
@@ -36,7 +37,9 @@ t.test('a first start makes the database, a second one finds its data', async (t
 t.test('what a crash during the first start left is cleared away', async (t) => {
   const root = folder(t)
   const interrupted = supervise(t, root, { maxRestarts: 0 })
-  await until('initdb at work', () => readdirSync(root).some((name) => name.startsWith('init-')))
+  await eventually('initdb at work', () =>
+    readdirSync(root).some((name) => name.startsWith('init-')),
+  )
   process.kill(interrupted.pid() ?? 0, 'SIGKILL')
   await t.rejects(interrupted.ready, { message: /ended by SIGKILL/ })
   t.notOk(existsSync(join(root, 'cluster')))
@@ -51,7 +54,7 @@ t.test('what a crash during the first start left is cleared away', async (t) => 
 t.test('a stop during the start leaves no server behind', async (t) => {
   const root = folder(t)
   const child = supervise(t, root)
-  await until('a server', () => existsSync(join(root, 'cluster', 'postmaster.pid')))
+  await eventually('a server', () => existsSync(join(root, 'cluster', 'postmaster.pid')))
   await child.stop()
   t.notOk(existsSync(join(root, 'cluster', 'postmaster.pid')))
 })

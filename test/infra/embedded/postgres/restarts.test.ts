@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
 import type { ReadyMessage } from '../../../../infra/embedded/supervisor.ts'
-import { folder, isAlive, postmasterPid, query, served, supervise, until } from './harness.ts'
+import { folder, isAlive, postmasterPid, query, served, supervise } from './harness.ts'
 
 /** One cluster for all: making it is the slow part. */
 const root = folder(t)
@@ -19,7 +20,7 @@ t.test('a killed server comes back on its port with what it acknowledged', async
   await query(url, 'create table kept1 as select 1 as n')
   const server = postmasterPid(root)
   process.kill(server, 'SIGKILL')
-  await until('the next server', () => seen.length === 2)
+  await eventually('the next server', () => seen.length === 2)
   t.strictSame(await query(url, 'select n from kept1'), [{ n: 1 }])
   t.equal(child.current().url, url)
   t.not(postmasterPid(root), server)
@@ -33,7 +34,7 @@ t.test('a killed wrapper is followed by one that serves the same data alone', as
   await query(url, 'create table kept2 as select 2 as n')
   const server = postmasterPid(root)
   process.kill(child.pid() ?? 0, 'SIGKILL')
-  await until('the next wrapper', () => seen.length === 2)
+  await eventually('the next wrapper', () => seen.length === 2)
   t.strictSame(await query(url, 'select n from kept2'), [{ n: 2 }])
   t.notOk(isAlive(server))
 })

@@ -1,0 +1,113 @@
+import type { Pool } from 'pg'
+import type { Registry } from 'prom-client'
+import { createRecentWrites } from './app/access/recent-writes.ts'
+import type { CallDeps } from './app/calls/deps.ts'
+import { defaultCallLimits } from './app/calls/limits.ts'
+import { createCallMetrics } from './app/calls/metrics.ts'
+import type { TextDeps } from './app/calls/text/deps.ts'
+import { createKeptIds } from './app/calls/text/kept-ids.ts'
+import type { BreakerSettings } from './app/channels/breaker.ts'
+import { createChannelDirectory } from './app/channels/directory.ts'
+import { createChannelPaces } from './app/channels/paces.ts'
+import type { CrashPoint } from './app/crash-points.ts'
+import { createTaskMetrics } from './app/metrics.ts'
+import type { Channel } from './app/ports.ts'
+import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
+import { createPriceBookSource } from './app/pricing/price-book.ts'
+import { createAdmissions } from './app/spending/admission.ts'
+import { createFunds } from './app/spending/funds.ts'
+import type { LedgerLag } from './app/spending/ledger-lag.ts'
+import { createBackgroundAppends } from './app/tasks/background-appends.ts'
+import type { TaskDeps } from './app/tasks/deps.ts'
+import { createRates } from './app/throttle/rates.ts'
+import type { EventLog } from './eventlog/log/types.ts'
+import { type Clock, monotonicClock } from './kernel/clock.ts'
+import type { Log } from './kernel/log.ts'
+import { createProviders } from './providers/registry.ts'
+
+/** What a gateway stands on. */
+export interface Ground {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly channels: readonly Channel[]
+  /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
+  readonly sandbox: boolean
+  readonly markerSecret: string
+  /** To each channel. */
+  readonly pollRequestsPerSecond: number
+  readonly clock: Clock
+  readonly logger: Log
+  readonly metrics: Registry
+  readonly crashPoint: CrashPoint
+  /** When a channel is left alone for a while; its default is the product's. */
+  readonly breaker?: BreakerSettings
+}
+
+/** The replica that synchronous calls are made by, as the others see it, and what it knows of the ledger. */
+export interface CallingReplica {
+  readonly replica: string
+  readonly lag: LedgerLag
+}
+
+/** The parts of one gateway. Nothing of them runs by itself: who composes starts what it needs. */
+export interface Parts {
+  readonly tasks: TaskDeps
+  /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
+  readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
+    readonly log: EventLog
+  }
+  /** What text has beside them. */
+  readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
+  /** Finishes what is under way in the background, then lets go of the providers. */
+  readonly stop: () => Promise<void>
+}
+
+/** Puts a gateway together, without HTTP; the program and the tests do it alike. */
+export function compose(ground: Ground): Parts {
+  const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
+  const { breaker } = ground
+  const providers = createProviders()
+  const background = createBackgroundAppends({ clock, logger })
+  const prices = createPriceBookSource(pool, clock)
+  const tasks: TaskDeps = {
+    pool,
+    log,
+    providers: providers.tasks,
+    channels: createChannelDirectory(ground.channels, {
+      clock,
+      ...(breaker === undefined ? {} : { breaker }),
+    }),
+    paces: createChannelPaces(ground.pollRequestsPerSecond, clock),
+    // Demonstrations are sold at on the sandbox alone, whoever published them.
+    prices: ground.sandbox ? prices : withoutDemonstrationPrices(prices),
+    admissions: createAdmissions(pool),
+    rates: createRates({ clock, registry: metrics }),
+    background,
+    recent: createRecentWrites(),
+    metrics: createTaskMetrics(metrics),
+    clock,
+    logger,
+    crashPoint,
+    markerSecret,
+  }
+  return {
+    tasks,
+    text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
+    calls: ({ replica, lag }) => ({
+      log,
+      channels: tasks.channels,
+      prices: tasks.prices,
+      funds: createFunds({ pool, replica, lag, clock: monotonicClock }),
+      rates: tasks.rates,
+      metrics: createCallMetrics(metrics),
+      clock,
+      logger,
+      crashPoint,
+      limits: defaultCallLimits,
+    }),
+    stop: async () => {
+      await background.stop()
+      await providers.close()
+    },
+  }
+}

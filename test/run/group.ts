@@ -1,0 +1,59 @@
+import { appendFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t, { type Test } from 'tap'
+import type { GroupOrder } from './groups.ts'
+import { type Usage, usedByNow } from './usage.ts'
+
+/**
+ * Runs compiled test files one after another in one process: `group.js NAME`, with the rest in `TEST_GROUP`.
+ *
+ * Each is a subtest, and for as long as it runs the `t` it imports stands for that subtest: what it tears down is gone
+ * before the next begins, as if each had a process of its own. What differs is the cost of starting one and of loading
+ * the product, which is more than that of most files.
+ */
+
+/** What a file may ask of its own `t`; all else it asks of the `t` of a subtest. */
+const own = [
+  'test',
+  'teardown',
+  'before',
+  'beforeEach',
+  'afterEach',
+  'comment',
+  'setTimeout',
+] as const
+
+function standFor(test: Test): void {
+  for (const name of own)
+    Object.defineProperty(t, name, { configurable: true, value: test[name].bind(test) })
+}
+
+// Not as arguments: tap names directories after those.
+const { timeoutMs, usageFile, paths } = JSON.parse(process.env['TEST_GROUP'] ?? '') as GroupOrder
+
+/** What the files leave behind must not hold the process longer than this: each has had its own end. */
+const LINGER_MS = 2_000
+
+// Each file has a bound of its own.
+t.setTimeout(0)
+const run = t.test.bind(t)
+for (const path of paths) {
+  const before = usedByNow()
+  await run(path, { timeout: timeoutMs }, async (test) => {
+    standFor(test)
+    await import(pathToFileURL(resolve(path)).href)
+  })
+  const after = usedByNow()
+  const used: Usage = {
+    path,
+    wallMs: after.wallMs - before.wallMs,
+    cpuMs: after.cpuMs - before.cpuMs,
+  }
+  appendFileSync(usageFile, `${JSON.stringify(used)}\n`)
+}
+t.end()
+setTimeout(() => {
+  process.stderr.write(`still held by ${process.getActiveResourcesInfo().join(', ')}\n`)
+  process.exit()
+}, LINGER_MS).unref()
