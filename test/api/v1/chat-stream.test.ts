@@ -5,7 +5,7 @@ import { asModel } from '../support/app.ts'
 import { frame, type Step } from '../support/memory-texts.ts'
 import { chatPath, dataOf, goodChat, listen, sendRaw, startText } from './support.ts'
 
-const limits = { keepAliveMs: 40, openAfterMs: 60, stallMs: 150 }
+const limits = { keepAliveMs: 40, openAfterMs: 60, stallMs: 600 }
 const harness = await startText(t, { streamLimits: limits })
 const { texts, post } = harness
 const base = await listen(harness)
