@@ -6,7 +6,8 @@ import { BEFORE_FIRST, moveCheckpoint } from './checkpoint.ts'
 import { startFeed, type FeedLimits } from './feed.ts'
 import type { Projection } from './types.ts'
 
-const LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
+/** Larger than those of live batches: nobody waits for what a rebuild writes. */
+const LIMITS: FeedLimits = { maxEvents: 8_000, maxBytes: 16 * 1024 * 1024 }
 /** Most events that the swap itself may still have to apply. */
 const MAX_TAIL_EVENTS = 50_000
 
