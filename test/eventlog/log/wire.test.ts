@@ -1,6 +1,6 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import t from 'tap'
 import type { EncodedEvent } from '../../../src/eventlog/log/codec.ts'
 import { batchRequest } from '../../../src/eventlog/log/wire-append.ts'
