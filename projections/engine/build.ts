@@ -6,7 +6,8 @@ import { BEFORE_FIRST, moveCheckpoint } from './checkpoint.ts'
 import { startFeed, type FeedLimits } from './feed.ts'
 import type { Projection } from './types.ts'
 
-const LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
+/** Larger than those of live batches: nobody waits for what a rebuild writes. */
+const LIMITS: FeedLimits = { maxEvents: 8_000, maxBytes: 16 * 1024 * 1024 }
 /** Most events that the swap itself may still have to apply. */
 const MAX_TAIL_EVENTS = 50_000
 
@@ -43,27 +44,23 @@ export interface BuildTarget {
   readonly say: (phase: RebuildProgress['phase']) => void
 }
 
-/** Events after `from` up to and including `goal`. */
-async function* eventsTo(
+type EventMessage = Extract<SubscriptionMessage, { readonly kind: 'event' }>
+
+/** Events after `from` up to and including `goal`, as a feed takes them. */
+async function* messagesTo(
   log: EventLog,
   from: LogPosition,
   goal: LogPosition | undefined,
   signal: AbortSignal,
-): AsyncGenerator<RecordedEvent> {
+): AsyncGenerator<EventMessage> {
   for await (const event of log.readAll({
     ...(isBehind(from, BEFORE_FIRST) && { from }),
     signal,
   })) {
     if (goal !== undefined && event.position > eventsThrough(goal)) return
-    yield event
+    yield { kind: 'event', event }
   }
   signal.throwIfAborted()
-}
-
-async function* asMessages(
-  events: AsyncIterable<RecordedEvent>,
-): AsyncGenerator<SubscriptionMessage> {
-  for await (const event of events) yield { kind: 'event', event }
 }
 
 /** Begins to build into a schema whose checkpoint is before the first event. */
@@ -99,9 +96,7 @@ export function build(options: BuildOptions): BuildTarget {
       if (goal !== undefined && !isBehind(goal, at)) return 0
       const stop = new AbortController()
       const signal = AbortSignal.any([options.signal, stop.signal])
-      const feed = startFeed(asMessages(eventsTo(log, at, goal, signal)), LIMITS, () =>
-        stop.abort(),
-      )
+      const feed = startFeed(messagesTo(log, at, goal, signal), LIMITS, () => stop.abort())
       try {
         for (;;) {
           const batch = await feed.next()
@@ -119,7 +114,7 @@ export function build(options: BuildOptions): BuildTarget {
     },
     finish: async (client, goal) => {
       const events: RecordedEvent[] = []
-      for await (const event of eventsTo(log, at, goal, options.signal)) {
+      for await (const { event } of messagesTo(log, at, goal, options.signal)) {
         events.push(event)
         if (events.length > MAX_TAIL_EVENTS) throw new Error('the live projection is too far ahead')
       }

@@ -27,10 +27,11 @@ const STOPPED_CHECK_MS = 5_000
 /**
  * After a batch the engine rests for as many times as long as the batch took, so that what arrives
  * meanwhile shares the next one: many small transactions would cost whoever serves callers more than
- * the delay costs readers. Nothing rests while the feed is full.
+ * the delay costs readers. What comes after a pause is applied at once, and nothing rests while the
+ * feed is full.
  */
-const REST_FACTOR = 2
-const MAX_REST_MS = 100
+const REST_FACTOR = 4
+const MAX_REST_MS = 250
 
 /** What is to be seen of a reign while it lasts. */
 export interface Reign {

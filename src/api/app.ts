@@ -17,6 +17,7 @@ import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
 import type { StandingsOf } from './kit/limit-headers.ts'
 import type { ResolveHost } from './kit/public-url.ts'
+import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator } from './kit/validator.ts'
 import { useDocumentation } from './operating/documentation.ts'
@@ -159,6 +160,7 @@ async function registerText(
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
+  useRequestLogs(app)
   followConnections(app)
   app.addHook('onRequest', (request, reply, done) => {
     rememberUrl(request.raw.socket, request.raw.url)

@@ -1,6 +1,5 @@
 import { hash, randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
-import { parse as parseUuid, v5 as uuidV5 } from 'uuid'
 
 const POOL_BYTES = 4_096
 const pool = Buffer.alloc(POOL_BYTES)
@@ -20,7 +19,7 @@ function pooledRandom(): number {
 const nextUlid = monotonicFactory(pooledRandom)
 
 /** Fixed for ever: event ids already in the log were made from it. */
-const EVENT_NAMESPACE = parseUuid('6d1f5b3e-2f0e-5d53-9f0a-6a2f3c1c7a10')
+const EVENT_NAMESPACE = Buffer.from('6d1f5b3e2f0e5d539f0a6a2f3c1c7a10', 'hex')
 
 /** The kinds of task a platform id names. */
 export type TaskKind = 'video' | 'image' | 'speech'
@@ -55,9 +54,18 @@ export function newUuid(): string {
   return randomUUID()
 }
 
+/** Version 5 of a UUID (RFC 9562): the namespace and the name, hashed; version and variant set in it. */
+function nameUuid(name: string): string {
+  const bytes = hash('sha1', Buffer.concat([EVENT_NAMESPACE, Buffer.from(name)]), 'buffer')
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString('hex', 0, 16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
 /** The id of the event a command produces at an index: a retry of the command is the same event. */
 export function eventId(stream: string, commandId: string, index: number): string {
-  return uuidV5(Buffer.from(`${stream}\n${commandId}\n${index}`), EVENT_NAMESPACE)
+  return nameUuid(`${stream}\n${commandId}\n${index}`)
 }
 
 /** 256 random bits as base64url with a prefix (`sk-`, `pat-`, `qak-`, `adm-`): 43 characters follow. */

@@ -27,7 +27,9 @@ function parseScaled(text: string, digits: number): bigint {
 function formatScaled(value: bigint, digits: number): DecimalString {
   const magnitude = (value < 0n ? -value : value).toString().padStart(digits + 1, '0')
   const whole = magnitude.slice(0, -digits)
-  const fraction = magnitude.slice(-digits).replace(/0+$/, '')
+  let end = magnitude.length
+  while (end > magnitude.length - digits && magnitude[end - 1] === '0') end -= 1
+  const fraction = magnitude.slice(-digits, end)
   return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
@@ -46,9 +48,16 @@ export function canonicalPrice(text: DecimalString): DecimalString {
   return formatScaled(parsePrice(text), PRICE_DIGITS)
 }
 
+/** Prices that were read: the same few come again with every line. */
+const knownPrices = new Map<DecimalString, bigint>()
+const MAX_KNOWN_PRICES = 10_000
+
 function parsePrice(text: DecimalString): bigint {
+  const known = knownPrices.get(text)
+  if (known !== undefined) return known
   const micro = parseScaled(text, PRICE_DIGITS)
   if (micro < 0n) throw new RangeError(`negative price: ${text}`)
+  if (knownPrices.size < MAX_KNOWN_PRICES) knownPrices.set(text, micro)
   return micro
 }
 

@@ -7,6 +7,10 @@ export interface Figure {
   readonly reach?: number | undefined
   /** `least`: at least `reach` (the default). `most`: at most `reach`. */
   readonly bound?: 'least' | 'most'
+  /** Processor time a call, over all processes behind it, in milliseconds. */
+  readonly cpuMs?: number
+  /** The same as a multiple of what the bare pass-through used in this run. */
+  readonly cpuOverBare?: number
   /** Where a figure falls short and why, or how it was taken. */
   readonly note?: string
 }

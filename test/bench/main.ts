@@ -29,6 +29,8 @@ function show(figures: readonly Figure[]): string {
     `${figure.value.toLocaleString('en', { maximumFractionDigits: 2 })} ${figure.unit}`,
     figure.reach === undefined ? '' : `${figure.bound === 'most' ? '≤' : '≥'} ${figure.reach}`,
     { true: 'yes', false: 'NO', undefined: '' }[String(reached(figure))] ?? '',
+    figure.cpuMs?.toFixed(3) ?? '',
+    figure.cpuOverBare === undefined ? '' : `${figure.cpuOverBare.toFixed(1)} ×`,
     figure.note ?? '',
   ])
   return rows.map((row) => `| ${row.join(' | ')} |`).join('\n')
@@ -43,7 +45,9 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 const all: Record<string, readonly Figure[]> = {}
-process.stdout.write(`| what | figure | reach | reached | note |\n|-|-|-|-|-|\n`)
+process.stdout.write(
+  `| what | figure | reach | reached | CPU ms a call | over bare's | note |\n|-|-|-|-|-|-|-|\n`,
+)
 for (const [name, load] of Object.entries(benchmarks)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
   process.stderr.write(`${name} …\n`)

@@ -8,7 +8,7 @@ import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { invalidArgument, streamDeleted, toWireError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import type { EventLog } from './log.ts'
-import { checkStreamName, Proposal } from './proposals.ts'
+import { checkStreamName, Proposal, proposedIn } from './proposals.ts'
 import type { CommandOutcome, ExpectedRevision } from './types.ts'
 import { readExpected, readStreamName } from './wire.ts'
 
@@ -35,7 +35,7 @@ export function handleAppend(log: EventLog, faults: Faults, call: Call, reply: R
     if (answered) return
     try {
       if (target === undefined) target = readTarget(request)
-      else proposal.add(readMessage(request))
+      else proposal.add(proposedIn(readMessage(request)))
     } catch (error) {
       answer(error)
     }

@@ -5,6 +5,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
+import type { BatchRequest } from './batch-request.ts'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
 import { invalidArgument, stopping, toWireError, tooMany, type WireError } from './errors.ts'
 import type { Faults } from './faults.ts'
@@ -14,7 +15,7 @@ import { checkStreamName, Proposal } from './proposals.ts'
 import type { ExpectedRevision } from './types.ts'
 import { exactRevision, readStreamName, readUuid } from './wire.ts'
 
-type Call = ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
+type Call = ServerDuplexStream<BatchRequest, streams.BatchAppendResp>
 
 interface Partial {
   readonly target: BatchTarget
@@ -42,7 +43,7 @@ export class BatchAppendCall {
     this.#faults = faults
     this.#call = call
     this.#admit = admit
-    call.on('data', (request: streams.BatchAppendReq) => this.#receive(request))
+    call.on('data', (request: BatchRequest) => this.#receive(request))
     call.on('end', () => {
       this.#ended = true
       this.#endIfDone()
@@ -68,9 +69,10 @@ export class BatchAppendCall {
     this.#call.emit('error', error)
   }
 
-  #receive(request: streams.BatchAppendReq): void {
+  #receive(request: BatchRequest): void {
     if (this.#stopping || this.#failed) return
-    const correlationId = request.getCorrelationId()
+    const { head } = request
+    const correlationId = head.getCorrelationId()
     const key = readUuid(correlationId)
     if (correlationId === undefined || key === undefined) {
       this.#call.emit('error', invalidArgument('a batch append carries no correlation id'))
@@ -82,27 +84,27 @@ export class BatchAppendCall {
       const partial = this.#partial.get(key)
       if (partial !== undefined) partial.refused = true
       this.#send(failureResponse(correlationId, partial?.target, toWireError(error)))
-      if (request.getIsFinal()) this.#partial.delete(key)
+      if (head.getIsFinal()) this.#partial.delete(key)
     }
   }
 
-  #collect(key: string, correlationId: shared.UUID, request: streams.BatchAppendReq): void {
+  #collect(key: string, correlationId: shared.UUID, { head, proposed }: BatchRequest): void {
     let partial = this.#partial.get(key)
     if (partial === undefined) {
       partial = {
-        target: readTarget(correlationId, request),
+        target: readTarget(correlationId, head),
         proposal: new Proposal(),
         refused: false,
       }
-      if (!request.getIsFinal() && this.#partial.size >= MAX_BATCH_PARTIAL) {
+      if (!head.getIsFinal() && this.#partial.size >= MAX_BATCH_PARTIAL) {
         throw tooMany('too many unfinished appends on one batch stream')
       }
       this.#partial.set(key, partial)
     }
     if (!partial.refused) {
-      for (const message of request.getProposedMessagesList()) partial.proposal.add(message)
+      for (const message of proposed) partial.proposal.add(message)
     }
-    if (!request.getIsFinal()) return
+    if (!head.getIsFinal()) return
     this.#partial.delete(key)
     if (!partial.refused) void this.#submit(partial.target, partial.proposal)
   }

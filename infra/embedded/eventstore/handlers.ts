@@ -13,6 +13,7 @@ import type {
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { handleAppend } from './append-call.ts'
 import { BatchAppendCall } from './batch-append-call.ts'
+import type { BatchRequest } from './batch-request.ts'
 import { deleteStream, tombstoneStream } from './delete-call.ts'
 import { stopping, tooMany, toWireError } from './errors.ts'
 import type { Faults } from './faults.ts'
@@ -57,7 +58,7 @@ export function streamsHandlers(serving: Serving): UntypedServiceImplementation 
       }
       handleAppend(log, faults, call, reply)
     },
-    batchAppend: (call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>) =>
+    batchAppend: (call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>) =>
       handleBatchAppend(serving, call),
     delete: unary((request: streams.DeleteReq, metadata) => {
       admitWrite(gate, metadata)
@@ -106,7 +107,7 @@ async function handleRead(serving: Serving, call: ReadCall): Promise<void> {
 
 function handleBatchAppend(
   { log, faults, gate, batches }: Serving,
-  call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>,
+  call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>,
 ): void {
   const admit = (): void => gate.admitWrite(requiresLeader(call.metadata))
   const batch = new BatchAppendCall(log, faults, call, admit)

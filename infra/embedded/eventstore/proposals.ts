@@ -2,18 +2,31 @@
  * Reading proposed events out of append requests.
  */
 
-import type shared from '@eventstore/db-client/generated/shared_pb.js'
+import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument, maximumAppendSizeExceeded, metadataPropertyMissing } from './errors.ts'
 import { MAX_APPEND_BYTES, MAX_APPEND_EVENTS, MAX_NAME_BYTES } from './limits.ts'
 import type { ProposedEvent } from './types.ts'
 import { readUuid } from './wire.ts'
 
-/** What both kinds of append request carry per event. */
-interface ProposedMessage {
-  getId(): shared.UUID | undefined
-  getMetadataMap(): { get(key: string): string | undefined }
-  getCustomMetadata_asU8(): Uint8Array
-  getData_asU8(): Uint8Array
+/** A proposed event as a request carries it; what is undefined was not sent, or cannot be read. */
+export interface ProposedMessage {
+  readonly id: string | undefined
+  readonly type: string | undefined
+  readonly contentType: string | undefined
+  readonly data: Uint8Array
+  readonly metadata: Uint8Array
+}
+
+/** The event of a message of its own. */
+export function proposedIn(message: streams.AppendReq.ProposedMessage): ProposedMessage {
+  const properties = message.getMetadataMap()
+  return {
+    id: readUuid(message.getId()),
+    type: properties.get('type'),
+    contentType: properties.get('content-type'),
+    data: message.getData_asU8(),
+    metadata: message.getCustomMetadata_asU8(),
+  }
 }
 
 /** Collects the events of one append within its size bound. */
@@ -22,18 +35,12 @@ export class Proposal {
   sizeBytes = 0
 
   /** @throws {WireError} for an event that cannot be accepted */
-  add(message: ProposedMessage): void {
-    const id = readUuid(message.getId())
+  add({ id, type, contentType, data, metadata }: ProposedMessage): void {
     if (id === undefined) throw invalidArgument('an event id is not a UUID')
-    const properties = message.getMetadataMap()
-    const type = properties.get('type')
     if (type === undefined || type === '') throw metadataPropertyMissing('type')
-    const contentType = properties.get('content-type')
     if (contentType === undefined) throw metadataPropertyMissing('content-type')
     const typeBytes = Buffer.byteLength(type)
     if (typeBytes > MAX_NAME_BYTES) throw invalidArgument('an event type is too long')
-    const data = message.getData_asU8()
-    const metadata = message.getCustomMetadata_asU8()
     this.sizeBytes += data.length + metadata.length + typeBytes
     if (this.sizeBytes > MAX_APPEND_BYTES) throw maximumAppendSizeExceeded()
     if (this.events.length >= MAX_APPEND_EVENTS) throw invalidArgument('too many events at once')

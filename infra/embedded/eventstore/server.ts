@@ -6,6 +6,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js'
 import { clusterOf, supportedMethods } from './cluster.ts'
 import type { WireError } from './errors.ts'
 import type { Faults } from './faults.ts'
+import { readBatchRequest } from './batch-request.ts'
 import { serializeFrames } from './frames.ts'
 import type { Gate } from './gate.ts'
 import { type Serving, streamsHandlers, unary } from './handlers.ts'
@@ -52,7 +53,8 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
     isStopping: false,
   }
   const read = { ...streamsMethod('read'), responseSerialize: serializeFrames }
-  server.addService({ ...StreamsService, read }, streamsHandlers(serving))
+  const batchAppend = { ...streamsMethod('batchAppend'), requestDeserialize: readBatchRequest }
+  server.addService({ ...StreamsService, read, batchAppend }, streamsHandlers(serving))
   server.addService(FeaturesService, {
     getSupportedMethods: unary(async () => supportedMethods(behaviour.reportedVersion)),
   })

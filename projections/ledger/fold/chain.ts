@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { lineMembers, type LedgerLine } from '../line.ts'
 
 /** What the first line is chained to: 32 zero bytes. */
@@ -16,5 +16,5 @@ export function canonicalBytes(line: LedgerLine): string {
 
 /** Hash of a line given the hash of the line before it in the order of the log. */
 export function chainHash(previous: Uint8Array, line: LedgerLine): Buffer {
-  return createHash('sha256').update(previous).update(canonicalBytes(line)).digest()
+  return hash('sha256', Buffer.concat([previous, Buffer.from(canonicalBytes(line))]), 'buffer')
 }

@@ -1,14 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CallerGone } from '../../app/calls/types.ts'
 import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/text/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
-import { callerGone } from './caller.ts'
+import { callerGone, callerPresence } from './caller.ts'
 import { sendEventStream, type StreamDialect, type StreamLimits } from './event-stream.ts'
 
 /** What a route makes of its request: a call without the parts every route adds alike. */
 export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
 
-function inputOf(request: FastifyRequest, part: CallPart, gone: AbortSignal): TextCallInput {
+function inputOf(request: FastifyRequest, part: CallPart, gone: CallerGone): TextCallInput {
   // From here on only the use case holds the body.
   request.body = undefined
   return { ...part, principal: principalOf(request), requestId: request.id, callerGone: gone }
@@ -21,8 +22,7 @@ export async function answerWhole(
   reply: FastifyReply,
   part: CallPart,
 ): Promise<JsonObject> {
-  const gone = callerGone(reply)
-  const call = await texts.complete(inputOf(request, part, gone.signal))
+  const call = await texts.complete(inputOf(request, part, callerPresence(reply)))
   void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
   return call.body
 }

@@ -13,8 +13,11 @@ export interface CallInput {
   /** External model name. */
   readonly model: string
   /** Aborts when the caller goes away. */
-  readonly callerGone: AbortSignal
+  readonly callerGone: CallerGone
 }
+
+/** Whether the caller has gone, as a signal says it. */
+export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
 
 /** A call that is over, and settled where it cost something. */
 export interface CompletedCall<Body> {

@@ -1,4 +1,5 @@
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status, type ClientDuplexStream } from '@grpc/grpc-js'
 import {
@@ -14,7 +15,9 @@ import type { LeaderCheck } from './discovery.ts'
 import { failureOf, isElsewhere, type TryFailure } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
-type Call = ClientDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
+type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
+
+const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend'
 
 /** Appends share one call, told apart by an id: a fraction of the cost of a call for each. */
 export interface BatchAppend {
@@ -51,7 +54,10 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
       'batchAppend',
       (stub) => {
         channel = stub.getChannel()
-        return stub.batchAppend(
+        return stub.makeBidiStreamRequest(
+          BATCH_APPEND_PATH,
+          (request: Buffer) => request,
+          readResponse,
           ...client.callArguments({ requiresLeader: true }, { deadline: Infinity }),
         )
       },
@@ -106,6 +112,10 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
     send: (command, tryMs) => sendOn(current(), command, tryMs, leaderMoved),
     unsupported: () => unsupported,
   }
+}
+
+function readResponse(bytes: Buffer): streams.BatchAppendResp {
+  return streamsPb.BatchAppendResp.deserializeBinary(bytes)
 }
 
 /** What a try is told that was written to a call which then failed so. */

@@ -32,7 +32,7 @@ export interface EncodedEvent {
   readonly sizeBytes: number
 }
 
-/** An event as it came over the wire; `stream` is without the namespace. */
+/** An event as it came over the wire; `stream` includes the namespace. */
 export interface WireEvent {
   readonly id: string
   readonly type: string
@@ -105,10 +105,11 @@ function parseJson(bytes: Uint8Array): unknown {
  * @throws `event_invalid` naming stream, position and type: the log holds something this program
  * does not understand, and nobody may skip it.
  */
-export function decodeEvent(wire: WireEvent): RecordedEvent {
+export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
   const { type } = wire
+  const stream = wire.stream.slice(namespace.length)
   const invalid = (reason: string) =>
-    eventInvalid({ type, reason, stream: wire.stream, position: String(wire.position) })
+    eventInvalid({ type, reason, stream, position: String(wire.position) })
   const check = dataChecks.get(type)
   if (check === undefined) throw invalid('unknown event type')
   let data: unknown
@@ -128,7 +129,7 @@ export function decodeEvent(wire: WireEvent): RecordedEvent {
     data,
     id: wire.id,
     metadata: metadata satisfies EventMetadata,
-    stream: wire.stream,
+    stream,
     revision: wire.revision,
     position: wire.position,
     recordedAt: wire.recordedAt,

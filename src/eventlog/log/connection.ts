@@ -16,11 +16,13 @@ import {
   withDiscovery,
 } from './discovery.ts'
 import type { AppendAnswer, AppendCommand } from './wire-append.ts'
-import type { ReadRequest, ReadResponse } from './wire.ts'
+import type { ReadRequest } from './wire.ts'
+import { readAnswer, type ReadAnswer } from './wire-read.ts'
 
 /** Answers handed over at once at most. */
 const PULL_BATCH = 64
 const KEEPALIVE_TIMEOUT_MS = 5_000
+const READ_PATH = '/event_store.client.streams.Streams/Read'
 
 export interface PullOptions {
   readonly signal?: AbortSignal
@@ -41,7 +43,7 @@ export interface Connection {
   readonly pull: (
     request: ReadRequest,
     options: PullOptions,
-  ) => AsyncGenerator<readonly ReadResponse[], void, undefined>
+  ) => AsyncGenerator<readonly ReadAnswer[], void, undefined>
   readonly close: () => Promise<void>
 }
 
@@ -77,7 +79,7 @@ async function* pull(
   request: ReadRequest,
   options: PullOptions,
   leaderMoved: LeaderCheck,
-): AsyncGenerator<readonly ReadResponse[], void, undefined> {
+): AsyncGenerator<readonly ReadAnswer[], void, undefined> {
   const { signal } = options
   const state: { failure?: Error; ended: boolean; wake: () => void } = {
     ended: false,
@@ -88,13 +90,14 @@ async function* pull(
     state.wake()
   }
   const onAbort = () => fail(new NoAnswerError('aborted'))
-  let call: ClientReadableStream<ReadResponse> | undefined
+  let call: ClientReadableStream<ReadAnswer> | undefined
   let channel: CallChannel | undefined
   let given = false
   const open = client.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (stub) => {
     channel = stub.getChannel()
     const base = options.requiresLeader === true ? { requiresLeader: true } : {}
-    return stub.read(request, ...client.callArguments(base, { deadline: Infinity }))
+    const callArguments = client.callArguments(base, { deadline: Infinity })
+    return stub.makeServerStreamRequest(READ_PATH, bytesOf, readAnswer, request, ...callArguments)
   })
   open().then((stream) => {
     stream.on('error', fail)
@@ -140,14 +143,18 @@ async function* pull(
   }
 }
 
-function readable(call: ClientReadableStream<ReadResponse> | undefined): boolean {
+function bytesOf(request: ReadRequest): Buffer {
+  return Buffer.from(request.serializeBinary())
+}
+
+function readable(call: ClientReadableStream<ReadAnswer> | undefined): boolean {
   return call !== undefined && call.readableLength > 0
 }
 
-function drain(call: ClientReadableStream<ReadResponse>): readonly ReadResponse[] {
-  const batch: ReadResponse[] = []
+function drain(call: ClientReadableStream<ReadAnswer>): readonly ReadAnswer[] {
+  const batch: ReadAnswer[] = []
   while (batch.length < PULL_BATCH) {
-    const response = call.read() as ReadResponse | null
+    const response = call.read() as ReadAnswer | null
     if (response === null) break
     batch.push(response)
   }

@@ -8,7 +8,7 @@ import type { EventLogLimits } from './limits.ts'
 import type { EventLogObserver } from './observer.ts'
 import { eventsThrough, isBehind, placeOf, type LogPosition } from './position.ts'
 import type { ReadAllOptions, ReadOptions, RecordedEvent } from './types.ts'
-import { eventOf, placeIn, readAllRequest, readStreamRequest, type ReadRequest } from './wire.ts'
+import { readAllRequest, readStreamRequest, type ReadRequest } from './wire.ts'
 
 export interface ReadDeps {
   readonly connection: Connection
@@ -38,9 +38,8 @@ async function readPage(
     })
     for await (const batch of answers)
       for (const answer of batch) {
-        if (answer.hasStreamNotFound()) return []
-        const wire = eventOf(answer, deps.namespace)
-        if (wire !== undefined) events.push(decodeEvent(wire))
+        if (answer.kind === 'streamNotFound') return []
+        if (answer.kind === 'event') events.push(decodeEvent(answer.event, deps.namespace))
       }
     return events
   } finally {
@@ -167,10 +166,9 @@ export async function* readAll(
         onIdle: () => true,
       }))
         for (const answer of batch) {
-          const wire = eventOf(answer, deps.namespace)
-          if (wire === undefined || (at !== undefined && wire.position <= eventsThrough(at)))
-            continue
-          const event = decodeEvent(wire)
+          if (answer.kind !== 'event') continue
+          if (at !== undefined && answer.event.position <= eventsThrough(at)) continue
+          const event = decodeEvent(answer.event, deps.namespace)
           yield event
           at = placeOf(event.position)
           given += 1
@@ -210,7 +208,8 @@ export async function readPlace(
       idleMs: tryMs,
       onIdle: () => true,
     })
-    for await (const batch of answers) for (const answer of batch) place = placeIn(answer) ?? place
+    for await (const batch of answers)
+      for (const answer of batch) if (answer.kind === 'event') place = answer.at
     return place
   } finally {
     expiry.clear()

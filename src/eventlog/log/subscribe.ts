@@ -6,7 +6,8 @@ import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
 import type { EventLog, SubscriptionMessage } from './types.ts'
-import { eventOf, subscribeRequest, type ReadResponse } from './wire.ts'
+import { subscribeRequest } from './wire.ts'
+import type { ReadAnswer } from './wire-read.ts'
 
 export interface SubscribeDeps extends ReadDeps {
   readonly logger: Log
@@ -74,30 +75,33 @@ export async function* subscribe(
 
 function messageOf(
   deps: SubscribeDeps,
-  answer: ReadResponse,
+  answer: ReadAnswer,
   cursor: Cursor,
 ): SubscriptionMessage | undefined {
-  const wire = eventOf(answer, deps.namespace)
-  if (wire !== undefined) {
-    if (cursor.at !== undefined && wire.position <= eventsThrough(cursor.at)) return undefined
-    const event = decodeEvent(wire)
-    cursor.at = placeOf(event.position)
-    return { kind: 'event', event }
-  }
-  const checkpoint = answer.getCheckpoint()
-  if (checkpoint !== undefined) {
-    const at = {
-      commit: BigInt(checkpoint.getCommitPosition()),
-      prepare: BigInt(checkpoint.getPreparePosition()),
+  switch (answer.kind) {
+    case 'event': {
+      if (cursor.at !== undefined && answer.event.position <= eventsThrough(cursor.at))
+        return undefined
+      const event = decodeEvent(answer.event, deps.namespace)
+      cursor.at = placeOf(event.position)
+      return { kind: 'event', event }
     }
-    if (!isPlace(at) || (cursor.at !== undefined && !isBehind(at, cursor.at))) return undefined
-    cursor.at = at
-    return { kind: 'checkpoint', at }
+    case 'checkpoint': {
+      const { at } = answer
+      if (!isPlace(at) || (cursor.at !== undefined && !isBehind(at, cursor.at))) return undefined
+      cursor.at = at
+      return { kind: 'checkpoint', at }
+    }
+    case 'confirmation':
+      deps.health.succeeded('read')
+      return undefined
+    case 'caughtUp':
+      deps.observer.subscription?.({ kind: 'caught_up' })
+      return { kind: 'caughtUp' }
+    case 'streamNotFound':
+    case 'other':
+      return undefined
   }
-  if (answer.hasConfirmation()) deps.health.succeeded('read')
-  if (!answer.hasCaughtUp()) return undefined
-  deps.observer.subscription?.({ kind: 'caught_up' })
-  return { kind: 'caughtUp' }
 }
 
 /**

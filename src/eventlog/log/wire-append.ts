@@ -8,6 +8,7 @@ import type { EncodedEvent } from './codec.ts'
 import { isNotTaken, type TryFailure } from './failure.ts'
 import type { ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
+import { delimited, sizeOfField, writeHead } from './wire-bytes.ts'
 
 /** One append; `stream` carries the namespace. */
 export interface AppendCommand {
@@ -29,10 +30,8 @@ function uuid(text: string): shared.UUID {
   return id
 }
 
-function fill<M extends streams.AppendReq.ProposedMessage | streams.BatchAppendReq.ProposedMessage>(
-  message: M,
-  event: EncodedEvent,
-): M {
+function proposedMessage(event: EncodedEvent): streams.AppendReq.ProposedMessage {
+  const message = new AppendReq.ProposedMessage()
   message.setId(uuid(event.id))
   message.getMetadataMap().set('type', event.type).set('content-type', 'application/json')
   message.setCustomMetadata(event.metadata)
@@ -53,20 +52,78 @@ export function unaryRequests(command: AppendCommand): readonly streams.AppendRe
   header.setOptions(options)
   const proposals = command.events.map((event) => {
     const request = new AppendReq()
-    request.setProposedMessage(fill(new AppendReq.ProposedMessage(), event))
+    request.setProposedMessage(proposedMessage(event))
     return request
   })
   return [header, ...proposals]
 }
 
+/** Fields of a proposed message, and of the text id and the map entries in it. */
+const FIRST = delimited(1)
+const SECOND = delimited(2)
+const CUSTOM_METADATA = delimited(3)
+const DATA = delimited(4)
+/** `proposed_messages` of a request. */
+const PROPOSED = delimited(3)
+const UUID_BYTES = 36
+
+/** An entry of the map that says what an event is. */
+function entry(name: string, value: string): Buffer {
+  const names = Buffer.from(name)
+  const values = Buffer.from(value)
+  const length = sizeOfField(names.length) + sizeOfField(values.length)
+  const bytes = Buffer.alloc(sizeOfField(length))
+  let at = writeHead(bytes, 0, SECOND, length)
+  at = writeHead(bytes, at, FIRST, names.length)
+  at += names.copy(bytes, at)
+  at = writeHead(bytes, at, SECOND, values.length)
+  values.copy(bytes, at)
+  return bytes
+}
+
+const CONTENT_TYPE = entry('content-type', 'application/json')
+/** Entries by type: there are as many as there are types of event. */
+const typeEntries = new Map<string, Buffer>()
+
+function typeEntry(type: string): Buffer {
+  const known = typeEntries.get(type)
+  if (known !== undefined) return known
+  const made = entry('type', type)
+  typeEntries.set(type, made)
+  return made
+}
+
+function proposedBytes(event: EncodedEvent): number {
+  return (
+    sizeOfField(sizeOfField(UUID_BYTES)) +
+    typeEntry(event.type).length +
+    CONTENT_TYPE.length +
+    sizeOfField(event.metadata.length) +
+    sizeOfField(event.data.length)
+  )
+}
+
+function writeProposed(target: Buffer, from: number, event: EncodedEvent): number {
+  let at = writeHead(target, from, PROPOSED, proposedBytes(event))
+  at = writeHead(target, at, FIRST, sizeOfField(UUID_BYTES))
+  at = writeHead(target, at, SECOND, UUID_BYTES)
+  at += target.write(event.id, at, 'latin1')
+  at += typeEntry(event.type).copy(target, at)
+  at += CONTENT_TYPE.copy(target, at)
+  at = writeHead(target, at, CUSTOM_METADATA, event.metadata.length)
+  target.set(event.metadata, at)
+  at += event.metadata.length
+  at = writeHead(target, at, DATA, event.data.length)
+  target.set(event.data, at)
+  return at + event.data.length
+}
+
 /**
- * One append on a shared call. It names no deadline: that would be a time of our clock, which the
+ * One append on a shared call, as bytes: events are most of it, and a message object for each would
+ * cost more than writing it. It names no deadline: that would be a time of our clock, which the
  * server's need not agree with; its own write timeout applies.
  */
-export function batchRequest(
-  command: AppendCommand,
-  correlationId: string,
-): streams.BatchAppendReq {
+export function batchRequest(command: AppendCommand, correlationId: string): Buffer {
   const { expected } = command
   const options = new BatchAppendReq.Options()
   options.setStreamIdentifier(streamIdentifier(command.stream))
@@ -79,11 +136,16 @@ export function batchRequest(
   const request = new BatchAppendReq()
   request.setCorrelationId(uuid(correlationId))
   request.setOptions(options)
-  request.setProposedMessagesList(
-    command.events.map((event) => fill(new BatchAppendReq.ProposedMessage(), event)),
-  )
   request.setIsFinal(true)
-  return request
+  const head = request.serializeBinary()
+  let length = head.length
+  for (const event of command.events) length += sizeOfField(proposedBytes(event))
+  const bytes = Buffer.allocUnsafe(length)
+  // Messages written one after the other are one message with the fields of both.
+  bytes.set(head)
+  let at = head.length
+  for (const event of command.events) at = writeProposed(bytes, at, event)
+  return bytes
 }
 
 function lastPosition(

@@ -2,7 +2,6 @@ import type * as shared from '@eventstore/db-client/generated/shared_pb.js'
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
-import type { WireEvent } from './codec.ts'
 import type { LogPosition } from './position.ts'
 
 /**
@@ -10,7 +9,6 @@ import type { LogPosition } from './position.ts'
  * filter on reads of `$all` and delivers checkpoints ahead of the events they follow.
  */
 export type ReadRequest = streams.ReadReq
-export type ReadResponse = streams.ReadResp
 
 const { ReadReq } = streamsPb
 
@@ -18,8 +16,6 @@ const { ReadReq } = streamsPb
 const SEARCH_WINDOW = 256
 const CHECKPOINT_INTERVAL = 4
 const { FORWARDS, BACKWARDS } = ReadReq.Options.ReadDirection
-/** Ticks are 100 ns. */
-const TICKS_PER_MS = 10_000
 
 /** A stream name as the protocol carries it. */
 export function streamIdentifier(name: string): shared.StreamIdentifier {
@@ -123,33 +119,4 @@ export function subscribeRequest(
   options.setSubscription(new ReadReq.Options.SubscriptionOptions())
   options.setFilter(prefixFilter(prefixes))
   return readRequest(options)
-}
-
-/** The place of an answer's event; undefined for other answers. */
-export function placeIn(response: ReadResponse): LogPosition | undefined {
-  const recorded = response.getEvent()?.getEvent()
-  return recorded === undefined
-    ? undefined
-    : {
-        commit: BigInt(recorded.getCommitPosition()),
-        prepare: BigInt(recorded.getPreparePosition()),
-      }
-}
-
-/** The event of an answer, its stream name without the namespace; undefined for other answers. */
-export function eventOf(response: ReadResponse, namespace: string): WireEvent | undefined {
-  const recorded = response.getEvent()?.getEvent()
-  if (recorded === undefined) return undefined
-  const map = recorded.getMetadataMap()
-  const name = Buffer.from(recorded.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString()
-  return {
-    id: recorded.getId()?.getString() ?? '',
-    type: map.get('type') ?? '',
-    data: recorded.getData_asU8(),
-    metadata: recorded.getCustomMetadata_asU8(),
-    stream: name.slice(namespace.length),
-    revision: BigInt(recorded.getStreamRevision()),
-    position: BigInt(recorded.getCommitPosition()),
-    recordedAt: new Date(Math.floor(Number(map.get('created') ?? 0) / TICKS_PER_MS)),
-  }
 }

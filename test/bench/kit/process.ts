@@ -124,7 +124,7 @@ export async function residentMib(pid: number): Promise<number> {
 }
 
 /** Process ids of everything below a process. */
-async function descendants(pid: number): Promise<readonly number[]> {
+export async function descendants(pid: number): Promise<readonly number[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
   const lists = await Promise.all(
     tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => '')),

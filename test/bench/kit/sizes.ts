@@ -17,3 +17,6 @@ export function sizeFrom(name: string, fallback: number): number {
   if (!Number.isFinite(value) || value <= 0) throw new RangeError(`${name} must be above 0`)
   return value
 }
+
+/** Whether what takes long and says nothing of processor time is measured too. */
+export const isPaced = process.env['BENCH_PACED'] !== '0'

@@ -1,0 +1,154 @@
+/**
+ * Protobuf's wire format, as far as reading and writing events needs it. The generated classes build
+ * an object, and objects in it, for every message; at thousands of events a second that costs more
+ * than everything else that is done with an event.
+ */
+
+/** A place in a message. Fields are read one after the other. */
+export interface Cursor {
+  readonly bytes: Buffer
+  at: number
+  readonly end: number
+}
+
+/** The kinds of field there are: what follows a key. */
+const VARINT = 0
+const FIXED64 = 1
+const DELIMITED = 2
+const FIXED32 = 5
+
+/** A cursor over a whole message. */
+export function cursorOver(bytes: Buffer): Cursor {
+  return { bytes, at: 0, end: bytes.length }
+}
+
+/** Whether a field is left. */
+export function hasMore(cursor: Cursor): boolean {
+  return cursor.at < cursor.end
+}
+
+function byteAt(cursor: Cursor): number {
+  const byte = cursor.at < cursor.end ? cursor.bytes[cursor.at] : undefined
+  if (byte === undefined) throw new RangeError('a message of the log ends too early')
+  cursor.at += 1
+  return byte
+}
+
+/** An unsigned number below 2⁵³: keys, lengths. */
+export function readNumber(cursor: Cursor): number {
+  let byte = byteAt(cursor)
+  if (byte < 0x80) return byte
+  let value = byte & 0x7f
+  for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
+    byte = byteAt(cursor)
+    value += (byte & 0x7f) * scale
+  }
+  if (value > Number.MAX_SAFE_INTEGER) throw new RangeError('a length in a message of the log')
+  return value
+}
+
+/** Seven groups of seven bits are a safe integer. */
+const SAFE_GROUPS = 7
+
+/** An unsigned number of 64 bits. */
+export function readBigint(cursor: Cursor): bigint {
+  let value = 0
+  let scale = 1
+  for (let group = 0; group < SAFE_GROUPS; group += 1) {
+    const byte = byteAt(cursor)
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) return BigInt(value)
+    scale *= 0x80
+  }
+  let large = BigInt(value)
+  for (let shift = 49n; shift < 70n; shift += 7n) {
+    const byte = byteAt(cursor)
+    large |= BigInt(byte & 0x7f) << shift
+    if (byte < 0x80) return BigInt.asUintN(64, large)
+  }
+  throw new RangeError('a number in a message of the log is too long')
+}
+
+/** The bytes of a delimited field, as a view. */
+export function readBytes(cursor: Cursor): Buffer {
+  const length = readNumber(cursor)
+  const from = cursor.at
+  if (from + length > cursor.end) throw new RangeError('a message of the log ends too early')
+  cursor.at = from + length
+  return cursor.bytes.subarray(from, cursor.at)
+}
+
+/** A cursor over a delimited field. */
+export function readMessage(cursor: Cursor): Cursor {
+  const length = readNumber(cursor)
+  const at = cursor.at
+  const end = at + length
+  if (end > cursor.end) throw new RangeError('a message of the log ends too early')
+  cursor.at = end
+  return { bytes: cursor.bytes, at, end }
+}
+
+/** The text of a delimited field. */
+export function readText(cursor: Cursor): string {
+  const length = readNumber(cursor)
+  const from = cursor.at
+  if (from + length > cursor.end) throw new RangeError('a message of the log ends too early')
+  cursor.at = from + length
+  return cursor.bytes.toString('utf8', from, cursor.at)
+}
+
+/** Passes over a field that is not known, by the key that was read. */
+export function skipField(cursor: Cursor, key: number): void {
+  switch (key & 7) {
+    case VARINT:
+      while (byteAt(cursor) >= 0x80);
+      return
+    case FIXED64:
+      cursor.at += 8
+      return
+    case DELIMITED:
+      cursor.at += readNumber(cursor)
+      return
+    case FIXED32:
+      cursor.at += 4
+      return
+    default:
+      throw new RangeError('a message of the log has a field of an unknown kind')
+  }
+}
+
+/** The key of a delimited field. */
+export function delimited(field: number): number {
+  return (field << 3) | DELIMITED
+}
+
+/** The key of a number. */
+export function varint(field: number): number {
+  return field << 3
+}
+
+/** How many bytes a number takes. */
+export function sizeOfNumber(value: number): number {
+  let size = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size += 1
+  return size
+}
+
+/** How many bytes a delimited field takes whose key is one byte. */
+export function sizeOfField(length: number): number {
+  return 1 + sizeOfNumber(length) + length
+}
+
+/** Writes a key of one byte and a length; returns where the content begins. */
+export function writeHead(target: Buffer, at: number, key: number, length: number): number {
+  target[at] = key
+  let next = at + 1
+  let rest = length
+  while (rest >= 0x80) {
+    target[next] = (rest % 0x80) | 0x80
+    rest = Math.floor(rest / 0x80)
+    next += 1
+  }
+  target[next] = rest
+  return next + 1
+}
