@@ -1,4 +1,4 @@
-import type { CallTerms } from '../../domain/families/types.ts'
+import type { CallTerms } from '../../domain/families/call-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
 import type { ChannelWish } from '../channels/directory.ts'

@@ -1,5 +1,5 @@
 import type { CallEventData } from '../../domain/call/events.ts'
-import type { RatedCall } from '../../domain/families/types.ts'
+import type { RatedCall } from '../../domain/families/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'

@@ -1,5 +1,5 @@
 import { textRules } from './text/rules.ts'
-import type { CallFamilyRules } from './types.ts'
+import type { CallFamilyRules } from './call-rules.ts'
 
 /** A record whose requests and answers only its own family can make. */
 export type AnyCallFamily = CallFamilyRules<never, never>

@@ -2,7 +2,7 @@ import { isDomainError } from '../../../kernel/errors.ts'
 import type { PriceBook } from '../../pricing/price-book.ts'
 import type { Measurement } from '../../pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallFamilyRules, RatedCall } from '../types.ts'
+import type { CallFamilyRules, RatedCall } from '../call-rules.ts'
 import { estimateInputTokens, estimateText, type InputSize } from './estimate.ts'
 import { expectedOutput, largestOutput } from './expected.ts'
 import {
