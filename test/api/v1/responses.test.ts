@@ -28,7 +28,7 @@ void t.test('200 with the answer of the use case', async (t) => {
   })
 })
 
-void t.test('what the spec does not name is passed on as it came', async (t) => {
+void t.test('what the surface does not name is passed on as it came', async (t) => {
   const body = { previous_response_id: 'r', store: false, include: ['x'], x_unknown: { a: [1] } }
   t.same(await passed({ ...good, ...body }), { input: 'Hello', ...body })
 })

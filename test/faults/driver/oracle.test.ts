@@ -200,7 +200,7 @@ t.test('what upstream never had is given up in time, and nothing else ever is', 
   t.same(codes({ lines: [], tasks: [givenUp] }), ['given_up_wrongly', 'unreported', 'unsettled'])
 })
 
-t.test('prices are those of the specification, exact to the last digit', async (t) => {
+t.test('prices are those of the price list, exact to the last digit', async (t) => {
   t.equal(expectedPico(PRICED, 1_000), toPico('0.046'))
   const resolution = '1080p'
   const overseas = { model: 'overseas-video-2-0-filter-off', resolution, hasVideo: true }

@@ -38,7 +38,7 @@ function priceMicro({ model, resolution = '720p', hasVideo }: Priced): bigint {
     /^(domestic|overseas)-video-(2-0|2-5)(?:-(fast|mini))?(?:-filter-off)?$/.exec(model) ?? []
   const detail = generation === '2-5' ? '' : ` ${tier ?? resolution}`
   const pair = table[`${region} ${generation.replace('-', '.')}${detail}`]
-  if (pair === undefined) throw new RangeError(`the spec has no price for ${model} ${resolution}`)
+  if (pair === undefined) throw new RangeError(`there is no price for ${model} ${resolution}`)
   const [whole = '0', fraction = ''] = pair[hasVideo ? 1 : 0].split('.')
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))
 }

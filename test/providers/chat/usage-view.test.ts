@@ -23,7 +23,7 @@ function shown(reported: object): unknown[] {
   return [whole?.body['usage'], parsed['usage']]
 }
 
-t.test('cache writes are spelled as the spec has them and left out when empty', async (t) => {
+t.test('cache writes are spelled as this surface has them and left out when empty', async (t) => {
   const cases: readonly (readonly [object, object])[] = [
     [{ cached_tokens: 4, cache_write_tokens: 0, cache_write_5m_tokens: 0 }, { cached_tokens: 4 }],
     [

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { resolveVideoAModel, videoAModels } from '../../../../src/domain/families/video-a/models.ts'
 
-t.test('the ten external names of the specification, in its order', async (t) => {
+t.test('the ten external names, in their order', async (t) => {
   t.strictSame(
     videoAModels.map((model) => [
       model.name,
