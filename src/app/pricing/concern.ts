@@ -1,9 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import {
-  type ServedModel,
-  type UnpricedModel,
-  unpricedModels,
-} from '../../domain/pricing/coverage.ts'
+import { type ServedModel, unpricedModels } from '../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports.ts'
 import type { PriceBookSource } from './price-book.ts'
@@ -31,27 +27,27 @@ export function priceConcern(deps: {
   readonly registry: Registry
 }): { readonly name: 'prices'; readonly look: () => Promise<readonly string[]> } {
   const { prices, served, started } = deps
-  const unpriced = async (): Promise<readonly UnpricedModel[]> =>
-    unpricedModels(served, await prices.current())
   const gauge: Gauge = new Gauge({
     name: 'tollgate_unpriced_models',
     help: 'Served models some of whose requests the price book in effect has no price for.',
     registers: [deps.registry],
     async collect() {
       // With the prices unreadable the last figure stands.
-      const models = await unpriced().catch((error: unknown) =>
-        isDomainError(error, 'price_not_configured') ? served : undefined,
+      const models = await prices.current().then(
+        (book) => unpricedModels(served, book),
+        (error: unknown) => (isDomainError(error, 'price_not_configured') ? served : undefined),
       )
       if (models !== undefined) gauge.set(models.length)
     },
   })
   const look = async (): Promise<readonly string[]> => {
     try {
-      const { version } = await prices.current()
-      const models = await unpriced()
+      // Once: another book may come into effect at any moment.
+      const book = await prices.current()
+      const models = unpricedModels(served, book)
       if (models.length === 0) return withheld(started)
       const named = models.map(({ model, skus }) => `${model} (${some(skus)})`)
-      return [...withheld(started), `price book ${version} has no price for ${some(named)}`]
+      return [...withheld(started), `price book ${book.version} has no price for ${some(named)}`]
     } catch (error) {
       if (isDomainError(error, 'price_not_configured')) return ['no price book is in effect']
       throw error

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import t from 'tap'
 import { priceConcern } from '../../../src/app/pricing/concern.ts'
 import { withoutDemonstrationPrices } from '../../../src/app/pricing/demonstrations.ts'
-import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
+import { createPriceBookSource, type PriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { publishAtStart, type StartedBook } from '../../../src/app/pricing/publish-at-start.ts'
 import { lookAtPublication, publishPriceBook } from '../../../src/app/pricing/publish.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -155,4 +155,23 @@ t.test('readiness names served models without a price, and a book that was withh
   t.match(await withheld.look(), [
     /^price book v9 was not published.*gone-sku.*prices publish --yes/,
   ])
+})
+
+t.test('the book that is named is the one that was looked at', async (t) => {
+  let asked = 0
+  // Another book comes into effect with every look at the prices.
+  const prices: PriceBookSource = {
+    current: async () => {
+      asked += 1
+      return { version: `v${asked}`, lookup: () => undefined }
+    },
+  }
+  const concern = priceConcern({
+    prices,
+    served: [{ family: 'chat', model: 'text-none' }],
+    started: { version: 'v0', outcome: 'known', lacking: [] },
+    registry: new Registry(),
+  })
+  t.match(await concern.look(), [/^price book v1 has no price for text-none/])
+  t.equal(asked, 1)
 })
