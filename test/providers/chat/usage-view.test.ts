@@ -62,5 +62,5 @@ t.test('what names no cache writes passes byte for byte', async (t) => {
 t.test('what is shown changes nothing of what is billed', async (t) => {
   const reported = { ...usage, prompt_tokens_details: { cache_write_tokens: 9 } }
   const whole = chatWire.readAnswer({ choices, usage: reported }, request, scrub)
-  t.match(whole?.tally().usage, { input: 21, cacheWrite5m: 9, output: 2 })
+  t.match(whole?.tally().usage, { input: 21, 'cache-write-5m': 9, output: 2 })
 })
