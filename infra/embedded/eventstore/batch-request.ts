@@ -5,6 +5,16 @@
 
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
+import {
+  type Cursor,
+  cursorOver,
+  hasMore,
+  readBytes,
+  readMessage,
+  readNumber,
+  readText,
+  skipField,
+} from '../../../src/kernel/protobuf.ts'
 import type { ProposedMessage } from './proposals.ts'
 import { readUuid } from './wire.ts'
 
@@ -17,12 +27,6 @@ const FOURTH = 0x22
 const PROPOSED = THIRD
 const NO_BYTES = Buffer.alloc(0)
 
-/** Bytes that are read from the front. */
-interface Reader {
-  readonly bytes: Buffer
-  at: number
-}
-
 export interface BatchRequest {
   /** All but the events. */
   readonly head: streams.BatchAppendReq
@@ -31,35 +35,34 @@ export interface BatchRequest {
 
 /** @throws RangeError when it is no message */
 export function readBatchRequest(bytes: Buffer): BatchRequest {
-  const reader: Reader = { bytes, at: 0 }
+  const reader = cursorOver(bytes)
   const head: Buffer[] = []
   const proposed: ProposedMessage[] = []
-  while (reader.at < bytes.length) {
+  while (hasMore(reader)) {
     const from = reader.at
     const key = readNumber(reader)
     if (key === PROPOSED) {
-      proposed.push(readProposed(readBytes(reader)))
+      proposed.push(readProposed(readMessage(reader)))
       continue
     }
-    skip(reader, key)
+    skipField(reader, key)
     head.push(bytes.subarray(from, reader.at))
   }
   return { head: streams.BatchAppendReq.deserializeBinary(Buffer.concat(head)), proposed }
 }
 
-function readProposed(bytes: Buffer): ProposedMessage {
-  const reader: Reader = { bytes, at: 0 }
+function readProposed(reader: Cursor): ProposedMessage {
   const properties = new Map<string, string>()
   let id: string | undefined
   let metadata: Buffer = NO_BYTES
   let data: Buffer = NO_BYTES
-  while (reader.at < bytes.length) {
+  while (hasMore(reader)) {
     const key = readNumber(reader)
     if (key === FIRST) id = readUuid(shared.UUID.deserializeBinary(readBytes(reader)))
-    else if (key === SECOND) readProperty(readBytes(reader), properties)
+    else if (key === SECOND) readProperty(readMessage(reader), properties)
     else if (key === THIRD) metadata = readBytes(reader)
     else if (key === FOURTH) data = readBytes(reader)
-    else skip(reader, key)
+    else skipField(reader, key)
   }
   return {
     id,
@@ -70,49 +73,14 @@ function readProposed(bytes: Buffer): ProposedMessage {
   }
 }
 
-function readProperty(bytes: Buffer, properties: Map<string, string>): void {
-  const reader: Reader = { bytes, at: 0 }
+function readProperty(reader: Cursor, properties: Map<string, string>): void {
   let name = ''
   let value = ''
-  while (reader.at < bytes.length) {
+  while (hasMore(reader)) {
     const key = readNumber(reader)
-    if (key === FIRST) name = readBytes(reader).toString()
-    else if (key === SECOND) value = readBytes(reader).toString()
-    else skip(reader, key)
+    if (key === FIRST) name = readText(reader)
+    else if (key === SECOND) value = readText(reader)
+    else skipField(reader, key)
   }
   properties.set(name, value)
-}
-
-function tooShort(): RangeError {
-  return new RangeError('the message ends too early')
-}
-
-function readNumber(reader: Reader): number {
-  let value = 0
-  for (let scale = 1; ; scale *= 0x80) {
-    const byte = reader.bytes[reader.at]
-    if (byte === undefined) throw tooShort()
-    reader.at += 1
-    value += (byte & 0x7f) * scale
-    if (byte < 0x80) return value
-  }
-}
-
-function readBytes(reader: Reader): Buffer {
-  const length = readNumber(reader)
-  const from = reader.at
-  if (from + length > reader.bytes.length) throw tooShort()
-  reader.at = from + length
-  return reader.bytes.subarray(from, reader.at)
-}
-
-/** Passes over a field by its kind: a number, eight bytes, a length and so many bytes, four bytes. */
-function skip(reader: Reader, key: number): void {
-  const kind = key % 8
-  if (kind === 0) readNumber(reader)
-  else if (kind === 1) reader.at += 8
-  else if (kind === 2) readBytes(reader)
-  else if (kind === 5) reader.at += 4
-  else throw new RangeError('the message has a field of an unknown kind')
-  if (reader.at > reader.bytes.length) throw tooShort()
 }

@@ -6,6 +6,8 @@
  * name, offset and length of the event type, both counted from the start of the value.
  */
 
+import { readNumber, sizeOfField, sizeOfNumber, writeHead } from '../../../src/kernel/protobuf.ts'
+
 const HEADER_BYTES = 24
 const FRAME_PREFIX_BYTES = 5
 const UUID_TEXT_BYTES = 36
@@ -40,15 +42,15 @@ export function encodeRecord(input: RecordInput): Buffer {
     [KEY_CREATED, created],
   ] as const
 
-  const identifierBytes = fieldBytes(input.stream.length)
-  let recordedBytes = 40 + fieldBytes(identifierBytes)
-  recordedBytes += 1 + varintBytes(input.revision) + 2 * (1 + varintBytes(input.position))
+  const identifierBytes = sizeOfField(input.stream.length)
+  let recordedBytes = 40 + sizeOfField(identifierBytes)
+  recordedBytes += 1 + sizeOfNumber(input.revision) + 2 * (1 + sizeOfNumber(input.position))
   for (const [key, value] of entries) {
-    recordedBytes += fieldBytes(fieldBytes(key.length) + fieldBytes(value.length))
+    recordedBytes += sizeOfField(sizeOfField(key.length) + sizeOfField(value.length))
   }
-  recordedBytes += fieldBytes(input.metadata.length) + fieldBytes(input.data.length)
-  const eventBytes = fieldBytes(recordedBytes) + 1 + varintBytes(input.position)
-  const messageBytes = fieldBytes(eventBytes)
+  recordedBytes += sizeOfField(input.metadata.length) + sizeOfField(input.data.length)
+  const eventBytes = sizeOfField(recordedBytes) + 1 + sizeOfNumber(input.position)
+  const messageBytes = sizeOfField(eventBytes)
 
   const value = Buffer.allocUnsafe(HEADER_BYTES + FRAME_PREFIX_BYTES + messageBytes)
   value.writeDoubleBE(input.position, 0)
@@ -57,37 +59,37 @@ export function encodeRecord(input: RecordInput): Buffer {
   value.writeUInt32BE(messageBytes, HEADER_BYTES + 1)
 
   let at = HEADER_BYTES + FRAME_PREFIX_BYTES
-  at = writeTag(value, at, 0x0a, eventBytes)
-  at = writeTag(value, at, 0x0a, recordedBytes)
-  at = writeTag(value, at, 0x0a, UUID_TEXT_BYTES + 2)
-  at = writeTag(value, at, 0x12, UUID_TEXT_BYTES)
+  at = writeHead(value, at, 0x0a, eventBytes)
+  at = writeHead(value, at, 0x0a, recordedBytes)
+  at = writeHead(value, at, 0x0a, UUID_TEXT_BYTES + 2)
+  at = writeHead(value, at, 0x12, UUID_TEXT_BYTES)
   at += value.write(input.id, at, UUID_TEXT_BYTES, 'latin1')
-  at = writeTag(value, at, 0x12, identifierBytes)
-  at = writeTag(value, at, 0x1a, input.stream.length)
+  at = writeHead(value, at, 0x12, identifierBytes)
+  at = writeHead(value, at, 0x1a, input.stream.length)
   value.writeUInt16BE(at, 16)
   value.writeUInt16BE(input.stream.length, 18)
   at += input.stream.copy(value, at)
-  at = writeTag(value, at, 0x18, input.revision)
-  at = writeTag(value, at, 0x20, input.position)
-  at = writeTag(value, at, 0x28, input.position)
+  at = writeHead(value, at, 0x18, input.revision)
+  at = writeHead(value, at, 0x20, input.position)
+  at = writeHead(value, at, 0x28, input.position)
   for (const [key, content] of entries) {
-    at = writeTag(value, at, 0x32, fieldBytes(key.length) + fieldBytes(content.length))
-    at = writeTag(value, at, 0x0a, key.length)
+    at = writeHead(value, at, 0x32, sizeOfField(key.length) + sizeOfField(content.length))
+    at = writeHead(value, at, 0x0a, key.length)
     at += key.copy(value, at)
-    at = writeTag(value, at, 0x12, content.length)
+    at = writeHead(value, at, 0x12, content.length)
     if (key === KEY_TYPE) {
       value.writeUInt16BE(at, 20)
       value.writeUInt16BE(content.length, 22)
     }
     at += content.copy(value, at)
   }
-  at = writeTag(value, at, 0x3a, input.metadata.length)
+  at = writeHead(value, at, 0x3a, input.metadata.length)
   value.set(input.metadata, at)
   at += input.metadata.length
-  at = writeTag(value, at, 0x42, input.data.length)
+  at = writeHead(value, at, 0x42, input.data.length)
   value.set(input.data, at)
   at += input.data.length
-  writeTag(value, at, 0x18, input.position)
+  writeHead(value, at, 0x18, input.position)
   return value
 }
 
@@ -155,33 +157,8 @@ function idOffset(record: Buffer): number {
 function restOfRecorded(record: Buffer, from: number): { recorded: Buffer; event: Buffer } {
   const recordedLengthAt = skipVarint(record, HEADER_BYTES + FRAME_PREFIX_BYTES + 1) + 1
   const recordedAt = skipVarint(record, recordedLengthAt)
-  const end = recordedAt + readVarint(record, recordedLengthAt)
+  const end = recordedAt + readNumber({ bytes: record, at: recordedLengthAt, end: record.length })
   return { recorded: record.subarray(from, end), event: record.subarray(end) }
-}
-
-/** Size of a length-delimited field with a one-byte tag. */
-function fieldBytes(length: number): number {
-  return 1 + varintBytes(length) + length
-}
-
-function varintBytes(value: number): number {
-  let bytes = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes += 1
-  return bytes
-}
-
-/** Writes a one-byte tag and a varint; returns the offset after them. */
-function writeTag(target: Buffer, at: number, tag: number, value: number): number {
-  target[at] = tag
-  let next = at + 1
-  let rest = value
-  while (rest >= 0x80) {
-    target[next] = (rest % 0x80) | 0x80
-    rest = Math.floor(rest / 0x80)
-    next += 1
-  }
-  target[next] = rest
-  return next + 1
 }
 
 function skipVarint(source: Buffer, at: number): number {
@@ -190,20 +167,9 @@ function skipVarint(source: Buffer, at: number): number {
   return next + 1
 }
 
-function readVarint(source: Buffer, at: number): number {
-  let value = 0
-  let scale = 1
-  for (let next = at; ; next += 1) {
-    const byte = source[next] ?? 0
-    value += (byte & 0x7f) * scale
-    if ((byte & 0x80) === 0) return value
-    scale *= 0x80
-  }
-}
-
 function field(tag: number, content: Buffer): Buffer {
-  const head = Buffer.allocUnsafe(1 + varintBytes(content.length))
-  writeTag(head, 0, tag, content.length)
+  const head = Buffer.allocUnsafe(1 + sizeOfNumber(content.length))
+  writeHead(head, 0, tag, content.length)
   return Buffer.concat([head, content])
 }
 

@@ -8,7 +8,7 @@ import type { EncodedEvent } from './codec.ts'
 import { isNotTaken, type TryFailure } from './failure.ts'
 import type { ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
-import { delimited, sizeOfField, writeHead } from './wire-bytes.ts'
+import { delimited, sizeOfField, writeHead } from '../../kernel/protobuf.ts'
 
 /** One append; `stream` carries the namespace. */
 export interface AppendCommand {

@@ -12,7 +12,7 @@ import {
   skipField,
   varint,
   type Cursor,
-} from './wire-bytes.ts'
+} from '../../kernel/protobuf.ts'
 
 /** What the log answers a read with; `other` is what we have no use for. */
 export type ReadAnswer =

@@ -29,7 +29,7 @@ export function hasMore(cursor: Cursor): boolean {
 
 function byteAt(cursor: Cursor): number {
   const byte = cursor.at < cursor.end ? cursor.bytes[cursor.at] : undefined
-  if (byte === undefined) throw new RangeError('a message of the log ends too early')
+  if (byte === undefined) throw new RangeError('a message ends too early')
   cursor.at += 1
   return byte
 }
@@ -43,7 +43,7 @@ export function readNumber(cursor: Cursor): number {
     byte = byteAt(cursor)
     value += (byte & 0x7f) * scale
   }
-  if (value > Number.MAX_SAFE_INTEGER) throw new RangeError('a length in a message of the log')
+  if (value > Number.MAX_SAFE_INTEGER) throw new RangeError('a length in a message is too large')
   return value
 }
 
@@ -66,14 +66,14 @@ export function readBigint(cursor: Cursor): bigint {
     large |= BigInt(byte & 0x7f) << shift
     if (byte < 0x80) return BigInt.asUintN(64, large)
   }
-  throw new RangeError('a number in a message of the log is too long')
+  throw new RangeError('a number in a message is too long')
 }
 
 /** The bytes of a delimited field, as a view. */
 export function readBytes(cursor: Cursor): Buffer {
   const length = readNumber(cursor)
   const from = cursor.at
-  if (from + length > cursor.end) throw new RangeError('a message of the log ends too early')
+  if (from + length > cursor.end) throw new RangeError('a message ends too early')
   cursor.at = from + length
   return cursor.bytes.subarray(from, cursor.at)
 }
@@ -83,7 +83,7 @@ export function readMessage(cursor: Cursor): Cursor {
   const length = readNumber(cursor)
   const at = cursor.at
   const end = at + length
-  if (end > cursor.end) throw new RangeError('a message of the log ends too early')
+  if (end > cursor.end) throw new RangeError('a message ends too early')
   cursor.at = end
   return { bytes: cursor.bytes, at, end }
 }
@@ -92,7 +92,7 @@ export function readMessage(cursor: Cursor): Cursor {
 export function readText(cursor: Cursor): string {
   const length = readNumber(cursor)
   const from = cursor.at
-  if (from + length > cursor.end) throw new RangeError('a message of the log ends too early')
+  if (from + length > cursor.end) throw new RangeError('a message ends too early')
   cursor.at = from + length
   return cursor.bytes.toString('utf8', from, cursor.at)
 }
@@ -104,17 +104,19 @@ export function skipField(cursor: Cursor, key: number): void {
       while (byteAt(cursor) >= 0x80);
       return
     case FIXED64:
-      cursor.at += 8
-      return
+      return passOver(cursor, 8)
     case DELIMITED:
-      cursor.at += readNumber(cursor)
-      return
+      return passOver(cursor, readNumber(cursor))
     case FIXED32:
-      cursor.at += 4
-      return
+      return passOver(cursor, 4)
     default:
-      throw new RangeError('a message of the log has a field of an unknown kind')
+      throw new RangeError('a message has a field of an unknown kind')
   }
+}
+
+function passOver(cursor: Cursor, length: number): void {
+  cursor.at += length
+  if (cursor.at > cursor.end) throw new RangeError('a message ends too early')
 }
 
 /** The key of a delimited field. */
