@@ -8,13 +8,13 @@ export {
   compareDays,
   linesPerDay,
   type DayComparison,
-  type DayKey,
   type DayRange,
   type DayTotals,
 } from './read/derived.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
 export type { LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
+export type { DayKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
 /** What a tenant has in one currency; decimal strings. */

@@ -79,14 +79,19 @@ export interface BalanceDelta {
   position: bigint
 }
 
-export interface DayDelta {
+/** What a daily total is of. */
+export interface DayKey {
   readonly tenantId: string
+  /** UTC, `YYYY-MM-DD`. */
   readonly day: string
   readonly currency: string
   readonly sku: string
   readonly unit: string
   readonly model: string
   readonly userId: string
+}
+
+export interface DayDelta extends DayKey {
   lines: number
   quantity: bigint
   amountPico: bigint

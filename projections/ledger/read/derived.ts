@@ -1,16 +1,5 @@
 import type { Queryable } from '../../engine/queryable.ts'
-
-/** What a daily total is of. */
-export interface DayKey {
-  readonly tenantId: string
-  /** UTC, `YYYY-MM-DD`. */
-  readonly day: string
-  readonly currency: string
-  readonly sku: string
-  readonly unit: string
-  readonly model: string
-  readonly userId: string
-}
+import type { DayKey } from '../fold/change.ts'
 
 /** How many lines, what quantity and what amount; decimal strings, zero where there is no row. */
 export interface DayTotals {
