@@ -198,6 +198,9 @@ t.test('what upstream never had is given up in time, and nothing else ever is', 
   t.same(codes({ ...never, tasks: [theirs], when: 'past-every-absence' }), [])
   t.same(codes({ ...never, tasks: [{ ...givenUp, markerIsOurs: false }] }), ['given_up_in_doubt'])
   t.same(codes({ lines: [], tasks: [givenUp] }), ['given_up_wrongly', 'unreported', 'unsettled'])
+  // Lost upstream before any list had it: nobody can tell it from one that never was.
+  const lost = [{ ...accepted, gone: true }]
+  t.same(codes({ lines: [], tasks: [givenUp], accepted: lost }), [])
 })
 
 t.test('prices are those of the price list, exact to the last digit', async (t) => {

@@ -162,6 +162,14 @@ export function excuses(findings: Findings): Readonly<Record<string, number>> {
   return counts
 }
 
+/**
+ * Whether a task that was sent as upstream has it says that it may be there. A record that upstream
+ * lost before any list showed it is to everybody as one that never was: its task may be given up.
+ */
+function isReported(task: LoggedTask, upstream: Accepted): boolean {
+  return isOpen(task) || task.possibleCostLeak || (upstream.gone && task.neverAccepted)
+}
+
 /** Why a success may stand unsettled: only what nobody could have told, and what says so. */
 function excuseOf(
   { tasks, accepted }: Findings,
@@ -169,7 +177,7 @@ function excuseOf(
   upstream: Accepted,
   owner: LoggedTask | undefined,
 ): string | undefined {
-  const reported = (task: LoggedTask): boolean => isOpen(task) || task.possibleCostLeak
+  const reported = (task: LoggedTask): boolean => isReported(task, upstream)
   if (owner !== undefined)
     return upstream.gone && reported(owner)
       ? 'its record vanished before its usage was told'
@@ -222,7 +230,9 @@ function judgeLedger(findings: Findings, owners: ReadonlyMap<string, LoggedTask>
 
 /** P5: only what upstream never had is given up as that, and only by a marker of our own. */
 function judgeGivenUp({ tasks, accepted }: Findings, say: Say): void {
-  const markers = new Map(accepted.map((one) => [one.safety_identifier, one.id]))
+  const markers = new Map(
+    accepted.flatMap((one) => (one.gone ? [] : [[one.safety_identifier, one.id] as const])),
+  )
   for (const { platformId, neverAccepted, marker, markerIsOurs } of tasks.values()) {
     if (!neverAccepted) continue
     const id = markers.get(marker)
@@ -254,8 +264,7 @@ function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, 
   for (const upstream of findings.accepted) {
     if (owners.has(upstream.id)) continue
     const claimed = [...findings.tasks.values()].some(
-      (task) =>
-        task.marker === upstream.safety_identifier && (isOpen(task) || task.possibleCostLeak),
+      (task) => task.marker === upstream.safety_identifier && isReported(task, upstream),
     )
     if (!claimed)
       say('unreported', upstream.id, `${upstream.outcome}: no task of ours speaks of it`)
