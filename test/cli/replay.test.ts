@@ -93,7 +93,9 @@ t.test('what happened to a token later belongs to its tenant too', async (t) => 
   await changeTokenLimits(stack.access, { tokenId, changes: { requestsPerMinute: 60 } })
   await disableToken(stack.access, { tokenId, reason: 'test' })
   const after = await replay('--tenant', tenantId, '--json')
-  t.same(typesOf(after.stdout).slice(-2), ['TokenLimitsChanged', 'TokenDisabled'])
+  // A task of the tenant may end meanwhile.
+  const ofTokens = typesOf(after.stdout).filter((type) => type.startsWith('Token'))
+  t.same(ofTokens.slice(-2), ['TokenLimitsChanged', 'TokenDisabled'])
 })
 
 t.test('a tenant as of a time: every task then, and what it could spend', async (t) => {
