@@ -65,8 +65,15 @@ export function createLeaderCheck(client: ClientInternals): LeaderCheck {
   let looking: Promise<void> | undefined
   const look = async (): Promise<void> => {
     const current = await client.getChannel()
-    const leader = await client.resolveUri()
-    if (!current.getTarget().endsWith(leader))
+    let leader: string
+    try {
+      leader = await client.resolveUri()
+    } catch {
+      // Nobody leads: the library has let go of the channel, and discovery goes on until somebody does.
+      current.close()
+      return
+    }
+    if (addressOf(current) !== leader)
       await client.handleError({ getChannel: () => current }, notLeader(leader))
   }
   const isGivenUp = (channel: CallChannel) =>
@@ -79,6 +86,11 @@ export function createLeaderCheck(client: ClientInternals): LeaderCheck {
     await looking.catch(() => undefined)
     return isGivenUp(channel)
   }
+}
+
+/** `host:port` of a target such as `dns:host:port`. */
+function addressOf(channel: CallChannel): string {
+  return channel.getTarget().replace(/^[a-z0-9]+:(?:\/\/[^/]*\/)?/, '')
 }
 
 /** What a node answers that does not lead, in the library's own terms. */

@@ -119,6 +119,9 @@ void t.test('calls that a frozen leader keeps go to the next one', async (t) => 
     log.readStream('task-1'),
   ] as const
   for (const call of calls) call.catch(() => undefined)
+  // Nobody leads yet when it is first asked.
+  await cluster.setStates('UNKNOWN', 'UNKNOWN', 'UNKNOWN')
+  await sleep(1_500)
   await cluster.lead(1)
   await t.resolves(Promise.all(calls))
   t.equal((await log.readStream('task-1')).length, 2, 'once')
