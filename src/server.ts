@@ -31,6 +31,7 @@ import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
+import { programFile } from './kernel/program-files.ts'
 import { startProjector } from './projector.ts'
 import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
@@ -72,7 +73,7 @@ const SETTLE_MARGIN_MS = 8_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
 
-const shippedPriceBook = new URL('../infra/pricebook.yaml', import.meta.url)
+const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
@@ -165,7 +166,7 @@ async function start(
 }
 
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {
-  const path = options.config.priceBookFile ?? fileURLToPath(shippedPriceBook)
+  const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
   const book = await publishAtStart(
     { log, clock: systemClock },
     { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },

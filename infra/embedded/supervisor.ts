@@ -47,7 +47,7 @@ export class ChildFailedError extends Error {
 export interface SuperviseOptions {
   /** For messages: "event store", "postgres". */
   readonly name: string
-  /** The module to run, as `new URL('./x/main.ts', import.meta.url)`; runs as `.js` from a build, through tsx from source. */
+  /** The module to run, as `programFile('infra/x/main.ts')`; runs as `.js` from a build, through tsx from source. */
   readonly modulePath: URL
   /** Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay valid. */
   readonly args: (last: ReadyMessage | undefined) => readonly string[]
@@ -93,7 +93,7 @@ interface Launch {
   readonly execArgv: readonly string[]
 }
 
-/** Finds what to run: `tsc` rewrites import specifiers in a build but not the text of a URL. */
+/** Finds what to run: a build has another ending. */
 function launchOf(modulePath: URL): Launch {
   const built = import.meta.url.endsWith('.js')
   const file = fileURLToPath(modulePath)

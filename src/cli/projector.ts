@@ -1,6 +1,7 @@
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
+import { programFile } from '../kernel/program-files.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /** The environment of the child: addresses hold passwords, and arguments are for everybody to see. */
@@ -34,7 +35,7 @@ export async function openProjector(
 ): Promise<() => Promise<void>> {
   const projector = superviseChild({
     name: 'projector',
-    modulePath: new URL('./projector-process.ts', import.meta.url),
+    modulePath: programFile('src/cli/projector-process.ts'),
     args: () => [],
     env: {
       ...passedOn(),

@@ -1,4 +1,5 @@
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
+import { programFile } from '../kernel/program-files.ts'
 import { CommandError, note } from './output.ts'
 
 const READY_TIMEOUT_MS = 30_000
@@ -9,7 +10,7 @@ export async function runSandbox(args: readonly string[]): Promise<void> {
   const gaveUp = new Promise<string>((resolve) => (giveUp = resolve))
   const child = superviseChild({
     name: 'sandbox',
-    modulePath: new URL('../../infra/sandbox/main.ts', import.meta.url),
+    modulePath: programFile('infra/sandbox/main.ts'),
     // After a restart where it was before: of two ports the last one counts.
     args: (last) => (last === undefined ? args : [...args, '--port', new URL(last.url).port]),
     onLine: note,

@@ -10,6 +10,7 @@ import type { Channel } from '../app/ports.ts'
 import type { ServedModel } from '../domain/pricing/coverage.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
+import { programFile } from '../kernel/program-files.ts'
 import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
 import { forward, reportRestart } from './stores.ts'
@@ -61,7 +62,7 @@ export async function openUpstreams(
     return { channels: configured, sandboxUrl: undefined, close: () => Promise.resolve() }
   const sandbox = superviseChild({
     name: 'sandbox',
-    modulePath: new URL('../../infra/sandbox/main.ts', import.meta.url),
+    modulePath: programFile('infra/sandbox/main.ts'),
     args: (last) => [
       '--data',
       join(config.dataDir, 'sandbox'),

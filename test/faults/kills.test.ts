@@ -2,7 +2,7 @@ import t from 'tap'
 import { allPoints } from './driver/plan.ts'
 import { type Report, runFaults } from './driver/run.ts'
 import { freshDirectory } from './place.ts'
-import { builtOnce } from './text/support/product.ts'
+import { builtProduct } from '../helpers/product.ts'
 
 const KILLS = 30
 /** Machines side by side: most of a life is to start, to wait out a lease, to prove an absence. */
@@ -19,7 +19,7 @@ t.test(
   async (t) => {
     const seed = process.env['FAULTS_SEED'] ?? String(Date.now() % 1_000_000_000)
     const kills = Math.ceil(KILLS / PARTS)
-    const build = await builtOnce()
+    const build = await builtProduct()
     const reports = await Promise.all(
       Array.from({ length: PARTS }, async (_none, index): Promise<Report> => {
         t.comment(

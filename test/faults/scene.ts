@@ -6,7 +6,7 @@ import type { Target } from './driver/processes.ts'
 import { signal } from './driver/processes.ts'
 import { Trial } from './driver/trial.ts'
 import { freshDirectory } from './place.ts'
-import { builtOnce } from './text/support/product.ts'
+import { builtProduct } from '../helpers/product.ts'
 
 /** A running gateway whose surroundings a test breaks, one after the other. */
 
@@ -40,7 +40,7 @@ export interface Scene {
 export async function openScene(t: Test): Promise<Scene> {
   const directory = await freshDirectory(t)
   const say = (): void => undefined
-  const trial = await Trial.open({ build: await builtOnce(), directory, seed: 1, say })
+  const trial = await Trial.open({ build: await builtProduct(), directory, seed: 1, say })
   t.teardown(() => trial.close())
   return sceneOf(t, trial)
 }

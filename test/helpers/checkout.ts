@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /** Whether this is the compiled copy of the tests, which `npm test` runs. */
@@ -6,16 +7,23 @@ const compiled = import.meta.url.endsWith('.js')
 /** The checkout's folder; the compiled copy stands in a folder of it. */
 export const checkout = new URL(compiled ? '../../../' : '../../', import.meta.url)
 
-/** The folder of the compiled product that compiled tests stand in; sources have none. */
+/** The folder of the program as it is released, built beside the compiled tests; sources have none. */
 export const compiledProduct = compiled
-  ? fileURLToPath(new URL('../../', import.meta.url))
+  ? fileURLToPath(new URL('../../product/', import.meta.url))
   : undefined
 
 /**
  * What node is told to run a module, given as `new URL('x.ts', import.meta.url)`, as a process of its own: a source
- * goes through tsx, a compiled one, whose name ends otherwise, does not.
+ * goes through tsx, a compiled one, whose name ends otherwise, does not. Of what the program itself runs as a process
+ * it is the released form, which starts sooner.
  */
 export function nodeArguments(module: URL): readonly string[] {
   const path = fileURLToPath(module)
-  return compiled ? [path.replace(/\.ts$/, '.js')] : ['--import=tsx', path]
+  if (compiledProduct === undefined) return ['--import=tsx', path]
+  const script = path.replace(/\.ts$/, '.js')
+  const released = script.replace(
+    fileURLToPath(new URL('../../', import.meta.url)),
+    compiledProduct,
+  )
+  return [existsSync(released) ? released : script]
 }

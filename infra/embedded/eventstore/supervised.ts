@@ -1,3 +1,4 @@
+import { programFile } from '../../../src/kernel/program-files.ts'
 import { superviseChild } from '../supervisor.ts'
 import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
 
@@ -18,7 +19,7 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     readyTimeoutMs: READY_TIMEOUT_MS,
     ...rest,
     name: 'event store',
-    modulePath: new URL('./main.ts', import.meta.url),
+    modulePath: programFile('infra/embedded/eventstore/main.ts'),
     args: (last) => [
       '--data',
       root,

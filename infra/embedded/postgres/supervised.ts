@@ -1,3 +1,4 @@
+import { programFile } from '../../../src/kernel/program-files.ts'
 import { superviseChild } from '../supervisor.ts'
 import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
 import { START_TIMEOUT_MS } from './server.ts'
@@ -21,7 +22,7 @@ export function supervisePostgres(options: PostgresOptions): SupervisedChild {
     readyTimeoutMs: START_TIMEOUT_MS + MARGIN_MS,
     ...rest,
     name: 'postgres',
-    modulePath: new URL('./main.ts', import.meta.url),
+    modulePath: programFile('infra/embedded/postgres/main.ts'),
     args: (last) => [
       '--data',
       root,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { eventually } from '../../helpers/eventually.ts'
-import { bare, builtMain } from './build.ts'
+import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
 const RUN_MS = 60_000
@@ -21,9 +21,19 @@ export interface Ended {
 
 type Child = ChildProcessByStdio<null, Readable, Readable>
 
+/**
+ * Arguments of `env` for a program with this environment and what it needs to run at all. The
+ * test runner writes itself into the environment of every child; behind `env -i` it cannot.
+ */
+function bare(env: Readonly<Record<string, string>>): readonly string[] {
+  const { PATH = '', HOME = '/' } = process.env
+  const entries = Object.entries({ PATH, HOME, ...env })
+  return ['-i', ...entries.map(([name, value]) => `${name}=${value}`)]
+}
+
 /** Starts the real command line as a process. */
 export async function launch(args: readonly string[], env: Environment): Promise<Child> {
-  return spawn('env', [...bare(env), process.execPath, await builtMain(), ...args], {
+  return spawn('env', [...bare(env), process.execPath, (await builtProduct()).main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
@@ -54,7 +64,7 @@ export async function tollgateThrough(
   env: Environment,
 ): Promise<Ended> {
   const script = `set -o pipefail; "$0" "$@" ${pipeline}`
-  const command = ['bash', '-c', script, process.execPath, await builtMain(), ...args]
+  const command = ['bash', '-c', script, process.execPath, (await builtProduct()).main, ...args]
   const child = spawn('env', [...bare(env), ...command], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([
     textOf(child.stdout),

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { bare, bareEnvironment } from './bare.ts'
-import type { Build } from './build.ts'
+import type { Product } from '../../helpers/product.ts'
 import { identify, isAlive, type Known, processesOf, signal, type Target } from './processes.ts'
 
 /** A gateway on embedded stores of its own, through as many lives as it takes. */
@@ -41,7 +41,7 @@ interface Life {
 }
 
 export interface MachineOptions {
-  readonly build: Build
+  readonly build: Product
   readonly dataDir: string
   readonly logFile: string
   readonly environment: Readonly<Record<string, string>>

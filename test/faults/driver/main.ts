@@ -1,8 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { build } from './build.ts'
+import { checkout } from '../../helpers/checkout.ts'
+import { buildProduct } from '../../helpers/product.ts'
 import { type Part, WHOLE } from './plan.ts'
 import { type Report, runFaults } from './run.ts'
 
@@ -62,7 +64,11 @@ async function main(): Promise<number> {
   }
   say(`seed ${values.seed}, ${kills} kills, data in ${directory}`)
   try {
-    const built = await build(join(directory, 'build'))
+    // Not where tests look for one: that may be cleared away long before this run ends.
+    const building = join(directory, 'build')
+    await mkdir(building, { recursive: true })
+    await symlink(fileURLToPath(new URL('node_modules', checkout)), join(building, 'node_modules'))
+    const built = await buildProduct(join(building, 'dist'))
     const report = await runFaults({
       build: built,
       directory: join(directory, 'run'),

@@ -1,4 +1,4 @@
-import type { Build } from './build.ts'
+import type { Product } from '../../helpers/product.ts'
 import { LEASES_MS, Lives } from './lives.ts'
 import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
 import { dice } from './random.ts'
@@ -12,7 +12,7 @@ import type { Difference } from './witness.ts'
 const PAST_DEADLINES_MS = 80 * 3_600_000
 
 export interface RunOptions {
-  readonly build: Build
+  readonly build: Product
   /** An empty directory below one that other accounts may pass through. */
   readonly directory: string
   readonly kills: number

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bare, bareEnvironment } from './bare.ts'
-import type { Build } from './build.ts'
+import type { Product } from '../../helpers/product.ts'
 
 /** The upstream of a run: the one process that is never killed, for it knows what was accepted. */
 
@@ -64,7 +64,7 @@ interface Running {
 }
 
 async function launch(
-  build: Build,
+  build: Product,
   directory: string,
   port: number,
   options: Readonly<Record<string, number>>,
@@ -102,7 +102,7 @@ async function end({ child }: Running, signal: 'SIGTERM' | 'SIGKILL'): Promise<v
 
 /** Starts it with tasks that queue and run for these times unless a prompt says otherwise. */
 export async function startSandbox(
-  build: Build,
+  build: Product,
   directory: string,
   times: { readonly queuedMs: number; readonly runningMs: number; readonly seed: number },
 ): Promise<Sandbox> {

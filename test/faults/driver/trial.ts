@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Build } from './build.ts'
+import type { Product } from '../../helpers/product.ts'
 import { type Call, createCaller, TASKS } from './caller.ts'
 import { lostCreations } from './creations.ts'
 import { readLedger } from './ledger.ts'
@@ -23,7 +23,7 @@ const SETTLE_PAUSE_MS = 1_000
 const CREDIT = '100000000'
 
 export interface TrialOptions {
-  readonly build: Build
+  readonly build: Product
   /** An empty directory below one that other accounts may pass through. */
   readonly directory: string
   /** Of the sandbox's own dice. */

@@ -21,7 +21,7 @@ import { writeTextChannels } from './channels.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
 import { type LoggedCall, readCalls } from './call-log.ts'
 import { priceBook } from './prices.ts'
-import { builtOnce, type Product } from './product.ts'
+import { builtProduct, type Product } from '../../../helpers/product.ts'
 import { startStore, type Store } from './store.ts'
 import { follow, type Upstream } from './upstream.ts'
 
@@ -93,7 +93,7 @@ async function start<S extends EventStore>(
   close: () => Promise<void>,
   startEventStore: (build: Product, directory: string) => Promise<S>,
 ): Promise<TextWorld<S>> {
-  const build = await builtOnce()
+  const build = await builtProduct()
   const directory = await mkdtemp(join(tmpdir(), `tollgate-faults-${name}-`))
   closers.push(() => rm(directory, { recursive: true, force: true }))
   const [database, store, sandbox] = await Promise.all([

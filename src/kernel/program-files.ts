@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs'
+
+/** Stands at this path below the checkout and below every build. */
+const LANDMARK = 'infra/pricebook.yaml'
+
+function findRoot(): URL {
+  for (let folder = new URL('.', import.meta.url); ; folder = new URL('..', folder)) {
+    if (existsSync(new URL(LANDMARK, folder))) return folder
+    if (folder.pathname === '/') throw new Error(`${LANDMARK} is missing from the program`)
+  }
+}
+
+let root: URL | undefined
+
+/**
+ * A file of the program by its path from the root of the checkout. The place of the code that asks says nothing: in a
+ * build many modules stand in one file.
+ */
+export function programFile(path: string): URL {
+  return new URL(path, (root ??= findRoot()))
+}
