@@ -72,7 +72,16 @@ function describeDifferences({
     currency,
   ])
   const more = differencesInAll - differences.length
-  const columns = ['tenant', 'sku', 'live lines', 'rebuilt', 'live amount', 'rebuilt', 'difference', ''] // prettier-ignore
+  const columns = [
+    'tenant',
+    'sku',
+    'live lines',
+    'rebuilt',
+    'live amount',
+    'rebuilt',
+    'difference',
+    '',
+  ]
   return [...table(columns, rows), ...(more > 0 ? [`… and ${more} more`] : [])]
 }
 

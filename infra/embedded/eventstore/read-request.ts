@@ -11,7 +11,9 @@ import { readStreamName } from './wire.ts'
 
 /** Where to begin: at a revision of a stream, at a position of `$all`. */
 export type Start<At> =
-  { readonly kind: 'start' } | { readonly kind: 'end' } | { readonly kind: 'at'; readonly at: At }
+  | { readonly kind: 'start' }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'at'; readonly at: At }
 
 interface Common {
   readonly backwards: boolean

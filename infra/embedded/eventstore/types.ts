@@ -58,7 +58,12 @@ export type CommandOutcome =
  * - `unsupported`: the request needs something this store does not have.
  */
 export type LogErrorCode =
-  'queue_full' | 'not_writable' | 'closing' | 'abandoned' | 'write_failed' | 'unsupported'
+  | 'queue_full'
+  | 'not_writable'
+  | 'closing'
+  | 'abandoned'
+  | 'write_failed'
+  | 'unsupported'
 
 /** A command or read that the log could not carry out. */
 export class LogError extends Error {

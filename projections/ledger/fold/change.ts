@@ -16,7 +16,12 @@ export interface Entry {
   readonly position: bigint
   readonly n: number
   readonly kind:
-    'hold_placed' | 'hold_captured' | 'hold_released' | 'settled' | 'granted' | 'adjusted'
+    | 'hold_placed'
+    | 'hold_captured'
+    | 'hold_released'
+    | 'settled'
+    | 'granted'
+    | 'adjusted'
   readonly sourceId: string
   readonly tenantId: string
   readonly currency: string

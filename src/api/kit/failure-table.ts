@@ -5,7 +5,21 @@ import type { RequestFault } from './request-error.ts'
 /** The one place that says what a failure means over HTTP. */
 
 export type FailureStatus =
-  400 | 401 | 402 | 403 | 404 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503 | 504
+  | 400
+  | 401
+  | 402
+  | 403
+  | 404
+  | 409
+  | 413
+  | 415
+  | 422
+  | 429
+  | 431
+  | 500
+  | 502
+  | 503
+  | 504
 
 /** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
 export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKind}`

@@ -7,7 +7,8 @@ import { isPublicAddress } from './public-address.ts'
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export type PublicUrlVerdict =
-  { readonly ok: true; readonly url: string } | { readonly ok: false; readonly reason: string }
+  | { readonly ok: true; readonly url: string }
+  | { readonly ok: false; readonly reason: string }
 
 /** Longest URL that is considered. */
 export const MAX_URL_CHARACTERS = 2048

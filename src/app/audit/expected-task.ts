@@ -142,7 +142,15 @@ export function pollRow(task: Expected | undefined): Expected | undefined {
   if (task === undefined) return undefined
   const unended = task['status'] === 'queued' || task['status'] === 'running'
   if (!unended || task['submission'] === 'refused') return undefined
-  const copied = ['platform_id', 'tenant_id', 'family', 'channel_id', 'native_id', 'requested_at_ms', 'expires_at_ms'] // prettier-ignore
+  const copied = [
+    'platform_id',
+    'tenant_id',
+    'family',
+    'channel_id',
+    'native_id',
+    'requested_at_ms',
+    'expires_at_ms',
+  ]
   const kind = task['submission'] === 'submitted' ? 'poll' : 'reconcile'
   return { ...Object.fromEntries(copied.map((column) => [column, task[column]])), kind }
 }

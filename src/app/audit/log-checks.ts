@@ -102,13 +102,28 @@ export class LogChecks {
       const amountPico = recomputeLine(line)
       sumPico += amountPico
       if (amountPico !== parseAmount(line.amount))
-        this.#find('line_not_exact', sourceId, event, `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`) // prettier-ignore
+        this.#find(
+          'line_not_exact',
+          sourceId,
+          event,
+          `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`,
+        )
       const entry = book?.get(`${line.sku} ${settlement.currency}`)
       if (!entry || entry.price !== line.price || entry.per !== line.per)
-        this.#find('price_not_in_book', sourceId, event, `${line.sku} at ${line.price} per ${line.per} is not in price book ${settlement.priceBookVersion}`) // prettier-ignore
+        this.#find(
+          'price_not_in_book',
+          sourceId,
+          event,
+          `${line.sku} at ${line.price} per ${line.per} is not in price book ${settlement.priceBookVersion}`,
+        )
     }
     if (sumPico !== parseAmount(settlement.amount))
-      this.#find('sum_not_exact', sourceId, event, `lines sum to ${formatAmount(sumPico)}, recorded ${settlement.amount}`) // prettier-ignore
+      this.#find(
+        'sum_not_exact',
+        sourceId,
+        event,
+        `lines sum to ${formatAmount(sumPico)}, recorded ${settlement.amount}`,
+      )
     this.settled += 1
   }
 
@@ -119,7 +134,12 @@ export class LogChecks {
         (rated) => rated.sku === line.sku && rated.price === line.price && rated.per === line.per,
       )
       if (!frozen)
-        this.#find('settled_outside_quote', settledSource(event), event, `${line.sku} at ${line.price} was not quoted`) // prettier-ignore
+        this.#find(
+          'settled_outside_quote',
+          settledSource(event),
+          event,
+          `${line.sku} at ${line.price} was not quoted`,
+        )
     }
   }
 

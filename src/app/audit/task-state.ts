@@ -13,7 +13,8 @@ export interface TaskState {
   readonly settled: boolean
   /** The event before this one was its success. */
   readonly succeeded:
-    { readonly revision: bigint; readonly commandId: string; readonly position: bigint } | undefined
+    | { readonly revision: bigint; readonly commandId: string; readonly position: bigint }
+    | undefined
 }
 
 /** Whether an event ends the hold of its task, and how. */

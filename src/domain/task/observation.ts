@@ -4,7 +4,13 @@ import type { Usage } from '../pricing/usage.ts'
 export interface TaskObservation {
   readonly nativeId: string
   readonly status:
-    'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled' | 'unknown'
+    | 'queued'
+    | 'running'
+    | 'succeeded'
+    | 'failed'
+    | 'expired'
+    | 'cancelled'
+    | 'unknown'
   /** Upstream's own word. */
   readonly upstreamStatus: string
   readonly upstreamModel?: string

@@ -22,7 +22,8 @@ export interface WriterDeps {
 
 /** Where a batch became durable. */
 export type Written =
-  { readonly to: 'log'; readonly position: bigint | undefined } | { readonly to: 'spool' }
+  | { readonly to: 'log'; readonly position: bigint | undefined }
+  | { readonly to: 'spool' }
 
 /**
  * Writes one batch into our stream, or into the spool when the log does not confirm in time or is

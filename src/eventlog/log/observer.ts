@@ -15,7 +15,12 @@ export interface EventLogObserver {
 
 export interface AppendObservation {
   readonly outcome:
-    'ok' | 'unavailable' | 'unknown' | 'wrong_expected_revision' | 'too_large' | 'invalid'
+    | 'ok'
+    | 'unavailable'
+    | 'unknown'
+    | 'wrong_expected_revision'
+    | 'too_large'
+    | 'invalid'
   readonly events: number
   readonly sizeBytes: number
   readonly tries: number

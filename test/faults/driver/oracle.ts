@@ -143,7 +143,12 @@ function judgeOne(
     return
   }
   const excuse = excuseOf(findings, owners, upstream, owner)
-  if (excuse === undefined) say('unsettled', upstream.id, `client ${intended.marker}: ${upstream.outcome}, ${owner === undefined ? 'nobody owns it' : `owned by ${owner.platformId}, ${owner.end ?? 'open'}`}`) // prettier-ignore
+  if (excuse === undefined)
+    say(
+      'unsettled',
+      upstream.id,
+      `client ${intended.marker}: ${upstream.outcome}, ${owner === undefined ? 'nobody owns it' : `owned by ${owner.platformId}, ${owner.end ?? 'open'}`}`,
+    )
 }
 
 /** Successes that stand unsettled, by why they may: few, or the run says little. */

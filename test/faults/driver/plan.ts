@@ -11,8 +11,18 @@ export interface StoreKill {
 }
 
 export type LifePlan =
-  | { readonly end: 'crash'; readonly name: CrashPointName; readonly hit: number; readonly kills: readonly StoreKill[] } // prettier-ignore
-  | { readonly end: 'kill'; readonly target: 'gateway' | 'everything'; readonly afterMs: number; readonly kills: readonly StoreKill[] } // prettier-ignore
+  | {
+      readonly end: 'crash'
+      readonly name: CrashPointName
+      readonly hit: number
+      readonly kills: readonly StoreKill[]
+    }
+  | {
+      readonly end: 'kill'
+      readonly target: 'gateway' | 'everything'
+      readonly afterMs: number
+      readonly kills: readonly StoreKill[]
+    }
 
 /** Where what upstream never had is given up: minutes after it was sent, longer than a life lasts. */
 export const absencePoints = [
