@@ -13,8 +13,18 @@ export interface GroupOrder {
   readonly usageFile: string
 }
 
-/** Whole products that start, are killed and start again: nothing is saved by sharing a process, and time is lost. */
-const alone = ['test/faults/', 'test/cli/serve', 'test/cli/startup-faults', 'test/cli/sandbox']
+/**
+ * Whole products that start, are killed and start again, in the order they begin in: they take longest, and nothing
+ * would be saved by sharing a process.
+ */
+const alone = [
+  'test/faults/kills',
+  'test/faults/text/',
+  'test/faults/',
+  'test/cli/startup-faults',
+  'test/cli/serve',
+]
+
 /**
  * So many files at most share a process. More would save little of loading, and the last one would run on alone at the
  * end.
@@ -23,7 +33,8 @@ const MAX_FILES = 20
 
 /** The groups that files, in order of their path, run in; what takes longest begins first. */
 export function groupsOf(files: readonly string[]): readonly Group[] {
-  const long = files.filter((path) => alone.some((prefix) => path.startsWith(prefix)))
+  const turnOf = (path: string): number => alone.findIndex((prefix) => path.startsWith(prefix))
+  const long = files.filter((path) => turnOf(path) >= 0).sort((a, b) => turnOf(a) - turnOf(b))
   const short = files.filter((path) => !long.includes(path))
   const count = Math.ceil(short.length / MAX_FILES)
   const shared = Array.from({ length: count }, (_none, n): Group => {
