@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -39,6 +39,19 @@ t.test('every fault of the configuration is named at once', async (t) => {
     t.match(ended.stderr, new RegExp(`- .*${name}`))
   const config = await tollgateProcess(['config'], { PORT: 'http' })
   refused(t, config, /PORT must be a whole number/)
+})
+
+t.test('settings are taken from .env where it is started; the environment wins', async (t) => {
+  const cwd = await directory(t)
+  const file = join(cwd, '.env')
+  t.match(await tollgateProcess(['config'], {}, cwd), { code: 0, stdout: /^PORT=8080$/m })
+  await writeFile(file, 'PORT=8123\nLOG_LEVEL=debug\nMARKER_SECRET=\n')
+  const config = await tollgateProcess(['config'], { LOG_LEVEL: 'warn' }, cwd)
+  t.match(config, { code: 0, stdout: /^PORT=8123$/m })
+  t.match(config, { stdout: /^LOG_LEVEL=warn$/m })
+  await rm(file)
+  await mkdir(file)
+  refused(t, await tollgateProcess(['config'], {}, cwd), /\.env cannot be read/)
 })
 
 t.test('external stores without a marker secret or without accounts are refused', async (t) => {

@@ -1,5 +1,5 @@
-import type { FastifySchemaCompiler } from 'fastify'
-import type { TSchema } from 'typebox'
+import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 
 const integerText = /^(?:0|-?[1-9]\d{0,14})$/
@@ -29,11 +29,50 @@ function readQuery(schema: TSchema, value: unknown): unknown {
   return read
 }
 
-/** Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. */
-export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+/** Longest name of a parameter that an answer repeats. */
+const MAX_SHOWN_CHARACTERS = 64
+
+/** The refusal of the first parameter that a reading does not know; undefined when it knows all. */
+function unknownParameter(known: readonly string[], query: unknown) {
+  if (typeof query !== 'object' || query === null) return undefined
+  const name = Object.keys(query).find((one) => !known.includes(one))
+  if (name === undefined) return undefined
+  const shown = name.slice(0, MAX_SHOWN_CHARACTERS).replaceAll('~', '~0').replaceAll('/', '~1')
+  const those = known.length === 0 ? 'takes none' : `takes ${known.join(', ')}`
+  return [
+    {
+      keyword: 'additionalProperties',
+      schemaPath: '#/additionalProperties',
+      params: {},
+      instancePath: `/${shown}`,
+      message: `is not a query parameter here; this ${those}`,
+    },
+  ]
+}
+
+const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/**
+ * Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. A reading
+ * refuses query parameters it does not know: a misspelt filter would answer with everything.
+ */
+export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
   const compiled = Compile(schema)
+  const isQuery = httpPart === 'querystring'
+  const known =
+    isQuery && reading.has(method ?? '') ? Object.keys(propertyTypes(schema)) : undefined
   return (value: unknown) => {
-    const read = httpPart === 'querystring' ? readQuery(schema, value) : value
+    const unknown = known && unknownParameter(known, value)
+    if (unknown !== undefined) return { error: unknown }
+    const read = isQuery ? readQuery(schema, value) : value
     return compiled.Check(read) ? { value: read } : { error: compiled.Errors(read) }
   }
+}
+
+/** Has the readings below an instance that describe no query parameters take none. */
+export function useKnownQueries(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    if (!reading.has(String(route.method)) || route.schema?.querystring !== undefined) return
+    route.schema = { ...route.schema, querystring: Type.Object({}) }
+  })
 }

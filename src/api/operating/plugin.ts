@@ -9,6 +9,18 @@ export interface OperatingDeps {
   readonly metrics: Registry
 }
 
+const WelcomeSchema = Type.Object({
+  name: Type.Literal('tollgate'),
+  documentation: Type.String(),
+  description: Type.String({ description: 'OpenAPI, for programs.' }),
+  health: Type.Array(Type.String()),
+})
+const welcome = {
+  name: 'tollgate' as const,
+  documentation: '/docs',
+  description: '/openapi.json',
+  health: ['/healthz', '/readyz', '/metrics'],
+}
 const HealthSchema = Type.Object({ status: Type.Literal('ok') })
 const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
@@ -50,6 +62,11 @@ export function operatingPlugin(deps: OperatingDeps) {
     app.addHook('onSend', async (_request, reply) => {
       void reply.header('cache-control', 'no-store')
     })
+    app.get(
+      '/',
+      { schema: { tags, summary: 'Where to go from here', response: { 200: WelcomeSchema } } },
+      () => welcome,
+    )
     app.get(
       '/healthz',
       { schema: { tags, summary: 'The process is alive', response: { 200: HealthSchema } } },

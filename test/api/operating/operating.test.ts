@@ -25,6 +25,24 @@ async function readiness(part: Partial<Health>) {
   return { status: answer.statusCode, ...answer.json<{ ready: boolean; reasons: string[] }>() }
 }
 
+void t.test('/ says where to go, and everything it names is there', async (t) => {
+  const { app } = await startApp({ health: health() })
+  t.teardown(async () => app.close())
+  const answer = await app.inject('/')
+  t.equal(answer.statusCode, 200)
+  const {
+    documentation,
+    description,
+    health: probes,
+  } = answer.json<{
+    documentation: string
+    description: string
+    health: string[]
+  }>()
+  for (const path of [documentation, description, ...probes])
+    t.equal((await app.inject(path)).statusCode, 200, path)
+})
+
 void t.test('/healthz is 200 whatever is away', async (t) => {
   const { app } = await startApp({ health: health({ accepting: () => false }) })
   t.teardown(async () => app.close())
@@ -178,6 +196,7 @@ void t.test('/openapi.json describes every route with its failures and its token
   const api = answer.json<OpenApi>()
   t.equal(api.openapi, '3.1.0')
   t.same(Object.keys(api.paths).sort(), [
+    '/',
     '/api/query/v1/ledger/lines',
     '/api/query/v1/ledger/summary',
     '/api/query/v1/tasks/{id}/history',
@@ -232,7 +251,7 @@ void t.test('the docs page and all it loads come from here', async (t) => {
 })
 
 void t.test('404 in a plain shape for paths of no family', async (t) => {
-  for (const url of ['/', '/provAx', '/v9/none', '/apix', '/provB/x']) {
+  for (const url of ['/x', '/provAx', '/v9/none', '/apix', '/provB/x']) {
     const answer = await app.inject({ url })
     t.equal(answer.statusCode, 404, url)
     t.same(answer.json(), {

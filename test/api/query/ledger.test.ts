@@ -144,6 +144,18 @@ void t.test('400 names the parameter that cannot be read', async (t) => {
   t.match((await get(`${summary}?group_by=user`)).json(), { error: { param: 'group_by' } })
 })
 
+void t.test('a filter that does not exist is refused, never left out', async (t) => {
+  ledger.add()
+  for (const name of ['start', 'token_id', 'Currency', 'a~b/c', '__proto__']) {
+    const answer = await get(`${lines}?${encodeURIComponent(name)}=x`)
+    t.equal(answer.statusCode, 400, name)
+    t.match(answer.json(), { error: { code: 'invalid_request', param: name } })
+    t.match(answer.json(), { message: /tenant_id, .*cursor/ }, 'and those it knows')
+  }
+  const history = await get('/api/query/v1/tasks/video_1/history?from=x')
+  t.match(history.json(), { message: /takes none/, error: { param: 'from' } })
+})
+
 void t.test('a token sees what its scope level opens, and no more', async (t) => {
   ledger.add()
   ledger.add({ userId: 'user_2' })

@@ -32,9 +32,14 @@ function bare(env: Readonly<Record<string, string>>): readonly string[] {
 }
 
 /** Starts the real command line as a process. */
-export async function launch(args: readonly string[], env: Environment): Promise<Child> {
+export async function launch(
+  args: readonly string[],
+  env: Environment,
+  cwd?: string,
+): Promise<Child> {
   return spawn('env', [...bare(env), process.execPath, (await builtProduct()).main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    cwd,
   })
 }
 
@@ -45,8 +50,12 @@ async function textOf(stream: Readable): Promise<string> {
 }
 
 /** Runs the real command line as a process of its own, to its end. */
-export async function tollgateProcess(args: readonly string[], env: Environment): Promise<Ended> {
-  const child = await launch(args, env)
+export async function tollgateProcess(
+  args: readonly string[],
+  env: Environment,
+  cwd?: string,
+): Promise<Ended> {
+  const child = await launch(args, env, cwd)
   const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS)
   const [stdout, stderr] = await Promise.all([
     textOf(child.stdout),
