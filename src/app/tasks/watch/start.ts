@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { pause } from '../../../kernel/pause.ts'
 import type { TaskDeps } from '../deps.ts'
 import { createObserve } from '../observe.ts'
@@ -31,6 +32,8 @@ export interface Policies {
 export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policies {
   const stopping = new AbortController()
   const { signal } = stopping
+  // Every exchange under way listens; how many those are is bounded by channel.
+  setMaxListeners(0, signal)
   const observe = createObserve(deps)
   const presence = createPresence(deps, settings.owner)
   const poller = createPoller(deps, observe, settings)
