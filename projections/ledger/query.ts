@@ -59,41 +59,15 @@ export async function balances(db: Queryable, tenantId: string): Promise<readonl
 }
 
 /**
- * What tenants may spend, in pico, and the position it is known as of (-1 before the ledger first
- * ran): one statement, so that all is of one moment.
+ * What the tenants of `$1` may spend, and the position it is known as of, as a query whose columns
+ * are `tenant_id`, `currency`, `available` and `position`: for a statement that sets against it what
+ * the ledger does not know yet. Without rows before the ledger first ran.
  */
-export async function availablesAsOf(
-  db: Queryable,
-  tenantIds: readonly string[],
-): Promise<{
-  readonly position: bigint
-  readonly rows: readonly {
-    readonly tenantId: string
-    readonly currency: Currency
-    readonly availablePico: bigint
-  }[]
-}> {
-  const { rows } = await db.query<{
-    position: string
-    tenant_id: string | null
-    currency: Currency
-    available: string
-  }>({
-    name: 'ledger.availables',
-    text: `select c.position, b.tenant_id, b.currency,
-                  (b.granted + b.adjusted + b.credit_limit - b.settled - b.held)::text as available
-           from engine.checkpoints c
-           left join ledger.balances b on b.tenant_id = any($1::text[])
-           where c.name = 'ledger'`,
-    values: [tenantIds],
-  })
-  return {
-    position: BigInt(rows[0]?.position ?? -1),
-    rows: rows.flatMap(({ tenant_id: tenantId, currency, available }) =>
-      tenantId === null ? [] : [{ tenantId, currency, availablePico: parseAmount(available) }],
-    ),
-  }
-}
+export const availableSql = `
+  select b.tenant_id, b.currency, c.position,
+         b.granted + b.adjusted + b.credit_limit - b.settled - b.held as available
+  from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
+  where c.name = 'ledger'`
 
 /** Head of the hash chain: how many lines there are and the hash of the last. */
 export async function chainHead(

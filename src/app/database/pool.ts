@@ -22,6 +22,8 @@ export function openPool(options: PoolOptions): Pool {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
+    // Statements asked for together share a journey; they are done in the order they were sent in.
+    pipeline: true,
   })
   surviveLostConnections(pool, options.onLost)
   return pool

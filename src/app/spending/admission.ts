@@ -4,7 +4,7 @@ import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from '../throttle/concurrent-tasks.ts'
 import { createNoteTaker } from './reservation-notes.ts'
 import { readSpendable } from './spendable.ts'
-import { type BalanceKey, createTenantQueue } from './tenant-queue.ts'
+import { type BalanceKey, createTenantQueue, type Decided } from './tenant-queue.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
@@ -47,9 +47,9 @@ export function createAdmissions(pool: Pool): Admissions {
 async function decideBatch(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
-): Promise<readonly (DomainError | undefined)[]> {
+): Promise<Decided> {
   const [first] = batch
-  if (first === undefined) return []
+  if (first === undefined) return { refusals: [], written: Promise.resolve() }
   const places = await readTaskPlaces(client, batch)
   const spendable = await readSpendable(client, [first.tenantId])
   let availablePico = spendable.get(first.tenantId)?.available.get(first.currency) ?? 0n
@@ -66,11 +66,11 @@ async function decideBatch(
     admitted.push(request)
     return undefined
   })
-  if (admitted.length > 0) await insertAll(client, admitted)
-  return refusals
+  return { refusals, written: insertAll(client, admitted) }
 }
 
 async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
+  if (admitted.length === 0) return
   await client.query({
     name: 'admission-insert',
     text: `insert into ops.admissions (platform_id, tenant_id, token_id, currency, hold)

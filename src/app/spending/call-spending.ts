@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type Currency, formatAmount } from '../../kernel/money.ts'
 
 /**
  * What replicas tell each other of the calls they have in flight (`ops.text_spending`), and
@@ -55,35 +55,6 @@ export async function tellSpending(
       spending.map(({ position }) => position ?? null),
     ],
   })
-}
-
-/** What the replicas told of these tenants, but for one; holds of those that died are over. */
-export async function toldSpending(
-  db: Queryable,
-  tenantIds: readonly string[],
-  exceptReplica?: string,
-): Promise<readonly Spending[]> {
-  const { rows } = await db.query<{
-    tenant_id: string
-    currency: Currency
-    held: string
-    settled: string
-    position: string | null
-  }>({
-    name: 'call-spending-told',
-    text: `select tenant_id, currency, settled::text, position,
-                  case when told_at > clock_timestamp() - $3 * interval '1 millisecond'
-                       then held else 0 end::text as held
-           from ops.text_spending where tenant_id = any($1::text[]) and replica <> $2`,
-    values: [tenantIds, exceptReplica ?? '', SILENT_REPLICA_MS],
-  })
-  return rows.map((row) => ({
-    tenantId: row.tenant_id,
-    currency: row.currency,
-    heldPico: parseAmount(row.held),
-    settledPico: parseAmount(row.settled),
-    position: row.position === null ? undefined : BigInt(row.position),
-  }))
 }
 
 /** Drops what dead replicas left and the ledger has, a bounded number at a time. */

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { insufficientBalance } from './admission.ts'
 import { readSpendable } from './spendable.ts'
-import { balanceUntold, type BalanceKey } from './tenant-queue.ts'
+import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
@@ -72,12 +72,9 @@ export class FundsExchange {
    * Decides calls of one tenant and currency under its lock: what is read then is all there is, and
    * what is told is seen by whoever comes next.
    */
-  async decide(
-    client: PoolClient,
-    batch: readonly Asked[],
-  ): Promise<readonly (DomainError | undefined)[]> {
+  async decide(client: PoolClient, batch: readonly Asked[]): Promise<Decided> {
     const [first] = batch
-    if (first === undefined) return []
+    if (first === undefined) return { refusals: [], written: Promise.resolve() }
     const { funds } = first
     const readAtMs = this.#clock.nowMs()
     const found = await readSpendable(client, [funds.tenantId], this.#replica)
@@ -92,8 +89,8 @@ export class FundsExchange {
     })
     const telling = funds.telling()
     for (const asked of batch) asked.telling = telling
-    await tellSpending(client, this.#nextTurn(), telling.spending)
-    return refusals
+    const written = tellSpending(client, this.#nextTurn(), telling.spending)
+    return { refusals, written }
   }
 
   #refresh(funds: TenantFunds): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { availablesAsOf } from '../../../projections/ledger/query.ts'
+import { availableSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { type Spending, toldSpending } from './call-spending.ts'
+import { SILENT_REPLICA_MS } from './call-spending.ts'
 
 /** What a tenant may still spend, as known at one moment. */
 export interface Spendable {
@@ -11,53 +11,53 @@ export interface Spendable {
   readonly position: bigint
 }
 
+/** Before the ledger first ran. */
+const NOTHING: Spendable = { available: new Map(), position: -1n }
+
 /**
  * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
- * that were told of and are not in it. Tellings are read first: what the ledger takes in after that
- * is counted twice for a moment, never not at all; reservations outlive their projection by a while.
+ * that other replicas told of and are not in it. One statement, so that all is of one moment: what
+ * the ledger takes in is counted there or here, never twice and never not at all.
  */
 export async function readSpendable(
   db: Queryable,
   tenantIds: readonly string[],
-  exceptReplica?: string,
+  exceptReplica = '',
 ): Promise<ReadonlyMap<string, Spendable>> {
-  const told = await toldSpending(db, tenantIds, exceptReplica)
-  const { position, rows } = await availablesAsOf(db, tenantIds)
-  const reserved = await reservations(db, tenantIds, position)
-  const found = new Map(
-    tenantIds.map((id) => [id, { available: new Map<Currency, bigint>(), position }]),
-  )
-  for (const { tenantId, currency, availablePico } of rows)
-    found.get(tenantId)?.available.set(currency, availablePico)
-  for (const { tenantId, currency, pico } of [...reserved, ...told.map(stillSpoken(position))]) {
-    const available = found.get(tenantId)?.available
-    const before = available?.get(currency)
-    if (before !== undefined) available?.set(currency, before - pico)
+  const { rows } = await db.query<{
+    tenant_id: string
+    currency: Currency
+    position: string
+    spendable: string
+  }>({
+    name: 'spendable',
+    text: `with ledger as (${availableSql}),
+           reserved as (
+             select a.tenant_id, a.currency, sum(a.hold) as amount
+             from ops.admissions a join ledger l using (tenant_id, currency)
+             where coalesce(a.position, 9223372036854775807) > l.position
+             group by a.tenant_id, a.currency),
+           told as (
+             select t.tenant_id, t.currency,
+                    -- Holds of a replica that died are over.
+                    sum(case when told_at > clock_timestamp() - $3 * interval '1 millisecond'
+                             then t.held else 0 end
+                        + case when t.position <= l.position then 0 else t.settled end) as amount
+             from ops.text_spending t join ledger l using (tenant_id, currency)
+             where t.replica <> $2
+             group by t.tenant_id, t.currency)
+           select tenant_id, currency, l.position,
+                  (l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0))::text as spendable
+           from ledger l
+           left join reserved r using (tenant_id, currency)
+           left join told t using (tenant_id, currency)`,
+    values: [tenantIds, exceptReplica, SILENT_REPLICA_MS],
+  })
+  const found = new Map<string, Spendable & { readonly available: Map<Currency, bigint> }>()
+  for (const { tenant_id: tenantId, currency, position, spendable } of rows) {
+    const of = found.get(tenantId) ?? { available: new Map(), position: BigInt(position) }
+    of.available.set(currency, parseAmount(spendable))
+    found.set(tenantId, of)
   }
-  return found
-}
-
-/** Of what was told, what a ledger at this position does not have. */
-function stillSpoken(position: bigint) {
-  return ({ tenantId, currency, heldPico, settledPico, position: last }: Spending) => ({
-    tenantId,
-    currency,
-    pico: heldPico + (last !== undefined && last <= position ? 0n : settledPico),
-  })
-}
-
-/** Tasks that were admitted and are not in a ledger at this position. */
-async function reservations(db: Queryable, tenantIds: readonly string[], position: bigint) {
-  const { rows } = await db.query<{ tenant_id: string; currency: Currency; reserved: string }>({
-    name: 'spendable-reserved',
-    text: `select tenant_id, currency, sum(hold)::text as reserved from ops.admissions
-           where tenant_id = any($1::text[]) and coalesce(position, 9223372036854775807) > $2
-           group by tenant_id, currency`,
-    values: [tenantIds, position],
-  })
-  return rows.map((row) => ({
-    tenantId: row.tenant_id,
-    currency: row.currency,
-    pico: parseAmount(row.reserved),
-  }))
+  return new Map(tenantIds.map((id) => [id, found.get(id) ?? NOTHING]))
 }

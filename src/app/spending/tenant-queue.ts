@@ -22,11 +22,15 @@ export interface BalanceKey {
   readonly currency: Currency
 }
 
-/** Decides requests of one tenant and currency in a transaction; returns a refusal or none for each. */
-export type Decide<Request> = (
-  client: PoolClient,
-  batch: readonly Request[],
-) => Promise<readonly (DomainError | undefined)[]>
+export interface Decided {
+  /** A refusal or none for each request. */
+  readonly refusals: readonly (DomainError | undefined)[]
+  /** What the decision writes, on its way: it is not waited for before the commit is sent. */
+  readonly written: Promise<unknown>
+}
+
+/** Decides requests of one tenant and currency in a transaction. */
+export type Decide<Request> = (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
 
 interface Waiting<Request> {
   readonly request: Request
@@ -91,22 +95,25 @@ export function createTenantQueue<Request extends BalanceKey>(
     })
 }
 
-async function underLock<Result>(
+/**
+ * Two journeys: statements are sent one behind the other and done in that order, each seeing what was
+ * committed before it. A commit behind a statement that failed commits nothing.
+ */
+async function underLock(
   pool: Pool,
   key: string,
-  run: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
+  decide: (client: PoolClient) => Promise<Decided>,
+): Promise<Decided['refusals']> {
   const client = await pool.connect()
   try {
-    // One journey; each of these statements sees what was committed before it.
-    await client.query(
+    const locked = client.query(
       `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
        select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
     )
-    const result = await run(client)
-    await client.query('commit')
+    const [{ refusals, written }] = await Promise.all([decide(client), locked])
+    await Promise.all([written, client.query('commit')])
     client.release()
-    return result
+    return refusals
   } catch (error) {
     // Ends the session and with it the transaction and its lock.
     client.release(true)

@@ -100,7 +100,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
     namespace,
     ...(options.logLimits === undefined ? {} : { limits: options.logLimits }),
   })
-  const pool = new Pool({ connectionString: database.url, max: 24 })
+  const pool = new Pool({ connectionString: database.url, max: 24, pipeline: true })
   pool.on('error', () => undefined)
   const engine = startProjections({
     pool,

@@ -31,7 +31,7 @@ export interface BookReplica {
 
 export async function startBook(t: Test): Promise<Book> {
   const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max: 12 })
+  const pool = new Pool({ connectionString: database.url, max: 12, pipeline: true })
   pool.on('error', () => undefined)
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)

@@ -27,7 +27,7 @@ interface Order {
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
-const pool = new Pool({ connectionString: order.databaseUrl })
+const pool = new Pool({ connectionString: order.databaseUrl, pipeline: true })
 const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
 const instanceId = newInstanceId(Date.now())
 const parts = compose({

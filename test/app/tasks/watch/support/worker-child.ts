@@ -15,7 +15,7 @@ export interface WorkerOrder {
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as WorkerOrder
 const { owner, channels } = order
-const pool = new Pool({ connectionString: order.databaseUrl })
+const pool = new Pool({ connectionString: order.databaseUrl, pipeline: true })
 pool.on('error', () => undefined)
 const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
 makeReplica({ pool, log, channels }, {}, owner).startPolicies()
