@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
+import { allOver } from '../../src/kernel/settled.ts'
 import { isTransient } from './failures.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
@@ -49,7 +50,10 @@ export function stepOf(batch: Batch, from: LogPosition): Step {
   }
 }
 
-/** Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. */
+/**
+ * Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. Nobody waits
+ * for it: had it been moved by somebody else, all would be rolled back.
+ */
 async function applyOnce(
   pool: Pool,
   target: Target,
@@ -58,8 +62,12 @@ async function applyOnce(
 ): Promise<void> {
   const handled = batch.events.filter((event) => target.projection.handles.has(event.type))
   await inSchema(pool, target.schema, async (client) => {
-    await moveCheckpoint(client, target.schema, stepOf(batch, from))
-    if (handled.length > 0) await target.projection.apply(client, handled)
+    const moved = moveCheckpoint(client, target.schema, stepOf(batch, from))
+    const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
+    await allOver([moved, applied]).catch(async (error: unknown) => {
+      await moved
+      throw error
+    })
   })
 }
 

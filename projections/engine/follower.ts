@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { toTimestamp, type Clock } from '../../src/kernel/clock.ts'
+import { allOver } from '../../src/kernel/settled.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,
@@ -167,8 +168,7 @@ export async function advanceAll(
     else idle.push({ follower, batch: mine })
   }
   work.push(advanceIdle(pool, idle))
-  const failed = (await Promise.allSettled(work)).filter((result) => result.status === 'rejected')
-  if (failed[0]) throw failed[0].reason
+  await allOver(work)
 }
 
 /** Makes the secondary indexes of a follower once the first bulk of events is in. */

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { allOver } from '../../src/kernel/settled.ts'
 
 /** Longest single statement of an apply; a batch takes a fraction of a second. */
 const STATEMENT_TIMEOUT_MS = 120_000
@@ -35,14 +36,15 @@ export async function inSchema<T>(
   client.on('error', ignore)
   let broken = true
   try {
-    await client.query(
+    const begun = client.query(
       `begin; set local synchronous_commit to off; set local timezone to 'UTC';
        set local statement_timeout to ${STATEMENT_TIMEOUT_MS};
        set local plan_cache_mode to force_custom_plan;
        set local idle_in_transaction_session_timeout to ${IDLE_TIMEOUT_MS};
        set local search_path to ${schemaIdentifier(schema)}`,
     )
-    const result = await work(client)
+    // What the work asks first is on its way before this is answered.
+    const [, result] = await allOver([begun, work(client)])
     await client.query('commit')
     broken = false
     return result

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { allOver } from '../../src/kernel/settled.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
 import { closingSources, foldLedger } from './fold/fold.ts'
@@ -14,13 +15,15 @@ import { writeBalances, writeDays } from './write/totals.ts'
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
   const change = foldLedger(batch, await loadHolds(client, closingSources(batch)))
   checkZeroSum(change)
-  await insertSettlements(client, change.settlements)
-  await extendChain(client, change.lines)
-  await insertEntries(client, change.entries)
-  await insertAdjustments(client, change.adjustments)
-  await writeHolds(client, [...change.holds.values()])
-  await writeBalances(client, [...change.balances.values()])
-  await writeDays(client, [...change.days.values()])
+  await allOver([
+    extendChain(client, change.lines),
+    insertSettlements(client, change.settlements),
+    insertEntries(client, change.entries),
+    insertAdjustments(client, change.adjustments),
+    writeHolds(client, [...change.holds.values()]),
+    writeBalances(client, [...change.balances.values()]),
+    writeDays(client, [...change.days.values()]),
+  ])
 }
 
 async function digest(client: PoolClient): Promise<ProjectionDigest> {

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { allOver } from '../../src/kernel/settled.ts'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/columns.ts'
@@ -55,16 +56,16 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   const events = batch.filter(isTaskEvent)
   const known = await loadKnown(client, [...new Set(events.map(({ data }) => data.platformId))])
   const placed = await placeTasks(client, foldTasks(events, known))
-  await insertTasks(
-    client,
-    placed.filter(({ change }) => change.known === undefined),
-  )
-  await updateTasks(
-    client,
-    placed.filter(({ change }) => change.known !== undefined),
-  )
-  await writeCounts(client, placed)
-  await writePolls(client, placed)
+  const isNew = ({ change }: (typeof placed)[number]): boolean => change.known === undefined
+  await allOver([
+    insertTasks(client, placed.filter(isNew)),
+    updateTasks(
+      client,
+      placed.filter((one) => !isNew(one)),
+    ),
+    writeCounts(client, placed),
+    writePolls(client, placed),
+  ])
 }
 
 async function digest(client: PoolClient): Promise<ProjectionDigest> {

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { allOver } from '../../src/kernel/settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import { eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
@@ -139,8 +140,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     else asked.add(sourceId)
   }
   const { placed, changes } = place(batch, await loadOwners(client, [...asked]))
-  await writeSources(client, changes)
-  await insertEvents(client, placed)
+  await allOver([writeSources(client, changes), insertEvents(client, placed)])
 }
 
 /** Every event of a tenant in the order of the log: what support replays. */

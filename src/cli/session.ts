@@ -70,7 +70,12 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
 }
 
 function createPool({ databaseUrl }: OpenedStores, max: number): Pool {
-  const pool = new Pool({ connectionString: databaseUrl, max, application_name: 'tollgate' })
+  const pool = new Pool({
+    connectionString: databaseUrl,
+    max,
+    application_name: 'tollgate',
+    pipeline: true,
+  })
   surviveLostConnections(pool, () => undefined)
   return pool
 }

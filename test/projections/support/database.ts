@@ -18,7 +18,7 @@ import { ScriptedLog } from './memory-log.ts'
 /** A database of the suite's own with the engine's tables; gone when the test ends. */
 export async function testPool(t: Test, max = 12): Promise<Pool> {
   const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max })
+  const pool = new Pool({ connectionString: database.url, max, pipeline: true })
   // A killed connection must not end the test process.
   pool.on('error', () => undefined)
   await migrateEngine(pool)

@@ -5,7 +5,7 @@ import { mixedHistory } from './history.ts'
 import { ScriptedLog } from './memory-log.ts'
 
 /** Rebuilds and swaps the ledger for ever, so that it can be killed at any step: `rebuild-child.ts URL`. */
-const pool = new Pool({ connectionString: process.argv[2], max: 6 })
+const pool = new Pool({ connectionString: process.argv[2], max: 6, pipeline: true })
 const log = new ScriptedLog(mixedHistory(400))
 for (;;)
   await rebuildProjection({

@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { allOver } from '../../src/kernel/settled.ts'
+
+async function failing(afterMs: number, message: string): Promise<never> {
+  await sleep(afterMs)
+  throw new Error(message)
+}
+
+t.test('gives the results in order, of plain values too', async (t) => {
+  t.same(await allOver([sleep(5, 'a'), 'b', undefined]), ['a', 'b', undefined])
+  t.same(await allOver([]), [])
+})
+
+t.test('throws what failed first, once the last is over', async (t) => {
+  let isOver = false
+  const slow = sleep(30).then(() => {
+    isOver = true
+  })
+  await t.rejects(allOver([failing(15, 'second'), failing(1, 'first'), slow]), { message: 'first' })
+  t.ok(isOver)
+})
