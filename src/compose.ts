@@ -18,6 +18,8 @@ import { createAdmissions } from './app/spending/admission.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
+import { createKnownTasks } from './app/tasks/known-tasks.ts'
+import { createUrlCache } from './app/tasks/result-urls.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRates } from './app/throttle/rates.ts'
 import type { EventLog } from './eventlog/log/types.ts'
@@ -84,6 +86,8 @@ export function compose(ground: Ground): Parts {
     rates: createRates({ clock, registry: metrics }),
     background,
     recent: createRecentWrites(),
+    known: createKnownTasks(),
+    putTaskUrls: createUrlCache(pool),
     metrics: createTaskMetrics(metrics),
     clock,
     logger,

@@ -4,9 +4,8 @@ import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import { executeCommand, type ExecuteResult } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { currentSchemaVersion } from '../../eventlog/log/upcast.ts'
-import { isDomainError } from '../../kernel/errors.ts'
-import { eventId, newId } from '../../kernel/ids.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { KnownTask } from './known-tasks.ts'
 
 /** Who or what a command is run for; written beside the events. */
 export interface CommandContext {
@@ -24,7 +23,7 @@ export function newCommandId(nowMs: number): string {
 }
 
 /**
- * The one way state of a task changes. @throws what the decider and the event log throw; after
+ * The one way state of a task changes; what is `known` of it need not be read. @throws what the decider and the event log throw; after
  * `log_outcome_unknown` the same command id may be run again.
  */
 export function executeTaskCommand(
@@ -33,7 +32,7 @@ export function executeTaskCommand(
   command: TaskCommand,
   commandId: string,
   context: CommandContext,
-  options: { readonly fresh?: boolean } = {},
+  known?: 'none' | KnownTask,
 ): Promise<TaskResult> {
   return executeCommand({
     log,
@@ -42,37 +41,8 @@ export function executeTaskCommand(
     command,
     commandId,
     metadata: context,
-    ...options,
+    ...(known === undefined ? {} : { known }),
   })
-}
-
-/**
- * The same for a task whose state and revision the caller knows: appends without reading. If another
- * writer was there meanwhile, the command is decided anew on what the log has.
- */
-export async function executeKnownTaskCommand(
-  log: EventLog,
-  known: { readonly state: TaskState; readonly revision: bigint },
-  platformId: string,
-  command: TaskCommand,
-  commandId: string,
-  context: CommandContext,
-): Promise<Pick<TaskResult, 'position'>> {
-  const stream = taskStream(platformId)
-  const decided = taskDecider.decide(command, known.state)
-  if (decided.length === 0) return {}
-  const events = decided.map((event, index) => ({
-    ...event,
-    id: eventId(stream, commandId, index),
-    metadata: { ...context, commandId, schemaVersion: currentSchemaVersion(event.type) },
-  }))
-  try {
-    const { position } = await log.append(stream, events, known.revision)
-    return position === undefined ? {} : { position }
-  } catch (error) {
-    if (!isDomainError(error, 'wrong_expected_revision')) throw error
-    return executeTaskCommand(log, platformId, command, commandId, context)
-  }
 }
 
 /** Folds a task from its stream; `none` when there is no such stream. */

@@ -11,6 +11,8 @@ import type { TaskMetrics } from '../metrics.ts'
 import type { TaskProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
 import type { BackgroundAppends } from './background-appends.ts'
+import type { KnownTasks } from './known-tasks.ts'
+import type { PutTaskUrls } from './result-urls.ts'
 import type { RecentWrites } from '../access/recent-writes.ts'
 
 /** What the task use cases and the policies stand on. */
@@ -25,6 +27,8 @@ export interface TaskDeps {
   readonly rates: Rates
   readonly background: BackgroundAppends
   readonly recent: RecentWrites
+  readonly known: KnownTasks
+  readonly putTaskUrls: PutTaskUrls
   readonly metrics: TaskMetrics
   readonly clock: Clock
   readonly logger: Log

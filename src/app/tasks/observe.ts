@@ -1,5 +1,5 @@
 import { toTimestamp } from '../../kernel/clock.ts'
-import { cacheableUrls, putTaskUrls } from './result-urls.ts'
+import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports.ts'
 import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
@@ -61,12 +61,16 @@ export function createObserve(deps: TaskDeps): Observe {
       { kind: 'observe', observation, at: toTimestamp(nowMs) },
       newCommandId(nowMs),
       context,
+      deps.known.of(platformId),
     )
     deps.crashPoint('observe.after-append')
-    const { state, events, position } = result
+    const { state, events, revision, position } = result
     const ended = state.phase === 'ended'
     if (ended) lastWords.delete(platformId)
     else remember(platformId, word)
+    if (state.phase === 'active' && revision !== undefined)
+      deps.known.note(platformId, { state, revision })
+    else deps.known.forget(platformId)
     if (ended && events.length > 0) {
       deps.metrics.ended.inc({ model: state.request.model, status: state.status })
       deps.recent.note(tenantId, position)
@@ -79,7 +83,7 @@ export function createObserve(deps: TaskDeps): Observe {
 
 /** Caches result URLs until they end; without any, that there are none for now. */
 export async function rememberUrls(
-  deps: Pick<TaskDeps, 'pool' | 'clock'>,
+  deps: Pick<TaskDeps, 'putTaskUrls' | 'clock'>,
   platformId: string,
   observation: TaskObservation,
 ): Promise<Readonly<Record<string, string>>> {
@@ -87,6 +91,6 @@ export async function rememberUrls(
     nowMs: deps.clock.nowMs(),
     renderedAtMs: observation.updatedAtMs,
   })
-  await putTaskUrls(deps.pool, platformId, cached)
+  await deps.putTaskUrls(platformId, cached)
   return cached.urls
 }

@@ -4,7 +4,6 @@ import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors
 import type { TaskCommand } from '../../domain/task/decider.ts'
 import {
   type CommandContext,
-  executeKnownTaskCommand,
   executeTaskCommand,
   loadTask,
   newCommandId,
@@ -38,7 +37,7 @@ export async function recordRequested(
       { kind: 'request', data: request },
       commandId,
       contextOf(request),
-      { fresh: true },
+      'none',
     )
   } catch (error) {
     if (isDomainError(error, 'task_state_conflict')) return { kind: 'exists' }
@@ -95,15 +94,17 @@ export async function recordOutcome(
   const commandId = newCommandId(deps.clock.nowMs())
   const known = { state: { phase: 'requested', request }, revision: 0n } as const
   const append = async (): Promise<void> => {
-    const { position } = await executeKnownTaskCommand(
+    const { state, revision, position } = await executeTaskCommand(
       deps.log,
-      known,
       platformId,
       command,
       commandId,
       contextOf(request),
+      known,
     )
     deps.recent.note(tenantId, position)
+    if (state.phase === 'active' && revision !== undefined)
+      deps.known.note(platformId, { state, revision })
   }
   try {
     await append()

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { createBatchedWriter } from '../database/batched-writes.ts'
 
 /** The short-lived cache of result URLs: signed, so never in the log (P7). */
 
@@ -53,13 +54,28 @@ export function cacheableUrls(
 }
 
 /** Remembers URLs until their expiry. */
-export async function putTaskUrls(db: Pool, platformId: string, cached: CachedUrls): Promise<void> {
-  await db.query(
-    `insert into ops.task_urls (platform_id, urls, expires_at)
-     values ($1, $2, to_timestamp($3::double precision / 1000))
-     on conflict (platform_id) do update set urls = excluded.urls, expires_at = excluded.expires_at`,
-    [platformId, JSON.stringify(cached.urls), cached.expiresAtMs],
-  )
+export type PutTaskUrls = (platformId: string, cached: CachedUrls) => Promise<void>
+
+/** What is lost is asked for upstream again. */
+export function createUrlCache(pool: Pool): PutTaskUrls {
+  const write = createBatchedWriter<CachedUrls & { readonly platformId: string }>(pool, (batch) => {
+    // Of one task only the last: a statement may touch a row once.
+    const entries = [...new Map(batch.map((entry) => [entry.platformId, entry])).values()]
+    return {
+      text: `insert into ops.task_urls (platform_id, urls, expires_at)
+             select platform_id, urls::jsonb, to_timestamp(expires_at_ms / 1000)
+             from unnest($1::text[], $2::text[], $3::double precision[])
+               as t (platform_id, urls, expires_at_ms)
+             on conflict (platform_id) do update
+             set urls = excluded.urls, expires_at = excluded.expires_at`,
+      values: [
+        entries.map(({ platformId }) => platformId),
+        entries.map(({ urls }) => JSON.stringify(urls)),
+        entries.map(({ expiresAtMs }) => expiresAtMs),
+      ],
+    }
+  })
+  return (platformId, cached) => write({ platformId, ...cached })
 }
 
 /** Unexpired URLs by platform id; an id without an entry has to be asked for upstream. */

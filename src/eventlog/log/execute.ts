@@ -19,8 +19,11 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
   /** Names this command for ever: with it again on this stream, nothing happens twice. */
   readonly commandId: string
   readonly metadata: Omit<EventMetadata, 'schemaVersion' | 'commandId'>
-  /** The stream is new as far as the caller knows: the first decision reads nothing. */
-  readonly fresh?: boolean
+  /**
+   * What the caller knows of the stream: the first decision reads nothing. `'none'` if it is new. Where
+   * it turns out not to hold any more, the command is decided anew on what the log has.
+   */
+  readonly known?: 'none' | { readonly state: State; readonly revision: bigint }
 }
 
 /** An event of this command as it stands in the log. */
@@ -68,6 +71,16 @@ async function load<State, Command, Event extends AnyEvent>(
   return { state, revision: recorded.at(-1)?.revision, own }
 }
 
+/** What the caller knows of the stream; undefined if that is nothing. */
+function assumed<State, Command, Event extends AnyEvent>({
+  known,
+  decider,
+}: ExecuteInput<State, Command, Event>): Loaded<State, Event> | undefined {
+  if (known === undefined) return undefined
+  if (known === 'none') return { state: decider.initial, revision: undefined, own: [] }
+  return { ...known, own: [] }
+}
+
 /**
  * Reads, folds, decides and appends at the revision read; decides anew when another writer was
  * first. A command whose events already landed is recognised by their ids and not decided again.
@@ -78,15 +91,23 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
   input: ExecuteInput<State, Command, Event>,
 ): Promise<ExecuteResult<State, Event>> {
   const backoff = createBackoff(CONFLICT_BACKOFF_MIN_MS, CONFLICT_BACKOFF_MAX_MS)
-  let loaded: Loaded<State, Event> =
-    input.fresh === true
-      ? { state: input.decider.initial, revision: undefined, own: [] }
-      : await load(input)
+  let loaded = assumed(input)
+  let isRead = loaded === undefined
+  loaded ??= await load(input)
   for (let decisions = 1; ; decisions += 1) {
     const { state, revision, own } = loaded
     const landed = own.at(-1)
     if (landed !== undefined) return { state, events: own, revision, position: landed.position }
-    const decided = input.decider.decide(input.command, state)
+    let decided: readonly Event[]
+    try {
+      decided = input.decider.decide(input.command, state)
+    } catch (error) {
+      if (isRead) throw error
+      // Before a command is refused for what was only known, the log is asked.
+      loaded = await load(input)
+      isRead = true
+      continue
+    }
     if (decided.length === 0) return { state, events: [], revision }
     try {
       return await appendDecided(input, loaded, decided)
@@ -96,6 +117,7 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
     }
     await pause(backoff.nextMs())
     loaded = await load(input)
+    isRead = true
   }
 }
 

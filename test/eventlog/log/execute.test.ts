@@ -79,31 +79,76 @@ void t.test('a command that decides nothing appends nothing', async (t) => {
   t.same(await log.readStream('task-none'), [])
 })
 
-void t.test('a fresh command reads nothing and still notices that the stream exists', async (t) => {
-  let reads = 0
-  const counting: EventLog = {
-    ...log,
-    readStream: (...args) => {
-      reads += 1
-      return log.readStream(...args)
-    },
+/** The log, and how often a stream was read through it. */
+function counting() {
+  const seen = { reads: 0 }
+  const readStream: EventLog['readStream'] = (...args) => {
+    seen.reads += 1
+    return log.readStream(...args)
   }
+  return { seen, log: { ...log, readStream } }
+}
+
+void t.test('a fresh command reads nothing and still notices that the stream exists', async (t) => {
+  const { seen, log } = counting()
   const fresh = (name: string) =>
     executeCommand({
-      log: counting,
+      log,
       stream: 'task-fresh',
       decider: counter,
       command: { name, steps: 1 },
       commandId: name,
       metadata: { correlationId: 'req_1' },
-      fresh: true,
+      known: 'none',
     })
   t.equal((await fresh('one')).state, 1)
-  t.equal(reads, 0)
+  t.equal(seen.reads, 0)
   t.equal((await fresh('one')).revision, 0n, 'a repetition')
   t.equal((await fresh('two')).state, 2)
-  t.equal(reads, 1)
+  t.equal(seen.reads, 1)
   t.same(await stepsIn('task-fresh'), ['one/0', 'two/0'])
+})
+
+void t.test('what is known is not read; where it holds no more, the log decides', async (t) => {
+  const { seen, log } = counting()
+  const patient: typeof counter = {
+    ...counter,
+    decide: (command, count) => {
+      if (command.name === 'late' && count < 3) throw new DomainError('task_state_conflict', '', {})
+      return counter.decide(command, count)
+    },
+  }
+  const know = (name: string, state: number, revision: bigint) =>
+    executeCommand({
+      log,
+      stream: 'task-known',
+      decider: patient,
+      command: { name, steps: 1 },
+      commandId: name,
+      metadata: { correlationId: 'req_1' },
+      known: { state, revision },
+    })
+  const one = await execute(log, 'task-known', { name: 'one', steps: 2 })
+  seen.reads = 0
+  const two = await know('two', one.state, one.revision ?? -1n)
+  t.match(two, { state: 3, revision: 2n })
+  t.equal(seen.reads, 0)
+  t.match(await know('three', 1, 0n), { state: 4, revision: 3n }, 'somebody had written')
+  t.equal(seen.reads, 1)
+  t.match(await know('late', 1, 0n), { state: 5 }, 'refused only by what the log has')
+  t.equal(seen.reads, 2)
+  await t.rejects(
+    executeCommand({
+      log,
+      stream: 'task-empty',
+      decider: patient,
+      command: { name: 'late', steps: 1 },
+      commandId: 'late',
+      metadata: { correlationId: 'req_1' },
+    }),
+    { code: 'task_state_conflict' },
+  )
+  t.same(await stepsIn('task-known'), ['one/0', 'one/1', 'two/0', 'three/0', 'late/0'])
 })
 
 void t.test('ten commands at once on one stream all land, each once', async (t) => {

@@ -1,0 +1,60 @@
+import type { Pool, QueryConfig } from 'pg'
+import { allOver } from '../../kernel/settled.ts'
+
+/** Written in one statement; what arrives meanwhile goes into the next. */
+const MAX_BATCH = 1_000
+
+interface Waiting<Item> {
+  readonly item: Item
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Writes items that arrive one by one in few statements. For what is found again if it is lost: a crash
+ * of Postgres may lose what was written in its last moments.
+ */
+export function createBatchedWriter<Item>(
+  pool: Pool,
+  statementOf: (batch: readonly Item[]) => QueryConfig,
+): (item: Item) => Promise<void> {
+  let waiting: Waiting<Item>[] = []
+  let isWriting = false
+
+  const drain = async (): Promise<void> => {
+    isWriting = true
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MAX_BATCH)
+      waiting = waiting.slice(MAX_BATCH)
+      try {
+        await writeUnflushed(pool, statementOf(batch.map(({ item }) => item)))
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    isWriting = false
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject })
+      if (!isWriting) void drain()
+    })
+}
+
+async function writeUnflushed(pool: Pool, statement: QueryConfig): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await allOver([
+      client.query('begin; set local synchronous_commit to off'),
+      client.query(statement),
+      // Behind a statement that failed it commits nothing.
+      client.query('commit'),
+    ])
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
