@@ -1,8 +1,11 @@
 import type { Pool, QueryConfig } from 'pg'
+import { pause } from '../../kernel/pause.ts'
 import { allOver } from '../../kernel/settled.ts'
 
 /** Written in one statement; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 1_000
+/** How long the first item waits for others. */
+const GATHER_MS = 20
 
 interface Waiting<Item> {
   readonly item: Item
@@ -23,6 +26,7 @@ export function createBatchedWriter<Item>(
 
   const drain = async (): Promise<void> => {
     isWriting = true
+    await pause(GATHER_MS)
     while (waiting.length > 0) {
       const batch = waiting.slice(0, MAX_BATCH)
       waiting = waiting.slice(MAX_BATCH)
