@@ -84,7 +84,7 @@ async function longestSnapshot(pool: Pool, ended: Promise<unknown>): Promise<num
 async function measure(settlements: number): Promise<readonly Figure[]> {
   const rounds = Math.ceil(settlements / SETTLEMENTS_A_ROUND)
   const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max: 12 })
+  const pool = new Pool({ connectionString: database.url, max: 12, pipeline: true })
   await migrateEngine(pool)
   const engine = startProjections({
     pool,

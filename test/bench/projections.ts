@@ -81,7 +81,7 @@ async function untilBuilt(pool: Pool, events: number): Promise<void> {
 export async function run(events = sized(1_000_000, 5_000)): Promise<readonly Figure[]> {
   const tasks = Math.floor(events / EVENTS_PER_TASK)
   const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max: 12 })
+  const pool = new Pool({ connectionString: database.url, max: 12, pipeline: true })
   await migrateEngine(pool)
   const log = generatedLog(tasks)
   let peakBytes = 0

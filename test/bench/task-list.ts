@@ -107,7 +107,7 @@ async function measure(
 /** @param tasks how many the one tenant has. */
 export async function run(tasks = sized(1_000_000, 5_000)): Promise<readonly Figure[]> {
   const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max: 4 })
+  const pool = new Pool({ connectionString: database.url, max: 4, pipeline: true })
   try {
     await migrateEngine(pool)
     const follower = await prepareFollower(pool, tasksProjection, systemClock)
