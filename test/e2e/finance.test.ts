@@ -183,6 +183,7 @@ t.test(
       code: 'insufficient_balance',
       type: 'PaymentRequired',
       param: '',
+      message: /^the request holds [\d.]+ CNY until it is settled; [\d.]+ CNY is available/,
     })
   },
 )

@@ -87,15 +87,17 @@ async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest
   })
 }
 
-/** The balance does not cover a hold: nothing was started. */
+/** The balance does not cover a hold: nothing was started. The caller is told both. */
 export function insufficientBalance(
   { currency }: Pick<BalanceKey, 'currency'>,
   holdPico: bigint,
   availablePico: bigint,
 ): DomainError {
-  return new DomainError('insufficient_balance', 'the balance does not cover this request', {
-    currency,
-    hold: formatAmount(holdPico),
-    available: formatAmount(availablePico),
-  })
+  const hold = formatAmount(holdPico)
+  const available = formatAmount(availablePico)
+  return new DomainError(
+    'insufficient_balance',
+    `the request holds ${hold} ${currency} until it is settled; ${available} ${currency} is available`,
+    { currency, hold, available },
+  )
 }
