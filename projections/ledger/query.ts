@@ -69,6 +69,10 @@ export const availableSql = `
   from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
   where c.name = 'ledger'`
 
+/** Whether the ledger has placed the hold of the source that an SQL expression names. */
+export const hasHoldSql = (source: string): string =>
+  `exists (select from ledger.holds h where h.source_id = ${source})`
+
 /** Head of the hash chain: how many lines there are and the hash of the last. */
 export async function chainHead(
   db: Queryable,

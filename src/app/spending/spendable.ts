@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { availableSql } from '../../../projections/ledger/query.ts'
+import { availableSql, hasHoldSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { SILENT_REPLICA_MS } from './call-spending.ts'
 
@@ -16,8 +16,9 @@ const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
  * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
- * that other replicas told of and are not in it. One statement, so that all is of one moment: what
- * the ledger takes in is counted there or here, never twice and never not at all.
+ * that other replicas told of and are not in it. One statement, so that all is of one moment. A hold
+ * of a task is counted once, there or here. What a replica settled since it last told is counted
+ * twice until it tells anew, never not at all.
  */
 export async function readSpendable(
   db: Queryable,
@@ -36,6 +37,8 @@ export async function readSpendable(
              select a.tenant_id, a.currency, sum(a.hold) as amount
              from ops.admissions a join ledger l using (tenant_id, currency)
              where coalesce(a.position, 9223372036854775807) > l.position
+               -- The ledger may be quicker than the note of where the hold stands.
+               and not (a.position is null and ${hasHoldSql('a.platform_id')})
              group by a.tenant_id, a.currency),
            told as (
              select t.tenant_id, t.currency,

@@ -62,6 +62,31 @@ t.test('a hold that was given back can be spent again', async (t) => {
   t.equal(await codeOf(tasks.createTask(createInput({ tenantId: 'tenant_once' }))), 'no error')
 })
 
+t.test('a hold counts once when the ledger has it before its place is noted', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  const { tasks } = world.replica()
+  const probe = await tasks.createTask(createInput())
+  const [requested] = await world.eventsOf(probe.platformId)
+  const hold = requested?.type === 'TaskRequested' ? requested.data.quote.hold : '0'
+  await world.tenant('tenant_two', formatAmount(parseAmount(hold) * 2n))
+  await world.settle()
+  const input = createInput({ tenantId: 'tenant_two' })
+  const first = await tasks.createTask(input)
+  await world.settle()
+  await eventually('the note', async () => {
+    const { rows } = await world.pool.query(
+      'select 1 from ops.admissions where platform_id = $1 and position is not null',
+      [first.platformId],
+    )
+    return rows.length > 0 ? true : undefined
+  })
+  await world.pool.query('update ops.admissions set position = null where platform_id = $1', [
+    first.platformId,
+  ])
+  t.equal(await codeOf(tasks.createTask(input)), 'no error')
+  t.equal(await codeOf(tasks.createTask(input)), 'insufficient_balance')
+})
+
 t.test('reservations of a process that died are kept only if the log has their task', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
@@ -73,7 +98,7 @@ t.test('reservations of a process that died are kept only if the log has their t
   await world.pool.query(
     `insert into ops.admissions (platform_id, tenant_id, currency, hold, admitted_at)
      values ($1, $4, 'CNY', 9000, now() - interval '10 minutes'),
-            ($2, $4, 'CNY', 9000, now() - interval '31 seconds'),
+            ($2, $4, 'CNY', 18000, now() - interval '31 seconds'),
             ($3, $4, 'CNY', 1, now() - interval '15 seconds')`,
     [platformId, stray, young, TENANT],
   )
