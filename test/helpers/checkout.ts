@@ -19,7 +19,7 @@ export const compiledProduct = compiled
  */
 export function nodeArguments(module: URL): readonly string[] {
   const path = fileURLToPath(module)
-  if (compiledProduct === undefined) return ['--import=tsx', path]
+  if (compiledProduct === undefined) return [`--import=${import.meta.resolve('tsx')}`, path]
   const script = path.replace(/\.ts$/, '.js')
   const released = script.replace(
     fileURLToPath(new URL('../../', import.meta.url)),

@@ -121,6 +121,7 @@ export async function startGateway(
       [compiled('src/main'), ...args],
       {
         env: { ...globalThis.process.env, ...env, DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
+        cwd: dataDir,
         maxBuffer: 1 << 30,
         timeout: COMMAND_TIMEOUT_MS,
       },

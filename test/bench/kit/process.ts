@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -40,6 +41,8 @@ export async function start(options: StartOptions): Promise<Running> {
   const said: string[] = []
   const child = spawn(process.execPath, [...options.args], {
     env: { ...process.env, ...options.env },
+    // Where nobody keeps a `.env` of real stores.
+    cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { pid } = child

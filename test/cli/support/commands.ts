@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { type Done, END, type Order } from './command-order.ts'
-import type { Ended, Environment } from './tollgate.ts'
+import { elsewhere, type Ended, type Environment } from './tollgate.ts'
 
 /**
  * Commands without a process each: most of what one takes is to start and to load. A process runs one at a time, in
@@ -22,6 +22,7 @@ function startHost(): Host {
   const child = spawn(process.execPath, nodeArguments(HOST), {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH, HOME },
+    cwd: elsewhere,
   }) as unknown as Host
   child.stdout.setEncoding('utf8')
   child.stderr.setEncoding('utf8')

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -9,6 +10,8 @@ import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
 const RUN_MS = 60_000
+/** Where nobody keeps a `.env` of real stores. */
+export const elsewhere = tmpdir()
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -35,7 +38,7 @@ function bare(env: Readonly<Record<string, string>>): readonly string[] {
 export async function launch(
   args: readonly string[],
   env: Environment,
-  cwd?: string,
+  cwd = elsewhere,
 ): Promise<Child> {
   return spawn('env', [...bare(env), process.execPath, (await builtProduct()).main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -74,7 +77,10 @@ export async function tollgateThrough(
 ): Promise<Ended> {
   const script = `set -o pipefail; "$0" "$@" ${pipeline}`
   const command = ['bash', '-c', script, process.execPath, (await builtProduct()).main, ...args]
-  const child = spawn('env', [...bare(env), ...command], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('env', [...bare(env), ...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: elsewhere,
+  })
   const [stdout, stderr] = await Promise.all([
     textOf(child.stdout),
     textOf(child.stderr),

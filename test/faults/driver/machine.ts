@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -112,6 +112,8 @@ export class Machine {
     ]
     const child = spawn(...bare(process.execPath, args), {
       stdio: ['ignore', 'pipe', 'pipe'],
+      // Where nobody keeps a `.env` of real stores.
+      cwd: dirname(build.main),
       env: {
         ...bareEnvironment(),
         ...environment,
@@ -199,7 +201,8 @@ export class Machine {
       ...environment,
       DATA_DIR: dataDir,
     }
-    const options = { env, timeout: COMMAND_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 }
+    const cwd = dirname(build.main)
+    const options = { cwd, env, timeout: COMMAND_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 }
     try {
       const { stdout, stderr } = await run(
         ...bare(process.execPath, [build.main, ...args]),

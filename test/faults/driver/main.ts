@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkout } from '../../helpers/checkout.ts'
@@ -54,7 +54,7 @@ async function main(): Promise<number> {
     process.stderr.write(`--kills must be a whole number from ${fewest}\n`)
     return 2
   }
-  const directory = values.data ?? (await mkdtemp(join(tmpdir(), 'tollgate-faults-')))
+  const directory = resolve(values.data ?? (await mkdtemp(join(tmpdir(), 'tollgate-faults-'))))
   // Postgres may have to run under another account, which must get through.
   if (values.data === undefined) await chmod(directory, 0o711)
   const startedMs = performance.now()
