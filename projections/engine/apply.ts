@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
-import { allOver } from '../../src/kernel/settled.ts'
+import { allOver } from '../../src/kernel/all-over.ts'
 import { isTransient } from './failures.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
@@ -65,6 +65,7 @@ async function applyOnce(
     const moved = moveCheckpoint(client, target.schema, stepOf(batch, from))
     const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
     await allOver([moved, applied]).catch(async (error: unknown) => {
+      // A checkpoint that somebody else had moved explains whatever else failed.
       await moved
       throw error
     })

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { allOver } from '../../src/kernel/settled.ts'
+import { allOver } from '../../src/kernel/all-over.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
 import { closingSources, foldLedger } from './fold/fold.ts'

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/settled.ts'
+import { allOver } from '../../src/kernel/all-over.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import { eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'

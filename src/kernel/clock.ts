@@ -9,13 +9,9 @@ export const systemClock: Clock = { nowMs: () => Date.now() }
 /** For durations alone: it begins anywhere and is never set back. */
 export const monotonicClock: Clock = { nowMs: () => performance.now() }
 
-/** Many ask for the same millisecond. */
-let last: { readonly unixMs: number; readonly text: string } | undefined
-
 /** RFC 3339 with milliseconds, UTC. @throws RangeError for what is no time */
 export function toTimestamp(unixMs: number): string {
-  if (last?.unixMs !== unixMs) last = { unixMs, text: new Date(unixMs).toISOString() }
-  return last.text
+  return new Date(unixMs).toISOString()
 }
 
 /** Unix milliseconds of an RFC 3339 time. @throws RangeError when it is not a time. */

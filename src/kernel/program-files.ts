@@ -6,7 +6,8 @@ const LANDMARK = 'infra/pricebook.yaml'
 function findRoot(): URL {
   for (let folder = new URL('.', import.meta.url); ; folder = new URL('..', folder)) {
     if (existsSync(new URL(LANDMARK, folder))) return folder
-    if (folder.pathname === '/') throw new Error(`${LANDMARK} is missing from the program`)
+    if (new URL('..', folder).href === folder.href)
+      throw new Error(`${LANDMARK} is missing from the program`)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig } from 'pg'
 import { pause } from '../../kernel/pause.ts'
-import { allOver } from '../../kernel/settled.ts'
+import { allOver } from '../../kernel/all-over.ts'
 
 /** Written in one statement; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 1_000

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { allOver } from '../../kernel/all-over.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 
@@ -110,8 +111,8 @@ async function underLock(
       `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
        select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
     )
-    const [{ refusals, written }] = await Promise.all([decide(client), locked])
-    await Promise.all([written, client.query('commit')])
+    const [{ refusals, written }] = await allOver([decide(client), locked])
+    await allOver([written, client.query('commit')])
     client.release()
     return refusals
   } catch (error) {
