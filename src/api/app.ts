@@ -19,7 +19,7 @@ import type { StandingsOf } from './kit/limit-headers.ts'
 import type { ResolveHost } from './kit/public-url.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
-import { strictValidator } from './kit/validator.ts'
+import { strictValidator, useKnownQueries } from './kit/validator.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
@@ -168,6 +168,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     done()
   })
   useObservation(app, deps.metrics)
+  // Probes and scrapers add what they like.
+  useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version)
   const bodyBudget = createBodyBudget(limits.bodiesInFlightBytes)

@@ -69,10 +69,11 @@ export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPa
   }
 }
 
-/** Has the readings below an instance that describe no query parameters take none. */
-export function useKnownQueries(app: FastifyInstance): void {
+/** Has the readings of some URLs that describe no query parameters take none. */
+export function useKnownQueries(app: FastifyInstance, concerns: (url: string) => boolean): void {
   app.addHook('onRoute', (route) => {
-    if (!reading.has(String(route.method)) || route.schema?.querystring !== undefined) return
+    const isReading = [route.method].flat().some((method) => reading.has(method))
+    if (!isReading || !concerns(route.url) || route.schema?.querystring !== undefined) return
     route.schema = { ...route.schema, querystring: Type.Object({}) }
   })
 }

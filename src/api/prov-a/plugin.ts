@@ -7,7 +7,6 @@ import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import type { ResolveHost } from '../kit/public-url.ts'
-import { useKnownQueries } from '../kit/validator.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
@@ -42,7 +41,6 @@ export function provAPlugin(deps: ProvADeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     useEnvelope(instance, provAEnvelope)
-    useKnownQueries(instance)
     useJsonBody(instance, deps.bodyLimitBytes)
     useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
     requireToken(instance, deps.authenticate, 'model')

@@ -5,7 +5,6 @@ import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { csvStream, type CsvRow } from '../kit/csv.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
-import { useKnownQueries } from '../kit/validator.ts'
 import { describe } from './documentation.ts'
 import { historyFailures, ledgerFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
@@ -112,7 +111,6 @@ export function queryPlugin(deps: QueryDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, queryEnvelope)
-    useKnownQueries(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
     ledgerRoutes(instance, deps.reads)

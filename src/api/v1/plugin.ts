@@ -10,7 +10,6 @@ import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { limitHeadersOf, type StandingsOf, useLimitHeaders } from '../kit/limit-headers.ts'
 import { behindToken } from '../kit/route-failures.ts'
-import { useKnownQueries } from '../kit/validator.ts'
 import {
   callExamples,
   callFailures,
@@ -122,7 +121,6 @@ export function v1Plugin(deps: V1Deps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, v1Envelope)
-    useKnownQueries(app)
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(app, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
     requireToken(app, deps.authenticate, 'model')

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+
 /** How far this process wrote for each tenant, so that it reads its own writes. */
 
 const MAX_TENANTS = 10_000
@@ -11,7 +13,7 @@ export interface RecentWrites {
 }
 
 export function createRecentWrites(): RecentWrites {
-  const positions = new Map<string, bigint>()
+  const positions = new BoundedMap<string, bigint>(MAX_TENANTS)
   return {
     of: (tenantId) => positions.get(tenantId),
     seen: (tenantId, position) => {
@@ -22,12 +24,7 @@ export function createRecentWrites(): RecentWrites {
       if (position === undefined) return
       const known = positions.get(tenantId)
       if (known !== undefined && known >= position) return
-      // Deleting first moves the tenant to the young end: the oldest entry is dropped when full.
-      positions.delete(tenantId)
       positions.set(tenantId, position)
-      if (positions.size <= MAX_TENANTS) return
-      const [oldest] = positions.keys()
-      if (oldest !== undefined) positions.delete(oldest)
     },
   }
 }

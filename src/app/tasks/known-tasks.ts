@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 
 /** A task as far as this process has seen its stream. */
@@ -14,24 +15,8 @@ const MAX_TASKS = 5_000
  * Open tasks as this process last wrote them, so that what upstream says next is decided without
  * reading the stream. Others may have written meanwhile: an append at the revision known here tells.
  */
-export interface KnownTasks {
-  readonly of: (platformId: string) => KnownTask | undefined
-  readonly note: (platformId: string, known: KnownTask) => void
-  readonly forget: (platformId: string) => void
-}
+export type KnownTasks = BoundedMap<string, KnownTask>
 
 export function createKnownTasks(): KnownTasks {
-  const tasks = new Map<string, KnownTask>()
-  return {
-    of: (platformId) => tasks.get(platformId),
-    forget: (platformId) => void tasks.delete(platformId),
-    note: (platformId, known) => {
-      // Deleting first moves the task to the young end.
-      tasks.delete(platformId)
-      tasks.set(platformId, known)
-      if (tasks.size <= MAX_TASKS) return
-      const [oldest] = tasks.keys()
-      if (oldest !== undefined) tasks.delete(oldest)
-    },
-  }
+  return new BoundedMap(MAX_TASKS)
 }

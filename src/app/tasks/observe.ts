@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports.ts'
@@ -36,15 +37,7 @@ export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
 /** Builds the path. @throws the log's codes; upstream will be asked again then. */
 export function createObserve(deps: TaskDeps): Observe {
-  const lastWords = new Map<string, string>()
-
-  const remember = (platformId: string, word: string): void => {
-    lastWords.delete(platformId)
-    lastWords.set(platformId, word)
-    if (lastWords.size <= MAX_REMEMBERED) return
-    const [oldest] = lastWords.keys()
-    if (oldest !== undefined) lastWords.delete(oldest)
-  }
+  const lastWords = new BoundedMap<string, string>(MAX_REMEMBERED)
 
   return async ({ platformId, tenantId, observation, correlationId }) => {
     const word = `${observation.status} ${observation.upstreamStatus}`
@@ -61,16 +54,16 @@ export function createObserve(deps: TaskDeps): Observe {
       { kind: 'observe', observation, at: toTimestamp(nowMs) },
       newCommandId(nowMs),
       context,
-      deps.known.of(platformId),
+      deps.known.get(platformId),
     )
     deps.crashPoint('observe.after-append')
     const { state, events, revision, position } = result
     const ended = state.phase === 'ended'
     if (ended) lastWords.delete(platformId)
-    else remember(platformId, word)
+    else lastWords.set(platformId, word)
     if (state.phase === 'active' && revision !== undefined)
-      deps.known.note(platformId, { state, revision })
-    else deps.known.forget(platformId)
+      deps.known.set(platformId, { state, revision })
+    else deps.known.delete(platformId)
     if (ended && events.length > 0) {
       deps.metrics.ended.inc({ model: state.request.model, status: state.status })
       deps.recent.note(tenantId, position)

@@ -104,7 +104,7 @@ export async function recordOutcome(
     )
     deps.recent.note(tenantId, position)
     if (state.phase === 'active' && revision !== undefined)
-      deps.known.note(platformId, { state, revision })
+      deps.known.set(platformId, { state, revision })
   }
   try {
     await append()
