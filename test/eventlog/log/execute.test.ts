@@ -26,7 +26,13 @@ const counter: Decider<number, Command, TaskEvent> = {
     })),
   evolve: (count) => count + 1,
 }
-const execute = (log: EventLog, stream: string, command: Command) =>
+type Input = Parameters<typeof executeCommand<number, Command, TaskEvent>>[0]
+const execute = (
+  log: EventLog,
+  stream: string,
+  command: Command,
+  more: Partial<Pick<Input, 'decider' | 'known'>> = {},
+) =>
   executeCommand({
     log,
     stream,
@@ -34,6 +40,7 @@ const execute = (log: EventLog, stream: string, command: Command) =>
     command,
     commandId: command.name,
     metadata: { correlationId: 'req_1', tenantId: 'ten_1' },
+    ...more,
   })
 const stepsIn = async (stream: string) =>
   (await log.readStream(stream)).map((event) =>
@@ -91,16 +98,7 @@ function counting() {
 
 void t.test('a fresh command reads nothing and still notices that the stream exists', async (t) => {
   const { seen, log } = counting()
-  const fresh = (name: string) =>
-    executeCommand({
-      log,
-      stream: 'task-fresh',
-      decider: counter,
-      command: { name, steps: 1 },
-      commandId: name,
-      metadata: { correlationId: 'req_1' },
-      known: 'none',
-    })
+  const fresh = (name: string) => execute(log, 'task-fresh', { name, steps: 1 }, { known: 'none' })
   t.equal((await fresh('one')).state, 1)
   t.equal(seen.reads, 0)
   t.equal((await fresh('one')).revision, 0n, 'a repetition')
@@ -119,15 +117,7 @@ void t.test('what is known is not read; where it holds no more, the log decides'
     },
   }
   const know = (name: string, state: number, revision: bigint) =>
-    executeCommand({
-      log,
-      stream: 'task-known',
-      decider: patient,
-      command: { name, steps: 1 },
-      commandId: name,
-      metadata: { correlationId: 'req_1' },
-      known: { state, revision },
-    })
+    execute(log, 'task-known', { name, steps: 1 }, { decider: patient, known: { state, revision } })
   const one = await execute(log, 'task-known', { name: 'one', steps: 2 })
   seen.reads = 0
   const two = await know('two', one.state, one.revision ?? -1n)
@@ -137,17 +127,9 @@ void t.test('what is known is not read; where it holds no more, the log decides'
   t.equal(seen.reads, 1)
   t.match(await know('late', 1, 0n), { state: 5 }, 'refused only by what the log has')
   t.equal(seen.reads, 2)
-  await t.rejects(
-    executeCommand({
-      log,
-      stream: 'task-empty',
-      decider: patient,
-      command: { name: 'late', steps: 1 },
-      commandId: 'late',
-      metadata: { correlationId: 'req_1' },
-    }),
-    { code: 'task_state_conflict' },
-  )
+  await t.rejects(execute(log, 'task-empty', { name: 'late', steps: 1 }, { decider: patient }), {
+    code: 'task_state_conflict',
+  })
   t.same(await stepsIn('task-known'), ['one/0', 'one/1', 'two/0', 'three/0', 'late/0'])
 })
 
