@@ -8,7 +8,10 @@ import { promisify } from 'node:util'
 import { build, compiled } from './build.ts'
 import { start, startWithUrl, type Running } from './process.ts'
 
-/** The gateway as an operator runs it: the compiled program, a process of its own, embedded stores. */
+/**
+ * The gateway as an operator runs it, a process of its own on embedded stores; its modules are not joined, so that a
+ * profile names them.
+ */
 
 const SETTLE_TIMEOUT_MS = 300_000
 const COMMAND_TIMEOUT_MS = 300_000
