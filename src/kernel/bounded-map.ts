@@ -11,6 +11,11 @@ export class BoundedMap<Key, Value> {
     return this.#entries.get(key)
   }
 
+  /** The oldest first. What is deleted on the way is passed over. */
+  [Symbol.iterator](): IterableIterator<[Key, Value]> {
+    return this.#entries.entries()
+  }
+
   /** Also of what is there already: it becomes the youngest. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key)

@@ -10,6 +10,14 @@ t.test('keeps so many, those set last', (t) => {
   t.equal(map.get('a'), 3, 'set again, it was no longer the oldest')
   t.equal(map.get('b'), undefined)
   t.equal(map.get('c'), 4)
+  t.same(
+    [...map],
+    [
+      ['a', 3],
+      ['c', 4],
+    ],
+    'the oldest first',
+  )
   map.delete('c')
   t.equal(map.get('c'), undefined)
   t.end()

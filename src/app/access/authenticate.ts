@@ -4,6 +4,7 @@ import { readCheckpoint, waitForPosition } from '../../../projections/engine/che
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -42,10 +43,10 @@ export function createAuthenticator(deps: {
   readonly defaultLimits?: Limits
 }): Authenticator {
   const { pool, log, clock, logger, defaultLimits = noLimits } = deps
-  const cache = new Map<string, Cached>()
+  const cache = new BoundedMap<string, Cached>(MAX_CACHED)
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
-  const changed = new Map<string, bigint>()
+  const changed = new BoundedMap<string, bigint>(MAX_CHANGED)
   const catchUp = createSharedCatchUp(async () => {
     const end = await log.endPosition()
     if (end !== undefined && !(await waitForPosition(pool, 'access', end, CATCH_UP_MS)))
@@ -53,11 +54,9 @@ export function createAuthenticator(deps: {
   })
 
   const remember = (hash: string, token: FoundToken | undefined): void => {
-    if (token !== undefined && changed.has(token.tokenId)) return
+    if (token !== undefined && changed.get(token.tokenId) !== undefined) return
     const lifeMs = token === undefined ? UNKNOWN_FOR_MS : KNOWN_FOR_MS
-    cache.delete(hash)
     cache.set(hash, { token, untilMs: clock.nowMs() + lifeMs })
-    dropOldest(cache, MAX_CACHED)
   }
 
   /** The row of a secret, no older than the changes noticed by then. */
@@ -109,17 +108,9 @@ export function createAuthenticator(deps: {
       const { tokenId } = event.data
       for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
       if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
-      changed.delete(tokenId)
       changed.set(tokenId, event.position)
-      dropOldest(changed, MAX_CHANGED)
     },
   }
-}
-
-function dropOldest<Key, Value>(map: Map<Key, Value>, most: number): void {
-  if (map.size <= most) return
-  const [oldest] = map.keys()
-  if (oldest !== undefined) map.delete(oldest)
 }
 
 function isSecretShaped(secret: string): boolean {

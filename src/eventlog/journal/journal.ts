@@ -1,5 +1,6 @@
 import { monotonicFactory } from 'ulid'
 import { journalStream, type CallEvent } from '../../domain/call/events.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { eventId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
@@ -138,14 +139,12 @@ function createMemory(max: number): {
   readonly get: (id: string) => Promise<Recorded> | undefined
   readonly set: (id: string, recorded: Promise<Recorded>) => void
 } {
-  const results = new Map<string, Promise<Recorded>>()
+  const results = new BoundedMap<string, Promise<Recorded>>(max)
   return {
     get: (id) => results.get(id),
     set: (id, recorded) => {
       results.set(id, recorded)
       recorded.catch(() => results.delete(id))
-      const [oldest] = results.keys()
-      if (results.size > max && oldest !== undefined) results.delete(oldest)
     },
   }
 }
