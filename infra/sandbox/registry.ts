@@ -1,8 +1,9 @@
 import { chat } from './chat/routes.ts'
+import { image } from './image/routes.ts'
 import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
 import { videoA } from './video-a/routes.ts'
 
 /** Every simulated upstream. */
-export const families: readonly SandboxFamily[] = [videoA, chat, responses, native]
+export const families: readonly SandboxFamily[] = [videoA, chat, responses, native, image]

@@ -6,6 +6,7 @@ import Fastify, {
 } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Authenticate } from '../app/access/principal.ts'
+import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -16,6 +17,7 @@ import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
 import type { StandingsOf } from './kit/limit-headers.ts'
+import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from './kit/public-url.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
@@ -44,6 +46,7 @@ export interface ApiDeps {
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
   readonly texts: TextUseCases
+  readonly images: ImageUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
@@ -64,6 +67,8 @@ export interface ApiLimits {
   readonly provABodyBytes: number
   /** Of one text body: inline images, audio and long conversations. */
   readonly textBodyBytes: number
+  /** Of one form with images, and of what is in it. */
+  readonly imageForm: FormLimits
   /** Of all bodies being read or worked on at once, in one process. */
   readonly bodiesInFlightBytes: number
   /** Request line and headers together. */
@@ -76,6 +81,13 @@ export interface ApiLimits {
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
   textBodyBytes: 64 * 1024 * 1024,
+  imageForm: {
+    bodyBytes: 128 * 1024 * 1024,
+    fileBytes: 50 * 1024 * 1024,
+    files: 16,
+    fields: 40,
+    fieldBytes: 256 * 1024,
+  },
   bodiesInFlightBytes: 512 * 1024 * 1024,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
@@ -138,20 +150,23 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
   return app
 }
 
-async function registerText(
+async function registerCalls(
   app: FastifyInstance,
   {
     authenticate,
     texts,
+    images,
     standingsOf = () => ({}),
     resolveHost,
     upstreamHosts = new Set(),
     streamLimits,
   }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
+  formLimits: FormLimits,
 ): Promise<void> {
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
-  await app.register(v1Plugin({ ...deps, ...bodies, standingsOf }), { prefix: '/v1' })
+  const v1 = { ...deps, ...bodies, standingsOf, images, resolveHost, formLimits }
+  await app.register(v1Plugin(v1), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }
   await app.register(v1betaPlugin(native), { prefix: '/v1beta' })
 }
@@ -184,7 +199,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
-  await registerText(app, deps, { bodyBudget, bodyLimitBytes: limits.textBodyBytes })
+  const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
+  await registerCalls(app, deps, bodies, limits.imageForm)
   await app.register(
     async (api) => {
       useEnvelope(api, queryEnvelope)

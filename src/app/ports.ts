@@ -1,4 +1,6 @@
+import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
+import type { JsonObject } from '../kernel/json.ts'
 import type { TextSeen } from '../domain/families/text/rules.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
@@ -25,6 +27,8 @@ export interface Channel {
   readonly maxQueriesPerSecond?: number
   /** Of the text families only: the most tokens a model can answer with, by external name. */
   readonly largestOutputTokens?: Readonly<Record<string, number>>
+  /** Of image models: the most images of one request, by external name. */
+  readonly largestImageCounts?: Readonly<Record<string, number>>
   /** Of the text families only; absent members mean the defaults. */
   readonly text?: TextChannelLimits
 }
@@ -32,7 +36,7 @@ export interface Channel {
 /** Where the sandbox plays the upstream of a family, and as what. */
 export interface SandboxAccount extends Pick<
   Channel,
-  'id' | 'family' | 'region' | 'models' | 'largestOutputTokens' | 'text'
+  'id' | 'family' | 'region' | 'models' | 'largestOutputTokens' | 'largestImageCounts' | 'text'
 > {
   /** Below the sandbox's own address. */
   readonly path: string
@@ -186,6 +190,55 @@ export interface TextProvider {
     request: TextRequest,
     options: CallOptions,
   ) => Promise<TextStream>
+}
+
+/** A picture sent along, as it can be handed to upstream: files of ours are their bytes. */
+export type SentImage = Exclude<ImageInput, { readonly from: 'file' }>
+
+/** An order for images as one channel gets it. */
+export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {
+  readonly upstreamModel: string
+  readonly inputs: readonly SentImage[]
+  readonly mask: SentImage | undefined
+}
+
+/** A picture upstream made, or why one of several was not made. */
+export type ImageItem =
+  | {
+      /** Base64 without a prefix, or the URL where upstream keeps it. */
+      readonly picture: { readonly base64: string } | { readonly url: string }
+      /** What callers are shown of it beside. */
+      readonly shown: JsonObject
+    }
+  | { readonly error: { readonly code: string; readonly message: string } }
+
+/** An answer with pictures, or one that says that there are none. */
+export interface ImageAnswer {
+  readonly upstreamRequestId: string | undefined
+  /** As in `TextAnswer`. */
+  readonly restMs: number | undefined
+  /** Unix seconds. */
+  readonly createdS: number | undefined
+  readonly items: readonly ImageItem[]
+  /** Members beside `created` and `data`, as callers see them: `usage`, `quality`, … */
+  readonly shown: JsonObject
+  readonly seen: ImageSeen
+  /** Why there is no picture at all. */
+  readonly failure:
+    | {
+        readonly code: 'content_policy_violation' | 'no_image_generated'
+        readonly message: string
+        /** The provider charges for the input all the same, and it is settled. */
+        readonly isBilled: boolean
+      }
+    | undefined
+}
+
+/** The adapter of a family of images. */
+export interface ImageProvider {
+  readonly family: string
+  /** @throws ProviderError */
+  readonly make: (channel: Channel, call: ImageCall, options: CallOptions) => Promise<ImageAnswer>
 }
 
 export interface CallOptions {

@@ -18,6 +18,13 @@ export const domainCodes = [
   'idempotency_in_progress',
   'previous_response_not_found',
   'kept_unavailable',
+  // Images.
+  'n_not_supported',
+  'unsupported_image_input',
+  'content_policy_violation',
+  'suspected_black_image',
+  'no_image_generated',
+  'image_url_not_available',
   // Money and room.
   'price_not_configured',
   'insufficient_balance',

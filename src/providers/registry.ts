@@ -1,7 +1,9 @@
-import type { SandboxAccount, TaskProvider, TextProvider } from '../app/ports.ts'
+import type { ImageProvider, SandboxAccount, TaskProvider, TextProvider } from '../app/ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
 import { createChatProvider } from './chat/client.ts'
 import { chatSandbox } from './chat/sandbox.ts'
+import { createImagesProvider } from './image/client.ts'
+import { imageSandbox } from './image/sandbox.ts'
 import { createNativeProvider } from './native/client.ts'
 import { nativeSandbox } from './native/sandbox.ts'
 import { createResponsesProvider } from './responses/client.ts'
@@ -13,22 +15,30 @@ import { videoASandbox } from './video-a/sandbox.ts'
 export const sandboxAccounts: {
   readonly tasks: readonly SandboxAccount[]
   readonly text: readonly SandboxAccount[]
-} = { tasks: videoASandbox, text: [chatSandbox, responsesSandbox, nativeSandbox] }
+  readonly images: readonly SandboxAccount[]
+} = {
+  tasks: videoASandbox,
+  text: [chatSandbox, responsesSandbox, nativeSandbox],
+  images: [imageSandbox],
+}
 
 /** Every upstream family there is: a further one is a folder and a line here. */
 export function createProviders(): {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly text: ReadonlyMap<TextFamily, TextProvider>
+  readonly images: ReadonlyMap<string, ImageProvider>
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
   const videoA = createVideoAProvider()
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
+  const images = [createImagesProvider()]
   return {
     tasks: new Map<string, TaskProvider>([videoA].map((provider) => [provider.family, provider])),
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),
+    images: new Map<string, ImageProvider>(images.map((provider) => [provider.family, provider])),
     close: async () => {
-      await Promise.all([videoA, ...text].map((provider) => provider.close()))
+      await Promise.all([videoA, ...text, ...images].map((provider) => provider.close()))
     },
   }
 }

@@ -35,6 +35,7 @@ const assembly = new Set([
 /** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {
   http: ['http'],
+  image: ['http', 'image'],
   text: ['http', 'text'],
   task: ['http', 'task'],
 }

@@ -44,6 +44,8 @@ export interface CallFacts {
   readonly wireUsage: unknown
   /** Calls of built-in tools, by the tool's name. */
   readonly toolCalls: Readonly<Record<string, number>>
+  /** Of image families: pictures made, and what they are. */
+  readonly pictures?: { readonly count: number; readonly size: string; readonly quality?: string }
 }
 
 /** Follows the answer of one accepted call to its end. */

@@ -28,6 +28,7 @@ export interface CallView {
   /** Whether an error was sent in the midst of the stream. */
   readonly error_sent: boolean
   readonly tool_calls: Readonly<Record<string, number>>
+  readonly pictures: AcceptedCall['facts']['pictures'] | null
   readonly http_status: number | null
   readonly frames_written: number
   readonly bytes_written: number
@@ -60,6 +61,7 @@ export function callView(call: AcceptedCall): CallView {
     usage_sent: call.usageSent,
     error_sent: call.errorSent,
     tool_calls: facts.toolCalls,
+    pictures: facts.pictures ?? null,
     http_status: call.httpStatus,
     frames_written: call.frames,
     bytes_written: call.bytes,

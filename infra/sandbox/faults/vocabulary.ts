@@ -44,6 +44,11 @@ const SWITCHES = {
   'cache-unsplit': 'flag',
   'unknown-events': 'flag',
   'huge-frame': 'count',
+  // What the pictures of an answer are.
+  black: 'flag',
+  'no-image': 'word',
+  'some-fail': 'count',
+  quality: 'word',
   // How a stream of it flows.
   'frame-ms': 'count',
   'first-frame-ms': 'count',

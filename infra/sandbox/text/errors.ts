@@ -83,6 +83,12 @@ const RULES: Readonly<Record<string, CodeRule>> = {
     INVALID,
     'Your request was rejected as a result of our safety system.',
   ),
+  moderation_blocked: rule(
+    400,
+    'image_generation_user_error',
+    'Your request was rejected by the safety system. If you believe this is an error, contact us at help.openai.com and include the request ID req_0sandbox0123456789.',
+  ),
+  unknown_parameter: rule(400, INVALID, 'Unknown parameter.'),
   item_not_found: rule(404, INVALID, 'Item not found.'),
   previous_response_not_found: rule(400, INVALID, 'Previous response not found.'),
   content_filter: rule(400, INVALID, 'The response was filtered by our content management policy.'),

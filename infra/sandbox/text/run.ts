@@ -26,7 +26,10 @@ export interface TextRequest {
   readonly body: Fields | null
   /** The last user message. */
   readonly userText: string
-  readonly perform: (asker: Asker, faults: Faults) => Answer | StreamAnswer
+  readonly perform: (
+    asker: Asker,
+    faults: Faults,
+  ) => Answer | StreamAnswer | Promise<Answer | StreamAnswer>
 }
 
 /** Whether a credential is let in. */
@@ -71,7 +74,7 @@ export async function runText(
         try {
           const credential = wire.credential(request)
           if (fault !== null) throw fault
-          return asked.perform({ credential, markers, safetyIdentifier }, faults)
+          return await asked.perform({ credential, markers, safetyIdentifier }, faults)
         } catch (error) {
           const answer = wire.refused(error)
           if (answer === null) throw error

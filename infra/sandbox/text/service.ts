@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { credentialHash } from '../calls/credential-hash.ts'
 import type { AcceptedCall, CallOutcome } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { PromptMarkers } from '../faults/marker.ts'
@@ -15,14 +15,11 @@ export interface Asker {
   readonly safetyIdentifier: string | null
 }
 
-const MAX_HASHES = 1000
-
 /** What the text families share: ids, the prompt cache, the record of what was accepted. */
 export class TextService {
   readonly ids: IdMaker
   readonly #kit: FamilyKit
   readonly #cache: PrefixCache
-  readonly #hashes = new Map<string, string>()
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
@@ -59,7 +56,7 @@ export class TextService {
       requestedModel: ask.requestedModel,
       clientMarker: asker.markers.clientMarker,
       safetyIdentifier: asker.safetyIdentifier,
-      credential: this.#hashOf(asker.credential),
+      credential: credentialHash(asker.credential),
       acceptedAtMs: this.#kit.clock.nowMs(),
       stream: ask.stream,
       outcome: call.failCode === null ? OUTCOMES[script.end] : 'failed',
@@ -68,14 +65,6 @@ export class TextService {
       wireUsage: call.wireUsage,
       toolCalls: script.builtins.length === 0 ? NO_TOOLS : tally(script.builtins),
     })
-  }
-
-  #hashOf(credential: string): string {
-    const known = this.#hashes.get(credential)
-    if (known !== undefined) return known
-    const hash = createHash('sha256').update(credential).digest('hex').slice(0, 12)
-    if (this.#hashes.size < MAX_HASHES) this.#hashes.set(credential, hash)
-    return hash
   }
 }
 

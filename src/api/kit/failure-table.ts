@@ -141,12 +141,31 @@ const ofAdministration = {
   audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
+const ofImages = {
+  n_not_supported: own(400, 'So many images at once are not offered'),
+  unsupported_image_input: own(400, 'This form of image input is not supported here'),
+  content_policy_violation: own(400, 'The request was rejected by the content policy'),
+  suspected_black_image: {
+    status: 502,
+    words: 'The model service gave a black image; it is not billed',
+    retry: 'never',
+  },
+  no_image_generated: own(422, 'The model service made no image'),
+  image_url_not_available: {
+    status: 503,
+    words:
+      'URLs of images are not available here; nothing was started. Ask for response_format b64_json',
+    retry: 'never',
+  },
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
 /** Status, advice and words of every failure; a surface adds its names and where it departs. */
 export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofRequests,
   ...ofUpstream,
   ...ofStores,
   ...ofAdministration,
+  ...ofImages,
   invalid_request: own(400, 'A field of the request is missing or not valid'),
   invalid_duration: own(400, 'The duration is not one this model makes'),
   invalid_cursor: own(400, 'The cursor must be a next_cursor of this query'),

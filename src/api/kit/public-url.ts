@@ -48,18 +48,27 @@ async function addressesOf(
   })
 }
 
-function parse(text: string): { url: URL; canonical: string } | string {
+/** What upstream fetches by itself may be plain `http:` as well; what we call may not. */
+export type UrlUse = 'call' | 'fetch'
+
+const AUTHORITY: Readonly<Record<UrlUse, RegExp>> = {
+  call: /^https:\/\/([^/?#]+)/i,
+  fetch: /^https?:\/\/([^/?#]+)/i,
+}
+
+function parse(text: string, use: UrlUse): { url: URL; canonical: string } | string {
   if (text === '') return 'must not be empty'
   if (text.length > MAX_URL_CHARACTERS) return `must not exceed ${MAX_URL_CHARACTERS} characters`
   // Readers of URLs disagree about these characters; the reader upstream may not be ours.
   if (/[\s\\]|\p{Cc}/u.test(text)) return 'must not contain white space or backslashes'
-  const authority = /^https:\/\/([^/?#]+)/i.exec(text)?.[1]
-  if (authority === undefined) return 'must use https'
+  const authority = AUTHORITY[use].exec(text)?.[1]
+  if (authority === undefined) return use === 'call' ? 'must use https' : 'must use https or http'
   if (authority.includes('@')) return 'must not carry credentials'
   try {
     const url = new URL(text)
     // What is sent on names the very host that was checked, also where it was written as 0x7f.1.
-    const sameHost = url.host === authority.toLowerCase().replace(/:443$/, '')
+    const sameHost =
+      url.host === authority.toLowerCase().replace(url.protocol === 'https:' ? /:443$/ : /:80$/, '')
     return { url, canonical: sameHost ? text : url.href }
   } catch {
     return 'must be a valid URL'
@@ -67,17 +76,17 @@ function parse(text: string): { url: URL; canonical: string } | string {
 }
 
 /**
- * Checks that a URL is one we may hand out to be called: `https`, no credentials, and
+ * Checks that a URL is one we may hand out to be called, or fetched: `https`, no credentials, and
  * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
  * in time is refused. The answered URL is trimmed.
  */
 export async function checkPublicUrl(
   value: unknown,
   resolve: ResolveHost,
-  timeoutMs: number = RESOLVE_TIMEOUT_MS,
+  { use = 'call', timeoutMs = RESOLVE_TIMEOUT_MS }: { use?: UrlUse; timeoutMs?: number } = {},
 ): Promise<PublicUrlVerdict> {
   if (typeof value !== 'string') return { ok: false, reason: 'must be a string' }
-  const parsed = parse(value.trim())
+  const parsed = parse(value.trim(), use)
   if (typeof parsed === 'string') return { ok: false, reason: parsed }
   const refused = { ok: false, reason: 'must have a publicly routable host' } as const
   const hostname = parsed.url.hostname.replace(/^\[(.*)\]$/, '$1')

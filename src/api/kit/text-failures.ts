@@ -29,6 +29,12 @@ const entries = {
   // Named as upstream names it.
   previous_response_not_found: 'previous_response_not_found',
   kept_unavailable: 'previous_response_unavailable',
+  n_not_supported: 'n_not_supported',
+  unsupported_image_input: 'unsupported_image_input',
+  content_policy_violation: 'content_policy_violation',
+  suspected_black_image: 'suspected_black_image_from_upstream',
+  no_image_generated: 'no_image_generated',
+  image_url_not_available: 'image_url_not_available',
   log_unavailable: 'service_unavailable',
   log_outcome_unknown: {
     code: 'service_unavailable',
@@ -72,6 +78,16 @@ export const callFailures: readonly FailureCode[] = [
   'upstream_unavailable',
   'upstream_timeout',
   'upstream_malformed',
+]
+
+/** What asking for images can fail with besides. */
+export const imageFailures: readonly FailureCode[] = [
+  'n_not_supported',
+  'unsupported_image_input',
+  'content_policy_violation',
+  'suspected_black_image',
+  'no_image_generated',
+  'image_url_not_available',
 ]
 
 /** What continuing an earlier response can fail with besides. */

@@ -24,13 +24,14 @@ const shape = {
 
 /** What the OpenAPI description says of a `/v1` route, its failures included. */
 export function describe(
+  tag: 'Text' | 'Images',
   summary: string,
   ok: TSchema,
   failures: readonly FailureCode[],
   further: readonly Error[] = [],
 ): FastifySchema {
   return {
-    tags: ['Text'],
+    tags: [tag],
     summary,
     security: [{ modelToken: [] }],
     response: { 200: ok, ...failureResponses(shape, failures, further) },

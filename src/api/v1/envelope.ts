@@ -1,3 +1,5 @@
+import { isDomainError } from '../../kernel/errors.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
 import { toTextFailure, type TextFailure } from '../kit/text-failures.ts'
@@ -21,6 +23,9 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   504: 'server_error',
 }
 
+/** Failures whose `type` is neither upstream's nor that of their status. */
+const typeByCode: Readonly<Record<string, string>> = { no_image_generated: 'gateway_error' }
+
 /** The `error` object of a `/v1` answer or chat frame. */
 export interface V1Error {
   readonly message: string
@@ -32,10 +37,15 @@ export interface V1Error {
 function errorOf(failure: TextFailure): V1Error {
   return {
     message: failure.message,
-    type: failure.type ?? typeByStatus[failure.status],
+    type: failure.type ?? typeByCode[failure.code ?? ''] ?? typeByStatus[failure.status],
     param: failure.param,
     code: failure.code,
   }
+}
+
+function usageOf(error: unknown): { readonly usage?: JsonObject } {
+  const usage = isDomainError(error) ? error.details['usage'] : undefined
+  return isJsonObject(usage) ? { usage } : {}
 }
 
 /** What a failure is called in the middle of a stream. */
@@ -49,6 +59,7 @@ export const v1Envelope: Envelope = (error): Answer => {
   return {
     status: failure.status,
     headers: { 'cache-control': 'no-store', ...failure.headers },
-    body: { error: errorOf(failure) },
+    // What a failure used all the same, and is billed.
+    body: { error: errorOf(failure), ...usageOf(error) },
   }
 }

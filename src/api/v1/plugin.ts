@@ -20,6 +20,7 @@ import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
 import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
+import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
 import { findModel, listModels } from './models/models.ts'
 import { readResponsesRequest } from './responses/request.ts'
 import { responsesDialect } from './responses/dialect.ts'
@@ -34,7 +35,7 @@ import {
   ResponseSchema,
 } from './schemas.ts'
 
-export interface V1Deps {
+export interface V1Deps extends ImageRouteDeps {
   readonly authenticate: Authenticate
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
@@ -56,7 +57,13 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
   app.post('/chat/completions', {
     ...documented,
     schema: {
-      ...describe('Complete a chat', ChatCompletionSchema, callFailures, callExamples('messages')),
+      ...describe(
+        'Text',
+        'Complete a chat',
+        ChatCompletionSchema,
+        callFailures,
+        callExamples('messages'),
+      ),
       body: ChatBodySchema,
     },
     handler: async (request, reply) => {
@@ -76,6 +83,7 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
     ...documented,
     schema: {
       ...describe(
+        'Text',
         'Create a response',
         ResponseSchema,
         [...callFailures, ...continuationFailures],
@@ -96,7 +104,7 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
 function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
-    schema: describe('List the models the token may use', ModelListSchema, behindToken),
+    schema: describe('Text', 'List the models the token may use', ModelListSchema, behindToken),
     handler: async (request) => ({
       object: 'list' as const,
       data: [...(await listModels(texts, principalOf(request)))],
@@ -104,7 +112,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
   app.get('/models/:id', {
     schema: {
-      ...describe('Show a model', ModelSchema, modelFailures),
+      ...describe('Text', 'Show a model', ModelSchema, modelFailures),
       params: ModelParamsSchema,
     },
     handler: async (request) => findModel(texts, principalOf(request), request.params.id),
@@ -116,9 +124,8 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
 }
 
-/** Chat, responses and models, to be registered under `/v1`. */
+/** Chat, responses, images and models, to be registered under `/v1`. */
 export function v1Plugin(deps: V1Deps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, v1Envelope)
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
@@ -128,5 +135,6 @@ export function v1Plugin(deps: V1Deps) {
     chatRoute(app, deps)
     responsesRoute(app, deps)
     modelRoutes(app, deps.texts)
+    await app.register(imagesPlugin(deps))
   }
 }

@@ -44,11 +44,17 @@ export interface ResolvedCall<Request, Seen> {
 
 /** What came of an attempt that was answered. */
 export interface WholeAnswer<Seen, Body> {
-  readonly body: Body
+  /**
+   * Makes what the caller gets, once, before it is settled: what is left to do may be long, such as
+   * keeping what a URL will lead to. What it throws is told to the caller, who is billed nothing.
+   */
+  readonly body: () => Body | Promise<Body>
   readonly upstreamRequestId: string | undefined
   /** Upstream wants no further call of this model for so long: its limit is used up. */
   readonly restMs: number | undefined
   readonly seen: Seen
   /** Set where the answer is a failure: its code. Delivered as it is, and never billed. */
   readonly failed: string | undefined
+  /** Told to the caller in place of the body: an answer that is settled may be a refusal all the same. */
+  readonly refusal?: DomainError
 }

@@ -1,9 +1,11 @@
+import { DomainError } from '../../kernel/errors.ts'
 import { ProviderError } from '../ports.ts'
 import { type AdmittedCall, admit } from './admit.ts'
 import { attempt, endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { WholeAnswer, CallFamily } from './family.ts'
-import { failedResult, noteFailure } from './failure.ts'
+import type { Served } from './facts.ts'
+import { failedResult, failureOf, noteFailure } from './failure.ts'
 import { freeOfCharge, settleCall } from './settle.ts'
 import type { CallInput, CompletedCall } from './types.ts'
 
@@ -37,14 +39,42 @@ async function answer<Seen, Body>(
   const { channel, lease, result } = await attempt(deps, call, ask)
   endAttempt(deps, call, lease, undefined)
   deps.crashPoint('call.after-provider')
-  const { body, seen, failed, upstreamRequestId } = result
+  const { seen, failed, refusal, upstreamRequestId } = result
   const served = { channel, upstreamRequestId }
   if (failed !== undefined) {
     noteFailure(deps, call, served, failedResult(failed, seen))
+    if (refusal !== undefined) throw withCallId(refusal, callId)
     deps.metrics.ended.inc({ family: input.family, outcome: 'failed' })
-    return { callId, body, settlement: freeOfCharge(call), measurement: 'reported' }
+    const settlement = freeOfCharge(call)
+    return { callId, body: await result.body(), settlement, measurement: 'reported' }
   }
+  const body = refusal ?? (await finished(deps, call, served, result))
   const outcome = input.callerGone.aborted ? 'disconnected' : 'completed'
   const settled = await settleCall(deps, call, served, { seen, outcome })
+  if (body instanceof DomainError) throw withCallId(body, callId)
   return { callId, body, ...settled }
+}
+
+/** What cannot be delivered is our cost, whatever came of it upstream (P5). */
+async function finished<Seen, Body>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  { body, seen }: WholeAnswer<Seen, Body>,
+): Promise<Body> {
+  try {
+    return await body()
+  } catch (error) {
+    if (error instanceof ProviderError) {
+      noteFailure(deps, call, served, failureOf(error, seen))
+      throw error
+    }
+    const code = error instanceof DomainError ? error.code : 'internal'
+    noteFailure(deps, call, served, failedResult(code, seen))
+    throw error instanceof DomainError ? withCallId(error, call.callId) : error
+  }
+}
+
+function withCallId({ code, message, details }: DomainError, callId: string): DomainError {
+  return new DomainError(code, message, { ...details, callId })
 }

@@ -24,6 +24,8 @@ export interface ChannelWish {
   readonly model: string
   /** Only this one will do: it holds what the call continues from. */
   readonly channelId?: string
+  /** Only an account that makes so many images at once will do. */
+  readonly imageCount?: number
   /** Only an account that has all of these will do. */
   readonly vectorStores?: readonly string[]
 }
@@ -145,6 +147,8 @@ function serves(channel: Channel, wish: ChannelWish): boolean {
     (wish.region === undefined || channel.region === wish.region) &&
     Object.hasOwn(channel.models, wish.model) &&
     (wish.channelId === undefined || channel.id === wish.channelId) &&
+    (wish.imageCount === undefined ||
+      (channel.largestImageCounts?.[wish.model] ?? 1) >= wish.imageCount) &&
     (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores))
   )
 }

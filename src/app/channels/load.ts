@@ -1,7 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import { type AnyCallFamily, callFamilies, callFamilyOf } from '../../domain/families/calls.ts'
+import {
+  type AnyCallFamily,
+  callFamilies,
+  callFamilyOf,
+  callFamilyOfModel,
+} from '../../domain/families/calls.ts'
+import { imageFamilyOf } from '../../domain/families/images.ts'
 import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
 import type { Channel, TextChannelLimits } from '../ports.ts'
 
@@ -17,6 +23,8 @@ const DEFAULT_CALL_TIMEOUT_MS = 600_000
 const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
+/** No request can ask for more images. */
+const MAX_IMAGE_COUNT = 10
 const FAMILIES = [...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
@@ -47,6 +55,9 @@ const ChannelSchema = Type.Object(
     drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
     largest_output_tokens: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS })),
+    ),
+    largest_image_counts: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
     ),
     credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
     vector_stores: Type.Optional(
@@ -141,6 +152,8 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   if (calls !== undefined) return checkCallModels(calls, entry, where, faults)
   if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
+  if (entry.largest_image_counts !== undefined)
+    faults.push(`${where} has settings that only image channels have`)
   for (const name of names) {
     const model = taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
@@ -162,11 +175,17 @@ function checkCallModels(
 ): void {
   const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
-    if (!calls.isModelName(name) || findTaskModel(name) !== undefined)
+    const isTaken =
+      findTaskModel(name) !== undefined || (callFamilyOfModel(name) ?? calls) !== calls
+    if (!calls.isModelName(name) || isTaken)
       faults.push(`${where}.models.${name} cannot be the name of a ${calls.name} model`)
     if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))
       faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
   }
+  const counted = entry.largest_image_counts ?? {}
+  for (const name of Object.keys(counted))
+    if (!Object.hasOwn(entry.models, name) || imageFamilyOf(name) === undefined)
+      faults.push(`${where}.largest_image_counts.${name} is no image model of the channel`)
   for (const name of Object.keys(largest))
     if (!Object.hasOwn(entry.models, name))
       faults.push(`${where}.largest_output_tokens.${name} is none of the channel's models`)
@@ -202,6 +221,9 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     ...(entry.largest_output_tokens === undefined
       ? {}
       : { largestOutputTokens: entry.largest_output_tokens }),
+    ...(entry.largest_image_counts === undefined
+      ? {}
+      : { largestImageCounts: entry.largest_image_counts }),
     ...(text === undefined ? {} : { text }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined
@@ -211,6 +233,19 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
 }
 
 type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
+
+/** How many images each model makes at once, of channels that make any. */
+function imageCounts({
+  models,
+  largestImageCounts,
+}: Pick<Channel, 'models' | 'largestImageCounts'>): Pick<Channel, 'largestImageCounts'> {
+  const usual = Object.keys(models).flatMap((model) => {
+    const count = imageFamilyOf(model)?.usualCount(model)
+    return count === undefined ? [] : [[model, count] as const]
+  })
+  if (usual.length === 0) return {}
+  return { largestImageCounts: { ...Object.fromEntries(usual), ...largestImageCounts } }
+}
 
 /** A channel with what was left out of it. */
 export function fillIn(
@@ -223,5 +258,6 @@ export function fillIn(
     timeoutMs: isCall ? DEFAULT_CALL_TIMEOUT_MS : DEFAULT_TIMEOUT_MS,
     maxConcurrent: isCall ? DEFAULT_MAX_CONCURRENT_CALLS : DEFAULT_MAX_CONCURRENT,
     ...given,
+    ...imageCounts(given),
   }
 }

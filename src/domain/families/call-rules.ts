@@ -45,6 +45,8 @@ export interface CallFamilyRules<Request, Seen> {
   readonly name: string
   /** The upstream interfaces that serve it: what a channel names as its `family`. */
   readonly wires: readonly string[]
+  /** Its external names, where they are fixed; undefined where channels choose them. */
+  readonly models: readonly string[] | undefined
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
   /** Whether a channel must say the most each of its models can answer with, in tokens. */

@@ -1,11 +1,16 @@
-import { textRules } from './text/rules.ts'
 import type { CallFamilyRules } from './call-rules.ts'
+import { imageCallRules } from './image-rules.ts'
+import { imageFamilies } from './images.ts'
+import { textRules } from './text/rules.ts'
 
 /** A record whose requests and answers only its own family can make. */
 export type AnyCallFamily = CallFamilyRules<never, never>
 
 /** Every family of synchronous calls: a further one is a folder and a line here. */
-export const callFamilies: readonly AnyCallFamily[] = [textRules]
+export const callFamilies: readonly AnyCallFamily[] = [
+  textRules,
+  ...imageFamilies.map(imageCallRules),
+]
 
 const byWire: ReadonlyMap<string, AnyCallFamily> = new Map(
   callFamilies.flatMap((rules) => rules.wires.map((wire) => [wire, rules] as const)),
@@ -14,4 +19,9 @@ const byWire: ReadonlyMap<string, AnyCallFamily> = new Map(
 /** The synchronous family a channel of this wire serves; undefined where it serves tasks. */
 export function callFamilyOf(wire: string): AnyCallFamily | undefined {
   return byWire.get(wire)
+}
+
+/** The family whose catalog has this external name; undefined where a channel may choose it freely. */
+export function callFamilyOfModel(name: string): AnyCallFamily | undefined {
+  return callFamilies.find(({ models }) => models?.includes(name) === true)
 }

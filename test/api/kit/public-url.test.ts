@@ -169,7 +169,7 @@ void t.test('a host that takes too long to resolve is refused', async (t) => {
     await sleep(5_000, undefined, { ref: false })
     return ['8.8.8.8']
   }
-  const verdict = await checkPublicUrl('https://example.com', slow, 20)
+  const verdict = await checkPublicUrl('https://example.com', slow, { timeoutMs: 20 })
   t.same(verdict, { ok: false, reason: 'has a host that cannot be resolved' })
 })
 

@@ -6,6 +6,7 @@ import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
+import { MemoryImages } from './memory-images.ts'
 import { MemoryTexts } from './memory-texts.ts'
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
@@ -83,6 +84,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     authenticate,
     tasks,
     texts: new MemoryTexts(nowMs),
+    images: new MemoryImages(),
     reads: ledger,
     health: {
       dependencies: [],

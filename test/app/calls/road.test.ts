@@ -71,7 +71,7 @@ function pictures(...answers: readonly Answer[]) {
       if (answer === undefined || answer instanceof ProviderError)
         return Promise.reject(answer ?? new Error('asked too often'))
       return Promise.resolve({
-        body: answer,
+        body: () => answer,
         upstreamRequestId: 'up_1',
         restMs: undefined,
         seen: { counted: answer === 'uncounted' ? undefined : request.n },

@@ -35,7 +35,7 @@ export function createTextFamily(
       const { upstreamRequestId, restMs } = answer
       const tally = answer.tally()
       return {
-        body: answer.body,
+        body: () => answer.body,
         upstreamRequestId,
         restMs,
         seen: tally,

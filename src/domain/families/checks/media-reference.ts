@@ -1,11 +1,9 @@
 import { refuse, text } from './fields.ts'
+import { isWebUrl, MAX_URL_LENGTH } from './web-url.ts'
 
 /** Where a reference image, video or audio comes from. */
 
 export type MediaKind = 'image' | 'video' | 'audio'
-
-/** Of a web URL; `data:` URIs are bounded by the body limit alone. */
-const MAX_URL_LENGTH = 8_192
 
 const ASSET_SCHEME = 'asset://'
 const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
@@ -27,6 +25,7 @@ export interface MediaReference {
 export function acceptMediaUrl(value: unknown, kind: MediaKind, param: string): MediaReference {
   if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
   if (DATA_SCHEME.test(value)) return acceptDataUri(value, kind, param)
+  // Data URIs are bounded by the body limit alone.
   const url = text(value, param, MAX_URL_LENGTH)
   if (url.startsWith(ASSET_SCHEME)) {
     const assetId = url.slice(ASSET_SCHEME.length)
@@ -49,12 +48,6 @@ function acceptDataUri(value: string, kind: MediaKind, param: string): MediaRefe
       `\`${param}\` must be a data URI like data:${kind}/<type>;base64,<payload>`,
     )
   return { url: value, assetId: undefined }
-}
-
-function isWebUrl(url: string): boolean {
-  // The parser forgives blanks and missing slashes that an upstream would not.
-  if (!/^https?:\/\/[^\s/]/i.test(url) || /[\s\p{Cc}]/u.test(url)) return false
-  return URL.canParse(url)
 }
 
 function allowed(kind: MediaKind): string {

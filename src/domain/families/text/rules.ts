@@ -82,6 +82,7 @@ function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCal
 export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
   name: 'text',
   wires: textFamilies,
+  models: undefined,
   isModelName: isTextModelName,
   isBoundedByChannel: true,
   unpricedSkus: (wire, model, book) => {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import { ExchangeError } from './exchange-error.ts'
 import { openStream, type OpenedStream, type StreamRequest } from './open-stream.ts'
@@ -16,7 +17,8 @@ export interface ExchangeRequest {
   /** Path with query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  /** In pieces, where `headers` say how long they are together. */
+  readonly body?: string | readonly Uint8Array[]
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Where a larger answer than `MAX_RESPONSE_BYTES` is to be expected. */
@@ -91,7 +93,8 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
         method: request.method,
         path: request.path,
         headers: request.headers,
-        body: request.body ?? null,
+        body:
+          typeof request.body === 'object' ? Readable.from(request.body) : (request.body ?? null),
       },
       {
         // Called right before the first byte is written: until then nothing was sent.

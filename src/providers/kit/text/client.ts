@@ -13,7 +13,7 @@ import { createLines, type Line } from '../http/lines.ts'
 import { restOf } from '../http/limit-headers.ts'
 import { headerOf } from '../http/retry-after.ts'
 import type { Scrubber } from '../http/scrub.ts'
-import { fromTextResponse } from './errors.ts'
+import { fromResponse } from '../http/refusals.ts'
 import { createTextStream } from './stream.ts'
 import type { TextWire } from './wire.ts'
 
@@ -105,7 +105,7 @@ function refusal(
   } catch {
     body = undefined
   }
-  return fromTextResponse(response, wire.readError(body), scrub)
+  return fromResponse(response, wire.readError(body), scrub)
 }
 
 function rethrow(error: unknown): never {

@@ -3,7 +3,7 @@ import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { Frame } from './frames.ts'
 import type { Scrubber } from '../http/scrub.ts'
-import type { UpstreamError } from './errors.ts'
+import type { UpstreamError } from '../http/refusals.ts'
 
 /** What one text family is on the wire; everything else is the same for all of them. */
 export interface TextWire {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { textOf } from '../http/fields.ts'
-import type { UpstreamError } from './errors.ts'
+import { textOf } from './fields.ts'
+import type { UpstreamError } from './refusals.ts'
 
 /** Codes of the chat and responses wires that speak of our account upstream. */
 const ACCOUNT_CODES = new Set([

@@ -1,10 +1,10 @@
 import { type Acceptance, ProviderError } from '../../../app/ports.ts'
-import type { ExchangeResponse } from '../http/exchange.ts'
-import { malformed } from '../http/failures.ts'
-import { MAX_RETRY_AFTER_MS, retryAfterMs } from '../http/retry-after.ts'
-import type { Scrubber } from '../http/scrub.ts'
+import type { ExchangeResponse } from './exchange.ts'
+import { malformed } from './failures.ts'
+import { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after.ts'
+import type { Scrubber } from './scrub.ts'
 
-/** From a refusal on a text wire to a provider error that says what may have been accepted. */
+/** From an upstream refusal of a call to a provider error that says what may have been accepted. */
 
 /** What a caller is told to wait when upstream limits us and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
@@ -12,7 +12,7 @@ const MAX_PARAM_LENGTH = 120
 /** Answered by a service that is there and does not want to: overloaded. */
 const OVERLOADED = [503, 529]
 
-/** What an error envelope of a text wire says. */
+/** What an error envelope says. */
 export interface UpstreamError {
   readonly code: string | undefined
   readonly type: string | undefined
@@ -47,7 +47,7 @@ function limited(
 }
 
 /** A complete answer other than 2xx; `error` is its envelope, undefined when it has none. */
-export function fromTextResponse(
+export function fromResponse(
   response: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
   error: UpstreamError | undefined,
   scrub: Scrubber,

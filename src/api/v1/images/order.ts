@@ -1,0 +1,84 @@
+import type { FastifyRequest } from 'fastify'
+import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
+import { imageFamilyOf } from '../../../domain/families/images.ts'
+import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { objectBody } from '../../kit/json-body.ts'
+import { modelName } from '../../kit/member-checks.ts'
+import { type FormLimits, isForm, readForm } from '../../kit/multipart.ts'
+import { checkPublicUrl, type ResolveHost } from '../../kit/public-url.ts'
+
+/** From a body of either form to what the family of its model asks upstream. */
+
+/** An order of a family, read. */
+export interface ReadOrder {
+  readonly family: string
+  readonly model: string
+  readonly request: ImageRequest
+}
+
+/** Members that a form has as text. */
+const INTEGERS = ['n', 'output_compression', 'partial_images'] as const
+const FLAGS = ['stream', 'watermark'] as const
+
+/** @throws DomainError `invalid_request`, `unknown_model`; RequestError */
+export async function readOrder(
+  request: FastifyRequest,
+  kind: ImageKind,
+  deps: { readonly resolveHost: ResolveHost; readonly formLimits: FormLimits },
+): Promise<ReadOrder> {
+  const order =
+    kind === 'edit' && isForm(request)
+      ? await formOrder(request, kind, deps.formLimits)
+      : jsonOrder(objectBody(request.body), kind)
+  const family = imageFamilyOf(order.model)
+  if (family === undefined)
+    throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
+      model: order.model,
+    })
+  const read = family.read(order)
+  await checkUrls(read, deps.resolveHost)
+  return { family: family.name, model: read.model, request: read }
+}
+
+/** Null is as good as nothing, as clients of this surface have it. */
+function jsonOrder(body: JsonObject, kind: ImageKind): ImageOrder {
+  const model = modelName(body)
+  const given = Object.entries(body).filter(([name, value]) => name !== 'model' && value !== null)
+  return { kind, form: 'json', model, fields: Object.fromEntries(given), uploads: [] }
+}
+
+async function formOrder(
+  request: FastifyRequest,
+  kind: ImageKind,
+  limits: FormLimits,
+): Promise<ImageOrder> {
+  const { fields, uploads } = await readForm(request, limits)
+  const model = modelName(fields)
+  const read = Object.entries(fields)
+    .filter(([name]) => name !== 'model')
+    .map(([name, value]) => [name, typed(name, value)] as const)
+  return { kind, form: 'multipart', model, fields: Object.fromEntries(read), uploads }
+}
+
+function typed(name: string, value: string | readonly string[]): unknown {
+  if (typeof value !== 'string') return value
+  if (INTEGERS.some((known) => known === name))
+    return /^-?\d{1,9}$/.test(value) ? Number(value) : value
+  if (FLAGS.some((known) => known === name)) return value === 'true' || (value !== 'false' && value)
+  return value
+}
+
+/** Upstream fetches them; where they lie is checked like a callback. */
+async function checkUrls({ inputs, mask }: ImageRequest, resolveHost: ResolveHost): Promise<void> {
+  const pictures = mask === undefined ? inputs : [...inputs, mask]
+  await Promise.all(
+    pictures.map(async (picture) => {
+      if (picture.from !== 'url' || isDataUri(picture.url)) return
+      const verdict = await checkPublicUrl(picture.url, resolveHost, { use: 'fetch' })
+      if (!verdict.ok) refuse(picture.param, `\`${picture.param}\` ${verdict.reason}`)
+    }),
+  )
+}

@@ -1,0 +1,74 @@
+import { Type } from 'typebox'
+
+/** Shapes of images; each family's own rules are in its documentation. */
+
+const open = { additionalProperties: true }
+
+const common = {
+  model: Type.String({ description: 'Selects the family: `image-*`, `gen-*` or `artB-*`.' }),
+  prompt: Type.String(),
+  n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, description: 'Default 1.' })),
+  size: Type.Optional(Type.String({ description: '`<width>x<height>`, a tier, or `auto`.' })),
+  aspect_ratio: Type.Optional(Type.String()),
+  quality: Type.Optional(Type.String()),
+  background: Type.Optional(Type.String()),
+  output_format: Type.Optional(Type.Enum(['png', 'jpeg', 'webp'])),
+  output_compression: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  response_format: Type.Optional(Type.Enum(['b64_json', 'url'])),
+  moderation: Type.Optional(Type.Enum(['low', 'auto'])),
+  user: Type.Optional(Type.String()),
+}
+
+export const GenerationBodySchema = Type.Object(common, {
+  ...open,
+  examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }],
+})
+
+const Reference = Type.Object({
+  image_url: Type.Optional(Type.String({ description: 'A public URL or a data URI.' })),
+  file_id: Type.Optional(Type.String({ description: 'An id of `/v1/files`.' })),
+})
+
+export const EditBodySchema = Type.Object(
+  {
+    ...common,
+    images: Type.Optional(Type.Array(Reference, { maxItems: 14 })),
+    mask: Type.Optional(Reference),
+    input_fidelity: Type.Optional(Type.Enum(['high', 'low'])),
+  },
+  {
+    ...open,
+    description: 'As `multipart/form-data` pictures are the parts `image`, `image[]` and `mask`.',
+    examples: [
+      {
+        model: 'image-2',
+        prompt: 'make the boat red',
+        images: [{ image_url: 'https://media.example.test/boat.png' }],
+      },
+    ],
+  },
+)
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const ImagesSchema = Type.Object(
+  {
+    created: Type.Integer({ description: 'Unix seconds.' }),
+    data: Type.Array(
+      Type.Object(
+        {
+          b64_json: Type.Optional(Type.String()),
+          url: Type.Optional(
+            Type.String({ description: 'Leads to the image for about 24 hours.' }),
+          ),
+          revised_prompt: Type.Optional(Type.String()),
+        },
+        open,
+      ),
+    ),
+    usage: Type.Optional(
+      Type.Object({ input_tokens: Count, output_tokens: Count, total_tokens: Count }, open),
+    ),
+  },
+  open,
+)

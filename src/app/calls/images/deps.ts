@@ -1,0 +1,24 @@
+import type { ImageMediaType } from '../../../domain/families/image-rules.ts'
+import type { Principal } from '../../access/principal.ts'
+import type { ImageProvider, SentImage } from '../../ports.ts'
+import type { CallDeps } from '../deps.ts'
+
+/** Keeps a picture where a URL leads to it for a day. */
+export type KeepImage = (bytes: Uint8Array, mediaType: ImageMediaType) => Promise<string>
+
+/**
+ * A file of this tenant as a picture.
+ * @throws DomainError `invalid_request` naming `param` for one it does not have, or no picture
+ */
+export type OpenImageFile = (
+  principal: Principal,
+  file: { readonly fileId: string; readonly param: string },
+) => Promise<SentImage>
+
+/** What the image use cases stand on beside the road of every call. */
+export interface ImageDeps extends CallDeps {
+  readonly providers: ReadonlyMap<string, ImageProvider>
+  /** Undefined: nothing can be kept here. */
+  readonly keepImage: KeepImage | undefined
+  readonly openImageFile: OpenImageFile
+}

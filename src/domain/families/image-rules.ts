@@ -1,0 +1,172 @@
+import { invariant } from '../../kernel/assert.ts'
+import { type Currency, parseAmount } from '../../kernel/money.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { settlementLine } from '../pricing/lines.ts'
+import { type PriceBook, rate } from '../pricing/price-book.ts'
+import type { Quote, Settlement, SettlementLine } from '../pricing/settlement.ts'
+import type { Usage } from '../pricing/usage.ts'
+import type { TaskFacts } from '../task/events.ts'
+import type { CallFamilyRules, RatedCall } from './call-rules.ts'
+
+/** What the families of images have in common: a call and a task are asked, priced and settled alike. */
+
+export type ImageKind = 'generation' | 'edit'
+
+/** A picture sent along, as the caller sent it. */
+export type ImageInput =
+  | { readonly from: 'upload'; readonly bytes: Uint8Array; readonly mediaType: ImageMediaType }
+  /** A web URL, or a `data:` URI. */
+  | { readonly from: 'url'; readonly url: string; readonly param: string }
+  /** An id of our files, of the same tenant. */
+  | { readonly from: 'file'; readonly fileId: string; readonly param: string }
+
+export type ImageMediaType = 'image/png' | 'image/jpeg' | 'image/webp'
+
+/** A part of a form that holds a file. */
+export interface ImageUpload {
+  /** Name of the part, e.g. `image`, `image[]`, `mask`. */
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+/** What a caller asks for, of any family. */
+export interface ImageOrder {
+  readonly kind: ImageKind
+  /** A form's numbers and flags are read as such; its parts with files are `uploads`. */
+  readonly form: 'json' | 'multipart'
+  /** External name. */
+  readonly model: string
+  /** As sent, without `model`. */
+  readonly fields: JsonObject
+  readonly uploads: readonly ImageUpload[]
+}
+
+export type ImageDelivery = 'url' | 'b64_json'
+
+/** An order that its family has read: what is sent upstream, and what it is priced by. */
+export interface ImageRequest {
+  readonly kind: ImageKind
+  /** External name. */
+  readonly model: string
+  /** The family's own words to upstream, without the model and the pictures. */
+  readonly body: JsonObject
+  /** The base picture first. */
+  readonly inputs: readonly ImageInput[]
+  readonly mask: ImageInput | undefined
+  readonly delivery: ImageDelivery
+  readonly streamed: boolean
+  /** The most pictures that can come. */
+  readonly count: number
+  readonly facts: TaskFacts
+}
+
+/** What was seen of an answer. */
+export interface ImageSeen {
+  /** `image` counts those that came; the others are as upstream reported them. */
+  readonly usage: Usage
+  /** What was really made, by wire name: `quality`, `size`. */
+  readonly output: Readonly<Record<string, string | number | boolean | null>>
+}
+
+/** The unit of delivered pictures. */
+export const IMAGES = 'image'
+
+/** A result to settle, with what was asked. */
+export interface MadeImages extends ImageSeen {
+  readonly model: string
+  readonly facts: TaskFacts
+}
+
+/** What a family of images says of itself. Pure. */
+export interface ImageFamily {
+  /** As channels and events name it. */
+  readonly name: string
+  /** External names. */
+  readonly models: readonly string[]
+  readonly currency: Currency
+  /** Most pictures of one request that an account makes, unless its channel says otherwise. */
+  readonly usualCount: (model: string) => number
+  /** @throws DomainError `invalid_request`, `n_not_supported`, naming the field */
+  readonly read: (order: ImageOrder) => ImageRequest
+  /** Every SKU the settlement of a request can use, with the rule that chooses it. */
+  readonly skus: (model: string, facts: TaskFacts) => readonly NamedSku[]
+  /** The dearest result a request may have: what is held for it. */
+  readonly expected: (model: string, facts: TaskFacts) => ImageSeen
+  /** Undefined: what was seen says too little to settle on. */
+  readonly settle: (quote: Quote, made: MadeImages) => Settlement | undefined
+  /** SKUs that every result of a model needs a price of. */
+  readonly neededSkus: (model: string) => readonly string[]
+}
+
+export interface NamedSku {
+  readonly sku: string
+  readonly rule: string
+}
+
+/**
+ * Every SKU a request can be settled at, with prices frozen, and the hold.
+ * @throws DomainError `price_not_configured` with `details.sku`
+ */
+export function quoteImages(
+  family: ImageFamily,
+  { model, facts }: PricedImages,
+  book: PriceBook,
+): Quote {
+  const { currency } = family
+  const candidates = family
+    .skus(model, facts)
+    .map(({ sku, rule }) => rate(book, sku, currency, rule))
+  const quote = { priceBookVersion: book.version, currency, candidates, hold: '0' }
+  const dearest = family.settle(quote, { model, facts, ...family.expected(model, facts) })
+  invariant(dearest, `what is expected of ${model} can be settled`)
+  return { ...quote, hold: dearest.amount }
+}
+
+/** One line of a settlement, at the price the quote has for the SKU; none without a quantity. */
+export function quotedLine(
+  quote: Quote,
+  sku: string,
+  quantity: number,
+): SettlementLine | undefined {
+  const rated = quote.candidates.find((candidate) => candidate.sku === sku)
+  // What was never quoted is not billed.
+  return rated && settlementLine(rated, quantity, 'reported')
+}
+
+/** What an image call is priced by. */
+export type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
+
+/** The record of a family of images as one of synchronous calls. */
+export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImages, ImageSeen> {
+  const { name, models, currency } = family
+  return {
+    name,
+    wires: [name],
+    models,
+    isModelName: (model) => models.includes(model),
+    isBoundedByChannel: false,
+    unpricedSkus: (_wire, model, book) =>
+      family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
+    // Limits a minute are of the tokens of text.
+    expectedTokens: () => 0,
+    price: (priced, book) => {
+      const quote = quoteImages(family, priced, book)
+      const rated = (
+        seen: ImageSeen,
+        measurement: RatedCall['measurement'],
+      ): RatedCall | undefined => {
+        const settled = family.settle(quote, { ...priced, ...seen })
+        return settled && { usage: seen.usage, measurement, settlement: settled, limitedTokens: 0 }
+      }
+      const dearest = rated(family.expected(priced.model, priced.facts), 'estimated')
+      invariant(dearest, 'a quote was made of what is expected')
+      return {
+        priceBookVersion: quote.priceBookVersion,
+        currency,
+        holdPico: parseAmount(quote.hold),
+        settle: (seen) => rated(seen, 'reported'),
+        absorbed: (seen) => (seen && rated(seen, 'reported')) ?? dearest,
+      }
+    },
+  }
+}

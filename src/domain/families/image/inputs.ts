@@ -1,0 +1,87 @@
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { acceptImageDataUri, isDataUri } from '../checks/data-uri.ts'
+import { own, refuse, text } from '../checks/fields.ts'
+import { acceptImageBytes } from '../checks/image-bytes.ts'
+import { isWebUrl, MAX_URL_LENGTH } from '../checks/web-url.ts'
+import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
+
+/** Pictures sent along, the base picture among them. */
+export const MAX_INPUTS = 14
+/** Of an uploaded picture: upstream takes no larger one. */
+export const MAX_UPLOAD_BYTES = 50 * 1024 * 1024
+const MAX_FILE_ID_LENGTH = 128
+
+export interface EditInputs {
+  readonly inputs: readonly ImageInput[]
+  readonly mask: ImageInput | undefined
+}
+
+/** The pictures of an edit. @throws RequestError naming the member or part */
+export function acceptEditInputs(order: ImageOrder): EditInputs {
+  const found = order.form === 'json' ? ofJson(order.fields) : ofForm(order)
+  const name = order.form === 'json' ? 'images' : 'image'
+  if (found.inputs.length === 0) return refuse(name, `\`${name}\` must hold at least one picture`)
+  if (found.inputs.length > MAX_INPUTS)
+    return refuse(name, `\`${name}\` must hold at most ${MAX_INPUTS} pictures`)
+  return found
+}
+
+function ofJson(fields: JsonObject): EditInputs {
+  const images = own(fields, 'images')
+  if (images === undefined) return refuse('images', '`images` is required')
+  if (!Array.isArray(images)) return refuse('images', '`images` must be an array')
+  if (images.length > MAX_INPUTS)
+    return refuse('images', `\`images\` must hold at most ${MAX_INPUTS} pictures`)
+  const mask = own(fields, 'mask')
+  return {
+    inputs: images.map((image: unknown, index) => reference(image, `images[${index}]`)),
+    mask: mask === undefined ? undefined : reference(mask, 'mask'),
+  }
+}
+
+/** `{image_url}` or `{file_id}`, never both. */
+function reference(value: unknown, at: string): ImageInput {
+  if (!isJsonObject(value))
+    return refuse(at, `\`${at}\` must be an object with \`image_url\` or \`file_id\``)
+  const url = own(value, 'image_url')
+  const fileId = own(value, 'file_id')
+  if ((url === undefined) === (fileId === undefined))
+    return refuse(at, `\`${at}\` must have either \`image_url\` or \`file_id\``)
+  if (url === undefined) {
+    const param = `${at}.file_id`
+    return { from: 'file', fileId: text(fileId, param, MAX_FILE_ID_LENGTH), param }
+  }
+  const param = `${at}.image_url`
+  return { from: 'url', url: imageUrl(url, param), param }
+}
+
+function imageUrl(value: unknown, param: string): string {
+  if (typeof value === 'string' && isDataUri(value)) {
+    acceptImageDataUri(value, param)
+    return value
+  }
+  const url = text(value, param, MAX_URL_LENGTH)
+  return isWebUrl(url)
+    ? url
+    : refuse(param, `\`${param}\` must be a public https:// or http:// URL or a data:image/… URI`)
+}
+
+function ofForm({ uploads }: ImageOrder): EditInputs {
+  const images = uploads.filter(({ name }) => name === 'image' || name === 'image[]')
+  const masks = uploads.filter(({ name }) => name === 'mask')
+  const other = uploads.find((upload) => !images.includes(upload) && !masks.includes(upload))
+  if (other !== undefined)
+    return refuse(
+      other.name,
+      `\`${other.name}\` takes no file: send \`image\`, \`image[]\`, \`mask\``,
+    )
+  if (masks.length > 1) return refuse('mask', '`mask` must be one picture')
+  const [mask] = masks
+  return { inputs: images.map(uploaded), mask: mask && uploaded(mask) }
+}
+
+function uploaded({ name, bytes }: ImageUpload): ImageInput {
+  if (bytes.length >= MAX_UPLOAD_BYTES)
+    return refuse(name, `\`${name}\` must be under ${MAX_UPLOAD_BYTES / 1024 / 1024} MiB`)
+  return { from: 'upload', bytes, mediaType: acceptImageBytes(bytes, name) }
+}

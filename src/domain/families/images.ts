@@ -1,0 +1,14 @@
+import { type ImageFamily } from './image-rules.ts'
+import { imageFamily } from './image/rules.ts'
+
+/** Every family of images: a further one is a folder and a line here. */
+export const imageFamilies: readonly ImageFamily[] = [imageFamily]
+
+const byModel: ReadonlyMap<string, ImageFamily> = new Map(
+  imageFamilies.flatMap((family) => family.models.map((model) => [model, family] as const)),
+)
+
+/** The family an external name belongs to; undefined when it names no images. */
+export function imageFamilyOf(model: string): ImageFamily | undefined {
+  return byModel.get(model)
+}

@@ -1,0 +1,41 @@
+import { Buffer } from 'node:buffer'
+import { newUuid } from '../../../kernel/ids.ts'
+
+/** A body of `multipart/form-data` (RFC 7578), its files not copied. */
+export interface Form {
+  readonly contentType: string
+  readonly pieces: readonly Uint8Array[]
+  readonly lengthBytes: number
+}
+
+export interface FormFile {
+  readonly name: string
+  readonly fileName: string
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+}
+
+/** Names and file names are ours: nothing in them needs escaping. */
+export function formOf(
+  fields: readonly (readonly [string, string])[],
+  files: readonly FormFile[],
+): Form {
+  const boundary = newUuid()
+  const head = (disposition: string, further = ''): Buffer =>
+    Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n${further}\r\n`)
+  const line = Buffer.from('\r\n')
+  const pieces: readonly Uint8Array[] = [
+    ...fields.flatMap(([name, value]) => [head(`name="${name}"`), Buffer.from(value), line]),
+    ...files.flatMap(({ name, fileName, mediaType, bytes }) => [
+      head(`name="${name}"; filename="${fileName}"`, `content-type: ${mediaType}\r\n`),
+      bytes,
+      line,
+    ]),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    pieces,
+    lengthBytes: pieces.reduce((sum, { length }) => sum + length, 0),
+  }
+}

@@ -1,0 +1,21 @@
+import type {
+  CompletedImageCall,
+  ImageCallInput,
+  ImageUseCases,
+} from '../../../src/app/calls/images/types.ts'
+
+/** Image use cases in memory: enough to see what the routes ask and how they answer. */
+export class MemoryImages implements ImageUseCases {
+  readonly calls: ImageCallInput[] = []
+  /** Thrown by every call while set. */
+  failure: unknown
+
+  async make(input: ImageCallInput): Promise<CompletedImageCall> {
+    await Promise.resolve()
+    this.calls.push(input)
+    if (this.failure !== undefined) throw this.failure
+    const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
+    const body = { created: 1, data: [{ b64_json: 'aGVsbG8=' }] }
+    return { callId: 'call_1', body, settlement, measurement: 'reported' }
+  }
+}
