@@ -57,7 +57,7 @@ const familyRooms: Readonly<
     ],
   },
   image: {
-    words: /\bimage-2|\.\/image\/|'image'(?=,?$)|family: 'image'/m,
+    words: /\bimage-2|\.\/image\/|family: 'image'/,
     rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],
   },
 }
