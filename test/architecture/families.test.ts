@@ -57,7 +57,7 @@ const familyRooms: Readonly<
     ],
   },
   image: {
-    words: /\bimage-2|\.\/image\/|family: 'image'/,
+    words: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
     rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],
   },
 }
