@@ -15,7 +15,11 @@ import {
   openTenant,
 } from '../../src/app/accounts/bootstrap.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
-import { sandboxTaskChannels, sandboxTextChannels } from './sandbox-channels.ts'
+import {
+  sandboxImageChannels,
+  sandboxTaskChannels,
+  sandboxTextChannels,
+} from './sandbox-channels.ts'
 import type { Channel } from '../../src/app/ports.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
@@ -152,6 +156,7 @@ async function start(
   const ours = [
     ...sandboxTaskChannels({ baseUrl: sandbox.url }),
     ...sandboxTextChannels({ baseUrl: sandbox.url }),
+    ...sandboxImageChannels({ baseUrl: sandbox.url }),
   ]
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.

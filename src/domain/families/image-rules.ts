@@ -81,6 +81,8 @@ export interface MadeImages extends ImageSeen {
 export interface ImageFamily {
   /** As channels and events name it. */
   readonly name: string
+  /** What it is asked for. */
+  readonly kinds: readonly ImageKind[]
   /** External names. */
   readonly models: readonly string[]
   readonly currency: Currency

@@ -38,6 +38,8 @@ export async function readOrder(
     throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
       model: order.model,
     })
+  if (!family.kinds.includes(kind))
+    refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
   const read = family.read(order)
   await checkUrls(read, deps.resolveHost)
   return { family: family.name, model: read.model, request: read }

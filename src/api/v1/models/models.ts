@@ -1,5 +1,7 @@
 import type { TextUseCases } from '../../../app/calls/text/types.ts'
 import type { Principal } from '../../../app/access/principal.ts'
+import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import { imageFamilies } from '../../../domain/families/images.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 type Listed = Awaited<ReturnType<TextUseCases['listModels']>>[number]
@@ -8,6 +10,17 @@ const endpointByFamily: Readonly<Record<string, string>> = {
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
   native: '/v1beta/models/{model}:generateContent',
+}
+const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
+  generation: '/v1/images/generations',
+  edit: '/v1/images/edits',
+}
+
+function endpointsOf(family: string): readonly string[] {
+  const endpoint = endpointByFamily[family]
+  if (endpoint !== undefined) return [endpoint]
+  const images = imageFamilies.find(({ name }) => name === family)
+  return (images?.kinds ?? []).map((kind) => endpointByImageKind[kind])
 }
 
 /** A model as `/v1/models` shows it. */
@@ -26,7 +39,7 @@ function toModel(listed: Listed): ModelView {
     object: 'model',
     created: Math.floor(listed.createdAtMs / 1_000),
     owned_by: 'gateway',
-    supported_endpoints: listed.families.flatMap((family) => endpointByFamily[family] ?? []),
+    supported_endpoints: listed.families.flatMap(endpointsOf),
   }
 }
 

@@ -2,7 +2,7 @@ import type { RunningCalls } from '../running.ts'
 import { completeCall } from '../whole.ts'
 import type { TextDeps } from './deps.ts'
 import { createTextFamily } from './family.ts'
-import { listModels } from './models.ts'
+import { listModels } from '../models.ts'
 import { streamCall } from './stream.ts'
 import type { TextUseCases } from './types.ts'
 

@@ -7,6 +7,7 @@ import { readImageOrder } from './request.ts'
 /** The `image-*` family. */
 export const imageFamily: ImageFamily = {
   name: 'image',
+  kinds: ['generation', 'edit'],
   models: imageModels.map(({ name }) => name),
   currency: 'USD',
   usualCount: (model) => known(model).usualCount,
