@@ -28,6 +28,7 @@ import { type Clock, monotonicClock } from './kernel/clock.ts'
 import { DomainError } from './kernel/errors.ts'
 import type { Log } from './kernel/log.ts'
 import { createProviders } from './providers/registry.ts'
+import type { ObjectStore } from './storage/types.ts'
 
 /** What a gateway stands on. */
 export interface Ground {
@@ -43,6 +44,8 @@ export interface Ground {
   readonly logger: Log
   readonly metrics: Registry
   readonly crashPoint: CrashPoint
+  /** Where media lies; undefined: nowhere. */
+  readonly store?: ObjectStore | undefined
   /** When a channel is left alone for a while; its default is the product's. */
   readonly breaker?: BreakerSettings
 }

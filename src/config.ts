@@ -2,6 +2,12 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Limits } from './app/throttle/limits.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
+import {
+  readBaseUrl,
+  readStorage,
+  storageVariables,
+  type StorageSettings,
+} from './storage/settings.ts'
 
 /**
  * The environment, read once and checked at boot: all faults are listed together. Times are
@@ -27,6 +33,9 @@ export interface Config {
   readonly pollRequestsPerSecond: number
   /** Of tokens for which nothing else was said. */
   readonly rateLimits: Limits
+  readonly objectStorage: StorageSettings
+  /** What callers reach us by, without a slash at the end. */
+  readonly publicBaseUrl: string | undefined
   readonly crashAt: string | undefined
 }
 
@@ -44,7 +53,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'DATA_DIR',
     fallback: './data',
-    says: 'folder of the embedded stores, demo.json and the spool',
+    says: 'folder of the embedded stores, demo.json, local objects and the spool',
   },
   {
     name: 'EVENTSTORE_URL',
@@ -81,7 +90,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'MARKER_SECRET',
     fallback: '',
-    says: 'key of the hashes sent upstream to recognise our tasks and of the response ids callers get; required with external stores, the same on every replica',
+    says: 'key of the hashes sent upstream to recognise our tasks, of the response ids and object URLs callers get; required with external stores, the same on every replica',
     secret: true,
   },
   { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },
@@ -117,6 +126,7 @@ export const variables: readonly Variable[] = [
     fallback: '',
     says: 'tasks not ended yet of such a token; unset: no limit',
   },
+  ...storageVariables,
   { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
 ]
 
@@ -207,6 +217,8 @@ export function loadConfig(
       tokensPerMinute: limit('RATE_LIMIT_TPM'),
       concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
     },
+    objectStorage: readStorage({ text, faults, embedded, serving }),
+    publicBaseUrl: readBaseUrl('PUBLIC_BASE_URL', { text, faults }),
     crashAt: optional('TOLLGATE_CRASH_AT'),
   }
   if (config.external && !config.markerSecret)
@@ -248,12 +260,14 @@ export function dataFiles(dataDir: string): {
   readonly runtime: string
   readonly markerSecret: string
   readonly spool: string
+  readonly objects: string
 } {
   return {
     demo: join(dataDir, 'demo.json'),
     runtime: join(dataDir, 'runtime.json'),
     markerSecret: join(dataDir, 'marker.secret'),
     spool: join(dataDir, 'spool'),
+    objects: join(dataDir, 'objects'),
   }
 }
 

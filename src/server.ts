@@ -20,6 +20,7 @@ import { shareThrough, startSharing } from './app/throttle/sharing.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
+import { startPurge } from './app/objects/purge.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
@@ -33,6 +34,7 @@ import type { EventLog } from './eventlog/log/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { programFile } from './kernel/program-files.ts'
+import { type OpenedStorage, openStorage } from './storage/open.ts'
 import { startProjector } from './projector.ts'
 import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
@@ -126,7 +128,17 @@ async function start(
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
+  let listensAt: string | undefined
+  const storage = await openStorage(config.objectStorage, {
+    directory: dataFiles(config.dataDir).objects,
+    secret: options.markerSecret,
+    baseUrl: () => config.publicBaseUrl ?? listensAt,
+    clock,
+  })
+  const { store } = storage
+  onStop(async () => store?.close())
   const parts = compose({
+    store,
     pool,
     log,
     channels: options.channels,
@@ -144,6 +156,10 @@ async function start(
     const owner = newId('process', clock.nowMs())
     const policies = startPolicies(deps, { owner, scale: config.pollScale })
     onStop(() => policies.stop())
+    if (store !== undefined) {
+      const purge = startPurge({ ...deps, store, registry: metrics })
+      onStop(() => purge.stop())
+    }
   }
   let accepting = false
   const health = {
@@ -158,8 +174,9 @@ async function start(
     ],
   }
   const address = options.roles.has('api')
-    ? await listen(options, parts, metrics, health, onStop)
+    ? await listen(options, { ...parts, storage }, metrics, health, onStop)
     : undefined
+  listensAt = address
   onStop(async () => {
     accepting = false
   })
@@ -183,7 +200,7 @@ async function publishPrices(options: GatewayOptions, log: EventLog): Promise<St
 
 async function listen(
   options: GatewayOptions,
-  parts: Parts,
+  parts: Parts & { readonly storage: OpenedStorage },
   metrics: Registry,
   health: Pick<Health, 'accepting' | 'concerns'>,
   onStop: (close: () => Promise<unknown>) => void,
@@ -191,6 +208,7 @@ async function listen(
   const { config, logger } = options
   const { tasks: deps } = parts
   const { pool, log, clock, rates } = deps
+  const { local } = parts.storage
   const defaultLimits = config.rateLimits
   const authenticator = createAuthenticator({ pool, log, clock, logger, defaultLimits })
   await follow(deps, authenticator, onStop)
@@ -214,6 +232,7 @@ async function listen(
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
     standingsOf: (principal) => rates.standings(principal),
     reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
+    objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,

@@ -12,6 +12,7 @@ export {
 } from './audited.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
 export { openTasks } from './open.ts'
+export { tasksWithoutEnd } from './without-end.ts'
 export {
   endWatches,
   leaseDuePolls,

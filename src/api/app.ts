@@ -22,6 +22,7 @@ import type { ResolveHost } from './kit/public-url.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries } from './kit/validator.ts'
+import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
@@ -51,6 +52,8 @@ export interface ApiDeps {
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
   readonly health: Health
+  /** Of the gateway's own storage; undefined: it has none to serve. */
+  readonly objects?: FindObject | undefined
   /** How callback hosts are resolved; `resolveByDns` in production. */
   readonly resolveHost: ResolveHost
   /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
@@ -189,6 +192,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await useDocumentation(app, deps.version)
   const bodyBudget = createBodyBudget(limits.bodiesInFlightBytes)
   await app.register(operatingPlugin(deps))
+  if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
   await app.register(
     provAPlugin({
       authenticate: deps.authenticate,

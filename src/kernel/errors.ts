@@ -25,6 +25,9 @@ export const domainCodes = [
   'suspected_black_image',
   'no_image_generated',
   'image_url_not_available',
+  'storage_not_configured',
+  'storage_unavailable',
+  'object_too_large',
   // Money and room.
   'price_not_configured',
   'insufficient_balance',

@@ -73,6 +73,11 @@ export function newSecret(prefix: string): string {
   return `${prefix}${randomBytes(32).toString('base64url')}`
 }
 
+/** Random bytes that make a derived key one of its own; no secret. */
+export function randomSalt(sizeBytes: number): Buffer {
+  return randomBytes(sizeBytes)
+}
+
 /** Lower-case hex SHA-256. */
 export function sha256Hex(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex')

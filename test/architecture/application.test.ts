@@ -9,6 +9,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   // Works out by itself what the others must have done, and so knows none of them.
   audit: [],
   database: [],
+  objects: [],
   channels: [],
   accounts: [],
   pricing: ['accounts'],

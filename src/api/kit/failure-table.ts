@@ -116,6 +116,13 @@ const ofStores = {
   append_too_large: own(413, 'The request is larger than what can be recorded'),
   event_invalid: broken,
   database_unavailable: away,
+  storage_not_configured: {
+    status: 503,
+    words: 'This gateway has no object storage, which this request needs',
+    retry: 'never',
+  },
+  storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
+  object_too_large: own(413, 'The file is too large'),
   read_model_behind: away,
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 

@@ -1,11 +1,18 @@
-import { spread } from '../../../kernel/random.ts'
-import { createRetryLog } from '../../../kernel/retry-log.ts'
-import { pause } from '../../../kernel/pause.ts'
-import type { TaskDeps } from '../deps.ts'
+import type { Log } from '../kernel/log.ts'
+import { pause } from '../kernel/pause.ts'
+import { spread } from '../kernel/random.ts'
+import { createRetryLog } from '../kernel/retry-log.ts'
+import type { TaskMetrics } from './metrics.ts'
 
 /** Rests between rounds that failed: doubled up to the longest, never given up. */
 const FIRST_REST_MS = 500
 const LONGEST_REST_MS = 15_000
+
+/** What a policy is run with. */
+export interface PolicyDeps {
+  readonly logger: Log
+  readonly metrics: Pick<TaskMetrics, 'policyFailures'>
+}
 
 export interface Policy {
   readonly name: string
@@ -19,7 +26,7 @@ export interface Policy {
 
 /** Runs rounds until stopped. A round that fails is counted and tried again later. */
 export async function runLoop(
-  deps: Pick<TaskDeps, 'logger' | 'metrics'>,
+  deps: PolicyDeps,
   policy: Policy,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,0 +1,30 @@
+import { DomainError } from '../kernel/errors.ts'
+
+/** Why a store could not do what it was asked for. */
+export type StorageTrouble =
+  /** It gave no usable answer, or none in time. */
+  | 'away'
+  | 'full'
+  /** It refuses our account, or has no such bucket or folder: the operator has to mend it. */
+  | 'refused'
+
+/** What failed inside is told in `cause`, for the log alone. */
+export function storageUnavailable(trouble: StorageTrouble, cause: unknown): DomainError {
+  const error = new DomainError('storage_unavailable', `Object storage is ${trouble}`, { trouble })
+  error.cause = cause
+  return error
+}
+
+export function objectTooLarge(limitBytes: number): DomainError {
+  const most = `An object may have ${limitBytes} bytes at most`
+  return new DomainError('object_too_large', most, { limitBytes })
+}
+
+/** A body that ended before, or went on after, the size it was said to have. */
+export class IncompleteBodyError extends Error {
+  override readonly name = 'IncompleteBodyError'
+
+  constructor(sizeBytes: number, saidBytes: number) {
+    super(`the body has ${sizeBytes} bytes, not the ${saidBytes} it was said to have`)
+  }
+}

@@ -1,0 +1,91 @@
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { storageUnavailable } from '../errors.ts'
+
+/** Durable steps on the file system, with failures as those of storage. */
+
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const REFUSED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS'])
+/** Somebody may remove a folder that became empty while something is moved into it. */
+const MAX_MOVES = 5
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+export function toStorageError(error: unknown): Error {
+  const code = codeOf(error)
+  if (FULL.has(code)) return storageUnavailable('full', error)
+  return storageUnavailable(REFUSED.has(code) ? 'refused' : 'away', error)
+}
+
+/** What a step gives. @throws DomainError `storage_unavailable` */
+export async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
+  try {
+    return await step
+  } catch (error) {
+    throw toStorageError(error)
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Makes a folder and says so to the disk, with those above it that were not there. */
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  for (let made = path; made.length >= first.length; made = dirname(made))
+    await syncFolder(dirname(made))
+}
+
+async function move(from: string, to: string): Promise<void> {
+  for (let moves = 1; ; moves += 1) {
+    await makeFolder(dirname(to))
+    try {
+      await rename(from, to)
+      await syncFolder(dirname(to))
+      return
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || moves === MAX_MOVES) throw error
+    }
+  }
+}
+
+async function writeAll(handle: FileHandle, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of chunks) {
+    let written = 0
+    while (written < chunk.length)
+      written += (await onDisk(handle.write(chunk, written))).bytesWritten
+  }
+}
+
+/**
+ * Writes a file beside its place, and moves it there once the disk has all of it.
+ *
+ * @throws what the chunks throw, and DomainError `storage_unavailable`
+ */
+export async function writeWhole(
+  { path, beside }: { readonly path: string; readonly beside: string },
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  try {
+    const handle = await onDisk(open(beside, 'wx', 0o600))
+    try {
+      await writeAll(handle, chunks)
+      await onDisk(handle.sync())
+    } finally {
+      await onDisk(handle.close())
+    }
+    await onDisk(move(beside, path))
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => undefined)
+    throw error
+  }
+}

@@ -1,0 +1,100 @@
+import { mkdir, open, rm, rmdir } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { newSecret } from '../../kernel/ids.ts'
+import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
+import { checkObjectKey, contentTypeOf } from '../object-key.ts'
+import type { ByteRange, ObjectStore, OpenedObject } from '../types.ts'
+import { codeOf, onDisk, toStorageError, writeWhole } from './disk.ts'
+import { listFolder } from './listing.ts'
+import { createSignedUrls, type UrlQuery } from './signed-urls.ts'
+
+export interface LocalStoreOptions {
+  /** Of this process alone. */
+  readonly directory: string
+  /** What every replica shares; URLs are signed with a key made from it. */
+  readonly secret: string
+  /** What URLs begin with, without a slash at the end; undefined: nobody outside reaches us. */
+  readonly baseUrl: () => string | undefined
+  readonly maxObjectBytes?: number
+}
+
+/** Objects as files of one folder, which the gateway serves itself. */
+export interface LocalStore extends ObjectStore {
+  /** The file that a URL given away leads to; undefined for one that is expired, forged or none. */
+  readonly fileOf: (
+    key: string,
+    query: UrlQuery,
+    nowMs: number,
+  ) => { readonly path: string; readonly contentType: string } | undefined
+}
+
+/** What is being written; no key leads here, as none begins with a dot. */
+const INCOMING = '.incoming'
+/** How much of a file is read at once. */
+const READ_BYTES = 256 * 1024
+
+/** @throws DomainError `storage_unavailable` when the folder cannot be used */
+export async function openLocalStore(options: LocalStoreOptions): Promise<LocalStore> {
+  const { directory, maxObjectBytes = MAX_OBJECT_BYTES } = options
+  const incoming = join(directory, INCOMING)
+  // Left by a process that died: nobody was told that it is kept.
+  await onDisk(rm(incoming, { recursive: true, force: true }))
+  await onDisk(mkdir(incoming, { recursive: true, mode: 0o700 }))
+  const urls = createSignedUrls(options.secret)
+  const pathOf = (key: string): string => {
+    checkObjectKey(key)
+    return join(directory, key)
+  }
+  return {
+    name: `local ${hostname()} ${directory}`,
+    put: async (key, body, { sizeBytes: saidBytes } = {}) => {
+      const path = pathOf(key)
+      const beside = join(incoming, newSecret(''))
+      await writeWhole({ path, beside }, boundedBody(body, { maxBytes: maxObjectBytes, saidBytes }))
+    },
+    open: async (key, range) => openFile(pathOf(key), contentTypeOf(key), range),
+    remove: async (key) => {
+      const path = pathOf(key)
+      await onDisk(rm(path, { force: true }))
+      // A folder with more in it stays.
+      await rmdir(dirname(path)).catch(() => undefined)
+    },
+    list: (prefix, after = '') => listFolder(directory, prefix, after),
+    publicUrl: async (key, expiresAtMs) => {
+      checkObjectKey(key)
+      const base = options.baseUrl()
+      return Promise.resolve(base && `${base}${urls.sign(key, expiresAtMs)}`)
+    },
+    fileOf: (key, query, nowMs) =>
+      urls.isValid(key, query, nowMs)
+        ? { path: pathOf(key), contentType: contentTypeOf(key) }
+        : undefined,
+    close: () => Promise.resolve(),
+  }
+}
+
+async function openFile(
+  path: string,
+  contentType: string,
+  range: ByteRange | undefined,
+): Promise<OpenedObject | undefined> {
+  let handle
+  try {
+    handle = await open(path, 'r')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw toStorageError(error)
+  }
+  const found = await onDisk(handle.stat())
+  if (!found.isFile()) {
+    await handle.close()
+    return undefined
+  }
+  const source = handle.createReadStream({
+    start: range?.firstByte ?? 0,
+    ...(range?.lastByte === undefined ? {} : { end: range.lastByte }),
+    highWaterMark: READ_BYTES,
+  })
+  return { body: guardedSource(source, toStorageError), sizeBytes: found.size, contentType }
+}

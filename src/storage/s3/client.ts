@@ -1,0 +1,123 @@
+import { S3mini } from 's3mini'
+import { Agent, fetch as boundedFetch } from 'undici'
+import { createBackoff, pause } from '../../kernel/pause.ts'
+import { storageUnavailable } from '../errors.ts'
+
+export interface S3Options {
+  /** Of the service, without the bucket. */
+  readonly endpoint: string
+  readonly region: string
+  readonly bucket: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  /** What leads callers to the bucket, where that is not the endpoint and its name. */
+  readonly publicBaseUrl: string | undefined
+}
+
+/** The bounds of one exchange with the service (P10). */
+export interface S3Limits {
+  readonly connectTimeoutMs: number
+  /** Of a whole exchange, but of reading an object, which may go on while bytes come. */
+  readonly exchangeTimeoutMs: number
+  /** For the next bytes of an object, and for the first. */
+  readonly silenceTimeoutMs: number
+  readonly tries: number
+  readonly connections: number
+  /** A body up to this is sent at once, a larger one in parts of it; so much of each is in memory. */
+  readonly partBytes: number
+}
+
+export const defaultS3Limits: S3Limits = {
+  connectTimeoutMs: 5_000,
+  exchangeTimeoutMs: 60_000,
+  silenceTimeoutMs: 20_000,
+  tries: 3,
+  connections: 64,
+  partBytes: 8 * 1024 * 1024,
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2_000
+const MISSING = 404
+/** The service is full, by the code it gives or the status. */
+const FULL: ReadonlySet<unknown> = new Set([
+  'InsufficientCapacity',
+  'XMinioStorageFull',
+  'QuotaExceeded',
+])
+const FULL_STATUS = 507
+const transientStatuses: ReadonlySet<unknown> = new Set([408, 425, 429, 500, 502, 503, 504])
+
+function detailOf(error: unknown, name: 'status' | 'serviceCode' | 'code'): unknown {
+  return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
+}
+
+/** Whether the service said that there is no such object; a bucket that is not there is no such answer. */
+export function isMissing(error: unknown): boolean {
+  return detailOf(error, 'status') === MISSING && serviceCodeOf(error) !== 'NoSuchBucket'
+}
+
+function serviceCodeOf(error: unknown): unknown {
+  return detailOf(error, 'serviceCode') ?? detailOf(error, 'code')
+}
+
+function isTransient(error: unknown): boolean {
+  const status = detailOf(error, 'status')
+  // Without one there was no answer at all.
+  return status === undefined || transientStatuses.has(status)
+}
+
+export function toStorageError(error: unknown): Error {
+  const status = detailOf(error, 'status')
+  if (status === FULL_STATUS || FULL.has(serviceCodeOf(error)))
+    return storageUnavailable('full', error)
+  return storageUnavailable(isTransient(error) ? 'away' : 'refused', error)
+}
+
+/** The service, one exchange at a time: each is bounded, and tried again where that can help. */
+export interface S3Client {
+  readonly exchange: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
+  /** The same for what is read at the reader's pace. */
+  readonly read: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
+  readonly presign: (key: string, lifeS: number) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export function createS3Client(options: S3Options, limits: S3Limits): S3Client {
+  const agent = new Agent({
+    connect: { timeout: limits.connectTimeoutMs },
+    headersTimeout: limits.silenceTimeoutMs,
+    bodyTimeout: limits.silenceTimeoutMs,
+    connections: limits.connections,
+  })
+  // The library's own fetch has these bounds; its types are not quite those of the platform's.
+  const fetch = ((url: string, init: object) =>
+    boundedFetch(url, { ...init, dispatcher: agent })) as unknown as typeof globalThis.fetch
+  const { region, accessKeyId, secretAccessKey } = options
+  const account = { region, accessKeyId, secretAccessKey, fetch }
+  const endpoint = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`
+  const writing = new S3mini({
+    ...account,
+    endpoint,
+    requestAbortTimeout: limits.exchangeTimeoutMs,
+  })
+  const reading = new S3mini({ ...account, endpoint })
+  const outside = new S3mini({ ...account, endpoint: options.publicBaseUrl ?? endpoint })
+  const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const pauses = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work()
+      } catch (error) {
+        if (tries === limits.tries || !isTransient(error)) throw error
+        await pause(pauses.nextMs())
+      }
+    }
+  }
+  return {
+    exchange: (work) => attempt(() => work(writing)),
+    read: (work) => attempt(() => work(reading)),
+    presign: (key, lifeS) => outside.getPresignedUrl('GET', key, lifeS),
+    close: () => agent.destroy(),
+  }
+}

@@ -1,0 +1,137 @@
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import type { Clock } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
+import { checkObjectKey, contentTypeOf } from '../object-key.ts'
+import type { ByteRange, ListedObject, ObjectStore, OpenedObject } from '../types.ts'
+import {
+  createS3Client,
+  defaultS3Limits,
+  isMissing,
+  type S3Client,
+  type S3Limits,
+  type S3Options,
+  toStorageError,
+} from './client.ts'
+import { upload } from './upload.ts'
+
+export interface S3StoreOptions extends S3Options {
+  readonly clock: Clock
+  readonly maxObjectBytes?: number
+  readonly limits?: Partial<S3Limits>
+}
+
+/** So many keys are listed at once. */
+const PAGE_KEYS = 1_000
+/** What such a service signs for at most. */
+const MAX_URL_LIFE_S = 7 * 24 * 3_600
+
+/** Objects in a bucket of any service that speaks S3. */
+export function createS3Store(options: S3StoreOptions): ObjectStore {
+  const { clock, maxObjectBytes = MAX_OBJECT_BYTES } = options
+  const limits = { ...defaultS3Limits, ...options.limits }
+  const client = createS3Client(options, limits)
+  return {
+    name: `s3 ${options.endpoint} ${options.bucket}`,
+    put: async (key, body, { sizeBytes: saidBytes } = {}) => {
+      checkObjectKey(key)
+      const source = new SourceErrors()
+      const chunks = source.watch(boundedBody(body, { maxBytes: maxObjectBytes, saidBytes }))
+      await upload(
+        client,
+        { key, contentType: contentTypeOf(key) },
+        chunks,
+        limits.partBytes,
+      ).catch((error: unknown) => {
+        throw source.has(error) ? error : toStorageError(error)
+      })
+    },
+    open: (key, range) => openObject(client, key, range),
+    remove: async (key) => {
+      checkObjectKey(key)
+      await client
+        .exchange((s3) => s3.deleteObject(key))
+        .catch((error: unknown) => {
+          if (!isMissing(error)) throw toStorageError(error)
+        })
+    },
+    list: (prefix, after) => listObjects(client, prefix, after),
+    publicUrl: async (key, expiresAtMs) => {
+      checkObjectKey(key)
+      const lifeS = Math.floor((expiresAtMs - clock.nowMs()) / 1_000)
+      return client.presign(key, Math.max(1, Math.min(lifeS, MAX_URL_LIFE_S)))
+    },
+    close: () => client.close(),
+  }
+}
+
+/** Tells what the body threw from what the service did. */
+class SourceErrors {
+  #thrown: unknown
+  #failed = false
+
+  async *watch(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* chunks
+    } catch (error) {
+      this.#thrown = error
+      this.#failed = true
+      throw error
+    }
+  }
+
+  has(error: unknown): boolean {
+    return this.#failed && this.#thrown === error
+  }
+}
+
+async function openObject(
+  client: S3Client,
+  key: string,
+  range: ByteRange | undefined,
+): Promise<OpenedObject | undefined> {
+  checkObjectKey(key)
+  const { firstByte = 0, lastByte } = range ?? {}
+  const end = lastByte === undefined ? undefined : lastByte + 1
+  try {
+    const response = await client.read((s3) =>
+      s3.getObjectRaw(key, range === undefined, firstByte, end),
+    )
+    const { body, headers } = response
+    const whole = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1]
+    const sizeBytes = Number(whole ?? headers.get('content-length') ?? Number.NaN)
+    if (body === null || !Number.isSafeInteger(sizeBytes))
+      throw new Error('the service did not say how large the object is')
+    const source = Readable.fromWeb(body as ReadableStream<Uint8Array>)
+    return {
+      body: guardedSource(source, toStorageError),
+      sizeBytes,
+      contentType: contentTypeOf(key),
+    }
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw isDomainError(error) ? error : toStorageError(error)
+  }
+}
+
+async function* listObjects(
+  client: S3Client,
+  prefix: string,
+  after: string | undefined,
+): AsyncGenerator<ListedObject, void> {
+  let token: string | undefined
+  do {
+    const startAfter = after === undefined ? {} : { 'start-after': after }
+    const page = await client
+      .exchange((s3) => s3.listObjectsPaged('/', prefix, PAGE_KEYS, token, startAfter))
+      .catch((error: unknown) => {
+        throw toStorageError(error)
+      })
+    if (page?.objects == null)
+      throw toStorageError(Object.assign(new Error('there is no such bucket'), { status: 404 }))
+    for (const { Key: key, Size: sizeBytes, LastModified: modified } of page.objects)
+      yield { key, sizeBytes: Number(sizeBytes), modifiedAtMs: new Date(modified).getTime() }
+    token = page.nextContinuationToken
+  } while (token !== undefined)
+}

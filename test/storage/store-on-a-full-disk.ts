@@ -1,0 +1,14 @@
+import { openLocalStore } from '../../src/storage/local/store.ts'
+
+/** A process whose files may not grow: it puts a large object, then a small one, and says what it was told. */
+const [, , directory = ''] = process.argv
+const store = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+const put = (key: string, sizeBytes: number): Promise<unknown> =>
+  store.put(key, Buffer.alloc(sizeBytes, 7)).then(
+    () => 'kept',
+    (error: unknown) => Reflect.get(Object(error), 'details'),
+  )
+const large = await put('files/large', 1_000_000)
+const small = await put('files/small', 10)
+process.stdout.write(JSON.stringify({ large, small }))
+process.exit(0)
