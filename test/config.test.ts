@@ -95,6 +95,45 @@ t.test('nothing is sold on external stores without accounts, unless it is asked 
   t.end()
 })
 
+t.test('media is kept where the operator says', (t) => {
+  const serve = (env: Readonly<Record<string, string>>) => loadConfig(env, { serving: true })
+  t.same(serve({}).objectStorage, { kind: 'local' }, 'the embedded default')
+  const sandboxed = { ...EXTERNAL, SANDBOX: 'on' }
+  t.same(serve(sandboxed).objectStorage, { kind: 'none' }, 'nowhere else without being told')
+  t.same(serve({ OBJECT_STORAGE: 'none' }).objectStorage, { kind: 'none' })
+  const local = { ...sandboxed, OBJECT_STORAGE: 'local' }
+  t.throws(() => serve(local), /PUBLIC_BASE_URL must be set/)
+  const PUBLIC_BASE_URL = 'https://gateway.example.com/media/'
+  t.equal(serve({ ...local, PUBLIC_BASE_URL }).publicBaseUrl, 'https://gateway.example.com/media')
+  for (const url of ['gateway.example.com', 'ftp://a', 'https://a/?b', 'https://u@a'])
+    t.throws(() => serve({ PUBLIC_BASE_URL: url }), /PUBLIC_BASE_URL must be/, url)
+  t.throws(() => serve({ OBJECT_STORAGE: 'disk' }), /OBJECT_STORAGE must be one of none, local, s3/)
+  t.throws(
+    () => serve({ OBJECT_STORAGE: 's3', S3_BUCKET: 'A', S3_PUBLIC_BASE_URL: 'x' }),
+    /S3_ENDPOINT[\s\S]*S3_BUCKET[\s\S]*S3_ACCESS_KEY_ID[\s\S]*S3_SECRET_ACCESS_KEY[\s\S]*S3_PUBLIC_BASE_URL/,
+  )
+  const s3 = {
+    OBJECT_STORAGE: 's3',
+    S3_ENDPOINT: 'https://s3.example.com/',
+    S3_BUCKET: 'media',
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'hunter2',
+  }
+  t.same(serve(s3).objectStorage, {
+    kind: 's3',
+    s3: {
+      endpoint: 'https://s3.example.com',
+      region: 'us-east-1',
+      bucket: 'media',
+      accessKeyId: 'id',
+      secretAccessKey: 'hunter2',
+      publicBaseUrl: undefined,
+    },
+  })
+  t.notMatch(JSON.stringify(describeConfig(s3)), /hunter2/)
+  t.end()
+})
+
 t.test('what people see of the configuration hides secrets', (t) => {
   const shown = describeConfig({
     DATABASE_URL: 'postgres://u:hunter2@b/t',

@@ -1,5 +1,7 @@
 /** Of `s3rver`, which has no types of its own: what is used of it. */
 declare module 's3rver' {
+  import type { Server } from 'node:http'
+
   export default class S3rver {
     constructor(options: {
       readonly address: string
@@ -8,6 +10,7 @@ declare module 's3rver' {
       readonly directory: string
       readonly configureBuckets: readonly { readonly name: string }[]
     })
+    readonly httpServer: Server
     run(): Promise<{ readonly address: string; readonly port: number }>
     close(): Promise<void>
   }

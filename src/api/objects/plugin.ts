@@ -41,7 +41,7 @@ export function objectsPlugin(find: FindObject) {
           cacheControl: false,
           highWaterMark: READ_BYTES,
         })
-        if (sent.type !== 'file' && sent.statusCode === 404) throw notThere()
+        if (sent.type === 'directory' || sent.statusCode === 404) throw notThere()
         void reply
           .code(sent.statusCode)
           .headers(sent.headers)

@@ -34,13 +34,11 @@ const INCOMING = '.incoming'
 /** How much of a file is read at once. */
 const READ_BYTES = 256 * 1024
 
-/** @throws DomainError `storage_unavailable` when the folder cannot be used */
+/** @throws when the folder cannot be used */
 export async function openLocalStore(options: LocalStoreOptions): Promise<LocalStore> {
   const { directory, maxObjectBytes = MAX_OBJECT_BYTES } = options
   const incoming = join(directory, INCOMING)
-  // Left by a process that died: nobody was told that it is kept.
-  await onDisk(rm(incoming, { recursive: true, force: true }))
-  await onDisk(mkdir(incoming, { recursive: true, mode: 0o700 }))
+  await prepareFolder(directory, incoming)
   const urls = createSignedUrls(options.secret)
   const pathOf = (key: string): string => {
     checkObjectKey(key)
@@ -71,6 +69,16 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
         ? { path: pathOf(key), contentType: contentTypeOf(key) }
         : undefined,
     close: () => Promise.resolve(),
+  }
+}
+
+async function prepareFolder(directory: string, incoming: string): Promise<void> {
+  try {
+    // Left by a process that died: nobody was told that it is kept.
+    await rm(incoming, { recursive: true, force: true })
+    await mkdir(incoming, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new Error(`${directory} cannot be used for objects: ${String(error)}`, { cause: error })
   }
 }
 
