@@ -58,6 +58,7 @@ export interface CallingReplica {
 
 /** The parts of one gateway. Nothing of them runs by itself: who composes starts what it needs. */
 export interface Parts {
+  readonly store: ObjectStore | undefined
   readonly tasks: TaskDeps
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
@@ -101,6 +102,7 @@ export function compose(ground: Ground): Parts {
     markerSecret,
   }
   return {
+    store: ground.store,
     tasks,
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images: {

@@ -35,6 +35,7 @@ import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { programFile } from './kernel/program-files.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
+import type { ObjectStore } from './storage/types.ts'
 import { startProjector } from './projector.ts'
 import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
@@ -61,6 +62,8 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly log: EventLog
   readonly pool: Pool
+  /** Where media lies; undefined: nowhere. */
+  readonly store: ObjectStore | undefined
   /** Undefined without the `api` role. */
   readonly address: string | undefined
   /** From now on `/readyz` may say yes: what the operator prepares around a start is done. */
@@ -180,7 +183,7 @@ async function start(
   onStop(async () => {
     accepting = false
   })
-  return { log, pool, address, markReady: () => (accepting = true) }
+  return { log, pool, store, address, markReady: () => (accepting = true) }
 }
 
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {

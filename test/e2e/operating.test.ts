@@ -1,9 +1,10 @@
 import t from 'tap'
+import { RESULT_LIFE_MS, resultKey } from '../../src/storage/object-key.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 
-const stack = await startStack({ storeProcess: true })
+const stack = await startStack({ storeProcess: true, env: { OBJECT_STORAGE: 'local' } })
 t.teardown(() => stack.stop())
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const readModels = ['access', 'ledger', 'prices', 'tasks', 'timeline']
@@ -69,6 +70,25 @@ t.test('every route is described, and the page that shows it loads whole', async
     t.equal(url.origin, stack.url, 'nothing comes from elsewhere')
     t.equal((await call(url.href)).status, 200, url.pathname)
   }
+})
+
+t.test('an object is served where its URL says, and the URL stays out of the logs', async (t) => {
+  const store = stack.gateway.store!
+  const bytes = Buffer.alloc(3_000_000, 'pixels')
+  const key = resultKey(Date.now(), 'unguessable', 'image/webp')
+  await store.put(key, bytes)
+  const url = (await store.publicUrl(key, Date.now() + RESULT_LIFE_MS))!
+  t.ok(url.startsWith(`${stack.url}/objects/results/`))
+  const answer = await fetch(url)
+  t.equal(answer.status, 200)
+  t.equal(answer.headers.get('content-type'), 'image/webp')
+  t.ok(bytes.equals(Buffer.from(await answer.arrayBuffer())))
+  const part = await fetch(url, { headers: { range: 'bytes=2999990-' } })
+  t.equal(part.status, 206)
+  t.equal((await part.text()).length, 10)
+  t.equal((await fetch(`${url}x`)).status, 404)
+  t.match(stack.logged(), '"route":"/objects/*"')
+  t.notMatch(stack.logged(), /unguessable|signature=/)
 })
 
 t.test('with the log away creations are refused in their own shape, and come back', async (t) => {
