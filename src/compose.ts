@@ -6,6 +6,7 @@ import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
+import { createKeepImage } from './app/calls/images/keep.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -107,7 +108,7 @@ export function compose(ground: Ground): Parts {
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images: {
       providers: providers.images,
-      keepImage: undefined,
+      keepImage: ground.store && createKeepImage(ground.store, clock),
       openImageFile: (_principal, { param }) =>
         Promise.reject(
           new DomainError('invalid_request', `\`${param}\` is no file of yours`, { param }),

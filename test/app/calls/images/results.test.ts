@@ -1,0 +1,80 @@
+import sharp from 'sharp'
+import t from 'tap'
+import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
+import type { ImageDeps } from '../../../../src/app/calls/images/deps.ts'
+import { deliver } from '../../../../src/app/calls/images/results.ts'
+import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
+import type { RunningCalls } from '../../../../src/app/calls/running.ts'
+import type { ImageAnswer, ImageItem } from '../../../../src/app/ports.ts'
+
+const picture = (background: string, format: 'png' | 'jpeg' | 'webp' = 'png') =>
+  sharp({ create: { width: 1024, height: 1024, channels: 3, background } })
+    .toFormat(format)
+    .toBuffer()
+const item = (bytes: Buffer, shown = {}): ImageItem => ({
+  picture: { base64: bytes.toString('base64') },
+  shown,
+})
+const answerOf = (...items: readonly ImageItem[]): ImageAnswer => ({
+  upstreamRequestId: undefined,
+  restMs: undefined,
+  createdS: 7,
+  items,
+  shown: { quality: 'low' },
+  seen: { usage: { image: items.length }, output: {} },
+  failure: undefined,
+})
+const asked = (delivery: 'url' | 'b64_json') => ({ request: { delivery } }) as ImageCallInput
+const kept: string[] = []
+const keepImage: ImageDeps['keepImage'] = (bytes, mediaType) => {
+  kept.push(`${mediaType} ${bytes.length}`)
+  return Promise.resolve('https://media.example.com/kept')
+}
+
+void t.test('pictures are delivered as asked, with what is shown beside', async (t) => {
+  const bytes = await picture('#345')
+  const answer = answerOf(item(bytes, { revised_prompt: 'a boat at sea' }))
+  t.strictSame(await deliver({ keepImage }, asked('b64_json'), answer, 9), {
+    created: 7,
+    data: [{ b64_json: bytes.toString('base64'), revised_prompt: 'a boat at sea' }],
+    quality: 'low',
+  })
+  t.strictSame(kept, [])
+  t.match(await deliver({ keepImage }, asked('url'), answer, 9), {
+    data: [{ url: 'https://media.example.com/kept', revised_prompt: 'a boat at sea' }],
+  })
+  t.strictSame(kept, [`image/png ${bytes.length}`])
+})
+
+void t.test('black all over is refused in every format; nearly black is not', async (t) => {
+  for (const format of ['png', 'jpeg', 'webp'] as const) {
+    const answer = answerOf(item(await picture('black', format)))
+    await t.rejects(deliver({ keepImage }, asked('b64_json'), answer, 9), {
+      code: 'suspected_black_image',
+    })
+  }
+  const dark = answerOf(item(await picture('#202020')))
+  t.match(await deliver({ keepImage }, asked('b64_json'), dark, 9), { created: 7 })
+})
+
+void t.test('what is no picture is not delivered', async (t) => {
+  for (const bytes of [Buffer.from('GIF89a'), Buffer.from('<svg/>'), Buffer.alloc(0)])
+    await t.rejects(deliver({ keepImage }, asked('b64_json'), answerOf(item(bytes)), 9), {
+      kind: 'malformed',
+    })
+})
+
+void t.test(
+  'a URL without a place to keep images is refused before anything is sent',
+  async (t) => {
+    const running = {
+      run: <Result>(_family: string, work: (stopped: AbortSignal) => Promise<Result>) =>
+        work(new AbortController().signal),
+    } as RunningCalls
+    // Nothing else of it is reached.
+    const deps = { keepImage: undefined } as ImageDeps
+    await t.rejects(createImageUseCases(deps, running).make(asked('url')), {
+      code: 'image_url_not_available',
+    })
+  },
+)
