@@ -43,7 +43,7 @@ async function load(
 ): Promise<Load> {
   const headers = Object.entries(row.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
   const size = ['-c', String(connections), until[0], String(until[1])]
-  const request = ['-m', 'POST', ...headers, '-b', chatBody(false), row.url]
+  const request = ['-m', 'POST', ...headers, '-b', row.body ?? chatBody(false), row.url]
   const result = (await runForJson([
     installed('autocannon/autocannon.js'),
     '-j',
@@ -68,8 +68,8 @@ async function appended(gateway: BenchGateway): Promise<Settled> {
 }
 
 /** Asks every row until its code is compiled. */
-export async function warmUp(rows: readonly Row[]): Promise<void> {
-  for (const row of rows) await load(row, WARM_UP_CONNECTIONS, ['-a', WARM_UP_CALLS])
+export async function warmUp(rows: readonly Row[], calls = WARM_UP_CALLS): Promise<void> {
+  for (const row of rows) await load(row, WARM_UP_CONNECTIONS, ['-a', calls])
 }
 
 /** What came of so many connections. */
@@ -91,6 +91,7 @@ export async function saturate(
   durable: Row,
   gateway: BenchGateway,
   connections: number,
+  what = 'chat',
 ): Promise<Saturated> {
   const turns = new Map<Row, Turn[]>(rows.map((row) => [row, []]))
   let settlements: Settled = { events: 0, appends: 0 }
@@ -105,7 +106,7 @@ export async function saturate(
       const cpu = Object.fromEntries(spent.map(([part, ms]) => [part, ms / measured.answered]))
       turns.get(row)?.push({ ...measured, cpuMs: cpu })
       tell(
-        `chat, ${connections} connections, round ${round}: ${row.name} ` +
+        `${what}, ${connections} connections, round ${round}: ${row.name} ` +
           `${measured.perSecond.toFixed(0)}/s, ${totalMs(cpu).toFixed(3)} ms CPU a call`,
       )
       if (row !== durable) continue
@@ -124,7 +125,7 @@ export async function saturate(
     ...rows.map((row): Figure => {
       const failed = (turns.get(row) ?? []).reduce((sum, turn) => sum + turn.failed, 0)
       return {
-        name: `chat, ${connections} connections, ${row.name}`,
+        name: `${what}, ${connections} connections, ${row.name}`,
         value: of(row),
         unit: 'requests/s',
         cpuMs: totalMs(cpuOf(row)),

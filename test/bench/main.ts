@@ -19,6 +19,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   chat: () => import('./chat.ts'),
   streams: () => import('./streams.ts'),
   bodies: () => import('./bodies.ts'),
+  images: () => import('./images.ts'),
   objects: () => import('./objects.ts'),
 }
 

@@ -196,11 +196,13 @@ export async function startOnNullLog(
 
 /** The one model the static upstream serves, and its prices. */
 export const TEXT_MODEL = 'text-basic'
+export const IMAGE_MODEL = 'image-2'
 const PRICES = `version: 'bench'
 effective_from: '2026-01-01T00:00:00Z'
 prices:
   - { sku: ${TEXT_MODEL}-input-token, currency: USD, unit: token, per: 1000000, price: '0.5' }
   - { sku: ${TEXT_MODEL}-output-token, currency: USD, unit: token, per: 1000000, price: '2' }
+  - { sku: ${IMAGE_MODEL}-low-image, currency: USD, unit: image, per: 1, price: '0.0001' }
 `
 
 /** Settings that send every chat call to this upstream; `remove` takes the files away. */
@@ -221,6 +223,12 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${TEXT_MODEL}: ${TEXT_MODEL} }
     largest_output_tokens: { ${TEXT_MODEL}: 8192 }
+  - id: bench-image
+    family: image
+    region: overseas
+    base_url: ${upstreamUrl}/v1
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${IMAGE_MODEL}: ${IMAGE_MODEL} }
 `,
   )
   await writeFile(prices, PRICES)

@@ -17,6 +17,8 @@ export interface Row {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
+  /** What is asked; a chat unless it says otherwise. */
+  readonly body?: string
 }
 
 const CHAT_PATH = '/v1/chat/completions'

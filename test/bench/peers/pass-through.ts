@@ -11,11 +11,11 @@ const upstream = new Pool(process.argv[2] ?? '', { connections: 4_096, pipelinin
 const app = Fastify({ bodyLimit: 128 << 20 })
 app.removeAllContentTypeParsers()
 app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-app.post('/v1/chat/completions', async (request, reply) => {
+app.post('/v1/*', async (request, reply) => {
   const answer = await upstream.request({
     method: 'POST',
-    path: '/v1/chat/completions',
-    headers: { 'content-type': 'application/json' },
+    path: request.url,
+    headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
     body: request.body as Buffer,
   })
   const { 'content-type': type = 'application/json', 'content-length': length } = answer.headers

@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 
 /**
- * The upstream of the text benchmarks: reads and drops a request's body, answers the same chat
- * completion every time, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
+ * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
+ * every time, the same image where images are asked for, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
  *
@@ -25,6 +25,18 @@ const answer = Buffer.from(
       },
     ],
     usage,
+  }),
+)
+
+/** A PNG by its first bytes, as base64 of 2 MiB. */
+const picture = Buffer.alloc(1.5 * 1024 * 1024, 'paper boat')
+picture.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+const image = Buffer.from(
+  JSON.stringify({
+    created: 1_700_000_000,
+    data: [{ b64_json: picture.toString('base64') }],
+    quality: 'low',
+    usage: { input_tokens: 24, output_tokens: 272, total_tokens: 296 },
   }),
 )
 
@@ -75,11 +87,9 @@ const server = createServer((request, response) => {
       stream(response)
       return
     }
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': answer.length,
-    })
-    response.end(answer)
+    const body = request.url?.includes('/images/') === true ? image : answer
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+    response.end(body)
   })
 })
 server.keepAliveTimeout = 120_000
