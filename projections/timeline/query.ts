@@ -1,5 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { conjunctionOf, scopeConditions, type TimelineScope } from './scope.ts'
+import { byRequestSql } from './tables.ts'
 
 export { timelineTables } from './audited.ts'
 export type { TimelineScope } from './scope.ts'
@@ -58,45 +59,54 @@ function toItem(row: ItemRecord): TimelineItem {
   }
 }
 
-/** Every event of one task or call, oldest first, and whose it is. */
-export interface SourceHistory {
-  readonly tenantId: string
-  readonly userId: string | undefined
-  readonly items: readonly TimelineItem[]
+/** Where a page begins and how long it may be. */
+export interface TimelinePage {
+  /** Decimal position of the last item already seen. */
+  readonly after?: string | undefined
+  readonly limit: number
 }
 
-/** A task has about ten events; more than this is not a task's life. */
-const MAX_HISTORY = 10_000
+/** Items oldest first; `next` is where the page after them begins, undefined when there is none. */
+export interface TimelineItems {
+  readonly items: readonly TimelineItem[]
+  readonly next: string | undefined
+}
+
+function pageOf(rows: readonly ItemRecord[], limit: number): TimelineItems {
+  const items = rows.slice(0, limit).map(toItem)
+  return { items, next: rows.length > limit ? items.at(-1)?.position : undefined }
+}
 
 /**
- * The history of a task (platform or native id), call or token within a scope; undefined when there
- * is none in it. Of several tasks with one native id the newest.
+ * A page of what an id stands for within a scope, in the order of the log. Of a task (platform or
+ * native id), a call or a token it is every event; of a request every event of what it began, and
+ * whatever else it caused. What several share an id is shown all of.
  */
-export async function taskHistory(
+export async function historyOf(
   db: Queryable,
   id: string,
-  scope: TimelineScope = {},
-): Promise<SourceHistory | undefined> {
-  const values: unknown[] = [id]
-  const conditions = scopeConditions(scope, 's', values)
-  const { rows } = await db.query<{ source_id: string; tenant_id: string; user_id: string | null }>(
-    `select s.source_id, s.tenant_id, s.user_id from timeline.sources s
-     where (s.source_id = $1 or s.native_id = $1) and ${conjunctionOf(conditions)}
-     order by s.position desc limit 1`,
+  scope: TimelineScope,
+  page: TimelinePage,
+): Promise<TimelineItems> {
+  const values: unknown[] = [id, page.after ?? '-1', page.limit + 1]
+  const { rows } = await db.query<ItemRecord>(
+    `with caused as (
+       select position, source_id from timeline.events
+       where metadata->>'correlationId' = $1 and ${byRequestSql}),
+     began as (
+       select source_id from timeline.sources where source_id = $1 or native_id = $1
+       union select s.source_id from caused c
+       join timeline.sources s on s.source_id = c.source_id and s.position = c.position),
+     found as (
+       select position from caused
+       union select b.position from began join timeline.events b using (source_id))
+     select ${columns} from found join timeline.events e using (position)
+     left join timeline.sources s on s.source_id = e.source_id
+     where e.position > $2::bigint and ${conjunctionOf(scopeConditions(scope, 'e', values))}
+     order by e.position limit $3`,
     values,
   )
-  const [source] = rows
-  if (source === undefined) return undefined
-  const events = await db.query<ItemRecord>({
-    name: 'timeline.history',
-    text: `select ${columns} from ${tables} where e.source_id = $1 order by e.position limit $2`,
-    values: [source.source_id, MAX_HISTORY],
-  })
-  return {
-    tenantId: source.tenant_id,
-    userId: source.user_id ?? undefined,
-    items: events.rows.map(toItem),
-  }
+  return pageOf(rows, page.limit)
 }
 
 /**
@@ -117,12 +127,8 @@ export async function tenantTimeline(
     /** Unix milliseconds, exclusive. */
     readonly toMs?: number | undefined
   },
-  page: {
-    /** Decimal position of the last item already seen. */
-    readonly after?: string | undefined
-    readonly limit: number
-  },
-): Promise<{ readonly items: readonly TimelineItem[]; readonly next: string | undefined }> {
+  page: TimelinePage,
+): Promise<TimelineItems> {
   const values: unknown[] = []
   const add = (value: unknown): string => `$${values.push(value)}`
   const conditions = [...scopeConditions(filter, 'e', values)]
@@ -146,6 +152,5 @@ export async function tenantTimeline(
      order by e.position limit ${add(page.limit + 1)}`,
     values,
   )
-  const items = rows.slice(0, page.limit).map(toItem)
-  return { items, next: rows.length > page.limit ? items.at(-1)?.position : undefined }
+  return pageOf(rows, page.limit)
 }

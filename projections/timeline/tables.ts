@@ -1,3 +1,6 @@
+/** Of events, those that a request led to: what policies and commands do names no request. */
+export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
+
 export const tablesSql = `
   -- Whose a task, call or token is: events after the first do not all say it.
   create table sources (
@@ -32,4 +35,6 @@ export const indexesSql = `
     where source_id is not null;
   create index if not exists events_tenant on events (tenant_id, position);
   create index if not exists events_time on events (tenant_id, at, position);
+  create index if not exists events_request on events ((metadata->>'correlationId'))
+    where ${byRequestSql};
 `

@@ -1,14 +1,13 @@
 import { placeOf } from '../eventlog/log/position.ts'
 import { printPaced, toJson } from './output.ts'
 import { parsePosition } from './replay/moment.ts'
-import type { Session } from './session.ts'
+import { withLog } from './session.ts'
 
 /** `tollgate events`: the log as JSON lines, as far as it goes at the moment. */
-export async function eventsCommand(
-  { log }: Pick<Session, 'log'>,
-  options: { readonly after?: string },
-): Promise<void> {
+export async function eventsCommand(options: { readonly after?: string }): Promise<void> {
   const from =
     options.after === undefined ? {} : { from: placeOf(parsePosition('--after', options.after)) }
-  for await (const event of log.readAll(from)) await printPaced(toJson(event))
+  await withLog(async ({ log }) => {
+    for await (const event of log.readAll(from)) await printPaced(toJson(event))
+  })
 }

@@ -1,5 +1,5 @@
 import { Pool } from 'pg'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { allProjections } from '../../projections/registry.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
@@ -27,31 +27,60 @@ const POOL_SIZE = 4
 const PROJECTED_TIMEOUT_MS = 10_000
 const CAUGHT_UP_TIMEOUT_MS = 30_000
 
+/** How what was opened is let go again, the last first. */
+type OnClose = (close: () => Promise<unknown>) => void
+
+/** Runs a command with what it opens, and lets go of that whatever comes of it. */
+async function closing<T>(run: (logger: Logger, onClose: OnClose) => Promise<T>): Promise<T> {
+  const logger = pino({ level: 'warn', base: null }, pino.destination(2))
+  const closers: (() => Promise<unknown>)[] = []
+  try {
+    return await run(logger, (close) => closers.unshift(close))
+  } finally {
+    // The command's own failure is the one to tell.
+    for (const close of closers)
+      await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
+  }
+}
+
+function openLog(config: Config, url: string, logger: Logger, onClose: OnClose): EventLog {
+  const log = createEventLog({ url, namespace: config.namespace, log: logger })
+  onClose(() => log.close())
+  return log
+}
+
+/** Opens the log alone, for a command that needs nothing of Postgres. */
+export function withLog<T>(run: (session: Pick<Session, 'log'>) => Promise<T>): Promise<T> {
+  return closing(async (logger, onClose) => {
+    const config = loadConfig()
+    let url = config.external?.eventStoreUrl
+    if (url === undefined) {
+      const stores = await openStores(config, logger)
+      onClose(() => stores.close())
+      url = stores.eventStoreUrl
+    }
+    return run({ log: openLog(config, url, logger, onClose) })
+  })
+}
+
 /**
  * Opens the stores, runs the command, lets go. Beside no running gateway the projections run too, so
  * that what the command reads is what the log says.
  */
-export async function withSession<T>(run: (session: Session) => Promise<T>): Promise<T> {
-  const config = loadConfig()
-  const logger = pino({ level: 'warn', base: null }, pino.destination(2))
-  const closers: (() => Promise<unknown>)[] = []
-  try {
+export function withSession<T>(run: (session: Session) => Promise<T>): Promise<T> {
+  return closing(async (logger, onClose) => {
+    const config = loadConfig()
     const stores = await openStores(config, logger)
-    closers.unshift(() => stores.close())
+    onClose(() => stores.close())
     const pool = createPool(stores, POOL_SIZE)
-    closers.unshift(() => pool.end())
-    const log = createEventLog({
-      url: stores.eventStoreUrl,
-      namespace: config.namespace,
-      log: logger,
-    })
-    closers.unshift(() => log.close())
+    onClose(() => pool.end())
+    const log = openLog(config, stores.eventStoreUrl, logger, onClose)
     await migrateEngine(pool, allProjections)
     const projected = await readFirstPlace(pool, allProjections)
     if (projected !== undefined) log.passed(projected)
     if (!stores.served) {
       const own = createPool(stores, allProjections.length + 2)
-      closers.unshift(() => own.end())
+      onClose(() => own.end())
       const engine = startProjections({
         pool: own,
         log,
@@ -59,14 +88,10 @@ export async function withSession<T>(run: (session: Session) => Promise<T>): Pro
         clock: systemClock,
         logger,
       })
-      closers.unshift(() => engine.stop())
+      onClose(() => engine.stop())
     }
-    return await run({ config, log, pool, ...waits(log, pool) })
-  } finally {
-    // The command's own failure is the one to tell.
-    for (const close of closers)
-      await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
-  }
+    return run({ config, log, pool, ...waits(log, pool) })
+  })
 }
 
 function createPool({ databaseUrl }: OpenedStores, max: number): Pool {

@@ -26,14 +26,14 @@ function shown(item: HistoryItem, forOperator: boolean) {
 }
 
 /**
- * Every event of a task, oldest first, for whoever's scope it lies in.
- * @throws DomainError `task_not_found`, the same for a task outside the scope (P8)
+ * Every event of a task or a call, or of what a request did, oldest first, for whoever's scope it
+ * lies in. @throws DomainError `task_not_found`, the same for what lies outside the scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
-  const history = possibleId.test(id) ? await reads.taskHistory(id, visible) : undefined
+  const found = possibleId.test(id) ? await reads.history(id, visible) : []
   // The reads narrow already; this keeps the promise even if one of them forgets.
-  if (history === undefined || !sees(visible, history))
-    throw new DomainError('task_not_found', 'no such task', {})
-  return history.items.map((item) => shown(item, visible.tenantId === undefined))
+  const items = found.filter((item) => sees(visible, item))
+  if (items.length === 0) throw new DomainError('task_not_found', 'no such task', {})
+  return items.map((item) => shown(item, visible.tenantId === undefined))
 }

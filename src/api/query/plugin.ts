@@ -118,7 +118,11 @@ export function queryPlugin(deps: QueryDeps) {
       '/tasks/:id/history',
       {
         schema: {
-          ...describe('Every event of a task, oldest first', HistoryAnswerSchema, historyFailures),
+          ...describe(
+            'What happened to a task, a call or a request',
+            HistoryAnswerSchema,
+            historyFailures,
+          ),
           params: HistoryParamsSchema,
         },
       },

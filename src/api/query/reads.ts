@@ -15,17 +15,13 @@ export type LedgerFilter = Required<ProjectedFilter>
 export type LedgerLine = Omit<AdjustedLine, 'seq' | 'hash'>
 
 export interface HistoryItem {
+  readonly tenantId: string
+  readonly userId: string | undefined
   readonly position: string
   readonly type: string
   readonly atMs: number
   readonly data: Readonly<Record<string, unknown>>
   readonly metadata: Readonly<Record<string, unknown>>
-}
-
-export interface TaskHistory {
-  readonly tenantId: string
-  readonly userId: string | undefined
-  readonly items: readonly HistoryItem[]
 }
 
 export interface QueryReads {
@@ -38,6 +34,9 @@ export interface QueryReads {
     filter: LedgerFilter,
     groupBy: LedgerGrouping,
   ) => Promise<readonly LedgerGroup[]>
-  /** By platform or native id; undefined when there is none in this scope. */
-  readonly taskHistory: (id: string, scope: Visible) => Promise<TaskHistory | undefined>
+  /**
+   * What an id of a task (platform or native), a call or a request stands for in this scope, oldest
+   * first; empty when there is nothing.
+   */
+  readonly history: (id: string, scope: Visible) => Promise<readonly HistoryItem[]>
 }

@@ -108,7 +108,9 @@ export const SummaryAnswerSchema = success(
 )
 
 export const HistoryParamsSchema = Type.Object({
-  id: Type.String({ description: 'Platform or native id of the task.' }),
+  id: Type.String({
+    description: 'Platform or native id of a task, id of a call or of a request.',
+  }),
 })
 
 export const HistoryAnswerSchema = success(
@@ -121,7 +123,7 @@ export const HistoryAnswerSchema = success(
         data: Type.Object({}, { additionalProperties: true }),
         metadata: Type.Object({}, { additionalProperties: true }),
       }),
-      { description: 'Every event of the task, oldest first.' },
+      { description: 'Every event, oldest first.' },
     ),
   }),
 )

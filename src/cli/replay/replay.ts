@@ -1,123 +1,141 @@
-import { findTaskAnyTenant } from '../../../projections/tasks/query.ts'
-import { taskStream } from '../../domain/task/events.ts'
-import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { isPlatformId } from '../../kernel/ids.ts'
-import { CommandError, print, printPaced, progress, toJson } from '../output.ts'
-import type { Session } from '../session.ts'
+import { sourceOf } from '../../../projections/timeline/owner.ts'
+import { taskStreams } from '../../domain/task/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { CommandError, note, print, printPaced, toJson } from '../output.ts'
+import { withLog, withSession } from '../session.ts'
 import { foldTask, showTask, StatePrinter } from './as-of.ts'
 import { BalanceFold } from './balances.ts'
+import { fromLog } from './from-log.ts'
+import { fromTimeline } from './from-timeline.ts'
 import { isAfter, parseMoment, parseTime, type Moment } from './moment.ts'
-import { createOwnership } from './ownership.ts'
+import { isWithin, type ReplaySource, type TimeRange } from './source.ts'
+import { EventTable } from './table.ts'
 
 export interface ReplayOptions {
   readonly tenant?: string
-  readonly task?: string
   /** RFC 3339, inclusive and exclusive. */
   readonly from?: string
   readonly to?: string
   /** A time or a position: the state then is shown instead of the events. */
   readonly asOf?: string
+  readonly fromLog?: boolean
   readonly json?: boolean
 }
 
-type Opened = Pick<Session, 'log' | 'pool' | 'caughtUp'>
+/** What was asked for, read. */
+interface Asked {
+  readonly id: string | undefined
+  readonly tenant: string | undefined
+  readonly range: TimeRange
+  readonly until: Moment | undefined
+  readonly json: boolean | undefined
+}
 
 /**
- * Prints what happened, straight from the log: the events of a task or a tenant in order, or with
- * `--as-of` the state folded up to then. Read-only; memory stays flat however long the log is.
+ * Prints what happened: the events of an id or a tenant in order, or with `--as-of` the state folded
+ * up to then. Read-only; memory stays flat however much happened to a tenant.
  */
-export async function replay(session: Opened, options: ReplayOptions): Promise<void> {
-  const { task, tenant, asOf } = options
-  if (!tenant && !task) throw new CommandError('say --tenant or --task')
-  if (asOf && (options.from || options.to))
+export async function replayCommand(id: string | undefined, options: ReplayOptions): Promise<void> {
+  const asked = readOptions(id, options)
+  if (options.fromLog) await withLog(({ log }) => replay(asked, log, fromLog(log, scanned(asked))))
+  else await withSession((session) => replay(asked, session.log, fromTimeline(session)))
+}
+
+/** @throws CommandError for what cannot be read, or does not go together */
+function readOptions(id: string | undefined, options: ReplayOptions): Asked {
+  const { tenant, from, to, asOf, json } = options
+  if (!tenant && !id)
+    throw new CommandError('say of which task, call or request, or which --tenant')
+  if (asOf && (from || to))
     throw new CommandError('--as-of shows a state; --from and --to go with events')
-  const until = parseMoment(asOf)
-  if (task) {
-    const events = await taskEvents(session, task, tenant)
-    if (until) showTask(foldTask(events, until), options.json)
-    else await showEvents(events, options)
-    return
+  const range = {
+    fromMs: from === undefined ? undefined : parseTime('--from', from),
+    toMs: to === undefined ? undefined : parseTime('--to', to),
   }
-  if (until) await showTenant(session, tenant ?? '', until, options.json)
-  else await showEvents(tenantEvents(session, tenant ?? ''), options)
+  return { id, tenant, range, until: parseMoment(asOf), json }
 }
 
-/** By platform or native id; a tenant that does not own it hears what it hears of an unknown one. */
-async function taskEvents(
-  { log, pool, caughtUp }: Opened,
-  id: string,
-  tenant: string | undefined,
-): Promise<readonly RecordedEvent[]> {
-  const find = async () => (await findTaskAnyTenant(pool, id))?.platformId
-  let platformId = isPlatformId(id) ? id : await find()
-  if (!platformId && (await caughtUp('tasks'))) platformId = await find()
-  const events = platformId ? await log.readStream(taskStream(platformId)) : []
-  const owner = events[0]?.metadata.tenantId
-  if (events.length === 0 || (tenant && owner !== tenant)) throw new CommandError(`no task ${id}`)
-  return events
+/** The time in which anything of interest was recorded. */
+function scanned({ range, until }: Asked): TimeRange {
+  const untilMs = until !== undefined && 'atMs' in until ? until.atMs + 1 : undefined
+  return untilMs === undefined ? range : { fromMs: undefined, toMs: untilMs }
 }
 
-async function* tenantEvents({ log }: Opened, tenant: string): AsyncGenerator<RecordedEvent> {
-  const shown = progress('events read')
-  const owns = createOwnership(tenant)
-  let read = 0
-  for await (const event of log.readAll()) {
-    shown.update((read += 1), `at position ${event.position}`)
-    if (owns(event)) yield event
+async function replay(asked: Asked, log: EventLog, source: ReplaySource): Promise<void> {
+  const { id, tenant = '', range, until, json } = asked
+  if (id !== undefined) await replayId({ ...asked, id }, source)
+  else if (until) await showTenant(asked, { tenant, until }, log, source)
+  else {
+    const count = await showEvents(source.ofTenant(tenant, range), json, true)
+    if (count === 0) throw nothing('no events match', source)
   }
-  shown.end()
+  const caveat = source.caveat()
+  if (caveat !== undefined) note(caveat)
 }
 
+function nothing(what: string, source: ReplaySource): CommandError {
+  const caveat = source.caveat()
+  return new CommandError(caveat === undefined ? what : `${what}; ${caveat}`)
+}
+
+/** By any id; a tenant that does not own it hears what it hears of an unknown one. */
+async function replayId(asked: Asked & { readonly id: string }, source: ReplaySource) {
+  const { id, tenant, range, until, json } = asked
+  const events = await source.ofId(id, tenant)
+  if (events.length === 0) throw nothing(`nothing is known of ${id}`, source)
+  const several = new Set(events.map(sourceOf)).size > 1
+  if (until) {
+    if (several || !events.every(({ stream }) => stream.startsWith(taskStreams)))
+      throw new CommandError(`--as-of shows one task or a tenant, and ${id} is neither`)
+    return showTask(foldTask(events, until), json)
+  }
+  const within = events.filter((event) => isWithin(event, range))
+  if (within.length === 0) throw new CommandError('no events match')
+  if (!several && !json) print(subjectOf(events))
+  await showEvents(within, json, several)
+}
+
+/** What the events of one thing are of, and whose it is: the id it was found by may be another. */
+function subjectOf([first]: readonly RecordedEvent[]): string {
+  const tenant = first?.metadata.tenantId
+  const names = [first && sourceOf(first), tenant && `of ${tenant}`]
+  return names.filter((name) => name !== undefined).join(' ')
+}
+
+/** Prints events as a table, or each as a line of JSON, and says how many. */
 async function showEvents(
   events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
-  options: ReplayOptions,
-): Promise<void> {
-  const fromMs = options.from === undefined ? undefined : parseTime('--from', options.from)
-  const toMs = options.to === undefined ? undefined : parseTime('--to', options.to)
+  json: boolean | undefined,
+  several: boolean,
+): Promise<number> {
+  const table = new EventTable(several)
   let count = 0
   for await (const event of events) {
-    const atMs = event.recordedAt.getTime()
-    if ((fromMs !== undefined && atMs < fromMs) || (toMs !== undefined && atMs >= toMs)) continue
+    if (count === 0 && !json) print(table.heading())
     count += 1
-    await printPaced(options.json ? toJson(event) : describe(event))
+    await printPaced(json ? toJson(event) : table.row(event))
   }
-  if (count === 0) throw new CommandError('no events match')
-}
-
-function describe(event: RecordedEvent): string {
-  return [
-    event.position.toString().padStart(12),
-    toTimestamp(event.recordedAt.getTime()),
-    event.stream,
-    event.type,
-    ...(event.metadata.actor === undefined ? [] : [`by ${event.metadata.actor}`]),
-    toJson(event.data),
-  ].join('  ')
+  if (count > 0 && !json) print(table.footing())
+  return count
 }
 
 /** Every task of a tenant as it stood then, in the order of creation, and what it could spend. */
 async function showTenant(
-  { log }: Opened,
-  tenant: string,
-  until: Moment,
-  json: boolean | undefined,
+  asked: Asked,
+  { tenant, until }: { readonly tenant: string; readonly until: Moment },
+  log: EventLog,
+  source: ReplaySource,
 ): Promise<void> {
-  const shown = progress('events read')
-  const owns = createOwnership(tenant)
   const balances = new BalanceFold()
-  const states = new StatePrinter(log, until, json)
-  let [read, owned] = [0, 0]
-  for await (const event of log.readAll()) {
-    shown.update((read += 1), `at position ${event.position}`)
+  const states = new StatePrinter(log, until, asked.json)
+  let owned = 0
+  for await (const event of source.ofTenant(tenant, scanned(asked))) {
     if (isAfter(event, until)) break
-    if (!owns(event)) continue
     owned += 1
     balances.addEvent(event)
     if (event.type === 'TaskRequested') await states.add(event.data.platformId)
   }
   await states.finish()
-  shown.end()
-  if (owned === 0) throw new CommandError('no events match')
-  for (const line of balances.lines(json)) print(line)
+  if (owned === 0) throw nothing('no events match', source)
+  for (const line of balances.lines(asked.json)) print(line)
 }

@@ -136,3 +136,19 @@ export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
     // The check above is the proof that type and data belong together.
   } as RecordedEvent
 }
+
+/** An event in today's shape, of which nobody has said yet that type and data belong together. */
+export interface KeptEvent extends Omit<WireEvent, 'data' | 'metadata'> {
+  readonly data: unknown
+  readonly metadata: unknown
+}
+
+/** Validates an event as a read model keeps it. @throws `event_invalid` */
+export function recallEvent(kept: KeptEvent): RecordedEvent {
+  const { type, stream, position } = kept
+  const check = dataChecks.get(type)
+  if (check?.Check(kept.data) === true && metadataCheck.Check(kept.metadata))
+    return kept as RecordedEvent
+  const reason = 'what a read model keeps of it does not match its schema'
+  throw eventInvalid({ type, reason, stream, position: String(position) })
+}

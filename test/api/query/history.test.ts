@@ -34,10 +34,12 @@ const items = [
     metadata: {},
   },
 ]
-ledger.histories.set('video_1', { tenantId: 'tenant_1', userId: 'user_1', items })
-ledger.histories.set('cgt-1', { tenantId: 'tenant_1', userId: 'user_1', items })
-ledger.histories.set('video_2', { tenantId: 'tenant_2', userId: 'user_1', items })
-ledger.histories.set('video_3', { tenantId: 'tenant_1', userId: 'user_3', items })
+const itemsOf = (tenantId: string, userId: string) =>
+  items.map((item) => ({ ...item, tenantId, userId }))
+ledger.histories.set('video_1', itemsOf('tenant_1', 'user_1'))
+ledger.histories.set('cgt-1', itemsOf('tenant_1', 'user_1'))
+ledger.histories.set('video_2', itemsOf('tenant_2', 'user_1'))
+ledger.histories.set('video_3', itemsOf('tenant_1', 'user_3'))
 
 void t.test(
   'every event of a task, oldest first, without what only operators may know',

@@ -130,6 +130,31 @@ void t.test('a history has every event in order, by either id', async (t) => {
   }
 })
 
+void t.test(
+  'a request shows all it began and did, in order, and to each only its own',
+  async (t) => {
+    const positionsOf = async (secret: string) => {
+      const answer = await get('/tasks/req_test/history', secret)
+      return answer.json<Page>().data.items.map((item) => item['position'])
+    }
+    const recorded = log.events.filter(({ stream }) => /^(?:task|journal)-/.test(stream))
+    const own = recorded.filter((event) => {
+      const first = recorded.find(({ stream }) => stream === event.stream)
+      return first !== undefined && 'tenantId' in first.data && first.data.tenantId === 'tenant_1'
+    })
+    t.ok(own.length > 100 && own.length < recorded.length)
+    t.same(
+      await positionsOf('qak-all'),
+      own.map(({ position }) => String(position)),
+    )
+    t.same(
+      await positionsOf('qak-operator'),
+      recorded.map(({ position }) => String(position)),
+    )
+    t.equal((await get('/tasks/req_none/history', 'qak-all')).statusCode, 404)
+  },
+)
+
 void t.test('404 for the history of another tenant, another user, a token, nothing', async (t) => {
   const unknown = await get('/tasks/video_none/history', 'qak-all')
   t.equal(unknown.statusCode, 404)

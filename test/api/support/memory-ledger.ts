@@ -1,16 +1,16 @@
 import type { LedgerGroup, LedgerGrouping } from '../../../projections/ledger/query.ts'
 import type {
+  HistoryItem,
   LedgerFilter,
   LedgerLine,
   QueryReads,
-  TaskHistory,
 } from '../../../src/api/query/reads.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
 /** Ledger lines and histories in memory, newest line first. */
 export class MemoryLedger implements QueryReads {
   lines: LedgerLine[] = []
-  readonly histories = new Map<string, TaskHistory>()
+  readonly histories = new Map<string, readonly HistoryItem[]>()
   readonly filters: LedgerFilter[] = []
   /** How many pages were read. */
   pagesRead = 0
@@ -91,14 +91,15 @@ export class MemoryLedger implements QueryReads {
     return [...groups.values()]
   }
 
-  taskHistory: QueryReads['taskHistory'] = async (id, scope) => {
+  history: QueryReads['history'] = async (id, scope) => {
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
-    const found = this.histories.get(id)
-    const visible =
-      (scope.tenantId ?? found?.tenantId) === found?.tenantId &&
-      (scope.userIds?.includes(found?.userId ?? '') ?? true)
-    return visible ? found : undefined
+    const found = this.histories.get(id) ?? []
+    return found.filter(
+      ({ tenantId, userId }) =>
+        (scope.tenantId ?? tenantId) === tenantId &&
+        (scope.userIds?.includes(userId ?? '') ?? true),
+    )
   }
 }
 

@@ -8,7 +8,7 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { balances, chainHead, listLines, trialBalance } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { findTask, listTasks } from '../../../projections/tasks/query.ts'
-import { taskHistory } from '../../../projections/timeline/query.ts'
+import { historyOf } from '../../../projections/timeline/query.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -61,7 +61,7 @@ t.test('every read model follows the log, and goes on with what comes later', as
     t.equal(await waitForPosition(pool, name, end, 10_000), true)
   const task = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: nativeId(50) })
   t.equal(task?.platformId, platformId(50))
-  t.equal((await taskHistory(pool, platformId(50)))?.items.length, 2)
+  t.equal((await historyOf(pool, platformId(50), {}, { limit: 10 })).items.length, 2)
   const [cny] = await balances(pool, 'tenant_1')
   t.equal(cny?.held, '10.5')
   const sums = new Map<string, bigint>()

@@ -1,6 +1,10 @@
 import t from 'tap'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
-import { taskHistory, tenantTimeline } from '../../../projections/timeline/query.ts'
+import {
+  historyOf,
+  type TimelineScope,
+  tenantTimeline,
+} from '../../../projections/timeline/query.ts'
 import { applied, testPool } from '../support/database.ts'
 import {
   nativeId,
@@ -13,6 +17,8 @@ import {
 
 t.test('the timeline', async (t) => {
   const pool = await testPool(t)
+  const itemsOf = async (id: string, scope: TimelineScope = {}) =>
+    (await historyOf(pool, id, scope, { limit: 100 })).items
   const recorder = new Recorder()
   const events = [
     ...openTenant(recorder, 'tenant_0'),
@@ -53,10 +59,10 @@ t.test('the timeline', async (t) => {
   await applied(t, pool, events, [timelineProjection], 13)
 
   await t.test('a task’s history is every event of it, oldest first, by either id', async (t) => {
-    const history = await taskHistory(pool, platformId(7))
+    const items = await itemsOf(platformId(7))
     const mine = events.filter(({ stream }) => stream === `task-${platformId(7)}`)
     t.same(
-      history?.items.map(({ type, position, data, metadata, atMs, eventId, revision }) => ({
+      items.map(({ type, position, data, metadata, atMs, eventId, revision }) => ({
         type,
         position,
         data,
@@ -75,16 +81,17 @@ t.test('the timeline', async (t) => {
         revision,
       })),
     )
-    t.match(history, { tenantId: 'tenant_1', userId: 'user_1' })
-    t.same(await taskHistory(pool, nativeId(7)), history)
-    t.equal((await taskHistory(pool, 'call_5'))?.items.length, 1)
+    for (const item of items) t.match(item, { tenantId: 'tenant_1', userId: 'user_1' })
+    t.same(await itemsOf(nativeId(7)), items)
+    t.equal((await itemsOf('call_5')).length, 1)
   })
 
   await t.test('outside the scope there is nothing', async (t) => {
     const scopes = [{ tenantId: 'tenant_0' }, { userIds: ['user_0'] }, { userIds: [] }]
-    for (const scope of scopes) t.equal(await taskHistory(pool, platformId(7), scope), undefined)
-    t.ok(await taskHistory(pool, platformId(7), { tenantId: 'tenant_1', userIds: ['user_1'] }))
-    t.equal(await taskHistory(pool, 'video_none'), undefined)
+    for (const scope of scopes) t.same(await itemsOf(platformId(7), scope), [])
+    const inside = { tenantId: 'tenant_1', userIds: ['user_1'] }
+    t.equal((await itemsOf(platformId(7), inside)).length, 5)
+    t.same(await itemsOf('video_none'), [])
   })
 
   await t.test('a tenant’s events in order, page by page', async (t) => {

@@ -1,0 +1,76 @@
+import type { AnyEvent, AnyEventType } from '../../domain/any-event.ts'
+import type { Settlement } from '../../domain/pricing/settlement.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+
+type DataOf = { readonly [E in AnyEvent as E['type']]: E['data'] }
+
+/** Longer words, such as those of a provider, are cut: `--json` has all of them. */
+const MAX_CHARACTERS = 120
+
+const nothing = (): string => ''
+
+const failure = ({ code, message }: { readonly code: string; readonly message: string }): string =>
+  `${code}: ${message}`
+
+/** In alphabetical order: the timeline does not keep that of the event. */
+const membersOf = <T>(members: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>
+  Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1))
+
+const linesOf = ({ lines }: Settlement): string =>
+  lines.map(({ sku, quantity, unit }) => `${quantity} ${unit} ${sku}`).join(', ')
+
+/** Of every event there is, what a person wants to know beside time, name and money. */
+const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
+  TaskRequested: ({ model }) => model,
+  TaskSubmitted: ({ nativeId, via }) =>
+    via === 'reconciliation' ? `${nativeId}, found upstream` : nativeId,
+  TaskSubmissionRefused: failure,
+  TaskSubmissionUncertain: ({ reason }) => reason,
+  TaskStatusChanged: ({ status, upstreamStatus }) =>
+    upstreamStatus === undefined ? status : `${status} (upstream says ${upstreamStatus})`,
+  TaskSucceeded: ({ usage }) =>
+    membersOf(usage)
+      .map(([unit, count]) => `${count} ${unit}`)
+      .join(', '),
+  TaskSettled: ({ settlement }) => linesOf(settlement),
+  TaskFailed: failure,
+  TaskExpired: ({ reason, possibleCostLeak }) =>
+    possibleCostLeak ? `${reason}, a possible cost leak` : reason,
+  TaskCancelled: nothing,
+  TaskDeleted: nothing,
+  TaskAppearedLate: ({ nativeId, upstreamStatus }) => `${nativeId} is ${upstreamStatus} upstream`,
+  CallSettled: ({ model, outcome, settlement }) =>
+    `${model}, ${outcome}: ${linesOf(settlement) || 'nothing to pay'}`,
+  CallFailed: ({ model, ...said }) => `${model}, ${failure(said)}`,
+  TenantOpened: ({ name }) => name,
+  UserAdded: ({ userId, name }) => `${userId} ${name}`,
+  CreditGranted: ({ grantId, reason }) => `${grantId}: ${reason}`,
+  CreditLimitSet: nothing,
+  AdjustmentPosted: ({ corrects, reason }) =>
+    `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
+  TokenIssued: ({ kind, name }) => `${kind} token ${name}`,
+  TokenRotated: ({ oldValidUntil }) => `the old secret works until ${oldValidUntil}`,
+  TokenLimitsChanged: ({ limits }) =>
+    membersOf(limits)
+      .map(([name, limit]) => `${name} ${limit ?? 'unlimited'}`)
+      .join(', '),
+  TokenDisabled: ({ reason }) => reason,
+  PriceBookPublished: ({ version }) => version,
+}
+
+function detailOf<T extends AnyEventType>(
+  event: { readonly [K in T]: { readonly type: K; readonly data: DataOf[K] } }[T],
+): string {
+  return details[event.type](event.data)
+}
+
+/** What happened, in a few words that fit a terminal, and who had it done. */
+export function describe(event: RecordedEvent): string {
+  const { actor } = event.metadata
+  const words = [detailOf(event), ...(actor === undefined ? [] : [`by ${actor}`])]
+    .filter((word) => word !== '')
+    .join(', ')
+  // What providers say may hold what a terminal would obey.
+  const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+  return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS - 1)}…` : plain
+}

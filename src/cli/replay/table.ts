@@ -1,0 +1,122 @@
+import { movementsOf, type Movement } from '../../../projections/ledger/fold/movements.ts'
+import { sourceOf } from '../../../projections/timeline/owner.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import { row } from '../output.ts'
+import { describe } from './detail.ts'
+
+/** Wide enough for what stands in them, so that no row has to wait for the last. */
+const TIME = 23
+const ELAPSED = 9
+const STEP = 23
+const MONEY = 20
+const OF = 32
+
+/** `+70 ms`, `+4.1 s`, `+3 min 5 s`, `+2 h 3 min`, `+3 d 4 h`; a clock may have been set back. */
+export function formatElapsed(elapsedMs: number): string {
+  return `${elapsedMs < 0 ? '-' : '+'}${formatDuration(Math.abs(elapsedMs))}`
+}
+
+function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
+  const seconds = Math.floor(ms / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const hours = Math.floor(minutes / 60)
+  if (hours === 0) return `${minutes} min ${seconds % 60} s`
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+function wordsOf(movement: Movement): readonly string[] {
+  switch (movement.kind) {
+    case 'hold_placed':
+      return [`hold ${movement.amount} ${movement.currency}`]
+    case 'hold_ended':
+      // Beside a settlement that goes without saying.
+      return movement.state === 'released' ? ['hold released'] : []
+    case 'settled': {
+      const { amount, currency, lines } = movement.settled.settlement
+      const estimated = lines.some(({ measurement }) => measurement === 'estimated')
+      return [`pays ${amount} ${currency}${estimated ? ', estimated' : ''}`]
+    }
+    case 'granted':
+    case 'adjusted': {
+      const sign = movement.amount.startsWith('-') ? '' : '+'
+      return [`${sign}${movement.amount} ${movement.currency}`]
+    }
+    case 'limit_set':
+      return [`limit ${movement.limit} ${movement.currency}`]
+  }
+}
+
+function moneyOf(event: RecordedEvent): string {
+  if (event.type === 'CallFailed' && event.data.absorbed !== undefined) {
+    const { amount, currency } = event.data.absorbed.settlement
+    return `ours: ${amount} ${currency}`
+  }
+  return movementsOf(event).flatMap(wordsOf).join(', ')
+}
+
+/** Events as rows for people, one after another: time, how long after the one before, step, money. */
+export class EventTable {
+  /** Events of several things say of which they are. */
+  readonly #several: boolean
+  readonly #settledPico = new Map<Currency, bigint>()
+  #firstMs: number | undefined
+  #lastMs = 0
+  #count = 0
+
+  constructor(several: boolean) {
+    this.#several = several
+  }
+
+  /** The heading, before the first event. */
+  heading(): string {
+    return this.#row(['TIME (UTC)', 'AFTER'.padStart(ELAPSED), 'STEP', 'MONEY', 'OF', 'DETAIL'])
+  }
+
+  row(event: RecordedEvent): string {
+    const atMs = event.recordedAt.getTime()
+    const elapsed = this.#firstMs === undefined ? '' : formatElapsed(atMs - this.#lastMs)
+    this.#firstMs ??= atMs
+    this.#lastMs = atMs
+    this.#count += 1
+    this.#sum(event)
+    return this.#row([
+      toTimestamp(atMs).replace('T', ' ').replace('Z', ''),
+      elapsed.padStart(ELAPSED),
+      event.type,
+      moneyOf(event),
+      sourceOf(event) ?? '',
+      describe(event),
+    ])
+  }
+
+  /** What it came to, after the last event. */
+  footing(): string {
+    const sums = currencies.flatMap((currency) => {
+      const pico = this.#settledPico.get(currency)
+      return pico === undefined ? [] : [`${formatAmount(pico)} ${currency}`]
+    })
+    const took = formatDuration(Math.abs(this.#lastMs - (this.#firstMs ?? this.#lastMs)))
+    const paid = sums.length === 0 ? 'nothing to pay' : `${sums.join(' and ')} to pay`
+    return `${this.#count} ${this.#count === 1 ? 'event' : `events in ${took}`}, ${paid}`
+  }
+
+  #sum(event: RecordedEvent): void {
+    for (const movement of movementsOf(event)) {
+      if (movement.kind !== 'settled') continue
+      const { currency, amount } = movement.settled.settlement
+      this.#settledPico.set(currency, (this.#settledPico.get(currency) ?? 0n) + parseAmount(amount))
+    }
+  }
+
+  #row(cells: readonly [string, string, string, string, string, string]): string {
+    const [time, elapsed, step, money, of, detail] = cells
+    return this.#several
+      ? row([time, elapsed, step, money, of, detail], [TIME, ELAPSED, STEP, MONEY, OF])
+      : row([time, elapsed, step, money, detail], [TIME, ELAPSED, STEP, MONEY])
+  }
+}
