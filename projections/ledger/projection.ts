@@ -10,7 +10,7 @@ import { indexesSql, tablesSql } from './tables.ts'
 import { insertAdjustments } from './write/adjustments.ts'
 import { extendChain } from './write/chain.ts'
 import { insertEntries, insertSettlements, loadHolds, writeHolds } from './write/rows.ts'
-import { writeBalances, writeDays } from './write/totals.ts'
+import { writeBalances, writeDays, writeTotals } from './write/totals.ts'
 
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
   const change = foldLedger(batch, await loadHolds(client, closingSources(batch)))
@@ -23,6 +23,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     writeHolds(client, [...change.holds.values()]),
     writeBalances(client, [...change.balances.values()]),
     writeDays(client, [...change.days.values()]),
+    writeTotals(client, [...change.totals.values()]),
   ])
 }
 
@@ -37,6 +38,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
       holds: 'select * from holds',
       balances: 'select * from balances',
       days: 'select * from days',
+      totals: 'select * from totals',
     })),
     totals: await namedTotals(
       client,
@@ -61,7 +63,7 @@ async function breakdown(client: PoolClient): Promise<readonly BreakdownRow[]> {
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, daily totals. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
-  version: 2,
+  version: 3,
   tablesSql,
   indexesSql,
   handles: movingTypes,

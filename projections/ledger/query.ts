@@ -11,6 +11,15 @@ export {
   type DayRange,
   type DayTotals,
 } from './read/derived.ts'
+export {
+  placedHolds,
+  sumEntries,
+  sumLines,
+  totals,
+  trialBalance,
+  type SummedStretch,
+  type Total,
+} from './read/totals.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
 export type { LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
@@ -81,17 +90,4 @@ export async function chainHead(
     `select seq, encode(hash, 'hex') as hash from ledger.chain`,
   )
   return { seq: BigInt(rows[0]?.seq ?? 0), hash: rows[0]?.hash ?? '' }
-}
-
-/** Sum of all postings per currency and account, over all tenants; each currency sums to zero. */
-export async function trialBalance(
-  db: Queryable,
-): Promise<
-  readonly { readonly currency: string; readonly account: string; readonly amount: string }[]
-> {
-  const { rows } = await db.query<{ currency: string; account: string; amount: string }>(
-    `select currency, account, trim_scale(sum(amount))::text as amount from ledger.postings
-     group by currency, account order by currency, account`,
-  )
-  return rows
 }

@@ -85,6 +85,17 @@ export const tablesSql = `
     primary key (tenant_id, currency)
   ) with (fillfactor = 50);
 
+  -- What everything sums to, over all tenants: a few rows, for those who watch and must not read it all.
+  create table totals (
+    kind text not null check (kind in ('settled', 'estimated', 'held', 'account')),
+    currency text not null,
+    -- Surface of settled and of estimated lines, name of an account; '' of holds that are placed.
+    part text not null,
+    n bigint not null,
+    amount numeric(38, 12) not null,
+    primary key (kind, currency, part)
+  ) with (fillfactor = 10);
+
   create table days (
     tenant_id text not null,
     day date not null,

@@ -102,6 +102,20 @@ export interface DayDelta extends DayKey {
   amountPico: bigint
 }
 
+/** A total over all tenants. */
+export interface TotalKey {
+  readonly kind: 'settled' | 'estimated' | 'held' | 'account'
+  readonly currency: string
+  /** Surface of lines, name of an account; empty of holds. */
+  readonly part: string
+}
+
+export interface TotalDelta extends TotalKey {
+  /** Lines, placed holds, or entries on either side of an account. */
+  n: number
+  amountPico: bigint
+}
+
 /** Everything one batch does to the ledger. */
 export interface LedgerChange {
   readonly lines: LedgerLine[]
@@ -111,6 +125,7 @@ export interface LedgerChange {
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
   readonly days: Map<string, DayDelta>
+  readonly totals: Map<string, TotalDelta>
 }
 
 /** A change that does nothing yet, with the placed holds that a batch may close. */
@@ -127,6 +142,23 @@ export function emptyChange(holds: readonly Hold[]): LedgerChange {
     holds: new Map(known),
     balances: new Map(),
     days: new Map(),
+    totals: new Map(),
+  }
+}
+
+/** Adds to a total over all tenants. */
+export function addToTotal(
+  change: LedgerChange,
+  { kind, currency, part }: TotalKey,
+  n: number,
+  amountPico: bigint,
+): void {
+  const key = `${kind}/${currency}/${part}`
+  const delta = change.totals.get(key)
+  if (delta === undefined) change.totals.set(key, { kind, currency, part, n, amountPico })
+  else {
+    delta.n += n
+    delta.amountPico += amountPico
   }
 }
 
@@ -162,6 +194,8 @@ export function enter(change: LedgerChange, entry: Omit<Entry, 'n'>): void {
   if (amountPico === 0n) return
   const last = change.entries.at(-1)
   const n = last?.position === position ? last.n + 1 : 1
+  addToTotal(change, { kind: 'account', currency, part: debit }, 1, amountPico)
+  addToTotal(change, { kind: 'account', currency, part: credit }, 1, -amountPico)
   change.entries.push({
     position,
     n,

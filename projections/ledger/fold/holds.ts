@@ -1,6 +1,6 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import { balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
+import { addToTotal, balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
 import type { HoldEnded, HoldPlaced } from './movements.ts'
 
 /** Ends a hold if it is placed; one that is not stays as it is. */
@@ -16,6 +16,7 @@ export function endHold(
   held.position = position
   const { tenantId, currency, amountPico } = held.hold
   balanceOf(change, tenantId, currency, position).held -= amountPico
+  addToTotal(change, { kind: 'held', currency, part: '' }, -1, -amountPico)
   enter(change, {
     sourceId,
     tenantId,
@@ -42,6 +43,7 @@ export function placeHold(change: LedgerChange, position: bigint, placed: HoldPl
     position,
   })
   balanceOf(change, tenantId, currency, position).held += amountPico
+  addToTotal(change, { kind: 'held', currency, part: '' }, 1, amountPico)
   enter(change, {
     sourceId,
     tenantId,

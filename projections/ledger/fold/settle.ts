@@ -3,7 +3,7 @@ import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { storable } from '../../engine/columns.ts'
 import type { LedgerLine } from '../line.ts'
-import { balanceOf, enter, type LedgerChange } from './change.ts'
+import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
 import type { Settled } from './movements.ts'
 
 function addToDay(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
@@ -64,6 +64,9 @@ export function settle(
     }
     change.lines.push(row)
     addToDay(change, row, amountPico)
+    addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
+    if (line.measurement === 'estimated')
+      addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)
   }
   const amountPico = parseAmount(settlement.amount)
   invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { plainColumn, textColumn } from '../../engine/columns.ts'
-import type { BalanceDelta, DayDelta } from '../fold/change.ts'
+import type { BalanceDelta, DayDelta, TotalDelta } from '../fold/change.ts'
 
 /** Adds to the balances; a limit that was set replaces the old one. */
 export async function writeBalances(
@@ -60,6 +60,28 @@ export async function writeDays(client: PoolClient, deltas: readonly DayDelta[])
       textColumn(deltas.map(({ userId }) => userId)),
       plainColumn(deltas.map(({ lines }) => lines)),
       plainColumn(deltas.map(({ quantity }) => quantity)),
+      textColumn(deltas.map(({ amountPico }) => formatAmount(amountPico))),
+    ],
+  })
+}
+
+/** Adds to the totals over all tenants. */
+export async function writeTotals(
+  client: PoolClient,
+  deltas: readonly TotalDelta[],
+): Promise<void> {
+  if (deltas.length === 0) return
+  await client.query({
+    name: 'ledger.totals',
+    text: `insert into totals as o (kind, currency, part, n, amount)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::numeric[])
+           on conflict (kind, currency, part) do update
+           set n = o.n + excluded.n, amount = o.amount + excluded.amount`,
+    values: [
+      textColumn(deltas.map(({ kind }) => kind)),
+      textColumn(deltas.map(({ currency }) => currency)),
+      textColumn(deltas.map(({ part }) => part)),
+      plainColumn(deltas.map(({ n }) => n)),
       textColumn(deltas.map(({ amountPico }) => formatAmount(amountPico))),
     ],
   })

@@ -14,6 +14,7 @@ import { beginningOf, checkEarlierLines, checkSameLog, stateOf } from './resume.
 import type { AuditState } from './state.ts'
 import { readTo } from './streams.ts'
 import { TaskWalk } from './task-walk.ts'
+import { auditTotals } from './totals.ts'
 
 /** How often it is kept how far everything was found right, unless said otherwise. */
 const STATE_INTERVAL_MS = 5_000
@@ -113,6 +114,8 @@ class Run {
     const tokens = await walkTokens({ pool, log, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
     await this.#auditDays()
+    // What is of rows that are wrong is wrong with them.
+    if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
     return this.#report({ tasks, tenants, tokens, priceBooks })
   }

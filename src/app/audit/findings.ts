@@ -43,9 +43,16 @@ export const MAX_FINDINGS = 1_000
 export class Findings {
   readonly kept: Finding[] = []
   count = 0
+  readonly #tables = new Set<string>()
+
+  /** Whether anything was found of tables whose name begins so. */
+  of(prefix: string): boolean {
+    return [...this.#tables].some((table) => table.startsWith(prefix))
+  }
 
   push(...found: readonly Finding[]): void {
     this.count += found.length
+    for (const { table } of found) this.#tables.add(table)
     const room = MAX_FINDINGS - this.kept.length
     if (room > 0) this.kept.push(...found.slice(0, room))
   }

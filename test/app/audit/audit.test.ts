@@ -297,6 +297,26 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 2 bucket 0 queued/ },
   ],
   [
+    'what all lines of a surface sum to',
+    `update ledger.totals set amount = amount + 1 where kind = 'settled' and currency = 'USD'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.totals',
+      key: 'settled USD openai.chat',
+      differences: [{ field: 'amount' }],
+    },
+  ],
+  [
+    'how many holds are placed',
+    `update ledger.totals set n = n + 1 where kind = 'held'`,
+    { code: 'row_differs', table: 'ledger.totals', key: 'held CNY', differences: [{ field: 'n' }] },
+  ],
+  [
+    'what an account sums to, that is gone',
+    `delete from ledger.totals where kind = 'account' and currency = 'USD' and part = 'revenue'`,
+    { code: 'row_differs', table: 'ledger.totals', key: 'account USD revenue' },
+  ],
+  [
     'a count of many tasks',
     `update tasks.counts set n = n + 1 where level = 1 and status = 'queued' and scope_id = 0
        and model = (select min(model) from tasks.counts
