@@ -5,11 +5,14 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { readFirstPlace } from '../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
+import { totals } from '../projections/ledger/query.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import type { Health } from './api/operating/health.ts'
+import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
+import { readLastAudit } from './app/audit/last-audit.ts'
 import { watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { startCalls } from './app/calls/start.ts'
@@ -240,6 +243,10 @@ async function listen(
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
     health: { ...createHealth(deps, health), spool: calls.backlog },
+  })
+  useLedgerMetrics(metrics, {
+    totals: () => totals(pool),
+    lastAudit: () => readLastAudit(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   return app.listen({ port: config.port, host: config.host })

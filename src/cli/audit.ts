@@ -1,9 +1,12 @@
 import { open, readFile, rename } from 'node:fs/promises'
+import type { Pool } from 'pg'
 import { allProjections } from '../../projections/registry.ts'
 import { audit, type AuditReport } from '../app/audit/audit.ts'
+import { keepLastAudit } from '../app/audit/last-audit.ts'
 import { parseState, type AuditState } from '../app/audit/state.ts'
+import { migrateOps } from '../app/migrations.ts'
 import { messageOf } from './explain.ts'
-import { CommandError, print, progress, toJson } from './output.ts'
+import { CommandError, note, print, progress, toJson } from './output.ts'
 import type { Session } from './session.ts'
 
 /** `tollgate audit`: exit code 1 on any difference. */
@@ -32,9 +35,20 @@ export async function auditCommand(
     ...(path === undefined ? {} : { onState: (state: AuditState) => writeState(path, state) }),
   })
   shown.end()
+  await tell(pool, report)
   if (!report.ok) process.exitCode = 1
   if (options.json) print(toJson(report))
   else for (const line of describe(report)) print(line)
+}
+
+/** Tells `/metrics` of it. Whoever audits with an account that may only read has audited all the same. */
+async function tell(pool: Pool, report: AuditReport): Promise<void> {
+  try {
+    await migrateOps(pool)
+    await keepLastAudit(pool, report)
+  } catch (error) {
+    note(`that there was an audit could not be kept for /metrics: ${messageOf(error)}`)
+  }
 }
 
 /** The report for people: findings first, then what was compared, the head of the chain last. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { chainHead } from '../../projections/ledger/query.ts'
+import { readLastAudit } from '../../src/app/audit/last-audit.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
@@ -55,6 +56,7 @@ t.test('read models that are as the log says are clean', async (t) => {
   t.equal(stderr, '', 'no progress for instant work')
   t.match(report, { ok: true, lines: 2, settledSources: 2, findings: [], notCompared: 0 })
   t.equal(report.chain.head, (await chainHead(pool)).hash)
+  t.match(await readLastAudit(pool), { ageSeconds: Number, findings: 0 }, 'metrics can tell of it')
 })
 
 t.test('what was changed by hand is named with both values, and the exit code is 1', async (t) => {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { RESULT_LIFE_MS, resultKey } from '../../src/storage/object-key.ts'
+import { keepLastAudit } from '../../src/app/audit/last-audit.ts'
+import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
@@ -38,6 +41,51 @@ t.test('metrics speak of requests, tasks, upstream, the log and every read model
   t.match(text, /^tollgate_log_healthy 1$/m)
   t.match(text, /^tollgate_http_requests_total\{.*status="200"\} \d+$/m)
   t.notMatch(text, /tenant_|cgt-|video_/, 'no ids: they would never end')
+})
+
+/** Names of our metrics in a scrape, and of those that any process has. */
+function metricsOf(text: string) {
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
+  const stock = names.filter((name) => /^(?:process|nodejs)_/.test(name))
+  return { stock, ours: names.filter((name) => !stock.includes(name)).toSorted() }
+}
+
+t.test('the documentation lists every metric; those of any process have stock names', async (t) => {
+  const { stock, ours } = metricsOf((await call(`${stack.url}/metrics`)).text)
+  const page = readFileSync(new URL('docs/surfaces/operating.md', checkout), 'utf8')
+  const listed = [...page.matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, name = '']) => name)
+  t.same(listed.toSorted(), ours)
+  t.ok(stock.includes('process_cpu_seconds_total'))
+  t.ok(stock.includes('nodejs_eventloop_lag_seconds'))
+})
+
+t.test('metrics tell what was settled, what is held, and that the books agree', async (t) => {
+  await tasks.created({ prompt: 'x [[sandbox stall-queued]]' })
+  await stack.caughtUp()
+  const reads = (...lines: readonly RegExp[]) =>
+    eventually('the figures', async () => {
+      // One scrape may answer for the next ones of the same moment.
+      const { text } = await call(`${stack.url}/metrics`)
+      return lines.every((line) => line.test(text)) ? text : undefined
+    })
+  const text = await reads(
+    /^tollgate_settled_amount\{currency="CNY",surface="provA.tasks"\} 5\.0094$/m,
+    /^tollgate_settled_lines\{currency="CNY",surface="provA.tasks"\} 1$/m,
+    /^tollgate_holds_open\{currency="CNY"\} 1$/m,
+    /^tollgate_holds_open_amount\{currency="CNY"\} 5\.055078$/m,
+    /^tollgate_trial_balance_difference\{currency="CNY"\} 0$/m,
+    /^tollgate_trial_balance_difference\{currency="USD"\} 0$/m,
+  )
+  t.notMatch(text, /^tollgate_audit_/m, 'none was made')
+  const { pool } = stack.gateway
+  await pool.query(`update ledger.totals set amount = amount + 0.5
+                    where kind = 'account' and currency = 'CNY' and part = 'receivable'`)
+  await keepLastAudit(pool, { findingsInAll: 3, position: '17' })
+  await reads(
+    /^tollgate_trial_balance_difference\{currency="CNY"\} 0\.5$/m,
+    /^tollgate_audit_age_seconds \d/m,
+    /^tollgate_audit_findings 3$/m,
+  )
 })
 
 t.test('every route is described, and the page that shows it loads whole', async (t) => {

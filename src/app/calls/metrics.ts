@@ -35,7 +35,7 @@ export function createCallMetrics(registry: Registry): CallMetrics {
     }),
     absorbed: new Counter({
       name: 'tollgate_calls_absorbed_amount_total',
-      help: 'What failed calls probably cost us, in units of the currency, at our prices.',
+      help: 'What failed calls probably cost us, in units of the currency, at our prices. A float.',
       labelNames: ['family', 'currency'],
       registers,
     }),

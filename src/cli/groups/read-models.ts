@@ -3,7 +3,8 @@ import { JSON_OPTION, onStores } from './command.ts'
 
 const AUDIT_HELP = `
 Reads the log from its start, works out by itself what every row must be, and names each one that is not:
-the table, its key, what the log says and what stands. It changes nothing and may run beside the gateway.
+the table, its key, what the log says and what stands. It may run beside the gateway and changes nothing but
+what /metrics tells of the last audit.
 
 With --state <file> an audit goes on where the last one ended, or was stopped. The file holds how far
 everything was found right, and the head of the hash chain there. Ledger lines audited before are checked

@@ -1,0 +1,131 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Total } from '../../../projections/ledger/query.ts'
+import type { LastAudit } from '../../app/audit/last-audit.ts'
+import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { inTime } from './health.ts'
+
+/** What the figures of money are read from: a few rows each, however long the ledger is. */
+export interface LedgerFigures {
+  readonly totals: () => Promise<readonly Total[]>
+  readonly lastAudit: () => Promise<LastAudit | undefined>
+}
+
+/** A figure of the ledger: exact there, a float in what is scraped. */
+const FLOAT = 'A float: exact figures are the ledger’s.'
+
+function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bigint {
+  return totals
+    .filter((total) => total.kind === kind && (part === undefined || total.part === part))
+    .reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
+}
+
+const distance = (pico: bigint): bigint => (pico < 0n ? -pico : pico)
+
+/**
+ * By how much the books of one currency disagree: accounts that do not sum to zero, settled lines that
+ * are not the revenue, placed holds that are not what is held.
+ */
+export function trialDifference(totals: readonly Total[]): string {
+  return formatAmount(
+    distance(sumOf(totals, 'account')) +
+      distance(sumOf(totals, 'settled') + sumOf(totals, 'account', 'revenue')) +
+      distance(sumOf(totals, 'held') - sumOf(totals, 'account', 'held')),
+  )
+}
+
+interface Figure {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** What was settled, what is held, whether the books agree and were audited, asked at every scrape. */
+export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
+  let reading: Promise<readonly Total[]> | undefined
+  /** One look serves all gauges of a scrape; what cannot be told is left out. */
+  const look = (): Promise<readonly Total[]> => {
+    reading ??= inTime(figures.totals)
+      .catch((): readonly Total[] => [])
+      .finally(() => (reading = undefined))
+    return reading
+  }
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: () => Promise<readonly Figure[]>,
+  ): void => {
+    const registered: Gauge = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        registered.reset()
+        // Without labels it would stand at 0 from then on, which says something.
+        if (labelNames.length === 0) registered.remove()
+        for (const { labels, value } of await read()) registered.set(labels, value)
+      },
+    })
+  }
+  const ofTotals = (
+    name: string,
+    help: string,
+    kind: Total['kind'],
+    value: (total: Total) => number,
+  ): void => {
+    const bySurface = kind !== 'held'
+    gauge(name, help, bySurface ? ['currency', 'surface'] : ['currency'], async () =>
+      (await look())
+        .filter((total) => total.kind === kind)
+        .map((total) => ({
+          labels: {
+            currency: total.currency,
+            ...(bySurface && { surface: total.part }),
+          },
+          value: value(total),
+        })),
+    )
+  }
+  const amount = (total: Total): number => Number(total.amount)
+  const count = ({ n }: Total): number => n
+  ofTotals('tollgate_settled_amount', `What all lines amount to. ${FLOAT}`, 'settled', amount)
+  ofTotals('tollgate_settled_lines', 'Lines of the ledger.', 'settled', count)
+  ofTotals(
+    'tollgate_settled_estimated_amount',
+    `What of the settled amount was estimated, not reported. ${FLOAT}`,
+    'estimated',
+    amount,
+  )
+  ofTotals('tollgate_holds_open', 'Holds that are placed.', 'held', count)
+  ofTotals('tollgate_holds_open_amount', `What is held. ${FLOAT}`, 'held', amount)
+  gauge(
+    'tollgate_trial_balance_difference',
+    `By how much accounts, lines and holds disagree: 0 when all is well. ${FLOAT}`,
+    ['currency'],
+    async () => {
+      const totals = await look()
+      return currencies
+        .map((currency) => totals.filter((total) => total.currency === currency))
+        .flatMap((own) => {
+          const [first] = own
+          if (first === undefined) return []
+          return { labels: { currency: first.currency }, value: Number(trialDifference(own)) }
+        })
+    },
+  )
+  const ofAudit = (name: string, help: string, valueOf: (audit: LastAudit) => number): void =>
+    gauge(name, help, [], async () => {
+      const audit = await inTime(figures.lastAudit).catch(() => undefined)
+      return audit === undefined ? [] : [{ labels: {}, value: valueOf(audit) }]
+    })
+  ofAudit(
+    'tollgate_audit_age_seconds',
+    'Since an audit last came to its end; absent when none ever did.',
+    ({ ageSeconds }) => ageSeconds,
+  )
+  ofAudit(
+    'tollgate_audit_findings',
+    'What the last audit found; absent when there was none.',
+    ({ findings }) => findings,
+  )
+}

@@ -1,0 +1,31 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { AuditReport } from './audit.ts'
+
+/** Keeps that an audit came to its end, and what it found, for those who watch. */
+export async function keepLastAudit(
+  db: Queryable,
+  report: Pick<AuditReport, 'findingsInAll' | 'position'>,
+): Promise<void> {
+  await db.query(
+    `insert into ops.last_audit (ended_at, findings, position) values (now(), $1, $2)
+     on conflict (id) do update
+     set ended_at = excluded.ended_at, findings = excluded.findings, position = excluded.position`,
+    [report.findingsInAll, report.position],
+  )
+}
+
+/** How long ago an audit last came to its end, and how much it found. */
+export interface LastAudit {
+  readonly ageSeconds: number
+  readonly findings: number
+}
+
+/** The last audit; undefined when none ever came to its end. */
+export async function readLastAudit(db: Queryable): Promise<LastAudit | undefined> {
+  // Both times are the database's: what other clocks say does not matter.
+  const { rows } = await db.query<{ age: number; findings: string }>(
+    `select extract(epoch from now() - ended_at)::float8 as age, findings from ops.last_audit`,
+  )
+  const [row] = rows
+  return row && { ageSeconds: Math.max(0, row.age), findings: Number(row.findings) }
+}

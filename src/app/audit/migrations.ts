@@ -1,0 +1,16 @@
+import type { Migrations } from '../database/migrate.ts'
+
+export const auditMigrations: Migrations = {
+  owner: 'audit',
+  steps: [
+    `
+-- What the last audit that came to its end found: one row.
+create table ops.last_audit (
+  id int primary key default 1 check (id = 1),
+  ended_at timestamptz not null,
+  findings bigint not null,
+  position text not null
+);
+`,
+  ],
+}
