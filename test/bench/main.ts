@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { reached, type Benchmark, type Figure } from './figure.ts'
+import { measuredNode, runAgainOn } from './kit/measured-node.ts'
 import { isQuick } from './kit/sizes.ts'
 
 /**
@@ -45,6 +46,14 @@ if (unknown.length > 0) {
     `no benchmark ${unknown.join(', ')}; there are ${Object.keys(benchmarks).join(', ')}\n`,
   )
   process.exit(2)
+}
+try {
+  const { platform, arch } = process
+  const binary = measuredNode({ version: process.versions.node, platform, arch })
+  if (binary !== undefined) process.exit(await runAgainOn(binary, wanted))
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
 }
 const all: Record<string, readonly Figure[]> = {}
 process.stdout.write(
