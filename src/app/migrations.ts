@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { auditMigrations } from './audit/migrations.ts'
+import { lastAuditMigrations } from './last-audit/migrations.ts'
 import { migrate, type Migrations } from './database/migrate.ts'
 import { spendingMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
@@ -12,7 +12,7 @@ export const allMigrations: readonly Migrations[] = [
   throttleMigrations,
   taskMigrations,
   watchMigrations,
-  auditMigrations,
+  lastAuditMigrations,
 ]
 
 /** Creates and changes what the application keeps in Postgres; safe on every start of every replica. */

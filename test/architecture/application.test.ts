@@ -10,6 +10,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   audit: [],
   database: [],
   objects: [],
+  'last-audit': ['database'],
   channels: [],
   accounts: [],
   pricing: ['accounts'],

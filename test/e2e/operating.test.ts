@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { RESULT_LIFE_MS, resultKey } from '../../src/storage/object-key.ts'
-import { keepLastAudit } from '../../src/app/audit/last-audit.ts'
+import { keepLastAudit } from '../../src/app/last-audit/last-audit.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'

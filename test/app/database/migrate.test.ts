@@ -60,7 +60,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
   )
   t.same(
     [...new Set(first.map(({ owner }) => owner))],
-    ['audit', 'spending', 'tasks', 'tasks/watch', 'throttle'],
+    ['last-audit', 'spending', 'tasks', 'tasks/watch', 'throttle'],
   )
   const { rows } = await pool.query<{ name: string }>(
     `select relname as name from pg_class

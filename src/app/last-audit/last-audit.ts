@@ -1,10 +1,9 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import type { AuditReport } from './audit.ts'
 
 /** Keeps that an audit came to its end, and what it found, for those who watch. */
 export async function keepLastAudit(
   db: Queryable,
-  report: Pick<AuditReport, 'findingsInAll' | 'position'>,
+  report: { readonly findingsInAll: number; readonly position: string },
 ): Promise<void> {
   await db.query(
     `insert into ops.last_audit (ended_at, findings, position) values (now(), $1, $2)

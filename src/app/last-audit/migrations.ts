@@ -1,7 +1,7 @@
 import type { Migrations } from '../database/migrate.ts'
 
-export const auditMigrations: Migrations = {
-  owner: 'audit',
+export const lastAuditMigrations: Migrations = {
+  owner: 'last-audit',
   steps: [
     `
 -- What the last audit that came to its end found: one row.
