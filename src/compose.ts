@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
+import { allProjections } from '../projections/registry.ts'
 import { createRecentWrites } from './app/access/recent-writes.ts'
 import type { CallDeps } from './app/calls/deps.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
@@ -17,6 +18,7 @@ import type { Channel } from './app/ports.ts'
 import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
 import { createPriceBookSource } from './app/pricing/price-book.ts'
 import { createAdmissions } from './app/spending/admission.ts'
+import { createReadModels } from './app/read-models/read-models.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
@@ -90,6 +92,12 @@ export function compose(ground: Ground): Parts {
     paces: createChannelPaces(ground.pollRequestsPerSecond, clock),
     // Demonstrations are sold at on the sandbox alone, whoever published them.
     prices: ground.sandbox ? prices : withoutDemonstrationPrices(prices),
+    readModels: createReadModels({
+      db: pool,
+      projections: allProjections,
+      logEnd: () => log.endPosition(),
+      clock,
+    }),
     admissions: createAdmissions(pool),
     rates: createRates({ clock, registry: metrics }),
     background,

@@ -16,6 +16,8 @@ import {
 export interface Config {
   readonly port: number
   readonly host: string
+  /** Of readiness and metrics; undefined: they are on `port`. */
+  readonly operationsPort: number | undefined
   readonly dataDir: string
   /** Undefined: the embedded event store and Postgres are started under `dataDir`. */
   readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
@@ -26,6 +28,8 @@ export interface Config {
   readonly priceBookFile: string | undefined
   readonly markerSecret: string | undefined
   readonly logLevel: string
+  /** How long requests are still served once readiness says no. */
+  readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
   readonly databasePoolSize: number
   readonly sandboxTimeScale: number
@@ -50,6 +54,11 @@ interface Variable {
 export const variables: readonly Variable[] = [
   { name: 'PORT', fallback: '8080', says: 'port of the HTTP API; 0 picks a free one' },
   { name: 'HOST', fallback: '127.0.0.1', says: 'address to listen on; 0.0.0.0 for all' },
+  {
+    name: 'OPERATIONS_PORT',
+    fallback: '',
+    says: 'port of /readyz, /metrics and /healthz, on the same address; unset: they are on PORT',
+  },
   {
     name: 'DATA_DIR',
     fallback: './data',
@@ -95,9 +104,14 @@ export const variables: readonly Variable[] = [
   },
   { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },
   {
+    name: 'SHUTDOWN_DELAY_MS',
+    fallback: '0',
+    says: 'on SIGTERM, how long requests are still served while /readyz says no: what a proxy needs to look elsewhere',
+  },
+  {
     name: 'DRAIN_TIMEOUT_MS',
     fallback: '20000',
-    says: 'longest wait for requests in flight on SIGTERM',
+    says: 'then, longest wait for requests in flight',
   },
   {
     name: 'DATABASE_POOL_SIZE',
@@ -199,6 +213,8 @@ export function loadConfig(
   const config: Config = {
     port: number('PORT', 0, 65_535),
     host,
+    operationsPort:
+      optional('OPERATIONS_PORT') === undefined ? undefined : number('OPERATIONS_PORT', 0, 65_535),
     dataDir: resolve(text('DATA_DIR')),
     external: readExternal(optional('EVENTSTORE_URL'), optional('DATABASE_URL'), faults),
     namespace,
@@ -207,6 +223,7 @@ export function loadConfig(
     priceBookFile: optional('PRICEBOOK_FILE'),
     markerSecret: optional('MARKER_SECRET'),
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    shutdownDelayMs: number('SHUTDOWN_DELAY_MS', 0, 600_000),
     drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
     sandboxTimeScale: number('SANDBOX_TIME_SCALE', 0.001, 1_000, false),
@@ -221,6 +238,8 @@ export function loadConfig(
     publicBaseUrl: readBaseUrl('PUBLIC_BASE_URL', { text, faults }),
     crashAt: optional('TOLLGATE_CRASH_AT'),
   }
+  if (config.port !== 0 && config.operationsPort === config.port)
+    faults.push('OPERATIONS_PORT must be another than PORT')
   if (config.external && !config.markerSecret)
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
   if (faults.length > 0) throw new ConfigError(faults)

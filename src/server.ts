@@ -8,6 +8,7 @@ import { migrateEngine } from '../projections/engine/migrate.ts'
 import { totals } from '../projections/ledger/query.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
+import { buildOperationsApp } from './api/operations-app.ts'
 import type { Health } from './api/operating/health.ts'
 import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
@@ -36,11 +37,11 @@ import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
+import { pause } from './kernel/pause.ts'
 import { programFile } from './kernel/program-files.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
 import type { ObjectStore } from './storage/types.ts'
 import { startProjector } from './projector.ts'
-import { projectionStates } from './api/operating/projection-states.ts'
 import { projectionReads } from './api/query/projection-reads.ts'
 
 /** What a process does; every role may run in any number of processes. */
@@ -69,14 +70,17 @@ export interface Gateway {
   readonly store: ObjectStore | undefined
   /** Undefined without the `api` role. */
   readonly address: string | undefined
+  /** Where readiness and metrics are, if they have a port of their own. */
+  readonly operationsAddress: string | undefined
   /** From now on `/readyz` may say yes: what the operator prepares around a start is done. */
   readonly markReady: () => void
-  /** Drains: stops accepting, finishes what is in flight within the configured bound, lets go. */
+  /**
+   * Leaves in order: says that it is not ready and serves on for the configured delay, stops listening,
+   * finishes what is in flight within the configured bound, lets go.
+   */
   readonly stop: () => Promise<void>
 }
 
-/** A read model further behind than this is not ready to answer from. */
-const MAX_PROJECTION_LAG_MS = 30_000
 /** Past the drain bound, what was cancelled then gets this long to be settled and answered. */
 const SETTLE_MARGIN_MS = 8_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
@@ -167,9 +171,10 @@ async function start(
       onStop(() => purge.stop())
     }
   }
-  let accepting = false
-  const health = {
-    accepting: () => accepting,
+  let stage: 'starting' | 'serving' | 'leaving' = 'starting'
+  const said: Said = {
+    accepting: () => stage === 'serving',
+    leaving: () => stage === 'leaving',
     concerns: [
       priceConcern({
         prices: deps.prices,
@@ -179,14 +184,22 @@ async function start(
       }),
     ],
   }
-  const address = options.roles.has('api')
-    ? await listen(options, { ...parts, storage }, metrics, health, onStop)
-    : undefined
-  listensAt = address
+  const addresses = options.roles.has('api')
+    ? await listen(options, { ...parts, storage }, metrics, said, onStop)
+    : { address: undefined, operationsAddress: undefined }
+  listensAt = addresses.address
   onStop(async () => {
-    accepting = false
+    // Nobody was told to come before it was ready.
+    const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
+    stage = 'leaving'
+    await pause(delayMs)
   })
-  return { log, pool, store, address, markReady: () => (accepting = true) }
+  return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
+}
+
+/** What the process knows of itself. */
+interface Said extends Pick<Health, 'accepting' | 'concerns'> {
+  readonly leaving: () => boolean
 }
 
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {
@@ -208,9 +221,9 @@ async function listen(
   options: GatewayOptions,
   parts: Parts & { readonly storage: OpenedStorage },
   metrics: Registry,
-  health: Pick<Health, 'accepting' | 'concerns'>,
+  said: Said,
   onStop: (close: () => Promise<unknown>) => void,
-): Promise<string> {
+): Promise<Pick<Gateway, 'address' | 'operationsAddress'>> {
   const { config, logger } = options
   const { tasks: deps } = parts
   const { pool, log, clock, rates } = deps
@@ -226,6 +239,13 @@ async function listen(
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
   const textDeps = { ...calls.deps, ...parts.text }
+  const health: Health = { ...createHealth(deps, said), spool: calls.backlog }
+  const operations =
+    config.operationsPort === undefined
+      ? undefined
+      : await buildOperationsApp({ logger, clock, metrics, health })
+  // It is asked how the leaving goes, to the end.
+  onStop(async () => operations?.close())
   let closeApp = (): Promise<void> => Promise.resolve()
   onStop(() => Promise.all([closeApp(), calls.stop(config.drainTimeoutMs)]))
   const app = await buildApp({
@@ -237,19 +257,30 @@ async function listen(
     texts: createTextUseCases(textDeps, calls.running),
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
     standingsOf: (principal) => rates.standings(principal),
-    reads: projectionReads({ db: pool, logEnd: () => log.endPosition() }),
+    reads: projectionReads({
+      db: pool,
+      logEnd: () => log.endPosition(),
+      readModels: deps.readModels,
+    }),
     objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
     resolveHost: options.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
-    health: { ...createHealth(deps, health), spool: calls.backlog },
+    health,
+    operationsElsewhere: config.operationsPort !== undefined,
+    leaving: said.leaving,
   })
   useLedgerMetrics(metrics, {
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
-  return app.listen({ port: config.port, host: config.host })
+  const { host } = config
+  const address = await app.listen({ port: config.port, host })
+  return {
+    address,
+    operationsAddress: await operations?.listen({ port: config.operationsPort ?? 0, host }),
+  }
 }
 
 /** Drops from memory what the log says has changed about tokens, in every process. */
@@ -271,10 +302,7 @@ function whyRefused(denial: string | undefined): string | undefined {
   return denial && `event_log refuses our account: ${denial}`
 }
 
-function createHealth(
-  { pool, log, clock }: TaskDeps,
-  said: Pick<Health, 'accepting' | 'concerns'>,
-): Health {
+function createHealth({ pool, log, readModels }: TaskDeps, { accepting, concerns }: Said): Health {
   return {
     dependencies: [
       {
@@ -284,13 +312,8 @@ function createHealth(
       },
       { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
     ],
-    projections: projectionStates({
-      db: pool,
-      projections: allProjections,
-      logEnd: () => log.endPosition(),
-      clock,
-    }),
-    maxLagMs: MAX_PROJECTION_LAG_MS,
-    ...said,
+    projections: readModels.states,
+    accepting,
+    concerns,
   }
 }

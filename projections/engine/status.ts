@@ -47,9 +47,9 @@ export async function readStatus(
       state:
         found?.stopped !== undefined
           ? 'stopped'
-          : found === undefined || found.version === version
-            ? 'following'
-            : 'rebuilding',
+          : found !== undefined && found.version < version
+            ? 'rebuilding'
+            : 'following',
       position,
       lagEvents: Number(furthest - (found?.events ?? 0n)),
       lagSeconds: behind ? secondsSince(found?.recordedAt, nowMs) : 0,

@@ -12,7 +12,7 @@ import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, type BodyBudget } from './kit/body-budget.ts'
-import { followConnections } from './kit/drain.ts'
+import { followConnections, useLeaving } from './kit/drain.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
@@ -26,7 +26,7 @@ import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
-import { operatingPlugin } from './operating/plugin.ts'
+import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { provAEnvelope } from './prov-a/envelope.ts'
 import { provAPlugin } from './prov-a/plugin.ts'
 import { queryEnvelope } from './query/envelope.ts'
@@ -54,6 +54,10 @@ export interface ApiDeps {
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined
+  /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
+  readonly operationsElsewhere?: boolean
+  /** True once the process is about to end: connections are then not kept for a next request. */
+  readonly leaving?: () => boolean
   /** How callback hosts are resolved; `resolveByDns` in production. */
   readonly resolveHost: ResolveHost
   /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
@@ -113,7 +117,11 @@ export function envelopeOf(url: string): Envelope {
   return found?.envelope ?? operatingEnvelope
 }
 
-function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
+/** A server without routes, whose failures are in the shape of the URL that was asked for. */
+export function createServer(
+  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving'>,
+  limits: ApiLimits,
+): FastifyInstance {
   const app = Fastify({
     loggerInstance: deps.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -150,6 +158,14 @@ function createServer(deps: ApiDeps, limits: ApiLimits): FastifyInstance {
   app.setValidatorCompiler(strictValidator)
   // Response schemas document; they neither drop nor convert what handlers answer.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  useRequestLogs(app)
+  followConnections(app)
+  if (deps.leaving !== undefined) useLeaving(app, deps.leaving)
+  app.addHook('onRequest', (request, reply, done) => {
+    rememberUrl(request.raw.socket, request.raw.url)
+    void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    done()
+  })
   return app
 }
 
@@ -178,20 +194,16 @@ async function registerCalls(
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
-  useRequestLogs(app)
-  followConnections(app)
-  app.addHook('onRequest', (request, reply, done) => {
-    rememberUrl(request.raw.socket, request.raw.url)
-    void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    done()
-  })
   useObservation(app, deps.metrics)
   // Probes and scrapers add what they like.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version)
   const bodyBudget = createBodyBudget(limits.bodiesInFlightBytes)
-  await app.register(operatingPlugin(deps))
+  const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
+  await app.register(welcomePlugin(probes))
+  await app.register(livenessPlugin())
+  if (!deps.operationsElsewhere) await app.register(operatingPlugin(deps))
   if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
   await app.register(
     provAPlugin({

@@ -61,7 +61,8 @@ export async function serve(config: Config, version: string, roleList?: string):
       await openDemo(config, gateway, upstreams.sandboxUrl)
     }
     gateway.markReady()
-    logger.info({ address: gateway.address, roles: [...wanted] }, 'ready')
+    const { address, operationsAddress } = gateway
+    logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
     if (gateway.address) explain(gateway.address, config)
     const exitCode = await ended.promise
     await closeAll(closers, config, logger)
@@ -136,10 +137,13 @@ async function closeAll(
   config: Config,
   logger: Logger,
 ): Promise<void> {
-  const deadline = setTimeout(() => {
-    logger.error({}, 'stopping took too long')
-    process.exit(1)
-  }, config.drainTimeoutMs + STOP_MARGIN_MS)
+  const deadline = setTimeout(
+    () => {
+      logger.error({}, 'stopping took too long')
+      process.exit(1)
+    },
+    config.shutdownDelayMs + config.drainTimeoutMs + STOP_MARGIN_MS,
+  )
   for (const close of closers)
     await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
   clearTimeout(deadline)

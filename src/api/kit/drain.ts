@@ -1,8 +1,11 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /** Connections whose last answer is sent are closed this often. */
 const SWEEP_MS = 50
+/** Turns of the event loop in which connections that wait to be taken are taken, at most. */
+const MAX_TAKING_TURNS = 1_000
 
 /** Open connections of a server: Node does not tell of those on which nothing was asked yet. */
 const connections = new WeakMap<object, Set<Socket>>()
@@ -17,23 +20,63 @@ export function followConnections(app: FastifyInstance): void {
   })
 }
 
+/**
+ * While the process is about to leave, a connection ends with its answer: whoever kept it would send a
+ * next request just as it is closed, and could not tell whether that was begun.
+ */
+export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (leaving()) void reply.header('connection', 'close')
+    done()
+  })
+  // What was asked before, a long stream above all, has promised to keep its connection.
+  app.addHook('onResponse', (request, _reply, done) => {
+    if (leaving()) request.raw.socket.destroySoon()
+    done()
+  })
+}
+
 /** Clients open connections ahead of need; for Node these are not idle. */
 function closeUnusedConnections(app: FastifyInstance): void {
   for (const socket of connections.get(app.server) ?? [])
     if (socket.bytesRead === 0) socket.destroy()
 }
 
+/**
+ * Resolves in a turn in which no connection came: those that the system has made for us, one a turn is
+ * taken, are lost with what was sent on them when the listener is closed.
+ */
+async function nobodyWaits({ server }: FastifyInstance): Promise<void> {
+  let taken = true
+  const take = (): void => {
+    taken = true
+  }
+  server.on('connection', take)
+  for (let turns = 0; taken && turns < MAX_TAKING_TURNS; turns += 1) {
+    taken = false
+    await turn()
+  }
+  server.off('connection', take)
+}
+
 /** Stops listening and answers what is in flight, no longer than the bound; then no connection is left. */
 export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
+  await nobodyWaits(app)
+  const closed = new Promise<void>((resolve) => {
+    // At once: closing the routes first takes turns in which connections would come.
+    app.server.close(() => resolve())
+  })
   const closing = app.close()
   // A connection that was busy when closing began would otherwise be kept alive for its client.
-  const sweeping = setInterval(() => {
+  const sweep = (): void => {
     app.server.closeIdleConnections()
     closeUnusedConnections(app)
-  }, SWEEP_MS)
+  }
+  // After what came meanwhile was read, however late the timer is.
+  const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)
   const bound = setTimeout(() => app.server.closeAllConnections(), boundMs)
   try {
-    await closing
+    await Promise.all([closed, closing])
   } finally {
     clearInterval(sweeping)
     clearTimeout(bound)

@@ -15,6 +15,10 @@ const outageCodes: ReadonlySet<string> = new Set([
   '53100',
   '53200',
   '53300',
+  // No such schema, table or column: a read model of another version, or one dropped, whose tables are being made.
+  '3F000',
+  '42P01',
+  '42703',
 ])
 
 const outageMessages =

@@ -1,5 +1,8 @@
 import type { Backlog } from '../../app/calls/journal-metrics.ts'
+import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
+import type { ReadModelState } from '../../app/read-models/states.ts'
 import { within } from '../../kernel/pause.ts'
+import { remembered } from '../../kernel/remembered.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 export interface Dependency {
@@ -8,17 +11,6 @@ export interface Dependency {
   readonly probe: () => Promise<boolean>
   /** Why it counts as away, when that is known to be something else than an outage. */
   readonly why?: () => string | undefined
-}
-
-/** How far a read model is behind the log. */
-export interface ProjectionState {
-  readonly name: string
-  /** Position of the last event considered, as text; undefined before the first run. */
-  readonly position: string | undefined
-  /** How old the oldest event not yet considered is; 0 when there is none. */
-  readonly lagMs: number
-  /** Why it stands still, if it does: said without any data. */
-  readonly stopped: string | undefined
 }
 
 /** Past this share of its bound a process should get no more work: an outage might not fit. */
@@ -36,12 +28,10 @@ export interface Concern {
 
 export interface Health {
   readonly dependencies: readonly Dependency[]
-  readonly projections: () => Promise<readonly ProjectionState[]>
+  readonly projections: () => Promise<readonly ReadModelState[]>
   readonly concerns: readonly Concern[]
   /** Absent where nothing is spooled. */
   readonly spool?: () => Backlog
-  /** Beyond this a read model is not ready to answer from. */
-  readonly maxLagMs: number
   /** False before everything has started and once draining has begun. */
   readonly accepting: () => boolean
 }
@@ -53,7 +43,7 @@ export interface Readiness {
   /** It serves, and somebody must look: each by its name. */
   readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
-  readonly projections: readonly ProjectionState[]
+  readonly projections: readonly ReadModelState[]
   readonly spool?: Backlog
 }
 
@@ -84,8 +74,22 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
   return sizeBytes > maxBytes * SPOOL_FULL_SHARE
 }
 
-/** Asks everything at once and says what is missing; never throws. */
-export async function readReadiness(health: Health): Promise<Readiness> {
+/** What a look at everything found. */
+type Found = Omit<Readiness, 'ready' | 'spool'>
+
+/** A read model that cannot be answered from: the routes that read it say so, the others go on. */
+function lookAtProjections(states: readonly ReadModelState[] | undefined): readonly string[] {
+  if (states === undefined) return ['read models: it cannot be told at the moment']
+  return states.flatMap((state) => {
+    const shortcoming = shortcomingOf(state)
+    if (shortcoming !== undefined) return [`read models: ${state.name} ${shortcoming}`]
+    if (!state.rebuilding) return []
+    return [`read models: ${state.name} serves as an older version until it is rebuilt`]
+  })
+}
+
+/** Asks everything at once; never throws. */
+async function lookAround(health: Health): Promise<Found> {
   const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
     inTime(health.projections).catch(() => undefined),
@@ -95,37 +99,43 @@ export async function readReadiness(health: Health): Promise<Readiness> {
     name,
     up[index] === true ? ('up' as const) : ('down' as const),
   ])
-  const spool = health.spool?.()
-  const reasons = [
-    ...(health.accepting() ? [] : ['not accepting: starting or draining']),
-    ...health.dependencies
+  return {
+    reasons: health.dependencies
       .filter((_, index) => up[index] !== true)
       .map(({ name, why }) => why?.() ?? `${name} is down`),
-    ...(projections === undefined ? ['the state of the projections is unknown'] : []),
-    ...(projections ?? []).flatMap((projection) => {
-      if (projection.stopped !== undefined)
-        return [`projection ${projection.name} stands still: ${projection.stopped}`]
-      if (projection.position === undefined)
-        return [`projection ${projection.name} has not run yet`]
-      return projection.lagMs > health.maxLagMs
-        ? [`projection ${projection.name} is ${projection.lagMs} ms behind`]
-        : []
-    }),
-    ...(spool !== undefined && isFull(spool)
-      ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
-      : []),
-  ]
-  return {
-    ready: reasons.length === 0,
-    reasons,
-    degraded: [
-      ...degraded.flat(),
-      ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
-        ? [`spool: ${spool.records} records wait, the oldest for ${spool.ageMs} ms`]
-        : []),
-    ],
+    degraded: [...degraded.flat(), ...lookAtProjections(projections)],
     dependencies: Object.fromEntries(states) as Record<string, 'up' | 'down'>,
     projections: projections ?? [],
-    ...(spool === undefined ? {} : { spool }),
+  }
+}
+
+/**
+ * Says whether new requests should come here. What has to be asked for is shared for a while by all who
+ * want to know; what this process knows by itself, that it is leaving above all, is said at once.
+ */
+export function createReadiness(health: Health): () => Promise<Readiness> {
+  const found = remembered(LOOK_FOR_MS, () => lookAround(health))
+  return async () => {
+    const { reasons, degraded, ...rest } = await found()
+    const spool = health.spool?.()
+    const all = [
+      ...(health.accepting() ? [] : ['not accepting: starting or draining']),
+      ...reasons,
+      ...(spool !== undefined && isFull(spool)
+        ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
+        : []),
+    ]
+    return {
+      ready: all.length === 0,
+      reasons: all,
+      degraded: [
+        ...degraded,
+        ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
+          ? [`spool: ${spool.records} records wait, the oldest for ${spool.ageMs} ms`]
+          : []),
+      ],
+      ...rest,
+      ...(spool === undefined ? {} : { spool }),
+    }
   }
 }

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
-import { readReadiness, type Health } from './health.ts'
+import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { createReadiness, type Health } from './health.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 
 export interface OperatingDeps {
@@ -15,19 +17,13 @@ const WelcomeSchema = Type.Object({
   description: Type.String({ description: 'OpenAPI, for programs.' }),
   health: Type.Array(Type.String()),
 })
-const welcome = {
-  name: 'tollgate' as const,
-  documentation: '/docs',
-  description: '/openapi.json',
-  health: ['/healthz', '/readyz', '/metrics'],
-}
 const HealthSchema = Type.Object({ status: Type.Literal('ok') })
 const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
   degraded: Type.Array(Type.String(), {
     description:
-      'What somebody must look at although it serves: `prices: …` names models it cannot sell.',
+      'What somebody must look at although it serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from.',
   }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(
@@ -36,6 +32,7 @@ const ReadinessSchema = Type.Object({
       position: Type.Optional(Type.String()),
       lagMs: Type.Number(),
       stopped: Type.Optional(Type.String()),
+      rebuilding: Type.Boolean(),
     }),
   ),
   spool: Type.Optional(
@@ -54,43 +51,70 @@ const ReadinessSchema = Type.Object({
 
 const tags = ['Operating']
 
-/** Health, readiness, metrics: without a token, and without anything a stranger may not know. */
-export function operatingPlugin(deps: OperatingDeps) {
+function useNoStore(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, reply) => {
+    void reply.header('cache-control', 'no-store')
+  })
+}
+
+/** Where to go from here; `probes` are those to be found at this port. */
+export function welcomePlugin(probes: readonly string[]) {
+  const welcome = {
+    name: 'tollgate' as const,
+    documentation: '/docs',
+    description: '/openapi.json',
+    health: probes,
+  }
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
-    useProjectionMetrics(deps.metrics, deps.health)
-    app.addHook('onSend', async (_request, reply) => {
-      void reply.header('cache-control', 'no-store')
-    })
+    useNoStore(app)
     app.get(
       '/',
       { schema: { tags, summary: 'Where to go from here', response: { 200: WelcomeSchema } } },
       () => welcome,
     )
+  }
+}
+
+/** That the process lives, whatever is away. */
+export function livenessPlugin() {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (app: FastifyInstance): Promise<void> => {
+    useNoStore(app)
     app.get(
       '/healthz',
       { schema: { tags, summary: 'The process is alive', response: { 200: HealthSchema } } },
       () => ({ status: 'ok' as const }),
     )
+  }
+}
+
+/** Readiness and metrics: without a token, and without anything a stranger may not know. */
+export function operatingPlugin(deps: OperatingDeps) {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (app: FastifyInstance): Promise<void> => {
+    useProjectionMetrics(deps.metrics, deps.health)
+    useNoStore(app)
+    const readiness = createReadiness(deps.health)
+    const metrics = remembered(LOOK_FOR_MS, () => deps.metrics.metrics())
     app.get(
       '/readyz',
       {
         schema: {
           tags,
-          summary: 'Every dependency answers and every projection keeps up',
+          summary: 'Whether new requests should be sent here, and what it depends on',
           response: { 200: ReadinessSchema, 503: ReadinessSchema },
         },
       },
       async (_request, reply) => {
-        const readiness = await readReadiness(deps.health)
-        return reply.code(readiness.ready ? 200 : 503).send(readiness)
+        const found = await readiness()
+        return reply.code(found.ready ? 200 : 503).send(found)
       },
     )
     app.get(
       '/metrics',
       { schema: { tags, summary: 'Prometheus metrics', produces: ['text/plain'] } },
-      async (_request, reply) =>
-        reply.type(deps.metrics.contentType).send(await deps.metrics.metrics()),
+      async (_request, reply) => reply.type(deps.metrics.contentType).send(await metrics()),
     )
   }
 }

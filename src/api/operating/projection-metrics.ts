@@ -1,18 +1,19 @@
 import { Gauge, type Registry } from 'prom-client'
-import { inTime, type Health, type ProjectionState } from './health.ts'
+import type { ReadModelState } from '../../app/read-models/states.ts'
+import { inTime, type Health } from './health.ts'
 
 /** How far the read models are behind the log, asked at every scrape. */
 export function useProjectionMetrics(registry: Registry, health: Health): void {
   const labelNames = ['projection'] as const
-  let states: Promise<readonly ProjectionState[]> | undefined
+  let states: Promise<readonly ReadModelState[]> | undefined
   /** One look serves all gauges of a scrape; what cannot be told is left out. */
-  const look = (): Promise<readonly ProjectionState[]> => {
+  const look = (): Promise<readonly ReadModelState[]> => {
     states ??= inTime(health.projections)
-      .catch((): readonly ProjectionState[] => [])
+      .catch((): readonly ReadModelState[] => [])
       .finally(() => (states = undefined))
     return states
   }
-  const gauge = (name: string, help: string, valueOf: (state: ProjectionState) => number): void => {
+  const gauge = (name: string, help: string, valueOf: (state: ReadModelState) => number): void => {
     const registered: Gauge<'projection'> = new Gauge({
       name,
       help,

@@ -24,6 +24,7 @@ const surface = createSurface({
   invalid_cursor: 'invalid_request',
   // What is not in the read model cannot be told from what is not there yet.
   log_unavailable: away,
+  read_model_behind: away,
 } satisfies SurfaceFailures)
 
 /** What a query of the ledger, and of a task's history, can fail with. */
@@ -32,11 +33,13 @@ export const ledgerFailures: readonly FailureCode[] = [
   'parameter_invalid',
   'invalid_cursor',
   'scope_denied',
+  'read_model_behind',
 ]
 export const historyFailures: readonly FailureCode[] = [
   ...behindToken,
   'task_not_found',
   'log_unavailable',
+  'read_model_behind',
 ]
 
 /** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */

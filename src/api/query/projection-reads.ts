@@ -2,6 +2,7 @@ import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { listLines, summarise } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
+import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
@@ -19,18 +20,26 @@ export interface ProjectionReadsDeps {
   readonly db: Queryable
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
 }
 
 /** The queries over the read models in Postgres. */
-export function projectionReads({ db, logEnd }: ProjectionReadsDeps): QueryReads {
+export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {
   const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
     const { items } = await historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS })
     return items.filter(({ stream }) => shownStreams.test(stream))
   }
   return {
-    listLines: async (filter, page) => listLines(db, filter, page),
-    summarise: async (filter, groupBy) => summarise(db, filter, groupBy),
+    listLines: async (filter, page) => {
+      await readModels.requireCurrent('ledger')
+      return listLines(db, filter, page)
+    },
+    summarise: async (filter, groupBy) => {
+      await readModels.requireCurrent('ledger')
+      return summarise(db, filter, groupBy)
+    },
     history: async (id, scope) => {
+      await readModels.requireCurrent('timeline')
       const found = await find(id, scope)
       if (found.length > 0) return found
       // Before it is a 404: whatever the log holds by now must have been considered.

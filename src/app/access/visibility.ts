@@ -5,6 +5,7 @@ import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isPlatformId } from '../../kernel/ids.ts'
+import type { ReadModels } from '../read-models/read-models.ts'
 import type { RecentWrites } from './recent-writes.ts'
 
 /** Reading one's own writes: what the log has, a read must not miss. */
@@ -18,6 +19,7 @@ interface FindDeps {
   readonly pool: Pool
   readonly log: Pick<EventLog, 'readStream' | 'endPosition'>
   readonly recent: RecentWrites
+  readonly readModels: ReadModels
 }
 
 /** Waits until reads show what this process wrote for the tenant; gives up quietly. */
@@ -36,12 +38,14 @@ export function isProjected(deps: FindDeps, position: bigint | undefined): Promi
 
 /**
  * A tenant's visible task by platform or native id.
- * @throws DomainError `task_not_found` once the log confirmed it; the log's codes when it cannot
+ * @throws DomainError `task_not_found` once the log confirmed it, `read_model_behind`; the log's codes
+ *   when it cannot
  */
 export async function findOwnTask(
   deps: FindDeps,
   key: { readonly tenantId: string; readonly family: string; readonly id: string },
 ): Promise<TaskRow> {
+  await deps.readModels.requireCurrent('tasks')
   await catchUp(deps, key.tenantId)
   const known = await findTask(deps.pool, key)
   if (known !== undefined) return known

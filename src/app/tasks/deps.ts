@@ -10,6 +10,7 @@ import type { Rates } from '../throttle/rates.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { TaskProvider } from '../ports.ts'
 import type { PriceBookSource } from '../pricing/price-book.ts'
+import type { ReadModels } from '../read-models/read-models.ts'
 import type { BackgroundAppends } from './background-appends.ts'
 import type { KnownTasks } from './known-tasks.ts'
 import type { PutTaskUrls } from './result-urls.ts'
@@ -23,6 +24,7 @@ export interface TaskDeps {
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces
   readonly prices: PriceBookSource
+  readonly readModels: ReadModels
   readonly admissions: Admissions
   readonly rates: Rates
   readonly background: BackgroundAppends

@@ -9,6 +9,7 @@ import { viewOf } from './view.ts'
 export function createListTasks(deps: TaskDeps): ListTasks {
   return async ({ principal, ...filter }) => {
     const { tenantId } = principal
+    await deps.readModels.requireCurrent('tasks')
     await catchUp(deps, tenantId)
     const { rows, total } = await listTasks(deps.pool, { tenantId, ...filter })
     const succeeded = rows.filter((row) => row.status === 'succeeded').map((row) => row.platformId)

@@ -2,7 +2,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { once } from 'node:events'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { drain, followConnections } from '../../../src/api/kit/drain.ts'
+import { drain, followConnections, useLeaving } from '../../../src/api/kit/drain.ts'
 
 /** Long past what any of these takes. */
 const BOUND_MS = 20_000
@@ -75,4 +75,49 @@ void t.test('what is not answered within the bound is cut off', async (t) => {
   await drain(app, 200)
   await closed
   t.equal(socket.bytesRead, 0, 'no answer was made up')
+})
+
+void t.test('while leaving, a connection ends with its answer and others still come', async (t) => {
+  let leaving = false
+  const { handler, whenBegun, answer } = pending()
+  const app = Fastify({ keepAliveTimeout: 60_000 })
+  followConnections(app)
+  useLeaving(app, () => leaving)
+  app.get('/', async () => Promise.resolve('ok'))
+  app.get('/slow', handler)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(async () => drain(app, BOUND_MS))
+  const ask = (socket: Socket, path: string): void =>
+    void socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
+  const asked = await open(app)
+  ask(asked, '/slow')
+  await whenBegun
+  const kept = await open(app)
+  ask(kept, '/')
+  t.match(String((await once(kept, 'data'))[0]), /keep-alive[\s\S]*ok$/)
+  leaving = true
+
+  for (const socket of [kept, await open(app)]) {
+    const closed = once(socket, 'close')
+    ask(socket, '/')
+    t.match(String((await once(socket, 'data'))[0]), /connection: close[\s\S]*ok$/i)
+    await closed
+  }
+  const closed = once(asked, 'close')
+  answer('what was begun before')
+  t.match(String((await once(asked, 'data'))[0]), /what was begun before$/)
+  await closed
+})
+
+void t.test('connections made just before the end are taken and answered', async (t) => {
+  const app = await start(async () => Promise.resolve('ok'))
+  const { port } = app.server.address() as AddressInfo
+  // Made by the system alone: this process takes none of them before it begins to leave.
+  const made = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
+  const answers = made.map(async (socket) => {
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    return String((await once(socket, 'data'))[0])
+  })
+  await drain(app, BOUND_MS)
+  for (const text of await Promise.all(answers)) t.match(text, /^HTTP\/1\.1 200 OK[\s\S]*ok$/)
 })

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
+import { Registry } from 'prom-client'
 import t from 'tap'
-import type { Health, ProjectionState } from '../../../src/api/operating/health.ts'
+import type { Health } from '../../../src/api/operating/health.ts'
+import { buildOperationsApp } from '../../../src/api/operations-app.ts'
+import type { ReadModelState } from '../../../src/app/read-models/states.ts'
 import { startApp } from '../support/app.ts'
 
 function health(part: Partial<Health> = {}): Health {
@@ -10,9 +14,10 @@ function health(part: Partial<Health> = {}): Health {
       { name: 'postgres', probe: async () => Promise.resolve(true) },
     ],
     projections: async () =>
-      Promise.resolve([{ name: 'ledger', position: '41', lagMs: 3, stopped: undefined }]),
+      Promise.resolve([
+        { name: 'ledger', position: '41', lagMs: 3, stopped: undefined, rebuilding: false },
+      ]),
     concerns: [],
-    maxLagMs: 1_000,
     accepting: () => true,
     ...part,
   }
@@ -58,7 +63,7 @@ void t.test('/readyz is 200 with every dependency and the lag of every projectio
     reasons: [],
     degraded: [],
     dependencies: { event_log: 'up', postgres: 'up' },
-    projections: [{ name: 'ledger', position: '41', lagMs: 3 }],
+    projections: [{ name: 'ledger', position: '41', lagMs: 3, rebuilding: false }],
   })
 })
 
@@ -89,28 +94,109 @@ void t.test('/readyz does not wait for a probe that hangs', async (t) => {
   })
 })
 
-void t.test('/readyz is 503 when a projection lags, stands still or never ran', async (t) => {
-  const state = (part: Partial<ProjectionState>) => async () =>
+void t.test('a read model that lags or stands still is named; the replica serves on', async (t) => {
+  const state = (part: Partial<ReadModelState>) => async () =>
     Promise.resolve([
-      { name: 'ledger', position: '1', lagMs: 0, stopped: undefined, ...part } as ProjectionState,
+      {
+        name: 'ledger',
+        position: '1',
+        lagMs: 0,
+        stopped: undefined,
+        rebuilding: false,
+        ...part,
+      } as ReadModelState,
     ])
-  t.match(await readiness({ projections: state({ lagMs: 1_001 }) }), {
-    status: 503,
-    reasons: ['projection ledger is 1001 ms behind'],
-  })
-  t.match(await readiness({ projections: state({ stopped: 'poison event' }) }), {
-    status: 503,
-    reasons: ['projection ledger stands still: poison event'],
-  })
-  t.match(await readiness({ projections: state({ position: undefined }) }), {
-    status: 503,
-    reasons: ['projection ledger has not run yet'],
-  })
-  t.match(await readiness({ projections: async () => Promise.reject(new Error('away')) }), {
-    status: 503,
-    reasons: ['the state of the projections is unknown'],
-  })
+  const cases: readonly [Health['projections'], readonly string[]][] = [
+    [state({ lagMs: 30_000 }), []],
+    [state({ lagMs: 30_001 }), ['read models: ledger is 30001 ms behind']],
+    [state({ stopped: 'poison event' }), ['read models: ledger stands still: poison event']],
+    [state({ position: undefined }), ['read models: ledger has not run yet']],
+    [
+      state({ rebuilding: true, lagMs: 3_600_000 }),
+      ['read models: ledger serves as an older version until it is rebuilt'],
+    ],
+    [
+      async () => Promise.reject(new Error('away')),
+      ['read models: it cannot be told at the moment'],
+    ],
+  ]
+  for (const [projections, degraded] of cases)
+    t.match(await readiness({ projections }), { status: 200, ready: true, reasons: [], degraded })
 })
+
+void t.test('what is asked again and again is looked up once a second', async (t) => {
+  let probes = 0
+  let looks = 0
+  let accepting = true
+  const { app } = await startApp({
+    health: health({
+      accepting: () => accepting,
+      dependencies: [{ name: 'postgres', probe: async () => Promise.resolve(++probes > 0) }],
+      projections: async () => {
+        looks += 1
+        return Promise.resolve([])
+      },
+    }),
+  })
+  t.teardown(async () => app.close())
+  const storm = async (path: string) =>
+    Promise.all(Array.from({ length: 50 }, async () => app.inject(path)))
+  const answers = await storm('/readyz')
+  t.same(new Set(answers.map((answer) => answer.statusCode)), new Set([200]))
+  t.same([probes, looks], [1, 1])
+  accepting = false
+  t.equal((await app.inject('/readyz')).statusCode, 503, 'that it leaves is said at once')
+  t.same([probes, looks], [1, 1])
+  const scraped = await storm('/metrics')
+  t.equal(new Set(scraped.map((answer) => answer.body)).size, 1)
+  t.same([probes, looks], [1, 2], 'all gauges of all scrapes share a look')
+})
+
+void t.test(
+  'with a port of their own, readiness and metrics are there and nowhere else',
+  async (t) => {
+    const lines: string[] = []
+    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+    const metrics = new Registry()
+    const operations = await buildOperationsApp({
+      logger,
+      metrics,
+      clock: { nowMs: () => 0 },
+      health: health(),
+    })
+    const { app } = await startApp({ health: health(), metrics, operationsElsewhere: true })
+    t.teardown(async () => Promise.all([app.close(), operations.close()]))
+    const statuses = async (server: typeof app) =>
+      Object.fromEntries(
+        await Promise.all(
+          ['/healthz', '/readyz', '/metrics', '/docs/', '/v1/models', '/x'].map(
+            async (path) => [path, (await server.inject(path)).statusCode] as const,
+          ),
+        ),
+      )
+    t.same(await statuses(app), {
+      '/healthz': 200,
+      '/readyz': 404,
+      '/metrics': 404,
+      '/docs/': 200,
+      '/v1/models': 401,
+      '/x': 404,
+    })
+    t.same(await statuses(operations), {
+      '/healthz': 200,
+      '/readyz': 200,
+      '/metrics': 200,
+      '/docs/': 404,
+      '/v1/models': 404,
+      '/x': 404,
+    })
+    t.same((await app.inject('/')).json<{ health: string[] }>().health, ['/healthz'])
+    t.match((await operations.inject('/metrics')).body, /tollgate_http_requests_total/)
+    t.same((await operations.inject('/x')).json(), {
+      error: { code: 'route_not_found', message: 'There is no such route' },
+    })
+  },
+)
 
 void t.test('/readyz is 200 and names what it does without', async (t) => {
   const concern = (name: string, look: () => Promise<readonly string[]>) => ({ name, look })

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { allProjections } from '../../../projections/registry.ts'
-import { projectionStates } from '../../../src/api/operating/projection-states.ts'
 import { projectionReads } from '../../../src/api/query/projection-reads.ts'
+import { createReadModels } from '../../../src/app/read-models/read-models.ts'
+import { readModelStates } from '../../../src/app/read-models/states.ts'
 import { caughtUp, startEngine, testPool } from '../../projections/support/database.ts'
 import {
   nativeId,
@@ -37,10 +38,16 @@ await caughtUp(pool, log, allProjections)
 
 const clock = { nowMs: () => nowMs }
 const logEnd = async () => log.endPosition()
-const projections = projectionStates({ db: pool, projections: allProjections, logEnd, clock })
+const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
+const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
-  reads: projectionReads({ db: pool, logEnd }),
-  health: { dependencies: [], projections, concerns: [], maxLagMs: 30_000, accepting: () => true },
+  reads: projectionReads({ db: pool, logEnd, readModels }),
+  health: {
+    dependencies: [],
+    projections: readModelStates(readModelDeps),
+    concerns: [],
+    accepting: () => true,
+  },
 })
 t.teardown(async () => app.close())
 
@@ -198,7 +205,11 @@ void t.test('a history is found as soon as the log has it', async (t) => {
 
 void t.test('503 instead of a 404 that cannot be confirmed', async (t) => {
   const { app } = await startApp({
-    reads: projectionReads({ db: pool, logEnd: async () => Promise.resolve(2n ** 62n) }),
+    reads: projectionReads({
+      db: pool,
+      readModels,
+      logEnd: async () => Promise.resolve(2n ** 62n),
+    }),
   })
   t.teardown(async () => app.close())
   const answer = await app.inject({
@@ -216,14 +227,14 @@ void t.test('/readyz tells how far every read model is', async (t) => {
   const end = String(log.events.at(-1)?.position)
   t.same(
     answer.json().projections,
-    allProjections.map(({ name }) => ({ name, position: end, lagMs: 0 })),
+    allProjections.map(({ name }) => ({ name, position: end, lagMs: 0, rebuilding: false })),
   )
 })
 
 void t.test('the first event after an idle hour is not an hour behind', async (t) => {
   let now = nowMs
   let end = log.events.at(-1)?.position ?? 0n
-  const states = projectionStates({
+  const states = readModelStates({
     db: pool,
     projections: allProjections,
     logEnd: async () => Promise.resolve(end),
@@ -238,6 +249,72 @@ void t.test('the first event after an idle hour is not an hour behind', async (t
   t.same(new Set(await lagOf()), new Set([250]))
   now += 60_000
   t.same(new Set(await lagOf()), new Set([60_250]), 'but it grows while nothing moves')
+})
+
+void t.test(
+  'a read model behind or stopped is a 503 on the routes that read it alone',
+  async (t) => {
+    await caughtUp(pool, log, allProjections)
+    const end = log.events.at(-1)?.position ?? 0n
+    /** An app over read models whose lag is what `at` says, in a look of its own. */
+    const statusesAt = async (at: { readonly end?: bigint; readonly nowMs?: number }) => {
+      const models = createReadModels({
+        ...readModelDeps,
+        logEnd: async () => Promise.resolve(at.end ?? end),
+        clock: { nowMs: () => at.nowMs ?? nowMs },
+      })
+      const reads = projectionReads({ db: pool, logEnd, readModels: models })
+      const { app } = await startApp({ reads })
+      t.teardown(async () => app.close())
+      const paths = ['ledger/lines', 'ledger/summary', `tasks/${platformId(4)}/history`]
+      const answers = await Promise.all(
+        paths.map(async (path) =>
+          app.inject({
+            url: `/api/query/v1/${path}`,
+            headers: { authorization: 'Bearer qak-operator' },
+          }),
+        ),
+      )
+      for (const answer of answers.filter(({ statusCode }) => statusCode === 503)) {
+        t.match(answer.json(), { success: false, error: { code: 'service_unavailable' } })
+        t.equal(answer.headers['retry-after'], '2')
+      }
+      return answers.map(({ statusCode }) => statusCode)
+    }
+    t.same(await statusesAt({}), [200, 200, 200])
+    t.same(await statusesAt({ nowMs: nowMs + 3_600_000 }), [200, 200, 200], 'nothing came since')
+    const hourOld = { end: end + 1n, nowMs: Date.now() + 3_600_000 }
+    t.same(await statusesAt(hourOld), [503, 503, 503])
+
+    const stop = async (name: string, stopped: object | null) =>
+      pool.query('update engine.checkpoints set stopped = $2 where name = $1', [name, stopped])
+    await stop('timeline', { kind: 'cannot_apply', reason: 'x', at: '2026-01-01T00:00:00Z' })
+    t.same(await statusesAt({}), [200, 200, 503])
+    await stop('timeline', null)
+    await stop('ledger', { kind: 'log_older', reason: 'x', at: '2026-01-01T00:00:00Z' })
+    t.same(await statusesAt({}), [503, 503, 200])
+    await stop('ledger', null)
+
+    const older = async (version: number) =>
+      pool.query('update engine.checkpoints set version = version + $1 where name = $2', [
+        version,
+        'ledger',
+      ])
+    await older(-1)
+    t.same(
+      await statusesAt(hourOld),
+      [200, 200, 503],
+      'an older version serves until it is rebuilt',
+    )
+    await older(1)
+  },
+)
+
+void t.test('tables of another version that lack what is read are a 503', async (t) => {
+  await pool.query('alter table ledger.lines rename column sku to sku_of_another_version')
+  t.equal((await get('/ledger/lines')).statusCode, 503)
+  await pool.query('alter table ledger.lines rename column sku_of_another_version to sku')
+  t.equal((await get('/ledger/lines')).statusCode, 200)
 })
 
 void t.test('no filter text makes Postgres fail', async (t) => {

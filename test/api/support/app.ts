@@ -90,7 +90,6 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
       dependencies: [],
       projections: async () => Promise.resolve([]),
       concerns: [],
-      maxLagMs: 10_000,
       accepting: () => true,
     },
     resolveHost: async (host) => {

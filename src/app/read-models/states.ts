@@ -4,9 +4,21 @@ import { readStatus } from '../../../projections/engine/status.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Health } from './health.ts'
 
-export interface ProjectionStatesDeps {
+/** How far a read model is behind the log. */
+export interface ReadModelState {
+  readonly name: string
+  /** Position of the last event considered, as text; undefined before the first run. */
+  readonly position: string | undefined
+  /** How old the oldest event not yet considered is; 0 when there is none. */
+  readonly lagMs: number
+  /** Why it stands still, if it does: said without any data. */
+  readonly stopped: string | undefined
+  /** It is of an older version, and serves until the new one, built beside it, is in its place. */
+  readonly rebuilding: boolean
+}
+
+export interface ReadModelStatesDeps {
   readonly db: Queryable
   readonly projections: readonly Pick<Projection, 'name' | 'version'>[]
   /** Position of the log's last event, undefined while it is empty. */
@@ -34,13 +46,15 @@ function wordsFor({ kind, position, type }: StopReason, name: string): string {
  * How far every read model is behind the log. A lag is never longer than the time since it was last
  * seen to be none: the first event after an idle hour is not an hour behind.
  */
-export function projectionStates(deps: ProjectionStatesDeps): Health['projections'] {
+export function readModelStates(
+  deps: ReadModelStatesDeps,
+): () => Promise<readonly ReadModelState[]> {
   const caughtUpMs = new Map<string, number>()
   return async () => {
     const end = await deps.logEnd()
     const nowMs = deps.clock.nowMs()
     const statuses = await readStatus(deps.db, deps.projections, end, nowMs)
-    return statuses.map(({ name, position, lagSeconds, stopped }) => {
+    return statuses.map(({ name, state, position, lagSeconds, stopped }) => {
       if (end === undefined || position >= end) caughtUpMs.set(name, nowMs)
       const knownMs = caughtUpMs.get(name)
       const lagMs = Math.round(lagSeconds * 1_000)
@@ -49,6 +63,7 @@ export function projectionStates(deps: ProjectionStatesDeps): Health['projection
         position: position < 0n ? undefined : String(position),
         lagMs: knownMs === undefined ? lagMs : Math.min(lagMs, nowMs - knownMs),
         stopped: stopped && wordsFor(stopped, name),
+        rebuilding: state === 'rebuilding',
       }
     })
   }

@@ -1,0 +1,16 @@
+import type { FastifyInstance } from 'fastify'
+import { type ApiDeps, createServer, defaultLimits } from './app.ts'
+import { useEnvelope } from './kit/envelope.ts'
+import { operatingEnvelope } from './operating/envelope.ts'
+import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
+
+/** What operators' machines ask, on a port that callers do not reach; the caller listens and closes. */
+export async function buildOperationsApp(
+  deps: Pick<ApiDeps, 'logger' | 'clock' | 'metrics' | 'health'>,
+): Promise<FastifyInstance> {
+  const app = createServer(deps, defaultLimits)
+  useEnvelope(app, operatingEnvelope)
+  await app.register(livenessPlugin())
+  await app.register(operatingPlugin(deps))
+  return app
+}
