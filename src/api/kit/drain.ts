@@ -21,18 +21,23 @@ export function followConnections(app: FastifyInstance): void {
 }
 
 /**
- * While the process is about to leave, a connection ends with its answer: whoever kept it would send a
- * next request just as it is closed, and could not tell whether that was begun.
+ * While the process is about to leave, a connection ends with its answer, and the answer says so: whoever
+ * kept it would send a next request just as it is closed, and could not tell whether that was begun.
  */
 export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     if (leaving()) void reply.header('connection', 'close')
+    // A stream that began before has promised to keep its connection: its end and that of the connection
+    // then go out together, before anybody can make use of the promise.
+    else
+      reply.raw.once('prefinish', () => {
+        if (leaving()) reply.raw.socket?.destroySoon()
+      })
     done()
   })
-  // What was asked before, a long stream above all, has promised to keep its connection.
-  app.addHook('onResponse', (request, _reply, done) => {
-    if (leaving()) request.raw.socket.destroySoon()
-    done()
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (leaving()) void reply.header('connection', 'close')
+    done(null, payload)
   })
 }
 

@@ -85,6 +85,12 @@ void t.test('while leaving, a connection ends with its answer and others still c
   useLeaving(app, () => leaving)
   app.get('/', async () => Promise.resolve('ok'))
   app.get('/slow', handler)
+  let endStream = (): void => undefined
+  app.get('/stream', (_request, reply) => {
+    void reply.hijack()
+    reply.raw.write('begun')
+    endStream = () => void reply.raw.end('ended')
+  })
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(async () => drain(app, BOUND_MS))
   const ask = (socket: Socket, path: string): void =>
@@ -92,6 +98,9 @@ void t.test('while leaving, a connection ends with its answer and others still c
   const asked = await open(app)
   ask(asked, '/slow')
   await whenBegun
+  const stream = await open(app)
+  const streamed = once(stream, 'data')
+  ask(stream, '/stream')
   const kept = await open(app)
   ask(kept, '/')
   t.match(String((await once(kept, 'data'))[0]), /keep-alive[\s\S]*ok$/)
@@ -104,9 +113,14 @@ void t.test('while leaving, a connection ends with its answer and others still c
     await closed
   }
   const closed = once(asked, 'close')
-  answer('what was begun before')
-  t.match(String((await once(asked, 'data'))[0]), /what was begun before$/)
+  answer('what was asked before')
+  t.match(String((await once(asked, 'data'))[0]), /connection: close[\s\S]*what was asked before$/i)
   await closed
+  t.match(String((await streamed)[0]), /keep-alive[\s\S]*begun/i)
+  const ended = once(stream, 'close')
+  endStream()
+  t.match(String((await once(stream, 'data'))[0]), /ended/)
+  await ended
 })
 
 void t.test('connections made just before the end are taken and answered', async (t) => {

@@ -45,6 +45,8 @@ export interface MachineOptions {
   readonly dataDir: string
   readonly logFile: string
   readonly environment: Readonly<Record<string, string>>
+  /** What the gateway does; all of it unless said otherwise. */
+  readonly roles?: string
   /** Arguments of node itself. */
   readonly execArgv?: readonly string[]
 }
@@ -103,12 +105,13 @@ export class Machine {
    * may bring about. @throws when it does neither in time
    */
   async start(options: LifeOptions = {}): Promise<'ready' | 'ended'> {
-    const { build, dataDir, environment, execArgv = [] } = this.#options
+    const { build, dataDir, environment, roles, execArgv = [] } = this.#options
     const args = [
       ...execArgv,
       ...(options.clockAheadMs === undefined ? [] : [clockAhead(options.clockAheadMs)]),
       build.main,
       'serve',
+      ...(roles === undefined ? [] : ['--role', roles]),
     ]
     const child = spawn(...bare(process.execPath, args), {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -116,9 +119,9 @@ export class Machine {
       cwd: dirname(build.main),
       env: {
         ...bareEnvironment(),
+        PORT: '0',
         ...environment,
         DATA_DIR: dataDir,
-        PORT: '0',
         ...(options.crashAt === undefined ? {} : { TOLLGATE_CRASH_AT: options.crashAt }),
       },
     })
