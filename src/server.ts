@@ -25,6 +25,7 @@ import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
 import { startPurge } from './app/objects/purge.ts'
+import { agreeOnSecret } from './app/secret/agreement.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
@@ -91,7 +92,7 @@ const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
  * What was started is let go again when a later step fails.
- * @throws when the price book is refused or the port is taken
+ * @throws when the price book is refused, the port is taken, or others have another secret
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const closers: (() => Promise<unknown>)[] = []
@@ -132,6 +133,7 @@ async function start(
   await log.checkAccess()
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
+  await agreeOnSecret(pool, options.markerSecret)
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
   const startedBook = await publishPrices(options, log)

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { lastAuditMigrations } from './last-audit/migrations.ts'
 import { migrate, type Migrations } from './database/migrate.ts'
+import { secretMigrations } from './secret/migrations.ts'
 import { spendingMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
 import { watchMigrations } from './tasks/watch/migrations.ts'
@@ -8,6 +9,7 @@ import { throttleMigrations } from './throttle/migrations.ts'
 
 /** Every owner of tables in the schema `ops`. */
 export const allMigrations: readonly Migrations[] = [
+  secretMigrations,
   spendingMigrations,
   throttleMigrations,
   taskMigrations,

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander'
+import { exitCodeOf } from './exit-codes.ts'
 import { explain, messageOf } from './explain.ts'
 import { CommandError, note, OutputClosedError } from './output.ts'
 import { createProgram } from './program.ts'
@@ -29,6 +30,6 @@ export async function runCommandLine(version: string, args: readonly string[]): 
       return
     }
     note(`tollgate: ${explain(error)}`)
-    process.exitCode = 1
+    process.exitCode = exitCodeOf(error)
   }
 }

@@ -7,6 +7,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'ChannelFileError',
   'DataDirError',
   'ChildFailedError',
+  'MarkerSecretError',
 ])
 
 /** What an operator can act on is said in one message; anything else is a defect and keeps its stack. */

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addCredit } from './groups/credit.ts'
 import { addHistory } from './groups/history.ts'
+import { addMarkerSecret } from './groups/marker-secret.ts'
 import { addPrices } from './groups/prices.ts'
 import { addReadModels } from './groups/read-models.ts'
 import { addServing } from './groups/serving.ts'
@@ -10,6 +11,7 @@ import { addTokens } from './groups/tokens.ts'
 /** Groups of commands, in the order that `--help` names them; each registers its own. */
 const groups: readonly ((program: Command) => void)[] = [
   addServing,
+  addMarkerSecret,
   addHistory,
   addReadModels,
   addPrices,

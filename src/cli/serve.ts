@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
 import pino, { type Logger } from 'pino'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { logRedaction } from '../api/kit/observe.ts'
@@ -8,8 +6,11 @@ import { openDemoTenant } from '../app/accounts/demo.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../server.ts'
-import { messageOf } from './explain.ts'
+import { endOnDefects } from './defects.ts'
+import { exitCodes } from './exit-codes.ts'
+import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
+import { readIfThere, writePrivate } from './private-files.ts'
 import { openProjector } from './projector.ts'
 import {
   externalStores,
@@ -23,14 +24,12 @@ import { openUpstreams, readChannels } from './upstreams.ts'
 /** Past the drain bound the process ends even if something hangs. */
 const STOP_MARGIN_MS = 15_000
 
-/** JSON lines on stdout, secrets redacted. */
-export function createLogger(level: string): Logger {
-  return pino({ level, redact: logRedaction, base: null })
-}
-
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
-  const logger = createLogger(config.logLevel)
+  // JSON lines on stdout, secrets redacted.
+  const output = pino.destination(1)
+  const logger = pino({ level: config.logLevel, redact: logRedaction, base: null }, output)
+  endOnDefects(logger, () => output.flushSync())
   const wanted = parseRoles(roleList)
   // What the operator wrote down wrongly is said before anything is started.
   const configured = await readChannels(config)
@@ -49,7 +48,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       ...stores,
       channels: upstreams.channels,
       sandbox: upstreams.sandboxUrl !== undefined,
-      markerSecret: config.markerSecret ?? (await ownMarkerSecret(config.dataDir)),
+      markerSecret: await markerSecretOf(config),
       roles: inside,
       logger,
       version,
@@ -116,17 +115,17 @@ function waitForEnd(logger: Logger): {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => {
       // Asked twice: at once. Nothing acknowledged is lost by it.
-      if (draining && signal !== 'SIGHUP') process.exit(1)
+      if (draining && signal !== 'SIGHUP') process.exit(exitCodes.failed)
       draining = true
       logger.info({ signal }, 'draining')
-      end(0)
+      end(exitCodes.inOrder)
     })
   return {
     promise,
     fail: (reason) => {
       logger.fatal({ reason }, 'cannot go on')
       note(`tollgate: ${reason}`)
-      end(1)
+      end(exitCodes.failed)
     },
   }
 }
@@ -140,7 +139,7 @@ async function closeAll(
   const deadline = setTimeout(
     () => {
       logger.error({}, 'stopping took too long')
-      process.exit(1)
+      process.exit(exitCodes.failed)
     },
     config.shutdownDelayMs + config.drainTimeoutMs + STOP_MARGIN_MS,
   )
@@ -148,31 +147,6 @@ async function closeAll(
     await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
   clearTimeout(deadline)
   logger.info({}, 'stopped')
-}
-
-/** The embedded default makes its own key once and keeps it. */
-async function ownMarkerSecret(dataDir: string): Promise<string> {
-  const { markerSecret: path } = dataFiles(dataDir)
-  const known = await readIfThere(path)
-  if (known !== undefined && known !== '') return known
-  const secret = randomBytes(32).toString('base64url')
-  await writePrivate(path, secret)
-  return secret
-}
-
-/** @throws CommandError for a file that is there: what it holds must not be made anew */
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new CommandError(`${path} cannot be read: ${messageOf(error)}`)
-  }
-}
-
-async function writePrivate(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 })
-  await rename(`${path}.new`, path)
 }
 
 /** @throws CommandError for a file whose tokens somebody still may need */

@@ -3,9 +3,12 @@ import { mkdir, mkdtemp, readlink, rm, symlink, writeFile } from 'node:fs/promis
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Pool } from 'pg'
 import t, { type Test } from 'tap'
+import { agreeOnSecret } from '../../src/app/secret/agreement.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startLocalEventStore } from '../helpers/local-eventstore.ts'
+import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
@@ -102,6 +105,59 @@ t.test(
     }
   },
 )
+
+t.test(
+  'another secret than the other replicas have is refused, and replaced on purpose',
+  async (t) => {
+    const store = await startLocalEventStore()
+    t.teardown(() => store.stop())
+    const database = await acquireGatewayDatabase()
+    t.teardown(() => database.drop())
+    const pool = new Pool({ connectionString: database.url })
+    await agreeOnSecret(pool, 'the secret of the others')
+    const env = {
+      DATA_DIR: await directory(t),
+      MARKER_SECRET: 'another secret',
+      SANDBOX: 'on',
+      EVENTSTORE_URL: store.url,
+      DATABASE_URL: database.url,
+    }
+    const ended = await serve(env)
+    t.equal(ended.code, 78)
+    t.match(ended.stderr, /^tollgate: MARKER_SECRET is not the one that the replicas .* have had/)
+    t.notMatch(ended.stderr, /\n\s+at /)
+    t.notMatch(ended.stdout + ended.stderr, /another secret|secret of the others/)
+    const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
+    t.match(replaced, { code: 0, stdout: '{"outcome":"replaced"}\n' })
+    await agreeOnSecret(pool, 'another secret')
+    await pool.end()
+  },
+)
+
+t.test('what nobody caught is logged and ends the process with a status of its own', async (t) => {
+  // A database that never answers: the start waits, and what happens to it meanwhile is said.
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  for (const [defect, origin] of [
+    ["throw new Error('a defect')", 'uncaughtException'],
+    ["Promise.reject(new Error('a defect'))", 'unhandledRejection'],
+  ] as const) {
+    const loaded = `setInterval(()=>{if(process.listenerCount('uncaughtException')>0){${defect}}},5)`
+    const { code, stdout } = await serve({
+      DATA_DIR: await directory(t),
+      MARKER_SECRET: 'marker-secret',
+      SANDBOX: 'on',
+      EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+      DATABASE_URL: `postgres://tollgate@127.0.0.1:${port}/tollgate`,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(loaded)}`,
+    })
+    t.equal(code, 70)
+    const last = stdout.trimEnd().split('\n').at(-1) ?? ''
+    t.match(JSON.parse(last), { level: 60, origin, err: { message: 'a defect', stack: /Error/ } })
+  }
+})
 
 t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
   const path = await directory(t)

@@ -60,7 +60,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
   )
   t.same(
     [...new Set(first.map(({ owner }) => owner))],
-    ['last-audit', 'spending', 'tasks', 'tasks/watch', 'throttle'],
+    ['last-audit', 'secret', 'spending', 'tasks', 'tasks/watch', 'throttle'],
   )
   const { rows } = await pool.query<{ name: string }>(
     `select relname as name from pg_class
@@ -68,7 +68,16 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
   )
   t.same(
     rows.map(({ name }) => name),
-    ['admissions', 'last_audit', 'migrations', 'rate_use', 'task_urls', 'text_spending', 'workers'],
+    [
+      'admissions',
+      'last_audit',
+      'marker_secret',
+      'migrations',
+      'rate_use',
+      'task_urls',
+      'text_spending',
+      'workers',
+    ],
   )
   await migrateOps(pool)
   t.same(await applied(pool), first, 'a second time does nothing')

@@ -1,0 +1,52 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { keyedHash } from '../keyed-hash.ts'
+
+/**
+ * That all replicas have one `MARKER_SECRET`. With two of them a creation sent again to another replica
+ * would be another task, its own marker would not be found upstream, and the ids of responses would
+ * open on some replicas only. The first to start notes a fingerprint, the others compare. It is kept
+ * beside the read models and not in the log: it says who may run together now, and is no part of what
+ * happened. Where the database was made anew the next start notes it again.
+ */
+
+/** Another secret than the one the others have. */
+export class MarkerSecretError extends Error {
+  override readonly name = 'MarkerSecretError'
+
+  constructor(notedAt: Date) {
+    super(
+      'MARKER_SECRET is not the one that the replicas on this database have had since ' +
+        `${notedAt.toISOString()}: give every replica the same. To change it on purpose, stop all of ` +
+        'them, set the new one and run tollgate marker-secret replace',
+    )
+  }
+}
+
+function fingerprintOf(secret: string): string {
+  return keyedHash(secret, 'fingerprint of the secret itself', []).toString('hex')
+}
+
+/** Notes the secret if it is the first. @throws MarkerSecretError if another one is noted */
+export async function agreeOnSecret(db: Queryable, secret: string): Promise<void> {
+  const fingerprint = fingerprintOf(secret)
+  await db.query('insert into ops.marker_secret (fingerprint) values ($1) on conflict do nothing', [
+    fingerprint,
+  ])
+  const { rows } = await db.query<{ fingerprint: string; notedAt: Date }>(
+    'select fingerprint, noted_at as "notedAt" from ops.marker_secret',
+  )
+  const [noted] = rows
+  if (noted !== undefined && noted.fingerprint !== fingerprint)
+    throw new MarkerSecretError(noted.notedAt)
+}
+
+/** Makes this the secret that replicas must have; false when it is already. */
+export async function replaceSecret(db: Queryable, secret: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into ops.marker_secret as known (fingerprint) values ($1)
+     on conflict (sole) do update set fingerprint = excluded.fingerprint, noted_at = now()
+     where known.fingerprint <> excluded.fingerprint`,
+    [fingerprintOf(secret)],
+  )
+  return rowCount === 1
+}

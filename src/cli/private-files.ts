@@ -1,0 +1,20 @@
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { messageOf } from './explain.ts'
+import { CommandError } from './output.ts'
+
+/** Files of the data directory that are for this account alone. */
+
+/** @throws CommandError for a file that is there: what it holds must not be made anew */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw new CommandError(`${path} cannot be read: ${messageOf(error)}`)
+  }
+}
+
+export async function writePrivate(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
