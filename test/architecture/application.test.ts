@@ -13,12 +13,14 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   'last-audit': ['database'],
   channels: [],
   accounts: [],
+  'read-models': [],
+  secret: ['database'],
   pricing: ['accounts'],
   throttle: ['database'],
-  access: ['throttle'],
+  access: ['read-models', 'throttle'],
   spending: ['database', 'throttle'],
   calls: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
-  tasks: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
+  tasks: ['access', 'channels', 'database', 'pricing', 'read-models', 'spending', 'throttle'],
   'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
 }
 

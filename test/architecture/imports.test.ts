@@ -183,7 +183,7 @@ t.test('time and randomness are handed in', (t) => {
     .filter(({ text }) => source.test(text))
   t.same(users.map(({ path }) => path).sort(), [
     // The secret that the embedded default makes for itself on its first start.
-    'src/cli/serve.ts',
+    'src/cli/marker-secret.ts',
     'src/kernel/clock.ts',
     'src/kernel/ids.ts',
     'src/kernel/random.ts',
