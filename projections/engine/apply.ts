@@ -62,7 +62,12 @@ async function applyOnce(
 ): Promise<void> {
   const handled = batch.events.filter((event) => target.projection.handles.has(event.type))
   await inSchema(pool, target.schema, async (client) => {
-    const moved = moveCheckpoint(client, target.schema, stepOf(batch, from))
+    const { version } = target.projection
+    const moved = moveCheckpoint(client, {
+      name: target.schema,
+      version,
+      step: stepOf(batch, from),
+    })
     const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
     await allOver([moved, applied]).catch(async (error: unknown) => {
       // A checkpoint that somebody else had moved explains whatever else failed.

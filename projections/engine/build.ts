@@ -119,7 +119,12 @@ export function build(options: BuildOptions): BuildTarget {
         if (events.length > MAX_TAIL_EVENTS) throw new Error('the live projection is too far ahead')
       }
       if (!isBehind(goal, at)) return
-      await moveCheckpoint(client, schema, stepOf({ events, at: goal }, at))
+      const { version } = projection
+      await moveCheckpoint(client, {
+        name: schema,
+        version,
+        step: stepOf({ events, at: goal }, at),
+      })
       const handled = events.filter((event) => projection.handles.has(event.type))
       if (handled.length > 0) await projection.apply(client, handled)
     },

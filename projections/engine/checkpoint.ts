@@ -157,20 +157,27 @@ export async function resetCheckpoint(
   )
 }
 
-/** Moves one checkpoint. @throws CheckpointMovedError when it does not stand at `step.from`. */
-export async function moveCheckpoint(client: Queryable, name: string, step: Step): Promise<void> {
-  await moveCheckpoints(client, [{ name, step }])
+/** A step of one checkpoint, by a program that knows this version of what it is of. */
+export interface Move {
+  readonly name: string
+  readonly version: number
+  readonly step: Step
+}
+
+/**
+ * Moves one checkpoint.
+ * @throws CheckpointMovedError when it does not stand at `step.from`, or is of another version
+ */
+export async function moveCheckpoint(client: Queryable, move: Move): Promise<void> {
+  await moveCheckpoints(client, [move])
 }
 
 /**
  * Moves several checkpoints in one statement.
- * @throws CheckpointMovedError when one of them does not stand where its step begins; in a
- * transaction nothing is kept then.
+ * @throws CheckpointMovedError when one of them does not stand where its step begins, or its tables are of
+ * another version: a newer program swapped them in. In a transaction nothing is kept then.
  */
-export async function moveCheckpoints(
-  client: Queryable,
-  moves: readonly { readonly name: string; readonly step: Step }[],
-): Promise<void> {
+export async function moveCheckpoints(client: Queryable, moves: readonly Move[]): Promise<void> {
   const { rowCount } = await client.query({
     name: 'engine.move',
     text: `update engine.checkpoints c
@@ -179,10 +186,10 @@ export async function moveCheckpoints(
                last_event = coalesce(m.last_event::jsonb, c.last_event), stopped = null,
                updated_at = clock_timestamp()
            from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                       $6::bigint[], $7::timestamptz[], $8::text[])
+                       $6::bigint[], $7::timestamptz[], $8::text[], $9::int[])
              as m (name, from_commit, from_prepare, to_commit, to_prepare, events, recorded_at,
-                   last_event)
-           where c.name = m.name and c.commit = m.from_commit and c.prepare = m.from_prepare`,
+                   last_event, version)
+           where c.name = m.name and c.version = m.version and c.commit = m.from_commit and c.prepare = m.from_prepare`,
     values: [
       moves.map(({ name }) => name),
       moves.map(({ step }) => step.from.commit),
@@ -192,6 +199,7 @@ export async function moveCheckpoints(
       moves.map(({ step }) => step.events),
       moves.map(({ step }) => step.recordedAt ?? null),
       moves.map(({ step }) => (step.lastEvent ? JSON.stringify(step.lastEvent) : null)),
+      moves.map(({ version }) => version),
     ],
   })
   if (rowCount !== moves.length)

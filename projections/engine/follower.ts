@@ -142,6 +142,7 @@ async function advanceIdle(
   if (idle.length === 0) return
   const moves = idle.map(({ follower, batch }) => ({
     name: follower.projection.name,
+    version: follower.projection.version,
     step: stepOf(batch, follower.at),
   }))
   await inSchema(pool, 'engine', (client) => moveCheckpoints(client, moves))

@@ -5,7 +5,7 @@ import { keepLastAudit } from '../../src/app/last-audit/last-audit.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call, tasksOf } from './support/client.ts'
+import { call, queriesOf, tasksOf } from './support/client.ts'
 
 const stack = await startStack({ storeProcess: true, env: { OBJECT_STORAGE: 'local' } })
 t.teardown(() => stack.stop())
@@ -158,4 +158,39 @@ t.test('with the log away creations are refused in their own shape, and come bac
     (await call(`${stack.url}/readyz`)).status === 200 ? true : undefined,
   )
   await tasks.reaches(await tasks.created(), 'succeeded')
+})
+
+t.test('with the history an hour behind, everything that does not read it goes on', async (t) => {
+  const { pool } = stack.gateway
+  await stack.caughtUp()
+  // What is written next cannot be applied: it stands still, and grows older.
+  await pool.query('alter table timeline.events rename to events_elsewhere')
+  const id = await tasks.created()
+  await eventually('the history stands still', async () => {
+    const { rows } = await pool.query('select from engine.checkpoints where stopped is not null')
+    return rows.length === 1
+  })
+  await pool.query(
+    `update engine.checkpoints set recorded_at = recorded_at - interval '1 hour' where name = 'timeline'`,
+  )
+  const finance = queriesOf(stack.url, stack.demo.queryToken)
+  await eventually('it is said', async () => (await finance.history(id)).status === 503)
+  t.match((await finance.history(id)).body, { error: { code: 'service_unavailable' } })
+  const next = await tasks.created()
+  for (const created of [id, next]) await tasks.reaches(created, 'succeeded')
+  t.equal((await tasks.list()).status, 200)
+  await eventually('the line of what was settled meanwhile', async () => {
+    const { status, body } = await finance.lines(`model=domestic-video-2-0`)
+    t.equal(status, 200)
+    const lines = body.data.items as readonly { readonly native_id: string }[]
+    return lines.some((line) => line.native_id === next)
+  })
+  const ready = await eventually('readiness names it', async () => {
+    const answer = await call(`${stack.url}/readyz`)
+    return answer.body.degraded.length > 0 ? answer : undefined
+  })
+  t.match(ready, {
+    status: 200,
+    body: { ready: true, reasons: [], degraded: [/^read models: timeline stands still: event/] },
+  })
 })

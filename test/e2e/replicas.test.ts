@@ -4,7 +4,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf, TASKS, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
+const stack = await startStack({ env: { OPERATIONS_PORT: '0', SHUTDOWN_DELAY_MS: '2000' } })
 t.teardown(() => stack.stop())
 const replica = await stack.replica()
 const { access, demo } = stack
@@ -130,6 +130,28 @@ t.test(
     const created = await creating
     t.equal(created.status, 200)
     await t.rejects(there.get(created.body.id), 'it listens no more')
+    t.equal((await here.reaches(created.body.id, 'succeeded')).status, 200)
+  },
+)
+
+t.test(
+  'a replica that leaves says so at once, and serves on until its delay is over',
+  async (t) => {
+    const leaving = await stack.replica()
+    const operations = leaving.gateway.operationsAddress ?? ''
+    const readiness = () => call(`${operations}/readyz`)
+    t.equal((await readiness()).status, 200)
+    t.equal((await call(`${leaving.url}/readyz`)).status, 404, 'not where callers come')
+    const stopped = leaving.stop()
+    t.match(await readiness(), {
+      status: 503,
+      body: { ready: false, reasons: ['not accepting: starting or draining'] },
+    })
+    const created = await tasksOf(leaving.url, demo.modelToken).create()
+    t.equal(created.status, 200)
+    t.equal(created.headers.get('connection'), 'close', 'nothing more comes on this connection')
+    await stopped
+    for (const url of [leaving.url, operations]) await t.rejects(call(`${url}/healthz`))
     t.equal((await here.reaches(created.body.id, 'succeeded')).status, 200)
   },
 )

@@ -193,6 +193,51 @@ t.test('a projection of an older version is rebuilt at start while the others go
   )
 })
 
+t.test(
+  'the old version serves whole until the new one is in its place, and older code keeps off',
+  async (t) => {
+    const pool = await testPool(t)
+    const recorder = new Recorder()
+    const log = new ScriptedLog([
+      ...openTenant(recorder, 'tenant_1'),
+      ...overlappingTasks(recorder, { tasks: 20, width: 2 }),
+    ])
+    const older = startEngine(t, { pool, log, projections: [ledgerProjection] })
+    await caughtUp(pool, log, [ledgerProjection])
+    const lines = async () =>
+      Number((await pool.query<{ n: string }>('select count(*) as n from ledger.lines')).rows[0]?.n)
+    t.equal(await lines(), 20)
+    const next: Projection = {
+      ...ledgerProjection,
+      version: ledgerProjection.version + 1,
+      tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
+    }
+    const seen = new Set<number>()
+    let asking = true
+    const readers = (async () => {
+      while (asking) seen.add(await lines())
+    })()
+    const result = await rebuildProjection({ pool, log, projection: next })
+    asking = false
+    await readers
+    t.equal(result.outcome, 'swapped')
+    t.same([...seen], [20], 'readers never saw part of it')
+
+    // The older engine stands exactly where the new tables do, and would go on in them.
+    const before = await readCheckpoint(pool, 'ledger')
+    log.push(recordCall(recorder, 9))
+    await eventually('older code has noticed', () =>
+      older.status().projections.some(({ state }) => state === 'stopped'),
+    )
+    t.same(await readCheckpoint(pool, 'ledger'), before)
+    t.equal(await lines(), 20)
+    await older.stop()
+    startEngine(t, { pool, log, projections: [next] })
+    await caughtUp(pool, log, [next])
+    t.equal(await lines(), 22)
+  },
+)
+
 t.test('only one rebuild of a projection at a time', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(200))
