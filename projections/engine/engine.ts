@@ -5,6 +5,7 @@ import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
 import { createBackoff, pause } from '../../src/kernel/pause.ts'
+import { createBesideBuilder } from './beside.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
 import { tryLead } from './leadership.ts'
@@ -16,6 +17,8 @@ import type { Projection } from './types.ts'
 const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 /** How often a process that does not lead asks for the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
+/** How long a program that is older than a read model leaves the lead to a newer one. */
+const YIELD_MS = 3 * CANDIDATE_INTERVAL_MS
 /** Between a reign that failed and the next try. */
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 10_000
@@ -93,14 +96,16 @@ export function startProjections(options: EngineOptions): Engine {
   const backoff = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   const retries = createRetryLog(logger)
 
-  /** Returns whether this process led. @throws whatever ended the reign. */
-  async function leadOnce(): Promise<boolean> {
+  const beside = createBesideBuilder({ pool, log, projections, logger, signal: stopping.signal })
+
+  /** What came of trying to lead. @throws whatever ended the reign. */
+  async function leadOnce(): Promise<'led' | 'yielded' | 'another leads'> {
     const leadership = await tryLead(pool, 'engine')
-    if (!leadership) return false
+    if (!leadership) return 'another leads'
     try {
       const signal = AbortSignal.any([stopping.signal, leadership.lost])
       logger.info({ projections: projections.map(({ name }) => name) }, 'leading the projections')
-      await reign({
+      const outdated = await reign({
         pool,
         log,
         projections,
@@ -116,7 +121,7 @@ export function startProjections(options: EngineOptions): Engine {
         },
       })
       leadership.lost.throwIfAborted()
-      return true
+      return outdated ? 'yielded' : 'led'
     } finally {
       current = undefined
       await leadership.release()
@@ -126,8 +131,11 @@ export function startProjections(options: EngineOptions): Engine {
   const running = (async () => {
     while (!stopping.signal.aborted) {
       try {
-        const led = await leadOnce()
-        if (!led) await pause(CANDIDATE_INTERVAL_MS, stopping.signal)
+        const outcome = await leadOnce()
+        if (outcome === 'yielded') await pause(YIELD_MS, stopping.signal)
+        if (outcome !== 'another leads') continue
+        beside.begin()
+        await pause(CANDIDATE_INTERVAL_MS, stopping.signal)
       } catch (error) {
         lastError = messageOf(error)
         retries.failed({ err: error }, 'projections start again')
@@ -146,6 +154,7 @@ export function startProjections(options: EngineOptions): Engine {
     stop: async () => {
       stop()
       await running
+      await beside.idle()
       options.signal?.removeEventListener('abort', stop)
     },
   }

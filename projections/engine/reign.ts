@@ -4,7 +4,7 @@ import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { pause } from '../../src/kernel/pause.ts'
-import { BEFORE_FIRST, readCheckpoints } from './checkpoint.ts'
+import { BEFORE_FIRST, readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type Follower,
 } from './follower.ts'
 import { stopBeforeOlderLog } from './older-log.ts'
-import { rebuildProjection } from './rebuild.ts'
+import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import type { Projection } from './types.ts'
 
 /** A checkpoint that only passes other namespaces' events is written at most this often. */
@@ -23,6 +23,10 @@ const QUIET_CHECKPOINT_MS = 5_000
 
 /** How often it is looked whether somebody rebuilt a projection that stands still here. */
 const STOPPED_CHECK_MS = 5_000
+/** How often it is looked how far somebody else's rebuild is. */
+const REBUILDING_CHECK_MS = 1_000
+/** A program older than one of the read models leads for so long at a time, so that a newer one may. */
+const OUTDATED_REIGN_MS = 5_000
 
 /**
  * After a batch the engine rests for as many times as long as the batch took, so that what arrives
@@ -69,10 +73,40 @@ async function aborted(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
+/** True once it is of this program's version, whoever made it so; one that cannot be rebuilt is stopped. */
+async function rebuildOne(
+  options: ReignOptions,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { pool, logger } = options
+  const { projection } = follower
+  const fields = { projection: projection.name, version: projection.version }
+  logger.info(fields, 'rebuilding a projection of an older version')
+  for (;;) {
+    try {
+      const result = await rebuildProjection({ ...options, projection, signal })
+      logger.info({ ...fields, outcome: result.outcome }, 'rebuilt')
+      return true
+    } catch (error) {
+      if (signal.aborted) return false
+      if (error instanceof RebuildRunningError) {
+        await pause(REBUILDING_CHECK_MS, signal)
+        if ((await readCheckpoint(pool, projection.name))?.version === projection.version)
+          return true
+        continue
+      }
+      logger.error({ ...fields, err: error }, 'rebuild failed')
+      if (isTransient(error)) throw error
+      await stopFollower(pool, follower, { kind: 'rebuild_failed', reason: messageOf(error) })
+      return false
+    }
+  }
+}
+
 /**
  * Rebuilds the projections of an older version beside what the others do. True when one was
- * rebuilt: the reign then begins anew with it. One that cannot be rebuilt is stopped.
- * @throws what may pass by itself.
+ * rebuilt: the reign then begins anew with it. @throws what may pass by itself.
  */
 async function rebuildStale(
   options: ReignOptions,
@@ -80,25 +114,9 @@ async function rebuildStale(
   signal: AbortSignal,
 ): Promise<boolean> {
   let rebuilt = false
-  for (const follower of followers) {
-    if (follower.state !== 'rebuilding') continue
-    const { projection } = follower
-    const fields = { projection: projection.name, version: projection.version }
-    options.logger.info(fields, 'rebuilding a projection of an older version')
-    try {
-      const result = await rebuildProjection({ ...options, projection, signal })
-      options.logger.info({ ...fields, outcome: result.outcome }, 'rebuilt')
-      rebuilt = true
-    } catch (error) {
-      if (signal.aborted) return rebuilt
-      options.logger.error({ ...fields, err: error }, 'rebuild failed')
-      if (isTransient(error)) throw error
-      await stopFollower(options.pool, follower, {
-        kind: 'rebuild_failed',
-        reason: messageOf(error),
-      })
-    }
-  }
+  for (const follower of followers)
+    if (follower.state === 'rebuilding' && !signal.aborted)
+      rebuilt = (await rebuildOne(options, follower, signal)) || rebuilt
   return rebuilt
 }
 
@@ -174,8 +192,11 @@ function watchStopped(
   return timer
 }
 
-/** Follows the log until the signal aborts or a rebuilt projection has to join. @throws on failure. */
-export async function reign(options: ReignOptions): Promise<void> {
+/**
+ * Follows the log until the signal aborts or a rebuilt projection has to join. True when it ended for a
+ * newer program to lead, which alone can move what is of its version. @throws on failure.
+ */
+export async function reign(options: ReignOptions): Promise<boolean> {
   const { pool, log, projections, clock, limits } = options
   const followers: Follower[] = []
   for (const projection of projections)
@@ -186,6 +207,8 @@ export async function reign(options: ReignOptions): Promise<void> {
   const signal = AbortSignal.any([options.signal, ending.signal])
   const end = (): void => ending.abort()
   const watching = watchStopped(pool, followers, end)
+  const outdated = followers.some(({ stopped }) => stopped?.kind === 'newer_version')
+  const yielding = outdated ? setTimeout(end, OUTDATED_REIGN_MS) : undefined
   const rebuilding = rebuildStale(options, followers, signal).then(
     (rebuilt) => {
       if (rebuilt) end()
@@ -218,7 +241,9 @@ export async function reign(options: ReignOptions): Promise<void> {
     }
   } finally {
     clearInterval(watching)
+    clearTimeout(yielding)
     end()
     await rebuilding
   }
+  return outdated && !options.signal.aborted
 }

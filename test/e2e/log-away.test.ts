@@ -72,8 +72,10 @@ t.test('an account refused later is a reason of its own', async (t) => {
   await cluster.deny('append')
   const tasks = tasksOf(stack.url, stack.demo.modelToken)
   t.equal((await tasks.create()).status, 503)
-  const { status, body } = await call(`${stack.url}/readyz`)
-  t.equal(status, 503)
+  const { body } = await eventually('it is said', async () => {
+    const answer = await call(`${stack.url}/readyz`)
+    return answer.status === 503 ? answer : undefined
+  })
   t.match(body.reasons, [/^event_log refuses our account: append: /])
   await cluster.deny()
   await eventually('it is ready again', async () =>

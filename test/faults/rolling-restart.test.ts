@@ -43,7 +43,7 @@ interface Failed {
 function startTraffic(front: string, token: string) {
   const failed: Failed[] = []
   const done: Record<string, number> = {}
-  let going = true
+  const over = new AbortController()
   const ask = async (what: string, path: string, body?: object, end = ''): Promise<void> => {
     try {
       const response = await fetch(`${front}${path}`, {
@@ -67,7 +67,7 @@ function startTraffic(front: string, token: string) {
       stream ? 'data: [DONE]\n\n' : '',
     )
   const again = async (work: () => Promise<void>): Promise<void> => {
-    while (going) {
+    while (!over.signal.aborted) {
       await work()
       await sleep(PAUSE_MS)
     }
@@ -84,7 +84,7 @@ function startTraffic(front: string, token: string) {
     /** A stream that outlasts the time for which a leaving replica still listens. */
     longStream: () => chat(true, '[[sandbox words=30 frame-ms=60]]'),
     stop: async () => {
-      going = false
+      over.abort()
       await Promise.all(loops)
     },
   }

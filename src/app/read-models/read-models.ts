@@ -1,6 +1,6 @@
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { pause } from '../../kernel/pause.ts'
+import { pause, within } from '../../kernel/pause.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
@@ -10,6 +10,8 @@ import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from '
 export const MAX_READ_MODEL_LAG_MS = 30_000
 /** Everybody who asks within this time gets the same look. */
 export const LOOK_FOR_MS = 1_000
+/** A log that does not answer tells nothing of a lag: nobody waits longer for it. */
+const LOOK_TIMEOUT_MS = 1_000
 /**
  * Before a reader is refused for a lag it is looked again, in a look of its own: after an idle hour the
  * first event makes what has not seen it yet an hour old for a moment.
@@ -40,7 +42,8 @@ export function createReadModels(
   const states = remembered(LOOK_FOR_MS, readModelStates(deps), deps.lookClock ?? monotonicClock)
   const look = async (name: string): Promise<ReadModelState | undefined> => {
     // With the log away nothing new is written, and a database that is away fails the read itself.
-    const all = await states().catch((): readonly ReadModelState[] => [])
+    const unknown = (): readonly ReadModelState[] => []
+    const all = await within(LOOK_TIMEOUT_MS, states().catch(unknown), unknown)
     return all.find((state) => state.name === name)
   }
   return {

@@ -213,12 +213,12 @@ t.test(
       tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
     }
     const seen = new Set<number>()
-    let asking = true
+    const done = new AbortController()
     const readers = (async () => {
-      while (asking) seen.add(await lines())
+      while (!done.signal.aborted) seen.add(await lines())
     })()
     const result = await rebuildProjection({ pool, log, projection: next })
-    asking = false
+    done.abort()
     await readers
     t.equal(result.outcome, 'swapped')
     t.same([...seen], [20], 'readers never saw part of it')
@@ -235,6 +235,51 @@ t.test(
     startEngine(t, { pool, log, projections: [next] })
     await caughtUp(pool, log, [next])
     t.equal(await lines(), 22)
+  },
+)
+
+t.test(
+  'a newer program beside an older one builds while that leads, then leads itself',
+  async (t) => {
+    const pool = await testPool(t)
+    const recorder = new Recorder()
+    const log = new ScriptedLog([
+      ...openTenant(recorder, 'tenant_1'),
+      ...overlappingTasks(recorder, { tasks: 10, width: 2 }),
+    ])
+    const projections = [tasksProjection, ledgerProjection]
+    const older = startEngine(t, { pool, log, projections })
+    await caughtUp(pool, log, projections)
+    const next: Projection = {
+      ...ledgerProjection,
+      version: ledgerProjection.version + 1,
+      tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
+      // While it is being built, what comes is still in the old tables for whoever reads.
+      apply: async (client, batch) => {
+        if (!shown) {
+          log.push(recordCall(recorder, 1))
+          await caughtUp(pool, log, projections)
+          shown = true
+        }
+        await ledgerProjection.apply(client, batch)
+      },
+    }
+    let shown = false
+    const newer = startEngine(t, { pool, log, projections: [tasksProjection, next] })
+    await eventually(
+      'the new version is live',
+      async () => (await readCheckpoint(pool, 'ledger'))?.version === next.version,
+    )
+    t.ok(shown)
+    t.ok(!newer.status().leading, 'it was built without leading')
+    log.push(recordCall(recorder, 2))
+    await caughtUp(pool, log, [tasksProjection, next])
+    t.ok(newer.status().leading && !older.status().leading, 'the older one has given way')
+    t.same(
+      newer.status().projections.map(({ state }) => state),
+      ['following', 'following'],
+    )
+    t.equal((await chainHead(pool)).seq, 14n)
   },
 )
 

@@ -1,0 +1,56 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
+import type { Log } from '../../src/kernel/log.ts'
+import { readCheckpoints } from './checkpoint.ts'
+import { isTransient } from './failures.ts'
+import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
+import type { Projection } from './types.ts'
+
+export interface BesideOptions {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly projections: readonly Projection[]
+  readonly logger: Log
+  readonly signal: AbortSignal
+}
+
+/**
+ * While a program of another version leads, and moves what it knows along, builds what this one has in a newer
+ * version beside it: whoever reads misses nothing meanwhile. Returns what begins to look, at most one look
+ * at a time; what fails for good is left to whoever leads.
+ */
+export function createBesideBuilder(options: BesideOptions) {
+  const { pool, log, projections, logger, signal } = options
+  const failed = new Set<string>()
+  let building: Promise<void> | undefined
+
+  const buildOne = async (projection: Projection): Promise<void> => {
+    const fields = { projection: projection.name, version: projection.version }
+    logger.info(fields, 'building a new version beside the one that serves')
+    try {
+      await rebuildProjection({ pool, log, projection, signal })
+      logger.info(fields, 'the new version is in its place')
+    } catch (error) {
+      if (signal.aborted || error instanceof RebuildRunningError || isTransient(error)) return
+      failed.add(projection.name)
+      logger.error({ ...fields, err: error }, 'a new version could not be built')
+    }
+  }
+  const buildAll = async (): Promise<void> => {
+    const live = await readCheckpoints(pool)
+    for (const projection of projections) {
+      const version = live.get(projection.name)?.version
+      const older = version !== undefined && version < projection.version
+      if (older && !failed.has(projection.name) && !signal.aborted) await buildOne(projection)
+    }
+  }
+  return {
+    begin: (): void => {
+      building ??= buildAll()
+        .catch((error: unknown) => logger.warn({ err: error }, 'versions could not be compared'))
+        .finally(() => (building = undefined))
+    },
+    /** Once nothing is being built. */
+    idle: (): Promise<void> => building ?? Promise.resolve(),
+  }
+}
