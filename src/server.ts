@@ -38,7 +38,7 @@ import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
-import { pause } from './kernel/pause.ts'
+import { pause, within } from './kernel/pause.ts'
 import { programFile } from './kernel/program-files.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
 import type { ObjectStore } from './storage/types.ts'
@@ -249,7 +249,13 @@ async function listen(
   // It is asked how the leaving goes, to the end.
   onStop(async () => operations?.close())
   let closeApp = (): Promise<void> => Promise.resolve()
-  onStop(() => Promise.all([closeApp(), calls.stop(config.drainTimeoutMs)]))
+  onStop(async () => {
+    const untilMs = performance.now() + config.drainTimeoutMs
+    const closing = closeApp()
+    // What was sent before the port was closed is begun and answered; only then calls are refused.
+    await within(config.drainTimeoutMs, closing, () => undefined)
+    await Promise.all([closing, calls.stop(Math.max(0, untilMs - performance.now()))])
+  })
   const app = await buildApp({
     logger,
     clock,
