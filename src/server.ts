@@ -9,6 +9,7 @@ import { totals } from '../projections/ledger/query.ts'
 import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import { buildOperationsApp } from './api/operations-app.ts'
+import { createHealth, type Said } from './api/operating/gateway-health.ts'
 import type { Health } from './api/operating/health.ts'
 import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
@@ -199,11 +200,6 @@ async function start(
   return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
 }
 
-/** What the process knows of itself. */
-interface Said extends Pick<Health, 'accepting' | 'concerns'> {
-  readonly leaving: () => boolean
-}
-
 async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {
   const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
   const book = await publishAtStart(
@@ -283,12 +279,10 @@ async function listen(
     lastAudit: () => readLastAudit(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
-  const { host } = config
-  const address = await app.listen({ port: config.port, host })
-  return {
-    address,
-    operationsAddress: await operations?.listen({ port: config.operationsPort ?? 0, host }),
-  }
+  const { host, port, operationsPort } = config
+  const address = await app.listen({ port, host })
+  const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
+  return { address, operationsAddress }
 }
 
 /** Drops from memory what the log says has changed about tokens, in every process. */
@@ -298,30 +292,10 @@ async function follow(
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<void> {
   const stopping = new AbortController()
-  const { signal } = stopping
-  const { done } = await followTokens({ pool, log, authenticator, logger, signal })
+  const deps = { pool, log, authenticator, logger, signal: stopping.signal }
+  const { done } = await followTokens(deps)
   onStop(() => {
     stopping.abort()
     return done
   })
-}
-
-function whyRefused(denial: string | undefined): string | undefined {
-  return denial && `event_log refuses our account: ${denial}`
-}
-
-function createHealth({ pool, log, readModels }: TaskDeps, { accepting, concerns }: Said): Health {
-  return {
-    dependencies: [
-      {
-        name: 'event_log',
-        probe: () => log.endPosition().then(() => log.healthy()),
-        why: () => whyRefused(log.denial()),
-      },
-      { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
-    ],
-    projections: readModels.states,
-    accepting,
-    concerns,
-  }
 }

@@ -1,0 +1,31 @@
+import type { TaskDeps } from '../../app/tasks/deps.ts'
+import type { Health } from './health.ts'
+
+/** What the process knows of itself. */
+export interface Said extends Pick<Health, 'accepting' | 'concerns'> {
+  readonly leaving: () => boolean
+}
+
+function whyRefused(denial: string | undefined): string | undefined {
+  return denial && `event_log refuses our account: ${denial}`
+}
+
+/** What a gateway's readiness stands on. */
+export function createHealth(
+  { pool, log, readModels }: Pick<TaskDeps, 'pool' | 'log' | 'readModels'>,
+  { accepting, concerns }: Said,
+): Health {
+  return {
+    dependencies: [
+      {
+        name: 'event_log',
+        probe: () => log.endPosition().then(() => log.healthy()),
+        why: () => whyRefused(log.denial()),
+      },
+      { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
+    ],
+    projections: readModels.states,
+    accepting,
+    concerns,
+  }
+}
