@@ -292,10 +292,7 @@ async function follow(
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<void> {
   const stopping = new AbortController()
-  const deps = { pool, log, authenticator, logger, signal: stopping.signal }
-  const { done } = await followTokens(deps)
-  onStop(() => {
-    stopping.abort()
-    return done
-  })
+  const { signal } = stopping
+  const { done } = await followTokens({ pool, log, authenticator, logger, signal })
+  onStop(async () => (stopping.abort(), done))
 }
