@@ -15,7 +15,7 @@ import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
 import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
 import { readLastAudit } from './app/last-audit/last-audit.ts'
-import { watchLedger } from './app/spending/ledger-lag.ts'
+import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { startCalls } from './app/calls/start.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
@@ -231,8 +231,10 @@ async function listen(
   await follow(deps, authenticator, onStop)
   const sharing = startSharing({ rates, share: shareThrough(pool), logger })
   onStop(() => sharing.stop())
+  const lag = watchLedger(pool, log)
+  await seeLedger(lag)
   const calls = await startCalls({
-    ...parts.calls({ replica: newId('process', clock.nowMs()), lag: watchLedger(pool, log) }),
+    ...parts.calls({ replica: newId('process', clock.nowMs()), lag }),
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })

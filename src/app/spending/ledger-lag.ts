@@ -2,9 +2,13 @@ import type { Pool } from 'pg'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
+import { pause } from '../../kernel/pause.ts'
 
 /** Places of the log's end that the ledger has not reached and that are remembered. */
 const MAX_REMEMBERED = 64
+/** A start waits no longer to see the ledger complete, and so often looks. */
+const FIRST_SIGHT_MS = 5_000
+const FIRST_LOOK_MS = 50
 
 /** How far the ledger is behind the log, in time. */
 export interface LedgerLag {
@@ -51,4 +55,13 @@ export function watchLedger(pool: Pool, log: Pick<EventLog, 'endPosition'>): Led
     ledgerPosition: async () => (await readCheckpoint(pool, 'ledger'))?.position ?? -1n,
     clock: monotonicClock,
   })
+}
+
+/** Waits until the ledger was once seen complete: before that a process can admit no call. */
+export async function seeLedger(lag: LedgerLag): Promise<void> {
+  const untilMs = performance.now() + FIRST_SIGHT_MS
+  while (lag.lagMs() === Infinity && performance.now() < untilMs) {
+    await lag.look().catch(() => undefined)
+    if (lag.lagMs() === Infinity) await pause(FIRST_LOOK_MS)
+  }
 }
