@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { ProviderError, type TextChunk, type TextStream } from '../../../app/ports.ts'
 import { ExchangeError } from '../http/exchange-error.ts'
-import { createFrameSplitter, type Frame, FrameTooLargeError } from './frames.ts'
+import { createFrameParser, type Frame, FrameTooLargeError } from './frames.ts'
 import { malformed } from '../http/failures.ts'
 import type { OpenedStream } from '../http/open-stream.ts'
 import type { FrameReader } from './wire.ts'
@@ -18,7 +18,7 @@ export function createTextStream(
   head: Pick<TextStream, 'upstreamRequestId' | 'restMs'>,
 ): TextStream {
   const decoder = new StringDecoder('utf8')
-  const splitter = createFrameSplitter(MAX_FRAME_LENGTH)
+  const parser = createFrameParser(MAX_FRAME_LENGTH)
   let failed: unknown
   let ended = false
   let hurried = false
@@ -44,7 +44,7 @@ export function createTextStream(
   /** A frame without its blank line counts if it can be read; half a frame does not. */
   const readRest = (chunks: TextChunk[]): void => {
     ended = true
-    const rest = splitter.end()
+    const rest = parser.end()
     if (rest === undefined) return
     try {
       const chunk = reader.read(rest)
@@ -57,7 +57,7 @@ export function createTextStream(
     const pieces = await opened.read()
     if (pieces === undefined) return readRest(chunks)
     for (const piece of pieces) {
-      readAll(splitter.feed(decoder.write(piece)), chunks)
+      readAll(parser.feed(decoder.write(piece)), chunks)
       if (ended || failed !== undefined) break
     }
     if (!hurried && reader.tally().finished) {

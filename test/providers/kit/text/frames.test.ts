@@ -1,22 +1,29 @@
-import { createParser } from 'eventsource-parser'
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createFrameSplitter, type Frame } from '../../../../src/providers/kit/text/frames.ts'
+import { createFrameParser, type Frame } from '../../../../src/providers/kit/text/frames.ts'
 
 const LIMIT = 1_000_000
 
 function split(pieces: readonly string[]): readonly Frame[] {
-  const splitter = createFrameSplitter(LIMIT)
-  return pieces.flatMap((piece) => splitter.feed(piece))
+  const parser = createFrameParser(LIMIT)
+  return pieces.flatMap((piece) => parser.feed(piece))
 }
 
+/** What the standard says, of the whole text at once. */
 function reference(text: string): readonly Frame[] {
   const frames: Frame[] = []
-  const parser = createParser({
-    onEvent: ({ event, data }) => frames.push({ event, data }),
-  })
-  parser.feed(text)
+  let event: string | undefined
+  let data: string[] = []
+  for (const line of text.split(/\r\n|\r|\n/).slice(0, -1)) {
+    const [, field, value] = /^([^:]*)(?:: ?(.*))?$/su.exec(line) ?? []
+    if (line === '') {
+      if (data.length > 0) frames.push({ event, data: data.join('\n') })
+      event = undefined
+      data = []
+    } else if (field === 'data') data.push(value ?? '')
+    else if (field === 'event') event = value === '' ? undefined : value
+  }
   return frames
 }
 
@@ -75,23 +82,23 @@ t.test('several data lines are joined, comments and other fields are left out', 
 t.test('a bare object outside any field is kept', async (t) => {
   const pretty = '{\n  "error": {\n    "code": 503\n  }\n}\n'
   t.same(split([`data: 1\n\n${pretty}\n`]).at(-1)?.data, pretty.trimEnd())
-  const splitter = createFrameSplitter(LIMIT)
-  splitter.feed('data: 1\r\n\r\n{"error":')
-  splitter.feed('{"code":503}}')
-  t.equal(splitter.end()?.data, '{"error":{"code":503}}')
+  const parser = createFrameParser(LIMIT)
+  parser.feed('data: 1\r\n\r\n{"error":')
+  parser.feed('{"code":503}}')
+  t.equal(parser.end()?.data, '{"error":{"code":503}}')
 })
 
 t.test('what is left at the end is told once', async (t) => {
-  const splitter = createFrameSplitter(LIMIT)
-  t.same(splitter.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
-  t.same(splitter.end(), { event: undefined, data: '2' })
-  t.equal(splitter.end(), undefined)
+  const parser = createFrameParser(LIMIT)
+  t.same(parser.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
+  t.same(parser.end(), { event: undefined, data: '2' })
+  t.equal(parser.end(), undefined)
 })
 
 t.test(
   'a frame beyond its bound is refused, in one piece or in many, in one line or in many',
   async (t) => {
-    const bounded = () => createFrameSplitter(100)
+    const bounded = () => createFrameParser(100)
     t.throws(() => bounded().feed(`data: ${'x'.repeat(101)}`), { name: 'FrameTooLargeError' })
     const pieces = bounded()
     t.throws(() => {
@@ -103,10 +110,10 @@ t.test(
 )
 
 t.test('a large frame in small pieces takes time in proportion to its size', async (t) => {
-  const splitter = createFrameSplitter(LIMIT * 100)
+  const parser = createFrameParser(LIMIT * 100)
   const piece = 'x'.repeat(16_384)
-  splitter.feed('data: ')
-  for (let fed = 0; fed < 2_000; fed += 1) splitter.feed(piece)
-  const [frame] = splitter.feed('\n\n')
+  parser.feed('data: ')
+  for (let fed = 0; fed < 2_000; fed += 1) parser.feed(piece)
+  const [frame] = parser.feed('\n\n')
   t.equal(frame?.data.length, 2_000 * 16_384)
 })
