@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { ProviderErrorKind } from '../../app/ports.ts'
 import { DomainError, domainCodes, type DomainCode } from '../../kernel/errors.ts'
+import { describedHeaders, type DescribedHeader } from './answer-documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'
 import { RequestError } from './request-error.ts'
@@ -31,29 +32,32 @@ function plainError(failure: FailureCode): Error {
 
 /**
  * The failures of a route by status, each shown exactly as the envelope answers it. `further` are
- * errors that tell more than their kind, or of which one kind has several statuses.
+ * errors that tell more than their kind, or of which one kind has several statuses; `headers` what
+ * they carry whatever they are.
  */
 export function failureResponses(
   shape: FailureShape,
   failures: readonly FailureCode[],
   further: readonly Error[] = [],
+  headers: readonly DescribedHeader[] = [],
 ): Readonly<Record<string, TSchema>> {
-  const byStatus = new Map<number, Map<string, Answer['body']>>()
+  const byStatus = new Map<number, { named: Map<string, Answer['body']>; sent: Set<string> }>()
   for (const error of [...further, ...failures.map(plainError)]) {
-    const { status, body } = shape.envelope(error)
-    const named = byStatus.get(status) ?? new Map<string, Answer['body']>()
-    byStatus.set(status, named)
+    const { status, body, headers: given } = shape.envelope(error)
+    const found = byStatus.get(status) ?? { named: new Map(), sent: new Set<string>(headers) }
+    byStatus.set(status, found)
+    for (const name of Object.keys(given)) found.sent.add(name)
     const { name } = shape.read(body)
-    if (!named.has(name)) named.set(name, body)
+    if (!found.named.has(name)) found.named.set(name, body)
   }
   return Object.fromEntries(
-    [...byStatus].map(([status, named]) => {
+    [...byStatus].map(([status, { named, sent }]) => {
       const examples = [...named.values()]
       const description = examples
         .map((body) => shape.read(body))
         .map(({ name, message }) => `${name}: ${message}`)
         .join('\n\n')
-      return [status, { ...shape.schema, description, examples }]
+      return [status, { ...shape.schema, description, examples, headers: describedHeaders(sent) }]
     }),
   )
 }

@@ -31,13 +31,20 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Tollgate', description: about, version },
+      info: {
+        title: 'Tollgate',
+        description: about,
+        version,
+        license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+      },
       servers: [{ url: '/' }],
+      // Of what says nothing else: the operating routes.
+      security: [],
       tags: [
         { name: 'Video tasks', description: 'Create, query, list and delete `/provA` tasks.' },
         { name: 'Text', description: 'Chat, responses, native generation and models.' },
         { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
-        { name: 'Operating' },
+        { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },
       ],
       components: {
         securitySchemes: {
@@ -45,6 +52,18 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
             type: 'http',
             scheme: 'bearer',
             description: 'Model token `sk-…`: calling models.',
+          },
+          modelKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-native-api-key',
+            description: 'The model token alone, where there is no `Authorization`.',
+          },
+          modelClientKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-goog-api-key',
+            description: 'The same, as official clients of native generation send it.',
           },
           queryToken: {
             type: 'http',

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { createReadiness, type Health } from './health.ts'
+import { answer } from '../kit/answer-documentation.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 
 export interface OperatingDeps {
@@ -70,7 +71,14 @@ export function welcomePlugin(probes: readonly string[]) {
     useNoStore(app)
     app.get(
       '/',
-      { schema: { tags, summary: 'Where to go from here', response: { 200: WelcomeSchema } } },
+      {
+        schema: {
+          operationId: 'getWelcome',
+          tags,
+          summary: 'Where to go from here',
+          response: { 200: answer({ json: WelcomeSchema }) },
+        },
+      },
       () => welcome,
     )
   }
@@ -83,7 +91,14 @@ export function livenessPlugin() {
     useNoStore(app)
     app.get(
       '/healthz',
-      { schema: { tags, summary: 'The process is alive', response: { 200: HealthSchema } } },
+      {
+        schema: {
+          operationId: 'getHealth',
+          tags,
+          summary: 'The process is alive',
+          response: { 200: answer({ json: HealthSchema }) },
+        },
+      },
       () => ({ status: 'ok' as const }),
     )
   }
@@ -101,9 +116,13 @@ export function operatingPlugin(deps: OperatingDeps) {
       '/readyz',
       {
         schema: {
+          operationId: 'getReadiness',
           tags,
           summary: 'Whether new requests should be sent here, and what it depends on',
-          response: { 200: ReadinessSchema, 503: ReadinessSchema },
+          response: {
+            200: answer({ json: ReadinessSchema }),
+            503: answer({ json: ReadinessSchema, what: 'Not ready: it should get no more work.' }),
+          },
         },
       },
       async (_request, reply) => {
@@ -113,7 +132,14 @@ export function operatingPlugin(deps: OperatingDeps) {
     )
     app.get(
       '/metrics',
-      { schema: { tags, summary: 'Prometheus metrics', produces: ['text/plain'] } },
+      {
+        schema: {
+          operationId: 'getMetrics',
+          tags,
+          summary: 'Prometheus metrics',
+          response: { 200: answer({ others: { 'text/plain': 'The exposition format.' } }) },
+        },
+      },
       async (_request, reply) => reply.type(deps.metrics.contentType).send(await metrics()),
     )
   }

@@ -49,10 +49,12 @@ export function provAPlugin(deps: ProvADeps) {
     app.post(path, {
       schema: {
         ...describe({
+          operationId: 'createVideoTask',
           summary: 'Create a video task',
           ok: CreatedTaskSchema,
           failures: createFailures,
           field: 'duration',
+          headers: ['x-platform-id', 'idempotent-replayed'],
         }),
         headers: CreateTaskHeadersSchema,
         body: CreateTaskBodySchema,
@@ -65,6 +67,7 @@ export function provAPlugin(deps: ProvADeps) {
     app.get(path, {
       schema: {
         ...describe({
+          operationId: 'listVideoTasks',
           summary: 'List video tasks',
           ok: TaskListSchema,
           failures: listFailures,
@@ -84,9 +87,11 @@ export function provAPlugin(deps: ProvADeps) {
     app.get(`${path}/:id`, {
       schema: {
         ...describe({
+          operationId: 'getVideoTask',
           summary: 'Query a video task',
           ok: TaskSchema,
           failures: queryFailures,
+          headers: ['x-platform-id'],
         }),
         params: TaskParamsSchema,
       },
@@ -105,9 +110,11 @@ export function provAPlugin(deps: ProvADeps) {
     app.delete(`${path}/:id`, {
       schema: {
         ...describe({
+          operationId: 'deleteVideoTask',
           summary: 'Cancel a queued task or hide a finished one',
           ok: DeletedTaskSchema,
           failures: deleteFailures,
+          headers: ['x-platform-id'],
         }),
         params: TaskParamsSchema,
       },

@@ -54,7 +54,13 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
     '/ledger/lines',
     {
       schema: {
-        ...describe('Settled lines, newest first', LinesAnswerSchema, ledgerFailures),
+        ...describe({
+          operationId: 'listLedgerLines',
+          summary: 'Settled lines, newest first',
+          ok: LinesAnswerSchema,
+          failures: ledgerFailures,
+          csv: true,
+        }),
         querystring: LinesQuerySchema,
       },
     },
@@ -79,7 +85,13 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
     '/ledger/summary',
     {
       schema: {
-        ...describe('Settled totals by group and currency', SummaryAnswerSchema, ledgerFailures),
+        ...describe({
+          operationId: 'summariseLedger',
+          summary: 'Settled totals by group and currency',
+          ok: SummaryAnswerSchema,
+          failures: ledgerFailures,
+          csv: true,
+        }),
         querystring: SummaryQuerySchema,
       },
     },
@@ -118,11 +130,12 @@ export function queryPlugin(deps: QueryDeps) {
       '/tasks/:id/history',
       {
         schema: {
-          ...describe(
-            'What happened to a task, a call or a request',
-            HistoryAnswerSchema,
-            historyFailures,
-          ),
+          ...describe({
+            operationId: 'getTaskHistory',
+            summary: 'What happened to a task, a call or a request',
+            ok: HistoryAnswerSchema,
+            failures: historyFailures,
+          }),
           params: HistoryParamsSchema,
         },
       },

@@ -1,5 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
+import { answer, limitHeaderNames, type DescribedHeader } from '../kit/answer-documentation.ts'
 import { failureResponses } from '../kit/failure-documentation.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
@@ -23,17 +24,32 @@ const shape = {
 }
 
 /** What the OpenAPI description says of a `/v1` route, its failures included. */
-export function describe(
-  tag: 'Text' | 'Images',
-  summary: string,
-  ok: TSchema,
-  failures: readonly FailureCode[],
-  further: readonly Error[] = [],
-): FastifySchema {
+export function describe(route: {
+  readonly tag: 'Text' | 'Images'
+  readonly operationId: string
+  readonly summary: string
+  /** It has an id of its own. */
+  readonly isCall?: boolean
+  readonly ok: TSchema
+  /** What it is as server-sent events, where it may be. */
+  readonly events?: string
+  readonly failures: readonly FailureCode[]
+  readonly further?: readonly Error[]
+}): FastifySchema {
+  const { tag, operationId, summary, isCall = false, ok, events, failures, further } = route
+  const headers: readonly DescribedHeader[] = [
+    ...(isCall ? (['x-call-id'] as const) : []),
+    ...limitHeaderNames,
+  ]
+  const others = events !== undefined ? { 'text/event-stream': events } : {}
   return {
+    operationId,
     tags: [tag],
     summary,
     security: [{ modelToken: [] }],
-    response: { 200: ok, ...failureResponses(shape, failures, further) },
+    response: {
+      200: answer({ json: ok, others, headers }),
+      ...failureResponses(shape, failures, further, headers),
+    },
   }
 }

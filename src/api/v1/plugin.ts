@@ -57,13 +57,16 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
   app.post('/chat/completions', {
     ...documented,
     schema: {
-      ...describe(
-        'Text',
-        'Complete a chat',
-        ChatCompletionSchema,
-        callFailures,
-        callExamples('messages'),
-      ),
+      ...describe({
+        tag: 'Text',
+        operationId: 'createChatCompletion',
+        isCall: true,
+        summary: 'Complete a chat',
+        ok: ChatCompletionSchema,
+        events: 'With `stream`: chunks as `data:` lines, and `[DONE]`.',
+        failures: callFailures,
+        further: callExamples('messages'),
+      }),
       body: ChatBodySchema,
     },
     handler: async (request, reply) => {
@@ -82,13 +85,16 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
   app.post('/responses', {
     ...documented,
     schema: {
-      ...describe(
-        'Text',
-        'Create a response',
-        ResponseSchema,
-        [...callFailures, ...continuationFailures],
-        callExamples('input'),
-      ),
+      ...describe({
+        tag: 'Text',
+        operationId: 'createResponse',
+        isCall: true,
+        summary: 'Create a response',
+        ok: ResponseSchema,
+        events: 'With `stream`: the events of the response, `event:` and `data:`.',
+        failures: [...callFailures, ...continuationFailures],
+        further: callExamples('input'),
+      }),
       body: ResponsesBodySchema,
     },
     handler: async (request, reply) => {
@@ -104,7 +110,13 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
 function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
-    schema: describe('Text', 'List the models the token may use', ModelListSchema, behindToken),
+    schema: describe({
+      tag: 'Text',
+      operationId: 'listModels',
+      summary: 'List the models the token may use',
+      ok: ModelListSchema,
+      failures: behindToken,
+    }),
     handler: async (request) => ({
       object: 'list' as const,
       data: [...(await listModels(texts, principalOf(request)))],
@@ -112,7 +124,13 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
   app.get('/models/:id', {
     schema: {
-      ...describe('Text', 'Show a model', ModelSchema, modelFailures),
+      ...describe({
+        tag: 'Text',
+        operationId: 'getModel',
+        summary: 'Show a model',
+        ok: ModelSchema,
+        failures: modelFailures,
+      }),
       params: ModelParamsSchema,
     },
     handler: async (request) => findModel(texts, principalOf(request), request.params.id),

@@ -84,7 +84,7 @@ export const ChatCompletionSchema = Type.Object(
       open,
     ),
   },
-  { ...open, description: 'With `stream`, chunks as server-sent events and `[DONE]`.' },
+  open,
 )
 
 export const ResponsesBodySchema = Type.Object(
@@ -125,7 +125,7 @@ export const ResponseSchema = Type.Object(
     ),
     usage: Type.Union([Anything, Type.Null()]),
   },
-  { ...open, description: 'With `stream`, the events of the response.' },
+  open,
 )
 
 export const ModelSchema = Type.Object({

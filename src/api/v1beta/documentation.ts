@@ -1,5 +1,6 @@
 import type { FastifySchema } from 'fastify'
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
+import { answer, type DescribedAnswer } from '../kit/answer-documentation.ts'
 import { failureResponses } from '../kit/failure-documentation.ts'
 import { callExamples, callFailures } from '../kit/text-failures.ts'
 import { v1betaEnvelope } from './envelope.ts'
@@ -23,12 +24,21 @@ const shape = {
 }
 
 /** What the OpenAPI description says of a native route, its failures included. */
-export function describe(summary: string, ok: TSchema): FastifySchema {
+export function describe(
+  operationId: string,
+  summary: string,
+  ok: Pick<DescribedAnswer, 'json' | 'others'>,
+): FastifySchema {
+  const headers = ['x-call-id'] as const
   return {
+    operationId,
     tags: ['Text'],
     summary,
     description: 'The token is sent as a bearer token or in `x-native-api-key`, never in the URL.',
-    security: [{ modelToken: [] }],
-    response: { 200: ok, ...failureResponses(shape, callFailures, callExamples('contents')) },
+    security: [{ modelToken: [] }, { modelKey: [] }, { modelClientKey: [] }],
+    response: {
+      200: answer({ ...ok, headers }),
+      ...failureResponses(shape, callFailures, callExamples('contents'), headers),
+    },
   }
 }

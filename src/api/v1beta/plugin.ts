@@ -16,7 +16,6 @@ import { readNativeRequest, type NativeRequest } from './request.ts'
 import {
   GenerateBodySchema,
   GeneratedSchema,
-  GeneratedStreamSchema,
   ModelParamsSchema,
   StreamQuerySchema,
 } from './schemas.ts'
@@ -87,7 +86,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
 
     app.post('/models/:model(^[^:]*)::generateContent', {
       schema: {
-        ...describe('Generate content', GeneratedSchema),
+        ...describe('generateContent', 'Generate content', { json: GeneratedSchema }),
         params: ModelParamsSchema,
         body: GenerateBodySchema,
       },
@@ -101,7 +100,9 @@ export function v1betaPlugin(deps: V1BetaDeps) {
 
     app.post('/models/:model(^[^:]*)::streamGenerateContent', {
       schema: {
-        ...describe('Generate content as a stream', GeneratedStreamSchema),
+        ...describe('streamGenerateContent', 'Generate content as a stream', {
+          others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
+        }),
         params: ModelParamsSchema,
         querystring: StreamQuerySchema,
         body: GenerateBodySchema,

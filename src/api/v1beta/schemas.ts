@@ -71,12 +71,6 @@ export const GeneratedSchema = Type.Object(
   open,
 )
 
-/** Of one frame; frames come as `data:` lines. */
-export const GeneratedStreamSchema = {
-  ...GeneratedSchema,
-  description: 'Server-sent events; each `data:` line holds one of these.',
-}
-
 export const ModelParamsSchema = Type.Object({ model: Type.String() })
 
 export const StreamQuerySchema = Type.Object(

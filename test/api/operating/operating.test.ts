@@ -298,7 +298,12 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1beta/models/{model}:generateContent',
     '/v1beta/models/{model}:streamGenerateContent',
   ])
-  t.same(Object.keys(api.components.securitySchemes), ['modelToken', 'queryToken'])
+  t.same(Object.keys(api.components.securitySchemes), [
+    'modelToken',
+    'modelKey',
+    'modelClientKey',
+    'queryToken',
+  ])
   const tasks = api.paths['/provA/api/v3/contents/generations/tasks']
   t.same(tasks?.['post']?.security, [{ modelToken: [] }])
   t.same(Object.keys(tasks?.['post']?.responses ?? {}), [

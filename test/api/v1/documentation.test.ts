@@ -1,20 +1,30 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
+import { checkout } from '../../helpers/checkout.ts'
 import { startText } from './support.ts'
 
 interface Operation {
   readonly tags: readonly string[]
-  readonly security: unknown
+  readonly security?: readonly object[]
   readonly requestBody?: {
     readonly content: Readonly<Record<string, { readonly example?: unknown }>>
   }
-  readonly responses: Readonly<Record<string, unknown>>
+  readonly responses: Readonly<Record<string, Described>>
+}
+interface Described {
+  readonly headers?: Readonly<Record<string, unknown>>
+  readonly content?: Readonly<Record<string, unknown>>
 }
 interface Description {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
 const { app, post } = await startText(t)
-const { paths } = (await app.inject('/openapi.json')).json<Description>()
+const text = (await app.inject('/openapi.json')).body
+const { paths } = JSON.parse(text) as Description
 
 const calls = [
   '/v1/chat/completions',
@@ -29,7 +39,7 @@ void t.test(
     for (const path of calls) {
       const operation = paths[path]?.['post']
       t.same(operation?.tags, ['Text'], path)
-      t.same(operation?.security, [{ modelToken: [] }])
+      t.same(operation?.security?.[0], { modelToken: [] })
       for (const status of [200, 400, 401, 402, 403, 404, 413, 415, 429, 500, 502, 503, 504])
         t.ok(operation?.responses[status], `${path} ${status}`)
     }
@@ -44,4 +54,56 @@ void t.test('the examples of /openapi.json are accepted as they stand', async (t
     t.ok(example, path)
     t.equal((await post(path.replace('{model}', 'gen-3-pro'), example)).statusCode, 200)
   }
+})
+
+void t.test('the description passes a linter with every rule that fits', async (t) => {
+  const file = join(t.testdir({ 'openapi.json': text }), 'openapi.json')
+  const linter = fileURLToPath(new URL('node_modules/@redocly/cli/bin/cli.js', checkout))
+  // The operating routes ask nothing of their caller that could be wrong.
+  const rules = ['--extends=recommended-strict', '--skip-rule=operation-4xx-response']
+  const env = {
+    ...process.env,
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+  }
+  const run = promisify(execFile)(process.execPath, [linter, 'lint', file, ...rules], { env })
+  const said = await run.catch((error: unknown) => error as { stdout: string; stderr: string })
+  t.match(said.stderr, /API description is valid/, said.stdout)
+})
+
+void t.test('the description names every form, header and credential', async (t) => {
+  const answerOf = (path: string, method: string, status = '200') =>
+    paths[path]?.[method]?.responses[status]
+  const forms = (path: string, method: string) => Object.keys(answerOf(path, method)?.content ?? {})
+  const headers = (path: string, method: string, status?: string) =>
+    Object.keys(answerOf(path, method, status)?.headers ?? {})
+  for (const path of ['/v1/chat/completions', '/v1/responses'])
+    t.same(forms(path, 'post'), ['application/json', 'text/event-stream'], path)
+  t.same(forms('/v1beta/models/{model}:streamGenerateContent', 'post'), ['text/event-stream'])
+  for (const path of ['/api/query/v1/ledger/lines', '/api/query/v1/ledger/summary'])
+    t.same(forms(path, 'get'), ['application/json', 'text/csv'], path)
+  t.same(forms('/metrics', 'get'), ['text/plain'])
+
+  const tasks = '/provA/api/v3/contents/generations/tasks'
+  for (const [method, path] of Object.entries({ post: tasks, get: `${tasks}/{id}` }))
+    for (const status of ['200', '503'])
+      t.ok(headers(path, method, status).includes('x-platform-id'), `${method} ${status}`)
+  t.ok(headers(tasks, 'post', '429').includes('retry-after'))
+  t.ok(headers(tasks, 'post', '502').includes('x-should-retry'))
+  for (const status of ['200', '402', '429']) {
+    const named = headers('/v1/responses', 'post', status)
+    for (const name of ['x-request-id', 'x-call-id', 'x-ratelimit-remaining-tokens'])
+      t.ok(named.includes(name), `${status} ${name}`)
+  }
+  for (const [path, operations] of Object.entries(paths))
+    for (const [method, { responses, security = [] }] of Object.entries(operations)) {
+      for (const [status, { headers = {} }] of Object.entries(responses))
+        t.ok(headers['x-request-id'], `${method} ${path} ${status}`)
+      const schemes = security.flatMap((one) => Object.keys(one))
+      const isOpen = !/^\/(?:v1|v1beta|provA|api)\//.test(path)
+      const expected = path.startsWith('/v1beta')
+        ? ['modelToken', 'modelKey', 'modelClientKey']
+        : [path.startsWith('/api') ? 'queryToken' : 'modelToken']
+      t.same(schemes, isOpen ? [] : expected, path)
+    }
 })

@@ -48,7 +48,15 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       // Each family judges its own fields; the schema only documents.
       validatorCompiler: () => () => true,
       schema: {
-        ...describe('Images', 'Generate images', ImagesSchema, failures, callExamples('prompt')),
+        ...describe({
+          tag: 'Images',
+          operationId: 'createImage',
+          summary: 'Generate images',
+          isCall: true,
+          ok: ImagesSchema,
+          failures,
+          further: callExamples('prompt'),
+        }),
         body: GenerationBodySchema,
       },
       handler: (request, reply) => answer(deps, 'generation', request, reply),
@@ -56,7 +64,15 @@ export function imagesPlugin(deps: ImageRouteDeps) {
     app.post('/images/edits', {
       validatorCompiler: () => () => true,
       schema: {
-        ...describe('Images', 'Edit images', ImagesSchema, failures, callExamples('images')),
+        ...describe({
+          tag: 'Images',
+          operationId: 'editImage',
+          summary: 'Edit images',
+          isCall: true,
+          ok: ImagesSchema,
+          failures,
+          further: callExamples('images'),
+        }),
         body: EditBodySchema,
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
