@@ -6,6 +6,7 @@ import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
+import { refuseMisspelt } from '../kit/misspelt.ts'
 import type { ResolveHost } from '../kit/public-url.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
@@ -13,6 +14,7 @@ import { provAEnvelope } from './envelope.ts'
 import { createFailures, deleteFailures, listFailures, queryFailures } from './failures.ts'
 import { readListQuery } from './tasks/list.ts'
 import {
+  alsoInTasks,
   CreatedTaskSchema,
   CreateTaskBodySchema,
   CreateTaskHeadersSchema,
@@ -59,8 +61,8 @@ export function provAPlugin(deps: ProvADeps) {
         headers: CreateTaskHeadersSchema,
         body: CreateTaskBodySchema,
       },
-      // The catalog owns the rules of the body and names the field; the schema only documents.
-      validatorCompiler: () => () => true,
+      // The catalog owns the rules of the body; of the schema only misspelt names are told.
+      validatorCompiler: refuseMisspelt(alsoInTasks),
       handler: createTaskHandler(deps.tasks.createTask, deps.resolveHost),
     })
 

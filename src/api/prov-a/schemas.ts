@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { AlsoKnown } from '../kit/misspelt.ts'
 
 /** Shapes of the `/provA` task interface. */
 
@@ -86,6 +87,14 @@ export const CreateTaskBodySchema = Type.Object(
     ],
   },
 )
+
+/** Of a creation: taken or refused by some models, or another service's and left out. */
+export const alsoInTasks: AlsoKnown = {
+  '': [
+    ...['seed', 'camera_fixed', 'frames', 'frames_per_second', 'framespersecond', 'frame_rate'],
+    ...['fps', 'mode', 'models', 'speed', 'user', 'prompt'],
+  ],
+}
 
 /** For the documentation, as the body above. */
 export const CreateTaskHeadersSchema = Type.Object({

@@ -9,6 +9,7 @@ import { useEnvelope } from '../kit/envelope.ts'
 import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { limitHeadersOf, type StandingsOf, useLimitHeaders } from '../kit/limit-headers.ts'
+import { refuseMisspelt } from '../kit/misspelt.ts'
 import { behindToken } from '../kit/route-failures.ts'
 import {
   callExamples,
@@ -16,6 +17,7 @@ import {
   continuationFailures,
   modelFailures,
 } from '../kit/text-failures.ts'
+import { alsoInChat, alsoInResponses } from './also-known.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
 import { describe } from './documentation.ts'
@@ -44,9 +46,6 @@ export interface V1Deps extends ImageRouteDeps {
   readonly standingsOf: StandingsOf
 }
 
-/** Bodies are judged by the readers, which name the field; their schemas only document. */
-const documented = { validatorCompiler: () => () => true } as const
-
 /** What every stream is sent with, whatever its dialect. */
 function streamOptions(deps: V1Deps, request: FastifyRequest) {
   return { limits: deps.streamLimits, headers: () => limitHeadersOf(request, deps.standingsOf) }
@@ -55,7 +54,8 @@ function streamOptions(deps: V1Deps, request: FastifyRequest) {
 function chatRoute(app: FastifyInstance, deps: V1Deps): void {
   const { texts } = deps
   app.post('/chat/completions', {
-    ...documented,
+    // The reader judges bodies and names the field; of the schema only misspelt names are told.
+    validatorCompiler: refuseMisspelt(alsoInChat),
     schema: {
       ...describe({
         tag: 'Text',
@@ -83,7 +83,7 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
 function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
   const { texts } = deps
   app.post('/responses', {
-    ...documented,
+    validatorCompiler: refuseMisspelt(alsoInResponses),
     schema: {
       ...describe({
         tag: 'Text',

@@ -9,10 +9,13 @@ import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { oneLine, type StreamDialect, type StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { refuseMisspelt } from '../kit/misspelt.ts'
 import { checkPublicUrl, type ResolveHost } from '../kit/public-url.ts'
+import { alsoInNative } from './also-known.ts'
 import { describe } from './documentation.ts'
 import { v1betaEnvelope, v1betaFailureBody } from './envelope.ts'
 import { readNativeRequest, type NativeRequest } from './request.ts'
+import { spellings } from './spelling.ts'
 import {
   GenerateBodySchema,
   GeneratedSchema,
@@ -41,6 +44,9 @@ const dialect: StreamDialect<TextFrame> = {
   failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,
   end: '',
 }
+
+/** The reader judges bodies; of their schema only misspelt names are told. */
+const validatorCompiler = refuseMisspelt(alsoInNative, spellings)
 
 /** Files by URL are fetched by upstream; where they lie is checked like a callback. */
 async function checkFiles(
@@ -90,8 +96,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
         params: ModelParamsSchema,
         body: GenerateBodySchema,
       },
-      // The reader judges bodies and names the field; the schema only documents.
-      validatorCompiler: () => () => true,
+      validatorCompiler,
       handler: async (request, reply) => {
         const part = await readCall(request, request.params.model, deps)
         return answerWhole(deps.texts, request, reply, part)
@@ -107,7 +112,7 @@ export function v1betaPlugin(deps: V1BetaDeps) {
         querystring: StreamQuerySchema,
         body: GenerateBodySchema,
       },
-      validatorCompiler: () => () => true,
+      validatorCompiler,
       handler: async (request, reply): Promise<FastifyReply> => {
         // Without `alt` it is this stream all the same: the other form is not offered.
         if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')

@@ -1,9 +1,18 @@
 import { refuse } from '../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
-/** `max_output_tokens` → `maxOutputTokens`; a name without underscores is what it was. */
+/** `max_output_tokens` → `maxOutputTokens`; one at the beginning stays. */
 function camelCase(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  return name.replace(/(?!^)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** Both ways a name may be written. */
+export function spellings(name: string): readonly string[] {
+  return [camelCase(name), snakeCase(name)]
 }
 
 /**

@@ -1,0 +1,175 @@
+import type { FastifySchemaCompiler } from 'fastify'
+import { distance } from 'fastest-levenshtein'
+import type { TSchema } from 'typebox'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { isJsonObject } from '../../kernel/json.ts'
+import { RequestError } from './request-error.ts'
+
+/**
+ * Members of a body that are a known one but for case or a letter or two. Others that nobody knows
+ * are passed on; these would be, too, and what was meant would silently not happen.
+ */
+
+/**
+ * Names that are taken or passed on and that the schema does not describe, by the object that has
+ * them: `''` is the body, then as in `messages[]` and `generationConfig.thinkingConfig`.
+ */
+export type AlsoKnown = Readonly<Record<string, readonly string[]>>
+
+/** Too little stands in shorter ones to tell a slip from another name. */
+const MIN_LETTERS = 4
+/** In names of up to this many letters one slip, in longer ones two. */
+const ONE_SLIP_LETTERS = 5
+/** A longer name is no slip of any known one. */
+const MAX_LETTERS = 64
+/** Names that nobody knows are compared up to this many in one body. */
+const MAX_COMPARED = 64
+
+/** Names kept with what was meant by them, of each object. */
+const MAX_JUDGED = 256
+
+/** What is known of one object, or of the items of one list. */
+interface Known {
+  readonly names: ReadonlySet<string>
+  /** Those that a slip can be told of, in plain letters and as they are written. */
+  readonly candidates: readonly (readonly [plain: string, name: string])[]
+  /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
+  readonly judged: BoundedMap<string, string>
+  readonly inside: ReadonlyMap<string, Known>
+  readonly isList: boolean
+}
+
+function plainLetters(name: string): string {
+  return name.toLowerCase().replaceAll('_', '')
+}
+
+function memberOf(schema: unknown, name: string): unknown {
+  return typeof schema === 'object' && schema !== null ? Reflect.get(schema, name) : undefined
+}
+
+/** The alternative that describes members; a schema without alternatives is its own. */
+function describing(schema: unknown): unknown {
+  const alternatives = memberOf(schema, 'anyOf')
+  if (!Array.isArray(alternatives)) return schema
+  return alternatives.find((one) => memberOf(one, 'properties') ?? memberOf(one, 'items'))
+}
+
+/** Ways to write a name that are one to the reader. */
+type Spellings = (name: string) => readonly string[]
+
+/** What a schema knows below a path; undefined where it leaves the members open. */
+function knownOf(
+  given: unknown,
+  path: string,
+  also: AlsoKnown,
+  spellings: Spellings,
+): Known | undefined {
+  const schema = describing(given)
+  const items = memberOf(schema, 'items')
+  if (items !== undefined) {
+    const known = knownOf(items, `${path}[]`, also, spellings)
+    return known && { ...known, isList: true }
+  }
+  const properties = memberOf(schema, 'properties')
+  if (!isJsonObject(properties)) return undefined
+  const names = [...Object.keys(properties), ...(also[path] ?? [])]
+  if (names.length === 0) return undefined
+  const inside = Object.entries(properties).flatMap(([name, member]) => {
+    const known = knownOf(member, path === '' ? name : `${path}.${name}`, also, spellings)
+    return known === undefined ? [] : spellings(name).map((one) => [one, known] as const)
+  })
+  const candidates = names
+    .map((name) => [plainLetters(name), name] as const)
+    .filter(([plain]) => plain.length >= MIN_LETTERS)
+  return {
+    names: new Set(names.flatMap(spellings)),
+    candidates,
+    judged: new BoundedMap(MAX_JUDGED),
+    inside: new Map(inside),
+    isList: false,
+  }
+}
+
+function isSwapped(one: string, other: string): boolean {
+  const at = [...one].findIndex((letter, index) => letter !== other[index])
+  return one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2) === other
+}
+
+function meant(name: string, { candidates, judged }: Known): string | undefined {
+  if (name.length > MAX_LETTERS) return undefined
+  const known = judged.get(name) ?? nearest(name, candidates) ?? ''
+  judged.set(name, known)
+  return known === '' ? undefined : known
+}
+
+function nearest(name: string, candidates: Known['candidates']): string | undefined {
+  const plain = plainLetters(name)
+  if (plain.length < MIN_LETTERS) return undefined
+  let best: string | undefined
+  let fewest = Infinity
+  for (const [letters, known] of candidates) {
+    if (Math.abs(letters.length - plain.length) > 2) continue
+    const slips = isSwapped(plain, letters) ? 1 : distance(plain, letters)
+    const allowed = Math.min(plain.length, letters.length) <= ONE_SLIP_LETTERS ? 1 : 2
+    if (slips <= allowed && slips < fewest) [best, fewest] = [known, slips]
+  }
+  return best
+}
+
+interface Misspelt {
+  readonly path: string
+  readonly meant: string
+}
+
+/** Looks through a body; only names that nobody knows are compared. */
+function firstMisspelt(body: unknown, known: Known): Misspelt | undefined {
+  let compared = 0
+  const ofObject = (value: object, known: Known, at: string) => {
+    const { names, inside } = known
+    for (const name in value) {
+      const path = at === '' ? name : `${at}.${name}`
+      if (names.has(name)) {
+        const below = inside.get(name)
+        const found = below && look((value as Readonly<Record<string, unknown>>)[name], below, path)
+        if (found) return found
+      } else if (compared < MAX_COMPARED) {
+        compared += 1
+        const one = meant(name, known)
+        if (one !== undefined) return { path, meant: one }
+      }
+    }
+    return undefined
+  }
+  const look = (value: unknown, known: Known, at: string): Misspelt | undefined => {
+    if (!known.isList) return isJsonObject(value) ? ofObject(value, known, at) : undefined
+    if (!Array.isArray(value)) return undefined
+    for (let index = 0; index < value.length; index += 1) {
+      const item: unknown = value[index]
+      const found = isJsonObject(item) ? ofObject(item, known, `${at}[${index}]`) : undefined
+      if (found) return found
+    }
+    return undefined
+  }
+  return look(body, known, '')
+}
+
+/**
+ * For routes whose readers judge the body: its schema documents it, and tells misspelt members.
+ * What else is known is looked up once, when the route is made.
+ */
+export function refuseMisspelt(
+  also: AlsoKnown,
+  spellings: Spellings = (name) => [name],
+): FastifySchemaCompiler<TSchema> {
+  return ({ schema, httpPart }) => {
+    const known = httpPart === 'body' ? knownOf(schema, '', also, spellings) : undefined
+    if (known === undefined) return () => true
+    return (value: unknown) => {
+      const found = firstMisspelt(value, known)
+      if (found === undefined) return true
+      const { path, meant } = found
+      const message = `\`${path}\` is not known here: did you mean \`${meant}\`?`
+      return { error: new RequestError('parameter_invalid', message, path) }
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { alsoInTasks } from '../../../src/api/prov-a/schemas.ts'
+import { alsoInChat, alsoInResponses } from '../../../src/api/v1/also-known.ts'
+import { alsoInNative } from '../../../src/api/v1beta/also-known.ts'
+import { asModel, goodBody, tasksPath } from '../support/app.ts'
+import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
+
+const { app, texts, tasks, post } = await startText(t)
+texts.answer = () => chatCompletion
+
+const nativePath = '/v1beta/models/gen-3-pro:generateContent'
+const goodResponse = { model: 'text-basic', input: 'Hello' }
+const goodNative = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
+
+/** One slip each: where it is, what was meant, in which request. */
+const slips: readonly (readonly [string, object, path: string, meant: string])[] = [
+  [tasksPath, { ...goodBody, resolutoin: '720p' }, 'resolutoin', 'resolution'],
+  [tasksPath, { ...goodBody, Resolution: '720p' }, 'Resolution', 'resolution'],
+  [tasksPath, { ...goodBody, generateAudio: false }, 'generateAudio', 'generate_audio'],
+  [tasksPath, { model: goodBody.model, content: [], durations: 5 }, 'durations', 'duration'],
+  [tasksPath, { ...goodBody, content: [{ tpye: 'text', text: 'x' }] }, 'content[0].tpye', 'type'],
+  [tasksPath, { ...goodBody, references: { adio: [] } }, 'references.adio', 'audio'],
+  [chatPath, { ...goodChat, temprature: 0 }, 'temprature', 'temperature'],
+  [chatPath, { ...goodChat, maxTokens: 5 }, 'maxTokens', 'max_tokens'],
+  [chatPath, { model: 'text-basic', message: [] }, 'message', 'messages'],
+  [chatPath, { modle: 'text-basic' }, 'modle', 'model'],
+  [
+    chatPath,
+    { ...goodChat, messages: [...goodChat.messages, { role: 'user', contnet: 'x' }] },
+    'messages[1].contnet',
+    'content',
+  ],
+  [
+    chatPath,
+    { ...goodChat, stream: true, stream_options: { includeUsage: true } },
+    'stream_options.includeUsage',
+    'include_usage',
+  ],
+  [
+    '/v1/responses',
+    { ...goodResponse, max_output_token: 5 },
+    'max_output_token',
+    'max_output_tokens',
+  ],
+  [
+    '/v1/responses',
+    { ...goodResponse, previous_responce_id: 'x' },
+    'previous_responce_id',
+    'previous_response_id',
+  ],
+  [nativePath, { ...goodNative, generation_confg: {} }, 'generation_confg', 'generationConfig'],
+  [nativePath, { content: [] }, 'content', 'contents'],
+  [
+    nativePath,
+    { ...goodNative, generationConfig: { maxOutputToken: 5 } },
+    'generationConfig.maxOutputToken',
+    'maxOutputTokens',
+  ],
+  [
+    nativePath,
+    { contents: [{ parts: [{ inline_dat: {} }] }] },
+    'contents[0].parts[0].inline_dat',
+    'inline_data',
+  ],
+]
+
+void t.test(
+  '400 naming what was meant by a misspelt member, in the shape of the surface',
+  async (t) => {
+    const done = texts.calls.length + tasks.created.length
+    for (const [url, body, path, meant] of slips) {
+      const answer = await post(url, body)
+      t.equal(answer.statusCode, 400, path)
+      const { error } = answer.json<{ readonly error: Readonly<Record<string, unknown>> }>()
+      t.equal(error['message'], `\`${path}\` is not known here: did you mean \`${meant}\`?`)
+      if (url === tasksPath) t.match(error, { code: 'invalid_request', param: path })
+      else if (url === nativePath) t.match(error, { code: 400, status: 'INVALID_ARGUMENT' })
+      else t.match(error, { code: 'invalid_value', param: path, type: 'invalid_request_error' })
+    }
+    t.equal(texts.calls.length + tasks.created.length, done, 'nothing was begun')
+  },
+)
+
+/** Every object that the description of a body names the members of, by where it is. */
+function described(schema: unknown, at: readonly (string | 0)[] = []): [typeof at, string[]][] {
+  const { anyOf, items, properties } = Object(schema) as Record<string, unknown>
+  const all = Array.isArray(anyOf) ? anyOf.flatMap((one) => described(one, at)) : []
+  const inItems = items === undefined ? [] : described(items, [...at, 0])
+  if (properties === undefined) return [...all, ...inItems]
+  const members = Object.entries(properties as object)
+  return [
+    [at, members.map(([name]) => name)],
+    ...members.flatMap(([name, member]) => described(member, [...at, name])),
+  ]
+}
+
+function inside(at: readonly (string | 0)[], body: unknown): unknown {
+  return at.reduceRight((inner, step) => (step === 0 ? [inner] : { [step]: inner }), body)
+}
+
+const schemas = (await app.inject('/openapi.json')).json<{
+  readonly paths: Readonly<Record<string, Readonly<Record<string, PostOperation>>>>
+}>().paths
+interface PostOperation {
+  readonly requestBody?: { readonly content: { readonly 'application/json': { schema: unknown } } }
+}
+
+void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
+  const also = {
+    [tasksPath]: alsoInTasks,
+    [chatPath]: alsoInChat,
+    '/v1/responses': alsoInResponses,
+    '/v1beta/models/{model}:generateContent': alsoInNative,
+    '/v1beta/models/{model}:streamGenerateContent': alsoInNative,
+  }
+  const routes = Object.entries(schemas).flatMap(([path, { post: operation }]) =>
+    operation?.requestBody === undefined
+      ? []
+      : [[path, operation.requestBody.content['application/json'].schema] as const],
+  )
+  t.same(routes.map(([path]) => path).sort(), Object.keys(also).sort(), 'every body is looked at')
+  for (const [path, schema] of routes) {
+    const passed: Readonly<Record<string, readonly string[]>> = also[path as keyof typeof also]
+    const objects = described(schema)
+    const places = new Map(
+      objects.map(([at, names]) => [at.join('.').replaceAll('.0', '[]'), { at, names }]),
+    )
+    for (const name of Object.keys(passed)) t.ok(places.has(name), `${path} has ${name}`)
+    for (const [place, { at, names }] of places)
+      for (const name of [...names, ...(passed[place] ?? [])]) {
+        // Wrong everywhere, so that what refuses it is something else.
+        const answer = await post(path.replace('{model}', 'm'), inside(at, { [name]: { x: 0 } }))
+        t.notMatch(answer.body, /did you mean/, `${path} ${place}.${name}`)
+      }
+  }
+})
+
+void t.test('other members pass: short ones, far ones, those of objects left open', async (t) => {
+  const others = { N: 1, nn: 1, url: 'x', tip: 1, strategy: 'x', x_resolution_hint: 1, '': 1 }
+  const open = { tools: [{ type: 'function', function: { name: 'f', nmae: 1, paramters: {} } }] }
+  t.equal((await post(chatPath, { ...goodChat, ...others, ...open })).statusCode, 200)
+  t.equal((await post('/v1/responses', { ...goodResponse, ...others })).statusCode, 200)
+  t.equal((await post(nativePath, { ...goodNative, ...others })).statusCode, 200)
+  const created = await app.inject({
+    method: 'POST',
+    url: tasksPath,
+    headers: asModel,
+    payload: { ...goodBody, ...others },
+  })
+  t.equal(created.statusCode, 200)
+})
+
+void t.test('a slip of one letter in a long name is always told', async (t) => {
+  const names = ['messages', 'temperature', 'stream_options', 'web_search_options', 'functions']
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...names),
+      fc.nat(),
+      fc.nat({ max: 25 }),
+      async (name, at, letter) => {
+        const place = at % name.length
+        const other = String.fromCharCode(97 + letter)
+        const slip = name.slice(0, place) + other + name.slice(place + 1)
+        const known = slip === name || slip.replaceAll('_', '') === ''
+        const answer = await post(chatPath, { ...goodChat, [slip]: 1 })
+        return (
+          known ||
+          answer.json<{ error: { message: string } }>().error.message.endsWith(`\`${name}\`?`)
+        )
+      },
+    ),
+    { numRuns: 60 },
+  )
+  t.pass()
+})
+
+void t.test('what is compared is bounded', async (t) => {
+  const unlike = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`zzzzzzz${at}`, 1]))
+  t.equal((await post(chatPath, { ...goodChat, ...unlike, mesages: 1 })).statusCode, 200)
+})
