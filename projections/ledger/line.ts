@@ -1,5 +1,5 @@
 import type { ColumnKind } from '../engine/standing.ts'
-import type { Per } from '../../src/kernel/money.ts'
+import type { Per, Quantity } from '../../src/kernel/money.ts'
 
 /** A settled line as it is stored and shown; decimals canonical, times RFC 3339 with milliseconds. */
 export interface LedgerLine {
@@ -16,7 +16,7 @@ export interface LedgerLine {
   readonly model: string
   readonly sku: string
   readonly rule: string
-  readonly quantity: number
+  readonly quantity: Quantity
   readonly unit: string
   readonly price: string
   readonly per: Per

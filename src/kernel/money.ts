@@ -11,6 +11,9 @@ export type DecimalString = string
 /** How many units a price is quoted for. */
 export type Per = 1 | 1_000 | 1_000_000
 
+/** How much of something was used, in its unit: a non-negative safe integer, sums included. */
+export type Quantity = number
+
 const PICO_DIGITS = 12
 const PRICE_DIGITS = 6
 const PICO = 10n ** BigInt(PICO_DIGITS)
@@ -77,11 +80,19 @@ export function divideRounded(value: bigint, divisor: bigint): bigint {
   return value < 0n ? -rounded : rounded
 }
 
+/** Reads a quantity as Postgres writes it. @throws RangeError for one that a number cannot hold */
+export function toQuantity(text: string): Quantity {
+  const quantity = Number(text)
+  if (!Number.isSafeInteger(quantity) || quantity < 0)
+    throw new RangeError(`not a safe quantity: ${text}`)
+  return quantity
+}
+
 /**
  * `quantity × price ÷ per` in pico: exact, because a price has at most 6 decimals and `per` divides
  * 10⁶. @throws RangeError when the quantity is not a non-negative safe integer.
  */
-export function lineAmount(quantity: number, price: DecimalString, per: Per): bigint {
+export function lineAmount(quantity: Quantity, price: DecimalString, per: Per): bigint {
   if (!Number.isSafeInteger(quantity) || quantity < 0)
     throw new RangeError(`not a safe quantity: ${quantity}`)
   const micro = parsePrice(price)

@@ -1,4 +1,5 @@
 import { DomainError } from '../../../src/kernel/errors.ts'
+import { toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import type { LedgerLine } from '../line.ts'
 import { lineMembers } from '../line.ts'
@@ -44,7 +45,7 @@ type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
 
 /** A row of `ledger.lines`. */
 function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLine {
-  return { ...rest, settledAtMs: settledAt.getTime(), quantity: Number(quantity) }
+  return { ...rest, settledAtMs: settledAt.getTime(), quantity: toQuantity(quantity) }
 }
 
 /** Where a page begins: after this line in the order of the list. */

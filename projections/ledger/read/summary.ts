@@ -1,3 +1,4 @@
+import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import {
   conjunction,
@@ -15,7 +16,7 @@ export interface LedgerGroup {
   readonly currency: string
   /** What the quantity counts; undefined where the lines count different things. */
   readonly unit: string | undefined
-  readonly quantity: string | undefined
+  readonly quantity: Quantity | undefined
   /** Exact decimal. */
   readonly amount: string
   readonly lines: number
@@ -102,7 +103,7 @@ export async function summarise(
     currency,
     unit: unit ?? undefined,
     // Quantities of different units are not one quantity.
-    quantity: unit === null ? undefined : quantity,
+    quantity: unit === null ? undefined : toQuantity(quantity),
     amount,
     lines: Number(lines),
   }))

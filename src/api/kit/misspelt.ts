@@ -11,10 +11,16 @@ import { RequestError } from './request-error.ts'
  */
 
 /**
- * Names that are taken or passed on and that the schema does not describe, by the object that has
- * them: `''` is the body, then as in `messages[]` and `generationConfig.thinkingConfig`.
+ * Names that are taken or passed on and that the schema does not describe, blanks between them, by
+ * the object that has them: `''` is the body, then as in `messages[]` and
+ * `generationConfig.thinkingConfig`.
  */
-export type AlsoKnown = Readonly<Record<string, readonly string[]>>
+export type AlsoKnown = Readonly<Record<string, string>>
+
+/** Names out of text that has blanks between them. */
+export function namesIn(text: string): readonly string[] {
+  return text.split(/\s+/).filter((name) => name !== '')
+}
 
 /** Too little stands in shorter ones to tell a slip from another name. */
 const MIN_LETTERS = 4
@@ -72,7 +78,7 @@ function knownOf(
   }
   const properties = memberOf(schema, 'properties')
   if (!isJsonObject(properties)) return undefined
-  const names = [...Object.keys(properties), ...(also[path] ?? [])]
+  const names = [...Object.keys(properties), ...namesIn(also[path] ?? '')]
   if (names.length === 0) return undefined
   const inside = Object.entries(properties).flatMap(([name, member]) => {
     const known = knownOf(member, path === '' ? name : `${path}.${name}`, also, spellings)
@@ -90,8 +96,10 @@ function knownOf(
   }
 }
 
+/** Whether two letters side by side have changed places. */
 function isSwapped(one: string, other: string): boolean {
-  const at = [...one].findIndex((letter, index) => letter !== other[index])
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at += 1
   return one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2) === other
 }
 
@@ -109,7 +117,8 @@ function nearest(name: string, candidates: Known['candidates']): string | undefi
   let fewest = Infinity
   for (const [letters, known] of candidates) {
     if (Math.abs(letters.length - plain.length) > 2) continue
-    const slips = isSwapped(plain, letters) ? 1 : distance(plain, letters)
+    const apart = distance(plain, letters)
+    const slips = apart === 2 && isSwapped(plain, letters) ? 1 : apart
     const allowed = Math.min(plain.length, letters.length) <= ONE_SLIP_LETTERS ? 1 : 2
     if (slips <= allowed && slips < fewest) [best, fewest] = [known, slips]
   }

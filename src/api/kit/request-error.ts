@@ -32,11 +32,18 @@ export class RequestError extends Error {
 interface ValidationIssue {
   readonly instancePath?: unknown
   readonly message?: unknown
+  readonly params?: unknown
 }
 
 function readString(value: object, key: string): string | undefined {
   const found: unknown = Reflect.get(value, key)
   return typeof found === 'string' ? found : undefined
+}
+
+/** Of a choice: what there is to choose from. */
+function allowedValues(issue: ValidationIssue | undefined): string | undefined {
+  const values: unknown = Reflect.get(Object(issue?.params), 'allowedValues')
+  return Array.isArray(values) ? `must be one of ${values.join(', ')}` : undefined
 }
 
 function fromValidation(error: object): RequestError | undefined {
@@ -45,8 +52,9 @@ function fromValidation(error: object): RequestError | undefined {
   const issue = issues[0] as ValidationIssue | undefined
   const path = typeof issue?.instancePath === 'string' ? issue.instancePath : ''
   const param = path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-  const rule = typeof issue?.message === 'string' ? issue.message : 'is not valid'
-  return new RequestError('parameter_invalid', `${param} ${rule}`.trim(), param)
+  const rule = allowedValues(issue) ?? issue?.message
+  const said = typeof rule === 'string' ? rule : 'is not valid'
+  return new RequestError('parameter_invalid', `${param} ${said}`.trim(), param)
 }
 
 function fromFramework(code: string, statusCode: number | undefined): RequestError | undefined {

@@ -1,6 +1,10 @@
 import { refuse } from '../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { toolCharges, type TextFamily } from '../../domain/families/text/models.ts'
+import {
+  offeredToolNames,
+  toolCharges,
+  type TextFamily,
+} from '../../domain/families/text/models.ts'
 import { given } from './member-checks.ts'
 
 /** What text calls must not refer to or offer, whatever the interface. */
@@ -28,5 +32,8 @@ export function refuseUnmetered(family: TextFamily, tool: JsonObject, at: string
   const found = toolCharges(family, tool).find(({ charge }) => charge === 'unmetered')
   if (found === undefined) return
   const path = `${at}.${found.member}`
-  refuse(path, `\`${path}\` is not offered: there is no price for what this tool may cost`)
+  refuse(
+    path,
+    `\`${path}\` is not offered: there is no price for what this tool may cost; offered are ${offeredToolNames(family).join(', ')}`,
+  )
 }

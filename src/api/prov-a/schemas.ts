@@ -90,10 +90,8 @@ export const CreateTaskBodySchema = Type.Object(
 
 /** Of a creation: taken or refused by some models, or another service's and left out. */
 export const alsoInTasks: AlsoKnown = {
-  '': [
-    ...['seed', 'camera_fixed', 'frames', 'frames_per_second', 'framespersecond', 'frame_rate'],
-    ...['fps', 'mode', 'models', 'speed', 'user', 'prompt'],
-  ],
+  '': `seed camera_fixed frames frames_per_second framespersecond frame_rate fps
+    mode models speed user prompt`,
 }
 
 /** For the documentation, as the body above. */

@@ -9,6 +9,11 @@ const Time = Type.String({
   description: 'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z.',
 })
 const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
+const Quantity = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'Of the unit.',
+})
 const Format = Type.Optional(
   Type.Enum(['json', 'csv'], { description: 'Wins over the Accept header.' }),
 )
@@ -61,7 +66,7 @@ export const LedgerLineSchema = Type.Object({
   model: Type.String(),
   sku: Type.String(),
   rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
-  quantity: Type.Integer(),
+  quantity: Quantity,
   unit: Type.String(),
   price: Decimal,
   per: Type.Integer({ description: 'Units the price is quoted for.' }),
@@ -99,7 +104,7 @@ export const SummaryAnswerSchema = success(
         key: Type.String({ description: 'The SKU, day (UTC), model or tenant.' }),
         currency: Type.String({ description: 'Currencies are never added up.' }),
         unit: Type.Union([Type.String(), Type.Null()]),
-        quantity: Type.Union([Type.String(), Type.Null()]),
+        quantity: Type.Union([Quantity, Type.Null()]),
         amount: Decimal,
         lines: Type.Integer(),
       }),

@@ -26,7 +26,7 @@ export interface NativeRequest {
 /** Most files one request may name by URL: each host is resolved. */
 export const MAX_FILE_URLS = 10
 
-const roles: readonly unknown[] = [undefined, 'user', 'model', 'function', 'tool']
+const roles: readonly unknown[] = ['user', 'model', 'function', 'tool']
 
 function nativeContent(
   value: unknown,
@@ -35,8 +35,9 @@ function nativeContent(
   files: FileReference[],
 ): JsonObject {
   const content = objectAt(value, at)
-  if (!roles.includes(given(content, 'role')))
-    refuse(`${at}.role`, `\`${at}.role\` must be user or model`)
+  const role = given(content, 'role')
+  if (role !== undefined && !roles.includes(role))
+    refuse(`${at}.role`, `\`${at}.role\` must be one of ${roles.join(', ')}, or absent`)
   const parts = optionalList(content, 'parts', `${at}.parts`)
   if (parts === undefined || parts.length === 0)
     return refuse(`${at}.parts`, `\`${at}.parts\` is required`)

@@ -1,6 +1,7 @@
 import type { CallTerms } from '../../domain/families/call-rules.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
+import { parseAmount } from '../../kernel/money.ts'
 import type { ChannelWish } from '../channels/directory.ts'
 import type { Channel } from '../ports.ts'
 import type { Hold } from '../spending/tenant-funds.ts'
@@ -48,7 +49,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
   const taken = deps.rates.take(principal, expectedTokens)
   try {
     const terms = price(await deps.prices.current())
-    const held = await deps.funds.hold(principal.tenantId, terms.currency, terms.holdPico)
+    const held = await holdFor(deps, principal.tenantId, terms)
     const hold = taken === undefined ? held : endingBoth(held, taken)
     const startedAtMs = deps.clock.nowMs()
     const callId = newCallId(startedAtMs)
@@ -60,6 +61,23 @@ export async function admit<Input extends CallInput, Request, Seen>(
   } catch (error) {
     taken?.giveBack()
     throw error
+  }
+}
+
+/** @throws DomainError of `Funds.hold`, a balance too small with what would fit it */
+async function holdFor<Seen>(
+  { funds }: Pick<CallDeps, 'funds'>,
+  tenantId: string,
+  { currency, holdPico, fitting }: CallTerms<Seen>,
+): Promise<Hold> {
+  try {
+    return await funds.hold(tenantId, currency, holdPico)
+  } catch (error) {
+    if (!isDomainError(error, 'insufficient_balance')) throw error
+    const smaller = fitting?.(parseAmount(String(error.details['available'])))
+    if (smaller === undefined) throw error
+    const message = `${error.message}; with ${smaller} it would fit`
+    throw new DomainError('insufficient_balance', message, error.details)
   }
 }
 

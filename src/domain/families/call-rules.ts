@@ -23,6 +23,11 @@ export interface CallTerms<Seen> {
   /** The most it is expected to cost: held while it runs. */
   readonly holdPico: bigint
   /**
+   * What a caller could make smaller so that no more than this is held, in words; undefined where
+   * nothing would do. Absent where there is nothing to make smaller.
+   */
+  readonly fitting?: (availablePico: bigint) => string | undefined
+  /**
    * What a result is settled at; undefined where what was seen says too little to settle on. Such a
    * result is never delivered.
    */

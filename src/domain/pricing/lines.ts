@@ -1,4 +1,4 @@
-import { formatAmount, lineAmount, parseAmount } from '../../kernel/money.ts'
+import { formatAmount, lineAmount, parseAmount, type Quantity } from '../../kernel/money.ts'
 import type { Measurement, Quote, RatedSku, Settlement, SettlementLine } from './settlement.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Measurement, Quote, RatedSku, Settlement, SettlementLine } from '.
  */
 export function settlementLine(
   rated: RatedSku,
-  quantity: number,
+  quantity: Quantity,
   measurement: Measurement,
 ): SettlementLine | undefined {
   const amount = formatAmount(lineAmount(quantity, rated.price, rated.per))

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
+import { namesIn } from '../../../src/api/kit/misspelt.ts'
 import { alsoInTasks } from '../../../src/api/prov-a/schemas.ts'
 import { alsoInChat, alsoInResponses } from '../../../src/api/v1/also-known.ts'
 import { alsoInNative } from '../../../src/api/v1beta/also-known.ts'
@@ -121,14 +122,14 @@ void t.test('no name that is known to a route is taken for a slip of another', a
   )
   t.same(routes.map(([path]) => path).sort(), Object.keys(also).sort(), 'every body is looked at')
   for (const [path, schema] of routes) {
-    const passed: Readonly<Record<string, readonly string[]>> = also[path as keyof typeof also]
+    const passed = also[path as keyof typeof also]
     const objects = described(schema)
     const places = new Map(
       objects.map(([at, names]) => [at.join('.').replaceAll('.0', '[]'), { at, names }]),
     )
     for (const name of Object.keys(passed)) t.ok(places.has(name), `${path} has ${name}`)
     for (const [place, { at, names }] of places)
-      for (const name of [...names, ...(passed[place] ?? [])]) {
+      for (const name of [...names, ...namesIn(passed[place] ?? '')]) {
         // Wrong everywhere, so that what refuses it is something else.
         const answer = await post(path.replace('{model}', 'm'), inside(at, { [name]: { x: 0 } }))
         t.notMatch(answer.body, /did you mean/, `${path} ${place}.${name}`)

@@ -83,7 +83,7 @@ export class MemoryLedger implements QueryReads {
         key,
         currency: line.currency,
         unit: line.unit,
-        quantity: String(BigInt(groups.get(id)?.quantity ?? '0') + BigInt(line.quantity)),
+        quantity: (groups.get(id)?.quantity ?? 0) + line.quantity,
         amount: formatAmount(sum),
         lines: (groups.get(id)?.lines ?? 0) + 1,
       })

@@ -107,3 +107,73 @@ void t.test('the description names every form, header and credential', async (t)
       t.same(schemes, isOpen ? [] : expected, path)
     }
 })
+
+interface Choice {
+  readonly name: string
+  readonly schema: { readonly enum?: readonly string[] }
+}
+
+void t.test('what is refused for not being one of the choices lists them', async (t) => {
+  const refusalOf = async (url: string, token: string, payload?: object): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}` }
+    const method = payload === undefined ? 'GET' : 'POST'
+    const answer = await app.inject({ url, method, headers, ...(payload && { payload }) })
+    t.equal(answer.statusCode, 400, url)
+    return answer.body
+  }
+  let choices = 0
+  for (const [path, { get }] of Object.entries(paths))
+    for (const { name, schema } of (Object(get).parameters ?? []) as readonly Choice[]) {
+      if (schema.enum === undefined) continue
+      choices += 1
+      const token = path.startsWith('/api') ? 'qak-all' : 'sk-one'
+      const said = await refusalOf(`${path}?${name}=elsewhere`, token)
+      t.match(said, `${name} must be one of ${schema.enum.join(', ')}`)
+    }
+  t.ok(choices >= 4, `${choices} choices of queries`)
+
+  const message = { role: 'user', content: 'x' }
+  const tasks = '/provA/api/v3/contents/generations/tasks'
+  const task = (part: object, item: object = {}) => ({
+    model: 'domestic-video-2-5',
+    duration: 5,
+    content: [{ type: 'image_url', image_url: { url: 'https://a.example/b' }, ...item }],
+    ...part,
+  })
+  const chat = (part: object) => ({ model: 'text-basic', messages: [message], ...part })
+  const native = { contents: [{ role: 'x', parts: [{ text: 'x' }] }] }
+  const bodies: readonly (readonly [string, object, allowed: string])[] = [
+    [tasks, task({ ratio: 'x' }), 'adaptive, 16:9, 9:16, 1:1, 4:3, 3:4, 21:9'],
+    [tasks, task({ resolution: 'x' }), '480p, 720p'],
+    [tasks, task({ output_format: 'x' }), 'mp4, mov'],
+    [tasks, task({ model: 'domestic-video-2-0', service_tier: 'x' }), 'default, flex'],
+    [tasks, task({ tools: [{ type: 'x' }] }), '[{\\"type\\": \\"web_search\\"}]'],
+    [tasks, task({}, { type: 'x' }), 'text, image_url, video_url, audio_url'],
+    [tasks, task({}, { role: 'x' }), 'reference_image, first_frame, last_frame'],
+    [tasks, task({ model: 'x' }), 'domestic-video-2-0, '],
+    [
+      calls[0] ?? '',
+      chat({ messages: [{ role: 'x' }] }),
+      'system, developer, user, assistant, tool, function',
+    ],
+    [calls[0] ?? '', chat({ tools: [{ type: 'x' }] }), 'function, custom, web_search*'],
+    [
+      calls[1] ?? '',
+      { model: 'text-basic', input: [{ ...message, role: 'x' }] },
+      'user, assistant, system, developer',
+    ],
+    [
+      calls[1] ?? '',
+      { model: 'text-basic', input: 'x', tools: [{ type: 'x' }] },
+      'function, custom, mcp',
+    ],
+    ['/v1beta/models/gen-3-pro:generateContent', native, 'user, model, function, tool'],
+    [
+      '/v1beta/models/gen-3-pro:generateContent',
+      { contents: [{ parts: [{ text: 'x' }] }], tools: [{ googleMaps: {} }] },
+      'functionDeclarations, codeExecution',
+    ],
+  ]
+  for (const [url, body, allowed] of bodies)
+    t.ok((await refusalOf(url, 'sk-one', body)).includes(allowed), `${url} ${allowed}`)
+})

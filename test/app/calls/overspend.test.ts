@@ -84,7 +84,16 @@ t.test(
     // Two dollars for a million: what the output alone may cost, and nothing for the input.
     await world.tenant(tenantId, formatAmount(BigInt(largest) * 2_000_000n))
     await world.settle()
-    await t.rejects(calls.complete(textInput({ tenantId })), { code: 'insufficient_balance' })
-    await calls.complete(textInput({ tenantId, body: { max_tokens: 100 } }))
+    const refused = await calls.complete(textInput({ tenantId })).then(
+      () => '',
+      (error: unknown) => (isDomainError(error, 'insufficient_balance') ? error.message : ''),
+    )
+    const said =
+      /^the request holds [\d.]+ USD .*; [\d.]+ USD is available; with `(.+)` of at most (\d+) it would fit$/
+    const [, name, bound] = said.exec(refused) ?? []
+    t.equal(name, 'max_completion_tokens')
+    t.ok(Number(bound) > largest / 2, refused)
+    const body = { max_completion_tokens: Number(bound) }
+    await calls.complete(textInput({ tenantId, body }))
   },
 )

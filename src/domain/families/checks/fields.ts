@@ -60,8 +60,12 @@ export function optionalChoice<Choice extends string>(
   if (value === undefined) return undefined
   const choice = choices.find((candidate) => candidate === value)
   if (choice !== undefined) return choice
-  const list = choices.join(', ')
-  return refuse(name, `\`${name}\` must be ${choices.length > 1 ? 'one of ' : ''}${list}${forWhom}`)
+  return refuse(name, `\`${name}\` must be ${oneOf(choices)}${forWhom}`)
+}
+
+/** Choices in words. */
+export function oneOf(choices: readonly string[]): string {
+  return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
 }
 
 /** @throws RequestError when not a string, too long, or not well-formed Unicode without NUL */

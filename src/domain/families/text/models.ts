@@ -27,29 +27,34 @@ export type MeteredTool = (typeof meteredTools)[number]
 /** What a tool costs beside tokens: nothing, a count that is metered, or something that is not. */
 export type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
 
-/** Patterns of tool names with what they cost; the first that fits counts, `unmetered` if none does. */
-type Charges = readonly (readonly [RegExp, ToolCharge])[]
+/**
+ * Tool names with what they cost, an asterisk standing for any beginning or end; the first that fits
+ * counts, `unmetered` if none does.
+ */
+type Charges = readonly (readonly [name: string, charge: ToolCharge])[]
+
+function free(...names: readonly string[]): Charges {
+  return names.map((name) => [name, 'tokens'])
+}
 
 /** Types by how they begin, where versions follow, as in `web_search_preview_…`. */
 const CHARGES: Readonly<Record<TextFamily, Charges>> = {
-  chat: [
-    [/^(?:function|custom)$/, 'tokens'],
-    [/^web_search/, 'web-search'],
-  ],
+  chat: [...free('function', 'custom'), ['web_search*', 'web-search']],
   responses: [
-    [/^(?:function|custom|mcp|local_shell|apply_patch|tool_search|namespace)$/, 'tokens'],
-    [/^computer/, 'tokens'],
-    [/^web_search/, 'web-search'],
-    [/^code_interpreter/, 'code-interpreter'],
-    [/^file_search/, 'file-search'],
+    ...free('function', 'custom', 'mcp', 'local_shell', 'apply_patch', 'tool_search', 'namespace'),
+    ['computer*', 'tokens'],
+    ['web_search*', 'web-search'],
+    ['code_interpreter*', 'code-interpreter'],
+    ['file_search*', 'file-search'],
   ],
   // Here a tool is named by its member: `…Search` with nothing but settings in it. Looking at given
   // addresses and running code cost tokens alone; maps are charged for by call.
   native: [
-    [/^(?:functionDeclarations|codeExecution|urlContext|computerUse|mcpServers)$/, 'tokens'],
+    ...free('functionDeclarations', 'codeExecution', 'urlContext', 'computerUse', 'mcpServers'),
     // Searches stores of the account, and none of them can be a caller's.
-    [/^file/i, 'unmetered'],
-    [/Search(?:Retrieval)?$/, 'web-search'],
+    ['file*', 'unmetered'],
+    ['*Search', 'web-search'],
+    ['*SearchRetrieval', 'web-search'],
   ],
 }
 
@@ -60,7 +65,19 @@ export interface ChargedTool {
 }
 
 function chargeOf(family: TextFamily, name: string): ToolCharge {
-  return CHARGES[family].find(([pattern]) => pattern.test(name))?.[1] ?? 'unmetered'
+  return CHARGES[family].find(([pattern]) => fits(pattern, name))?.[1] ?? 'unmetered'
+}
+
+function fits(pattern: string, name: string): boolean {
+  if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1))
+  if (!pattern.endsWith('*')) return name === pattern
+  return name.toLowerCase().startsWith(pattern.slice(0, -1))
+}
+
+/** The tools a wire takes, as its requests name them. */
+export function offeredToolNames(family: TextFamily): readonly string[] {
+  const named = CHARGES[family].flatMap(([name, charge]) => (charge === 'unmetered' ? [] : [name]))
+  return family === 'responses' ? [...named, 'shell in a local environment'] : named
 }
 
 /** What one entry of `tools` costs; on the native wire it may name several tools, in camel case. */

@@ -1,5 +1,5 @@
 import { DomainError } from '../../../kernel/errors.ts'
-import { type Currency, lineAmount } from '../../../kernel/money.ts'
+import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
 import { meteredTools, type MeteredTool, type TextFamily } from './models.ts'
 import { tokenUnits, type TextUsage, type TokenUnit, type ToolUnit } from './usage.ts'
 import { settlement, settlementLine } from '../../pricing/lines.ts'
@@ -100,7 +100,7 @@ export function settleText(
   measurement: Measurement,
 ): Settlement {
   const { tokens, tools } = quote
-  const line = (rated: RatedSku | undefined, quantity: number) =>
+  const line = (rated: RatedSku | undefined, quantity: Quantity) =>
     rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
   return settlement(quote, [
     ...tokenUnits.map((unit) => line(tokens[unit], usage[unit])),
@@ -108,6 +108,7 @@ export function settleText(
   ])
 }
 
+const MAX_QUANTITY = BigInt(Number.MAX_SAFE_INTEGER)
 /** Calls of each offered tool a hold reserves for. */
 const ASSUMED_TOOL_CALLS = 3
 
@@ -129,6 +130,16 @@ export function holdText(
     if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
   }
   return holdPico
+}
+
+/** The most output that may be held for with so much, beside the input and the tools; 0 for none. */
+export function outputWithin(quote: TextQuote, inputTokens: number, availablePico: bigint): number {
+  const leftPico = availablePico - holdText(quote, { inputTokens, outputTokens: 0 })
+  const { price, per } = quote.tokens.output
+  const ofMillionPico = lineAmount(1_000_000, price, per)
+  if (leftPico <= 0n || ofMillionPico === 0n) return 0
+  const tokens = (leftPico * 1_000_000n) / ofMillionPico
+  return Number(tokens > MAX_QUANTITY ? MAX_QUANTITY : tokens)
 }
 
 /** Any price may be per one, a thousand or a million: a million of each are compared. */

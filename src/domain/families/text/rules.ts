@@ -2,9 +2,9 @@ import { isDomainError } from '../../../kernel/errors.ts'
 import type { PriceBook } from '../../pricing/price-book.ts'
 import type { Measurement } from '../../pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallFamilyRules, RatedCall } from '../call-rules.ts'
+import type { CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
 import { estimateInputTokens, estimateText, type InputSize } from './estimate.ts'
-import { expectedOutput, largestOutput } from './expected.ts'
+import { answersOf, boundName, expectedOutput, largestOutput } from './expected.ts'
 import {
   isTextFamily,
   isTextModelName,
@@ -12,7 +12,7 @@ import {
   textFamilies,
   type TextFamily,
 } from './models.ts'
-import { holdText, quoteText, settleText, type TextQuote } from './pricing.ts'
+import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
 import { type TextUsage, totalTokens } from './usage.ts'
 
 /** What a text call is priced by. */
@@ -78,6 +78,20 @@ function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCal
   return { usage, measurement, settlement, limitedTokens: totalTokens(usage) }
 }
 
+/** Says the bound of the output that so much would do for; holds on to nothing of the request. */
+function fittingBound(
+  { family, body, inputSize }: TextCallRequest,
+  quote: TextQuote,
+): NonNullable<CallTerms<TextSeen>['fitting']> {
+  const bound = boundName(family, body)
+  const answers = answersOf(body)
+  const inputTokens = estimateInputTokens(inputSize)
+  return (availablePico) => {
+    const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
+    return each === 0 ? undefined : `\`${bound}\` of at most ${each}`
+  }
+}
+
 /** Text on each of its wires. A result without figures is settled at an estimate, never not at all. */
 export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
   name: 'text',
@@ -106,6 +120,7 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
         inputTokens: estimateInputTokens(inputSize),
         outputTokens: largestOutput(body, largestOutputTokens),
       }),
+      fitting: fittingBound(request, quote),
       settle: (seen) => rated(quote, inputSize, seen),
       absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
     }

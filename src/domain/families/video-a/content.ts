@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { isPresent, own, refuse, text } from '../checks/fields.ts'
+import { isPresent, oneOf, own, refuse, text } from '../checks/fields.ts'
 import { acceptMediaUrl, type MediaKind } from '../checks/media-reference.ts'
 import type { VideoAModel } from './models.ts'
 
@@ -98,7 +98,10 @@ function acceptMedia(value: JsonObject, kind: MediaKind, param: string): Item {
   const given = own(value, 'role')
   const role = ROLES[kind].find((candidate) => candidate === given)
   if (given !== undefined && role === undefined)
-    return refuse(`${param}.role`, `\`${param}.role\` must be ${ROLES[kind].join(', ')}`)
+    return refuse(
+      `${param}.role`,
+      `\`${param}.role\` must be ${oneOf(ROLES[kind])} for ${kind}_url items, or absent`,
+    )
   return { kind, ...reference, role, param }
 }
 

@@ -1,5 +1,5 @@
 import { invariant } from '../../../kernel/assert.ts'
-import { formatAmount, lineAmount, type Currency } from '../../../kernel/money.ts'
+import { formatAmount, lineAmount, type Currency, type Quantity } from '../../../kernel/money.ts'
 import { COMPLETION_TOKENS, toolUnit, WEB_SEARCH } from './units.ts'
 import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
 import type { TaskFacts } from '../../task/events.ts'
@@ -165,7 +165,7 @@ function holdTokens(model: VideoAModel, facts: TaskFacts): number {
   return Math.ceil((framePx * frames) / PIXELS_PER_TOKEN)
 }
 
-function lineAmountOf(rated: RatedSku, quantity: number): bigint {
+function lineAmountOf(rated: RatedSku, quantity: Quantity): bigint {
   return lineAmount(quantity, rated.price, rated.per)
 }
 

@@ -65,6 +65,10 @@ t.test('a tool is free, metered, or neither and then not to be offered', async (
     'codeExecution tokens',
     'computerUse tokens',
   ])
+  t.same(charge('native', { FileSearch: {}, FILESearch: {} }), [
+    'FileSearch unmetered',
+    'FILESearch unmetered',
+  ])
   t.same(charge('native', { googleMaps: {}, fileSearch: {}, retrieval: {}, type: 'x' }), [
     'googleMaps unmetered',
     'fileSearch unmetered',

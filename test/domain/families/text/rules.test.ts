@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import t from 'tap'
 import { callFamilies, callFamilyOf } from '../../../../src/domain/families/calls.ts'
 import { textFamilies, type TextFamily } from '../../../../src/domain/families/text/models.ts'
@@ -47,6 +48,39 @@ t.test('a hold without a limit covers the largest output of the model, for each 
 t.test('a hold never covers more than the model can answer with', (t) => {
   t.equal(held('chat', { max_tokens: Number.MAX_SAFE_INTEGER }), 8_192)
   t.equal(held('chat', { max_tokens: 100_000, n: 2 }), 2 * 8_192)
+  t.end()
+})
+
+t.test('the bound that would fit a balance fits it, and one more token does not', (t) => {
+  const cases: readonly (readonly [
+    TextFamily,
+    TextCallRequest['body'],
+    (bound: number) => object,
+  ])[] = [
+    ['chat', {}, (bound) => ({ max_completion_tokens: bound })],
+    ['chat', { max_tokens: 9_000 }, (bound) => ({ max_tokens: bound })],
+    ['chat', { n: 3 }, (bound) => ({ n: 3, max_completion_tokens: bound })],
+    ['responses', {}, (bound) => ({ max_output_tokens: bound })],
+    [
+      'native',
+      { generationConfig: { candidateCount: 2 } },
+      (bound) => ({ generationConfig: { candidateCount: 2, maxOutputTokens: bound } }),
+    ],
+  ]
+  fc.assert(
+    fc.property(fc.constantFrom(...cases), fc.bigInt(0n, 10n ** 11n), (given, availablePico) => {
+      const [family, body, bounded] = given
+      const terms = textRules.price(request(body, { family }), shippedBook)
+      if (terms.holdPico <= availablePico) return true
+      const said = terms.fitting?.(availablePico)
+      const fits = (bound: number) =>
+        heldFor(request({ ...bounded(bound) }, { family })) <= availablePico
+      if (said === undefined) return !fits(1)
+      const [, name, bound] = /^`([\w.]+)` of at most (\d+)$/.exec(said) ?? []
+      const named = JSON.stringify(bounded(1)).includes(`"${name?.split('.').at(-1)}"`)
+      return named && fits(Number(bound)) && !fits(Number(bound) + 1)
+    }),
+  )
   t.end()
 })
 
