@@ -114,8 +114,8 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
-/** What upstream keeps and can be asked to continue from: a response, an item of reasoning. */
-export type KeptKind = 'resp' | 'rs'
+/** What upstream keeps and can be asked to continue from: a response, an item of one. */
+export type KeptKind = 'response' | 'item'
 
 export interface TextRequest {
   /** External and upstream name. */

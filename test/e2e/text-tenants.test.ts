@@ -1,3 +1,5 @@
+import { createOpenAI } from '@ai-sdk/openai'
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
@@ -68,10 +70,86 @@ void t.test('the official client sends an answer’s items back, reasoning inclu
   t.ok(await client.responses.create({ model: 'text-reason', input }))
   const foreign = clientOf(stack.url, other.modelToken)
   await t.rejects(foreign.responses.create({ model: 'text-reason', input }), {
-    code: 'invalid_value',
-    message: /input\[1\]\.id/,
+    code: 'previous_response_not_found',
+    param: 'input[1].id',
   })
 })
+
+interface SentItem {
+  readonly type?: string
+  readonly id?: string
+}
+
+/** A client that names what was answered before instead of repeating it, and what it sends. */
+function referringClient(baseUrl: string, apiKey: string) {
+  const sent: (readonly SentItem[])[] = []
+  const provider = createOpenAI({
+    baseURL: `${baseUrl}/v1`,
+    apiKey,
+    fetch: async (url, init) => {
+      const { input } = JSON.parse(String(init?.body)) as { readonly input: readonly SentItem[] }
+      sent.push(input)
+      return fetch(url, init)
+    },
+  })
+  const options = {
+    tools: {
+      weather: tool({
+        inputSchema: jsonSchema<{ readonly city: string }>({
+          type: 'object',
+          properties: { city: { type: 'string' } },
+          required: ['city'],
+        }),
+        execute: () => 'rain',
+      }),
+    },
+    stopWhen: stepCountIs(3),
+    maxRetries: 0,
+  }
+  return { model: (name: string) => provider.responses(name), options, sent }
+}
+
+const asked = { role: 'user' as const, content: 'Weather? [[sandbox tool=weather]]' }
+
+/** Whether each request of a model's calls names items; tool calls alone come back whole. */
+const naming = {
+  'text-tools': [false, false, false, false, true],
+  'text-reason': [false, true, false, true, true],
+}
+for (const [named, names] of Object.entries(naming))
+  void t.test(
+    `a client that names items by id makes tool round trips, with ${named}`,
+    async (t) => {
+      const { model, options, sent } = referringClient(stack.url, demo.modelToken)
+      const whole = await generateText({ ...options, model: model(named), messages: [asked] })
+      t.equal(whole.steps.length, 2)
+      t.ok(whole.text.length > 0)
+      const streamed = streamText({ ...options, model: model(named), messages: [asked] })
+      t.ok((await streamed.text).length > 0)
+      t.equal((await streamed.steps).length, 2)
+      // The turns come back at another replica.
+      const elsewhere = referringClient(replica.url, demo.modelToken)
+      const messages = [
+        asked,
+        ...whole.response.messages,
+        { role: 'user' as const, content: 'More' },
+      ]
+      const next = await generateText({ ...options, model: elsewhere.model(named), messages })
+      t.ok(next.text.length > 0)
+      const references = [...sent, ...elsewhere.sent].map((input) =>
+        input.filter(({ type }) => type === 'item_reference'),
+      )
+      t.same(
+        references.map((items) => items.length > 0),
+        names,
+      )
+      for (const { id } of references.flat()) t.match(id, /^(?:fc|msg|rs)_[\w-]{40,}$/)
+
+      const foreign = referringClient(stack.url, other.modelToken)
+      const refused = generateText({ ...options, model: foreign.model(named), messages })
+      await t.rejects(refused, { statusCode: 400, message: 'The previous response was not found.' })
+    },
+  )
 
 void t.test('400, byte for byte, for another tenant’s response and for none', async (t) => {
   const { id } = await client.responses.create({ model, input: 'mine' })

@@ -4,16 +4,15 @@ import { objectsIn, textIn, type Fields } from '../text/fields.ts'
 const MAX_KEPT = 20_000
 
 /**
- * What an account keeps of its responses: the length of each conversation, and that there was a
- * thought of an id. Another credential is another account and has none of it.
+ * What an account keeps of its responses: the length of each conversation, and the items of their
+ * output. Another credential is another account and has none of it.
  */
 export class KeptResponses {
   readonly #conversations = new Map<string, number>()
-  readonly #thoughts = new Map<string, true>()
+  readonly #items = new Map<string, Fields>()
 
   /** Tokens of what is continued; 0 for nothing. @throws TextRefusal for an id that is not kept. */
   continued(body: Fields, credential: string): number {
-    this.#checkThoughts(body, credential)
     const id = textIn(body, 'previous_response_id')
     if (id === null) return 0
     const tokens = this.#conversations.get(key(credential, id))
@@ -29,27 +28,43 @@ export class KeptResponses {
     response: {
       readonly id: string
       readonly tokens: number
-      readonly thoughts: readonly string[]
+      readonly items: readonly Fields[]
     },
   ): void {
     if (body['store'] === false) return
     put(this.#conversations, key(credential, response.id), response.tokens)
-    for (const id of response.thoughts) put(this.#thoughts, key(credential, id), true)
+    for (const item of response.items) {
+      const id = textIn(item, 'id')
+      if (id !== null) put(this.#items, key(credential, id), item)
+    }
   }
 
   reset(): void {
     this.#conversations.clear()
-    this.#thoughts.clear()
+    this.#items.clear()
   }
 
-  /** An item of reasoning is looked up by its id, unless it brings its content along. */
-  #checkThoughts(body: Fields, credential: string): void {
-    for (const item of objectsIn(body['input'])) {
-      const id = textIn(item, 'id')
-      const isLookedUp = item['type'] === 'reasoning' && textIn(item, 'encrypted_content') === null
-      if (id === null || !isLookedUp || this.#thoughts.has(key(credential, id))) continue
-      throw new TextRefusal('item_not_found', `Item with id '${id}' not found.`, 'input')
-    }
+  /**
+   * The request with what was answered in place of items that only name it. An item of reasoning is
+   * looked up too, unless it brings its content along. @throws TextRefusal for one that is not kept.
+   */
+  withItems(body: Fields, credential: string): Fields {
+    const { input } = body
+    if (!Array.isArray(input)) return body
+    return { ...body, input: input.map((one: unknown) => this.#itemOf(one, credential)) }
+  }
+
+  #itemOf(given: unknown, credential: string): unknown {
+    const [item] = objectsIn([given])
+    const id = item === undefined ? null : textIn(item, 'id')
+    if (item === undefined || id === null) return given
+    const type = textIn(item, 'type')
+    const isNamed = type === 'item_reference' || (type === null && (item['role'] ?? null) === null)
+    const isThought = type === 'reasoning' && textIn(item, 'encrypted_content') === null
+    if (!isNamed && !isThought) return given
+    const kept = this.#items.get(key(credential, id))
+    if (kept !== undefined) return isNamed ? kept : given
+    throw new TextRefusal('item_not_found', `Item with id '${id}' not found.`, 'input')
   }
 }
 

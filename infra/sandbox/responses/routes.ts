@@ -37,7 +37,8 @@ function create(
   faults: Faults,
 ): Answer | StreamAnswer {
   const { credential } = asker
-  const request = parseResponses(body, kit.options, (read) => kept.continued(read, credential))
+  const asked = body === null ? null : kept.withItems(body, credential)
+  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
   const { ids } = text
   const script = text.plan(request, asker, faults)
   const reported = responsesUsage(script.usage, request.model.caches, faults)
@@ -63,7 +64,7 @@ function create(
     kept.keep(request.body, credential, {
       id: head.id,
       tokens: script.usage.input_tokens + script.usage.output_tokens,
-      thoughts: items.flatMap((item) => (item.kind === 'reasoning' ? [item.id] : [])),
+      items: items.map((item) => ({ ...doneItem(item, 'completed') })),
     })
   if (!request.stream) {
     const cut = script.end === 'length' ? 'incomplete' : 'completed'

@@ -103,7 +103,7 @@ export const ResponsesBodySchema = Type.Object(
   {
     ...open,
     description:
-      'Members not named here are passed on. `background` must not be true; `conversation`, `prompt`, a `file_id` and items by reference are refused.',
+      'Members not named here are passed on. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
     examples: [
       {
         model: 'text-basic',

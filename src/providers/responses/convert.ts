@@ -24,13 +24,12 @@ export type Naming = Pick<TextRequest, 'model' | 'keptId'>
 /** What upstream keeps is named by ids of ours, bound to the tenant (P8). */
 function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
   const { id, previous_response_id: previous, output } = response
-  const named = objectsOf(output).some(keptReasoningId)
   return {
-    ...(textOf(id) === undefined ? {} : { id: keptId('resp', String(id)) }),
+    ...(textOf(id) === undefined ? {} : { id: keptId('response', String(id)) }),
     ...(textOf(previous) === undefined
       ? {}
-      : { previous_response_id: keptId('resp', String(previous)) }),
-    ...(named && Array.isArray(output)
+      : { previous_response_id: keptId('response', String(previous)) }),
+    ...(Array.isArray(output)
       ? {
           output: output.map((item: unknown) =>
             isJsonObject(item) ? itemView(item, keptId) : item,
@@ -40,15 +39,10 @@ function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
   }
 }
 
-/** The id of an item of reasoning: upstream takes it in place of what was thought. */
-export function keptReasoningId(item: JsonObject): string | undefined {
-  return item['type'] === 'reasoning' ? textOf(item['id']) : undefined
-}
-
-/** An item of the output as callers see it. */
+/** An item of the output as callers see it: they may name it in place of its content. */
 export function itemView(item: JsonObject, keptId: Naming['keptId']): JsonObject {
-  const id = keptReasoningId(item)
-  return id === undefined ? item : { ...item, id: keptId('rs', id) }
+  const id = textOf(item['id'])
+  return id === undefined ? item : { ...item, id: keptId('item', id) }
 }
 
 /**
@@ -61,11 +55,11 @@ export function responseView(
   tools: ToolCounts,
   scrub: Scrubber,
 ): JsonObject {
-  const calls = objectsOf(response['output']).filter((item) => item['type'] === 'function_call')
+  const named = { ...response, ...responseIds(response, naming) }
+  const calls = objectsOf(named['output']).filter((item) => item['type'] === 'function_call')
   const { error, usage } = response
   return {
-    ...response,
-    ...responseIds(response, naming),
+    ...named,
     ...('model' in response ? { model: naming.model } : {}),
     ...(isJsonObject(error) ? { error: { ...error, message: failureMessage(error, scrub) } } : {}),
     ...(isJsonObject(usage) ? { usage: responsesUsageView(usage, tools) } : {}),

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { textOf } from '../kit/http/fields.ts'
 import { createMemberRewriter, type MemberRewriter } from '../kit/text/rewrite.ts'
-import { itemView, keptReasoningId, type Naming } from './convert.ts'
+import { itemView, type Naming } from './convert.ts'
 
-/** An item of reasoning as its stream goes on to name it. */
+/** An item as its stream goes on to name it. */
 interface Shown {
   readonly id: string
   readonly rewrite: MemberRewriter
@@ -16,25 +16,25 @@ interface Shown {
 export function createEventRewriter(
   keptId: Naming['keptId'],
 ): (data: string, event: JsonObject) => string {
-  /** By upstream's id of the reasoning that has begun. */
-  const reasoning = new Map<string, Shown>()
+  /** By upstream's id of the item that has begun. */
+  const items = new Map<string, Shown>()
   const begin = (item: JsonObject): JsonObject | undefined => {
-    const upstreamId = keptReasoningId(item)
+    const upstreamId = textOf(item['id'])
     if (upstreamId === undefined) return undefined
-    const id = keptId('rs', upstreamId)
-    reasoning.set(upstreamId, { id, rewrite: createMemberRewriter('item_id', id) })
+    const id = keptId('item', upstreamId)
+    items.set(upstreamId, { id, rewrite: createMemberRewriter('item_id', id) })
     return itemView(item, keptId)
   }
   return (data, event) => {
     const item = isJsonObject(event['item']) ? begin(event['item']) : undefined
-    const about = reasoning.get(textOf(event['item_id']) ?? '')
+    const about = items.get(textOf(event['item_id']) ?? '')
     const responseId = textOf(event['response_id'])
     if (item === undefined && responseId === undefined) return about?.rewrite(data, event) ?? data
     return JSON.stringify({
       ...event,
       ...(item === undefined ? {} : { item }),
       ...(about === undefined ? {} : { item_id: about.id }),
-      ...(responseId === undefined ? {} : { response_id: keptId('resp', responseId) }),
+      ...(responseId === undefined ? {} : { response_id: keptId('response', responseId) }),
     })
   }
 }

@@ -89,6 +89,16 @@ void t.test('an answer’s whole items may come back as they were given', async 
   t.same((await passed({ ...good, input }))['input'], input)
 })
 
+void t.test('items that are only named are handed on as references', async (t) => {
+  const references = [
+    { type: 'item_reference', id: 'msg_1' },
+    { id: 'msg_1' },
+    { type: null, id: 'msg_1', status: 'x' },
+  ]
+  const named = { type: 'item_reference', id: 'msg_1' }
+  t.same((await passed({ ...good, input: references }))['input'], [named, named, named])
+})
+
 void t.test('400 for what only an account of the provider could tell', async (t) => {
   const made = texts.calls.length + texts.streams.length
   const parts = (...content: unknown[]) => ({ input: [{ role: 'user', content }] })
@@ -101,9 +111,9 @@ void t.test('400 for what only an account of the provider could tell', async (t)
     [{ conversation: { id: 'conv_1' } }, 'conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
     [{ previous_response_id: 7 }, 'previous_response_id'],
-    [items({ type: 'item_reference', id: 'msg_1' }), 'input[0].id'],
-    [items({ id: 'msg_1' }), 'input[0].id'],
-    [items({ type: null, id: 'msg_1' }), 'input[0].id'],
+    [items({ type: 'item_reference' }), 'input[0].id'],
+    [items({ type: 'item_reference', id: 7 }), 'input[0].id'],
+    [items({ id: ['msg_1'] }), 'input[0].id'],
     [items({ type: 'image_generation_call', id: 'ig_1' }), 'input[0].result'],
     [parts({ type: 'input_image', file_id: 'file-1' }), `${part}.file_id`],
     [parts({ type: 'input_file', file_id: 'file-1' }), `${part}.file_id`],

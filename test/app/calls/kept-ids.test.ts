@@ -5,11 +5,11 @@ import type { KeptKind } from '../../../src/app/ports.ts'
 
 const ids = createKeptIds('a secret')
 const kept = { channelId: 'channel-one', upstreamId: `resp_${'0123456789abcdef'.repeat(3)}` }
-const own = ids.seal('tenant_1', 'resp', kept)
+const own = ids.seal('tenant_1', 'response', kept)
 
 t.test('an id of ours leads back to what it stands for, on any replica', async (t) => {
-  t.same(createKeptIds('a secret').open('tenant_1', 'resp', own), kept)
-  t.equal(createKeptIds('a secret').seal('tenant_1', 'resp', kept), own, 'the same each time')
+  t.same(createKeptIds('a secret').open('tenant_1', 'response', own), kept)
+  t.equal(createKeptIds('a secret').seal('tenant_1', 'response', kept), own, 'the same each time')
   t.match(own, /^resp_[A-Za-z0-9_-]+$/)
   t.ok(own.length < 200, `${own.length} characters`)
 })
@@ -17,10 +17,10 @@ t.test('an id of ours leads back to what it stands for, on any replica', async (
 t.test(
   'it is worth nothing to another tenant, as another kind, or under another key',
   async (t) => {
-    t.equal(ids.open('tenant_2', 'resp', own), undefined)
-    t.equal(ids.open('tenant_1', 'rs', own.replace('resp', 'rs')), undefined)
-    t.equal(createKeptIds('another secret').open('tenant_1', 'resp', own), undefined)
-    t.not(ids.seal('tenant_2', 'resp', kept), own)
+    t.equal(ids.open('tenant_2', 'response', own), undefined)
+    t.equal(ids.open('tenant_1', 'item', own), undefined)
+    t.equal(createKeptIds('another secret').open('tenant_1', 'response', own), undefined)
+    t.not(ids.seal('tenant_2', 'response', kept), own)
   },
 )
 
@@ -34,15 +34,15 @@ t.test('no other text is taken for it', async (t) => {
   for (let at = 0; at < own.length; at += 1)
     for (const letter of ['A', 'B', 'Q', 'w', '_', '=', '+', 'é']) {
       const forged = own.slice(0, at) + letter + own.slice(at + 1)
-      if (forged !== own) t.equal(ids.open('tenant_1', 'resp', forged), undefined, forged)
+      if (forged !== own) t.equal(ids.open('tenant_1', 'response', forged), undefined, forged)
     }
   const others = ['', 'resp_', 'resp_A', kept.upstreamId, own.slice(0, -1), `${own}A`, `${own}=`]
   for (const text of [...others, ` ${own}`, own.toUpperCase(), `resp_${'A'.repeat(100_000)}`])
-    t.equal(ids.open('tenant_1', 'resp', text), undefined, text.slice(0, 40))
+    t.equal(ids.open('tenant_1', 'response', text), undefined, text.slice(0, 40))
 })
 
 t.test('anything a channel and an upstream may be called comes back', async (t) => {
-  const kind = fc.constantFrom<KeptKind>('resp', 'rs')
+  const kind = fc.constantFrom<KeptKind>('response', 'item')
   const channelId = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,63}$/)
   const upstreamId = fc.string({ minLength: 1, maxLength: 256, unit: 'grapheme-ascii' })
   fc.assert(
@@ -52,13 +52,31 @@ t.test('anything a channel and an upstream may be called comes back', async (t) 
       return opened?.channelId === channel && opened.upstreamId === upstream
     }),
   )
-  const endless = ids.seal('tenant_1', 'resp', { channelId: 'c', upstreamId: 'x'.repeat(1e6) })
+  const endless = ids.seal('tenant_1', 'response', { channelId: 'c', upstreamId: 'x'.repeat(1e6) })
   t.ok(endless.length < 500, 'and its length is bounded')
 })
 
 t.test('within a call the same thing has one name', async (t) => {
   const name = ids.namer('tenant_1', kept.channelId)
-  t.equal(name('resp', kept.upstreamId), own)
-  t.equal(name('resp', kept.upstreamId), own)
-  t.not(name('rs', kept.upstreamId).slice(3), own.slice(5))
+  t.equal(name('response', kept.upstreamId), own)
+  t.equal(name('response', kept.upstreamId), own)
+  t.not(name('item', kept.upstreamId).slice(5), own.slice(5))
 })
+
+t.test(
+  'an item begins as upstream lets it begin, and is nothing under another beginning',
+  async (t) => {
+    for (const [upstreamId, begins] of [
+      ['fc_0123', /^fc_/],
+      ['msg_0123', /^msg_/],
+      ['0123', /^item_/],
+      ['Fc_0123', /^item_/],
+    ] as const) {
+      const one = { channelId: 'channel-one', upstreamId }
+      const sealed = ids.seal('tenant_1', 'item', one)
+      t.match(sealed, begins)
+      t.same(ids.open('tenant_1', 'item', sealed), one)
+      t.equal(ids.open('tenant_1', 'item', sealed.replace(/^[a-z]+/, 'rs')), undefined)
+    }
+  },
+)

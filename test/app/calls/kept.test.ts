@@ -180,10 +180,72 @@ t.test('whole items come back as input; reasoning is found by our id of it alone
     ...input(asked, reasoning),
     tenantId: OTHER_TENANT,
   })
-  t.match(foreign, { code: 'invalid_request', details: { param: 'input[1].id' } })
+  t.match(foreign, { code: 'previous_response_not_found', details: { param: 'input[1].id' } })
   for (const id of ['rs_nothing', String(reasoning?.['id']).slice(0, -1), begun.id])
     t.same(await refusedUnsent(t, first, input(asked, { ...reasoning, id })), foreign)
 })
+
+t.test('items are named by our ids of them, at the account that keeps them', async (t) => {
+  const begun = await answered()
+  const [message] = begun.body['output'] as readonly Record<string, unknown>[]
+  t.match(message, { type: 'message', id: /^msg_[\w-]{40,}$/ })
+  const id = String(message?.['id'])
+  const input = (...items: unknown[]) => ({ body: { input: items } })
+  for (const reference of [{ type: 'item_reference', id }, { id }]) {
+    const mark = marker()
+    const asked = { role: 'user', content: `go on [[client=${mark}]]` }
+    await turned.calls.complete(ask(input(reference, asked)))
+    t.equal((await acceptedOf(mark)).credential, begun.upstream.credential, 'pinned by it')
+  }
+  const asked = { role: 'user', content: 'go on' }
+  const foreign = await refusedUnsent(t, first, {
+    ...input(asked, { type: 'item_reference', id }),
+    tenantId: OTHER_TENANT,
+  })
+  const unknown = await answered()
+  t.match(foreign, {
+    code: 'previous_response_not_found',
+    message: (await refusedUnsent(t, first, { body: { previous_response_id: 'resp_none' } }))
+      .message,
+    details: { param: 'input[1].id' },
+  })
+  for (const other of ['msg_nothing', id.slice(0, -1), unknown.id, id.replace('msg_', 'fc_')])
+    t.same(
+      await refusedUnsent(t, first, input(asked, { type: 'item_reference', id: other })),
+      foreign,
+    )
+  // Upstream keeps none of an answer that asked for that, and says so by an id of its own.
+  const unkept = await answered({ body: { store: false } })
+  const [gone] = unkept.body['output'] as readonly Record<string, unknown>[]
+  const forgotten = { type: 'item_reference', id: gone?.['id'] }
+  t.match(await refused(t, first, ask(input(forgotten))), {
+    code: 'previous_response_not_found',
+    message: foreign.message,
+    details: { param: 'input' },
+  })
+})
+
+t.test(
+  'whole items need no account: what kept them knows them, others get them nameless',
+  async (t) => {
+    const begun = await answered()
+    const [message] = begun.body['output'] as readonly Record<string, unknown>[]
+    const elsewhere = await world.text({ channels: [two] })
+    for (const [tenantId, replica] of [
+      [TENANT, first],
+      [TENANT, elsewhere],
+      [OTHER_TENANT, first],
+    ] as const) {
+      const mark = marker()
+      const asked = { role: 'user', content: `go on [[client=${mark}]]` }
+      await replica.calls.complete(ask({ tenantId, body: { input: [message, asked] } }))
+      const log = await fetch(`${world.sandbox.url}/__sandbox/log`).then((answer) => answer.text())
+      const sent = log.split('\n').find((line) => line.includes(mark)) ?? log
+      t.ok(log.includes(mark))
+      if (tenantId === TENANT) t.notOk(sent.includes(String(message?.['id'])), 'ours is never sent')
+    }
+  },
+)
 
 t.test('reasoning that brings its content along needs no id', async (t) => {
   const body = { include: ['reasoning.encrypted_content'], store: false }

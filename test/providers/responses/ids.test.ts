@@ -16,24 +16,31 @@ const request: TextRequest = {
 }
 const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] }
 const message = { type: 'message', id: 'msg_1', content: [] }
+const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{}' }
 const response = {
   id: 'resp_1',
   model: 'up-1',
   previous_response_id: 'resp_0',
-  output: [reasoning, message],
+  output: [reasoning, message, call],
   usage: { input_tokens: 1, output_tokens: 1 },
 }
 const shown = {
-  id: 'resp_our-resp_1',
+  id: 'response_our-resp_1',
   model: 'ours',
-  previous_response_id: 'resp_our-resp_0',
-  output: [{ ...reasoning, id: 'rs_our-rs_1' }, message],
+  previous_response_id: 'response_our-resp_0',
+  output: [
+    { ...reasoning, id: 'item_our-rs_1' },
+    { ...message, id: 'item_our-msg_1' },
+    { ...call, id: 'item_our-fc_1' },
+  ],
+  tool_calls: [{ ...call, id: 'item_our-fc_1' }],
 }
 
 t.test('an answer names what upstream keeps by our ids, and nothing else', async (t) => {
   const answer = responsesWire.readAnswer(response, request, same)
   t.match(answer?.body, shown)
-  const bare = { model: 'up-1', previous_response_id: null, output: [message] }
+  const { id: _id, ...unnamed } = message
+  const bare = { model: 'up-1', previous_response_id: null, output: [unnamed] }
   t.same(responsesWire.readAnswer(bare, request, same)?.body, { ...bare, model: 'ours' })
 })
 
@@ -51,25 +58,34 @@ t.test(
       t.match(read(event(type, { response })).event, { response: shown })
 
     const begun = event('output_item.added', { item: reasoning })
-    t.same(read(begun).event, { ...begun, item: { ...reasoning, id: 'rs_our-rs_1' } })
+    t.same(read(begun).event, { ...begun, item: { ...reasoning, id: 'item_our-rs_1' } })
     const delta = event('reasoning_summary_text.delta', {
       item_id: 'rs_1',
       delta: 'rs_1 "item_id"',
     })
-    t.same(read(delta).event, { ...delta, item_id: 'rs_our-rs_1' })
+    t.same(read(delta).event, { ...delta, item_id: 'item_our-rs_1' })
     const done = event('output_item.done', { item: reasoning, response_id: 'resp_1' })
     t.same(read(done).event, {
       ...done,
-      item: { ...reasoning, id: 'rs_our-rs_1' },
-      response_id: 'resp_our-resp_1',
+      item: { ...reasoning, id: 'item_our-rs_1' },
+      response_id: 'response_our-resp_1',
     })
     const both = event('x_unknown', { response_id: 'resp_1', item_id: 'rs_1' })
-    t.same(read(both).event, { ...both, response_id: 'resp_our-resp_1', item_id: 'rs_our-rs_1' })
+    t.same(read(both).event, {
+      ...both,
+      response_id: 'response_our-resp_1',
+      item_id: 'item_our-rs_1',
+    })
+
+    t.match(read(event('output_item.added', { item: message })).event, {
+      item: { id: 'item_our-msg_1' },
+    })
+    const text = event('output_text.delta', { item_id: 'msg_1', delta: 'rs_1 resp_1 msg_1' })
+    t.equal(read(text).data, JSON.stringify({ ...text, item_id: 'item_our-msg_1' }))
 
     const before = sealed
     for (const untouched of [
-      event('output_item.added', { item: message }),
-      event('output_text.delta', { item_id: 'msg_1', delta: 'rs_1 resp_1' }),
+      event('output_text.delta', { item_id: 'msg_of_nobody', delta: 'rs_1 resp_1' }),
       event('x_unknown', { note: 'resp_1' }),
     ])
       t.equal(read(untouched).data, JSON.stringify(untouched))

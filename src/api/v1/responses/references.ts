@@ -22,18 +22,16 @@ export function checkContinuation(body: JsonObject): void {
     refuse('prompt', '`prompt` is not offered: write its text into `instructions` or `input`')
 }
 
-/**
- * Refuses an item of `input` that stands for one kept upstream. Reasoning is told apart later: its
- * ids are ours. @throws DomainError `invalid_request`
- */
-export function refuseReference(item: JsonObject, at: string): void {
+/** Whether an item of `input` only names one that is kept; whose it is is told later, by its id. */
+export function isReference(item: JsonObject): boolean {
   const type = given(item, 'type')
   const isBare = type === undefined && given(item, 'role') === undefined
-  if (type === 'item_reference' || (isBare && given(item, 'id') !== undefined))
-    refuse(
-      `${at}.id`,
-      `\`${at}.id\` is not enough: send the whole item, or continue with \`previous_response_id\``,
-    )
+  return type === 'item_reference' || (isBare && given(item, 'id') !== undefined)
+}
+
+/** Refuses what an item of `input` refers to and cannot be a caller's. @throws DomainError `invalid_request` */
+export function refuseReferences(item: JsonObject, at: string): void {
+  const type = given(item, 'type')
   if (type === 'image_generation_call' && typeof given(item, 'result') !== 'string')
     refuse(`${at}.result`, `\`${at}.result\` is required: images are not kept here`)
   const output = given(item, 'output')

@@ -15,7 +15,12 @@ import {
 } from '../../kit/member-checks.ts'
 import { refuseUnmetered } from '../../kit/tools-and-files.ts'
 import { upstreamPart } from './parts.ts'
-import { checkContinuation, checkToolReferences, refuseReference } from './references.ts'
+import {
+  checkContinuation,
+  checkToolReferences,
+  isReference,
+  refuseReferences,
+} from './references.ts'
 import { responseFormat } from '../structured-output.ts'
 
 /** A responses request as the use case takes it. */
@@ -35,7 +40,8 @@ function upstreamItem(value: unknown, at: string): JsonObject {
   const role = given(item, 'role')
   if (type !== undefined && typeof type !== 'string')
     return refuse(`${at}.type`, `\`${at}.type\` must be a string`)
-  refuseReference(item, at)
+  if (isReference(item)) return { type: 'item_reference', id: stringAt(item, 'id', `${at}.id`) }
+  refuseReferences(item, at)
   if (type !== undefined && type !== 'message') return item
   if (!roles.includes(role))
     return refuse(`${at}.role`, `\`${at}.role\` must be one of ${roles.join(', ')}`)

@@ -4,7 +4,7 @@ import { invariant } from '../../../kernel/assert.ts'
 import type { Channel, TextProvider, TextRequest, TextTally } from '../../ports.ts'
 import type { CallFamily } from '../family.ts'
 import type { TextDeps } from './deps.ts'
-import { resolveKept } from './kept-references.ts'
+import { namedAt, resolveKept } from './kept-references.ts'
 import { textRefusal } from './refusals.ts'
 import type { TextCallInput } from './types.ts'
 
@@ -59,14 +59,15 @@ export function providerOf(
 /** What one channel is asked. */
 export function requestAt(
   { keptIds }: Pick<TextDeps, 'keptIds'>,
-  { principal, model }: TextCallInput,
+  { family, principal, model }: TextCallInput,
   channel: Channel,
   body: JsonObject,
 ): TextRequest {
+  const at = { tenantId: principal.tenantId, channelId: channel.id }
   return {
     model,
     upstreamModel: channel.models[model] ?? model,
-    body,
+    body: family === 'responses' ? namedAt(keptIds, at, body) : body,
     keptId: keptIds.namer(principal.tenantId, channel.id),
   }
 }

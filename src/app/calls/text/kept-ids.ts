@@ -26,6 +26,8 @@ const MAX_UPSTREAM_ID_LENGTH = 256
 /** Of ours: prefix, tag, channel id and upstream id, each at its longest. */
 const MAX_KEPT_ID_LENGTH = 1_500
 const TAG_BYTES = 16
+/** What stands before the first underscore. */
+const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
 
 /**
@@ -46,7 +48,7 @@ export function createKeptIds(secret: string): KeptIds {
     const content = Buffer.from(`${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`)
     const tag = tagOf(tenantId, kind, content)
     const sealed = createCipheriv(CIPHER, cipherKey, tag).update(content)
-    return `${kind}_${Buffer.concat([tag, sealed]).toString('base64url')}`
+    return `${prefixOf(kind, upstreamId)}_${Buffer.concat([tag, sealed]).toString('base64url')}`
   }
   return {
     seal,
@@ -60,16 +62,24 @@ export function createKeptIds(secret: string): KeptIds {
       }
     },
     open: (tenantId, kind, id) => {
-      if (id.length > MAX_KEPT_ID_LENGTH || !id.startsWith(`${kind}_`)) return undefined
-      const text = id.slice(kind.length + 1)
+      if (id.length > MAX_KEPT_ID_LENGTH) return undefined
+      const prefix = PREFIX.exec(id)?.[1]
+      if (prefix === undefined) return undefined
+      const text = id.slice(prefix.length + 1)
       const bytes = Buffer.from(text, 'base64url')
       // Decoding forgives much; one id must have one spelling.
       if (bytes.length <= TAG_BYTES || bytes.toString('base64url') !== text) return undefined
       const tag = bytes.subarray(0, TAG_BYTES)
       const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))
       if (!timingSafeEqual(tag, tagOf(tenantId, kind, content))) return undefined
-      const [channelId = '', ...upstreamId] = content.toString().split('\n')
-      return { channelId, upstreamId: upstreamId.join('\n') }
+      const [channelId = '', ...lines] = content.toString().split('\n')
+      const upstreamId = lines.join('\n')
+      return prefix === prefixOf(kind, upstreamId) ? { channelId, upstreamId } : undefined
     },
   }
+}
+
+/** Of an item, upstream's own: clients tell by it what the item is. */
+function prefixOf(kind: KeptKind, upstreamId: string): string {
+  return kind === 'response' ? 'resp' : (PREFIX.exec(upstreamId)?.[1] ?? 'item')
 }

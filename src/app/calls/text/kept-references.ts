@@ -5,7 +5,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import type { KeptKind } from '../../ports.ts'
 import type { TextDeps } from './deps.ts'
-import type { Kept } from './kept-ids.ts'
+import type { Kept, KeptIds } from './kept-ids.ts'
 import { previousNotFound } from './refusals.ts'
 import type { TextCallInput } from './types.ts'
 
@@ -19,8 +19,9 @@ export interface KeptCall {
 
 /**
  * Turns the ids a responses request refers by into upstream's, and binds the call to the account
- * that keeps what they stand for. Upstream looks up a response it is to continue, and an item of
- * reasoning that comes back without its content; whole items are the caller's own text.
+ * that keeps what they stand for. Upstream looks up a response it is to continue, an item that is
+ * named by its id, and an item of reasoning that comes back without its content; whole items are the
+ * caller's own text.
  *
  * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`
  */
@@ -34,10 +35,14 @@ export function resolveKept(
   const { previous_response_id: previous, input } = body
   const replaced: Record<string, unknown> = {}
   if (previous !== undefined && previous !== null)
-    replaced['previous_response_id'] = keeper.upstreamId('resp', previous, 'previous_response_id')
-  if (Array.isArray(input) && input.some(isKeptReasoning))
+    replaced['previous_response_id'] = keeper.upstreamId(
+      'response',
+      previous,
+      'previous_response_id',
+    )
+  if (Array.isArray(input) && input.some(isLookedUp))
     replaced['input'] = input.map((item: unknown, index) =>
-      isKeptReasoning(item) ? reasoning(keeper, item, `input[${index}].id`) : item,
+      isLookedUp(item) ? lookedUp(keeper, item, `input[${index}].id`) : item,
     )
   const stores = vectorStoresOf(body)
   const channelId = keeper.channelId()
@@ -76,10 +81,7 @@ function createKeeper(
   return {
     upstreamId: (kind, id, param) => {
       const kept = typeof id === 'string' ? keptIds.open(principal.tenantId, kind, id) : undefined
-      if (kept === undefined) {
-        if (kind === 'resp') throw previousNotFound({})
-        return refuse(param, `\`${param}\` was not found`)
-      }
+      if (kept === undefined) throw previousNotFound({ param })
       check(kept, param)
       pinned = kept.channelId
       return kept.upstreamId
@@ -88,10 +90,38 @@ function createKeeper(
   }
 }
 
-function isKeptReasoning(item: unknown): item is JsonObject {
-  return (
-    isJsonObject(item) && item['type'] === 'reasoning' && (item['id'] ?? undefined) !== undefined
-  )
+/**
+ * The body for one channel: whole items that were answered by it are named as it names them. To
+ * another account they are text that came from nowhere.
+ */
+export function namedAt(
+  keptIds: KeptIds,
+  { tenantId, channelId }: { readonly tenantId: string; readonly channelId: string },
+  body: JsonObject,
+): JsonObject {
+  const { input } = body
+  if (!Array.isArray(input)) return body
+  let changed = false
+  const named = (input as readonly unknown[]).map((item) => {
+    const id = isJsonObject(item) ? item['id'] : undefined
+    const kept = typeof id === 'string' ? keptIds.open(tenantId, 'item', id) : undefined
+    if (kept === undefined || !isJsonObject(item)) return item
+    changed = true
+    const { id: _id, ...rest } = item
+    return kept.channelId === channelId ? { ...item, id: kept.upstreamId } : rest
+  })
+  return changed ? { ...body, input: named } : body
+}
+
+/** An item that upstream looks up by its id: one that is only named, and any of reasoning. */
+function isLookedUp(item: unknown): item is JsonObject {
+  if (!isJsonObject(item) || (item['id'] ?? undefined) === undefined) return false
+  return item['type'] === 'reasoning' || isReference(item)
+}
+
+function isReference({ type, role }: JsonObject): boolean {
+  const isBare = (type ?? undefined) === undefined && (role ?? undefined) === undefined
+  return type === 'item_reference' || isBare
 }
 
 /** Whether an item of reasoning brings along what was thought, encrypted or not. */
@@ -104,12 +134,12 @@ function isWhole(item: JsonObject): boolean {
 }
 
 /** Reasoning that brings its content along needs no id, so one that cannot be used is left out. */
-function reasoning(keeper: Keeper, item: JsonObject, param: string): JsonObject {
+function lookedUp(keeper: Keeper, item: JsonObject, param: string): JsonObject {
   const { id, ...rest } = item
   try {
-    return { ...item, id: keeper.upstreamId('rs', id, param) }
+    return { ...item, id: keeper.upstreamId('item', id, param) }
   } catch (error) {
-    if (isWhole(item)) return rest
+    if (!isReference(item) && isWhole(item)) return rest
     throw error
   }
 }
