@@ -31,3 +31,8 @@ export const alsoInResponses: AlsoKnown = {
     prompt conversation background context_management stream_options`,
   response_format: format,
 }
+
+export const alsoInImages: AlsoKnown = {
+  '': `image images mask input_fidelity stream partial_images watermark seed style steps
+    negative_prompt guidance_scale resolution mode models speed`,
+}

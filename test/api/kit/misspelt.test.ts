@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { namesIn } from '../../../src/api/kit/misspelt.ts'
 import { alsoInTasks } from '../../../src/api/prov-a/schemas.ts'
-import { alsoInChat, alsoInResponses } from '../../../src/api/v1/also-known.ts'
+import { alsoInChat, alsoInImages, alsoInResponses } from '../../../src/api/v1/also-known.ts'
 import { alsoInNative } from '../../../src/api/v1beta/also-known.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
@@ -49,6 +49,13 @@ const slips: readonly (readonly [string, object, path: string, meant: string])[]
     { ...goodResponse, previous_responce_id: 'x' },
     'previous_responce_id',
     'previous_response_id',
+  ],
+  ['/v1/images/generations', { model: 'image-2', promt: 'x' }, 'promt', 'prompt'],
+  [
+    '/v1/images/edits',
+    { model: 'image-2', prompt: 'x', images: [{ imageUrl: 'x' }] },
+    'images[0].imageUrl',
+    'image_url',
   ],
   [nativePath, { ...goodNative, generation_confg: {} }, 'generation_confg', 'generationConfig'],
   [nativePath, { content: [] }, 'content', 'contents'],
@@ -112,6 +119,8 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     [tasksPath]: alsoInTasks,
     [chatPath]: alsoInChat,
     '/v1/responses': alsoInResponses,
+    '/v1/images/generations': alsoInImages,
+    '/v1/images/edits': alsoInImages,
     '/v1beta/models/{model}:generateContent': alsoInNative,
     '/v1beta/models/{model}:streamGenerateContent': alsoInNative,
   }

@@ -292,6 +292,8 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/provA/api/v3/contents/generations/tasks/{id}',
     '/readyz',
     '/v1/chat/completions',
+    '/v1/images/edits',
+    '/v1/images/generations',
     '/v1/models',
     '/v1/models/{id}',
     '/v1/responses',

@@ -5,9 +5,11 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerPresence } from '../../kit/caller.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
+import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../kit/public-url.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/text-failures.ts'
+import { alsoInImages } from '../also-known.ts'
 import { describe } from '../documentation.ts'
 import { readOrder } from './order.ts'
 import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
@@ -18,6 +20,7 @@ export interface ImageRouteDeps {
   readonly formLimits: FormLimits
 }
 
+const validatorCompiler = refuseMisspelt(alsoInImages)
 const failures: readonly FailureCode[] = [...callFailures, ...imageFailures]
 
 async function answer(
@@ -45,8 +48,8 @@ export function imagesPlugin(deps: ImageRouteDeps) {
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
     app.post('/images/generations', {
-      // Each family judges its own fields; the schema only documents.
-      validatorCompiler: () => () => true,
+      // Each family judges its own fields; of the schema only misspelt names are told.
+      validatorCompiler,
       schema: {
         ...describe({
           tag: 'Images',
@@ -62,7 +65,7 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       handler: (request, reply) => answer(deps, 'generation', request, reply),
     })
     app.post('/images/edits', {
-      validatorCompiler: () => () => true,
+      validatorCompiler,
       schema: {
         ...describe({
           tag: 'Images',
