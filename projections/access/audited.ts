@@ -16,16 +16,6 @@ export const accessTables = {
       position: 'text',
     },
   },
-  credit: {
-    name: 'access.credit',
-    columns: {
-      tenant_id: 'text',
-      currency: 'text',
-      granted: 'amount',
-      adjusted: 'amount',
-      credit_limit: 'amount',
-    },
-  },
   tokens: {
     name: 'access.tokens',
     columns: {

@@ -22,11 +22,6 @@ async function one(client: PoolClient, text: string, values: readonly unknown[])
   invariant(rowCount === 1, 'an event of something that was never opened or issued')
 }
 
-const creditSql = (column: string): string => `
-  insert into credit as c (tenant_id, currency, ${column}) values ($1, $2, $3)
-  on conflict (tenant_id, currency) do update
-  set ${column} = ${column === 'credit_limit' ? '' : `c.${column} + `}excluded.${column}`
-
 async function issue(
   client: PoolClient,
   event: RecordedEvent<TokenEvent> & { readonly type: 'TokenIssued' },
@@ -98,21 +93,11 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
         event.position,
       ])
       break
-    case 'CreditGranted': {
-      const { tenantId, currency, amount } = event.data
-      await one(client, creditSql('granted'), [tenantId, currency, amount])
+    // Money is the ledger's.
+    case 'CreditGranted':
+    case 'AdjustmentPosted':
+    case 'CreditLimitSet':
       break
-    }
-    case 'AdjustmentPosted': {
-      const { tenantId, currency, amount } = event.data
-      await one(client, creditSql('adjusted'), [tenantId, currency, amount])
-      break
-    }
-    case 'CreditLimitSet': {
-      const { tenantId, currency, limit } = event.data
-      await one(client, creditSql('credit_limit'), [tenantId, currency, limit])
-      break
-    }
     case 'TokenIssued':
       await issue(client, event)
       break
@@ -137,10 +122,10 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
   }
 }
 
-/** Tenants, users, tokens (hashes only) and credit. */
+/** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 2,
+  version: 3,
   tablesSql,
   handles,
   // These events are rare; one statement each keeps them readable.
@@ -153,7 +138,6 @@ export const accessProjection: Projection = {
       users: 'select * from users',
       tokens: 'select * from tokens',
       secrets: 'select * from secrets',
-      credit: 'select * from credit',
     })),
     totals: await namedTotals(
       client,

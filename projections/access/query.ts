@@ -136,17 +136,6 @@ export interface TenantRow {
   readonly openedAtMs: number
 }
 
-/** A tenant by its id. */
-export async function findTenant(db: Queryable, tenantId: string): Promise<TenantRow | undefined> {
-  const { rows } = await db.query<{ tenant_id: string; name: string; opened_at: Date }>({
-    name: 'access.tenant',
-    text: 'select tenant_id, name, opened_at from access.tenants where tenant_id = $1',
-    values: [tenantId],
-  })
-  const [row] = rows
-  return row && { tenantId: row.tenant_id, name: row.name, openedAtMs: row.opened_at.getTime() }
-}
-
 /** Tenants in the order of their ids, a page after one. */
 export async function listTenants(
   db: Queryable,
@@ -162,37 +151,5 @@ export async function listTenants(
     tenantId: row.tenant_id,
     name: row.name,
     openedAtMs: row.opened_at.getTime(),
-  }))
-}
-
-export interface UserRow {
-  readonly tenantId: string
-  readonly userId: string
-  readonly name: string
-  readonly addedAtMs: number
-}
-
-/** The users of a tenant in the order in which they were added, at most `limit`. */
-export async function listUsers(
-  db: Queryable,
-  tenantId: string,
-  limit: number,
-): Promise<readonly UserRow[]> {
-  const { rows } = await db.query<{
-    tenant_id: string
-    user_id: string
-    name: string
-    added_at: Date
-  }>({
-    name: 'access.users',
-    text: `select tenant_id, user_id, name, added_at from access.users
-           where tenant_id = $1 order by position limit $2`,
-    values: [tenantId, limit],
-  })
-  return rows.map((row) => ({
-    tenantId: row.tenant_id,
-    userId: row.user_id,
-    name: row.name,
-    addedAtMs: row.added_at.getTime(),
   }))
 }

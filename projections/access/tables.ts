@@ -41,13 +41,4 @@ export const tablesSql = `
     valid_until timestamptz
   );
   create index secrets_token on secrets (token_id);
-
-  create table credit (
-    tenant_id text not null,
-    currency text not null,
-    granted numeric(38, 12) not null default 0,
-    adjusted numeric(38, 12) not null default 0,
-    credit_limit numeric(38, 12) not null default 0,
-    primary key (tenant_id, currency)
-  );
 `

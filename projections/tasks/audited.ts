@@ -35,8 +35,6 @@ export const taskTables = {
       error: 'json',
       marker: 'text',
       marker_is_ours: 'text',
-      idempotency_key_hash: 'text',
-      idempotency_body_hash: 'text',
       requested_at_ms: 'text',
       updated_at_ms: 'text',
       observed_at_ms: 'text',

@@ -37,15 +37,15 @@ export async function insertTasks(
              (platform_id, scope_id, seq, tenant_id, user_id, token_id, family, surface,
               request_id, model, channel_id, region, native_id, submission, status, hidden,
               settled, visible, settings, output, usage, error, marker,
-              marker_is_ours, idempotency_key_hash, idempotency_body_hash, requested_at_ms,
+              marker_is_ours, requested_at_ms,
               updated_at_ms, observed_at_ms, expires_at_ms, revision, position)
            select * from unnest(
              $1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
              $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
              $14::text[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[],
              $19::jsonb[], $20::jsonb[], $21::jsonb[], $22::jsonb[], $23::text[],
-             $24::boolean[], $25::text[], $26::text[], $27::bigint[], $28::bigint[],
-             $29::bigint[], $30::bigint[], $31::bigint[], $32::bigint[])`,
+             $24::boolean[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[],
+             $29::bigint[], $30::bigint[])`,
     values: [
       text((data) => data.platformId),
       plainColumn(rows.map(({ scopeId }) => scopeId)),
@@ -71,8 +71,6 @@ export async function insertTasks(
       jsonColumn(changed((change) => change.error)),
       text((data) => data.marker),
       plainColumn(rows.map(({ data }) => data.markerIsOurs)),
-      text((data) => data.idempotency?.keyHash),
-      text((data) => data.idempotency?.bodyHash),
       plainColumn(rows.map(({ data }) => fromTimestamp(data.requestedAt))),
       plainColumn(
         rows.map(({ data, change }) => change.updatedAtMs ?? fromTimestamp(data.requestedAt)),

@@ -38,8 +38,6 @@ export const tablesSql = `
     error jsonb,
     marker text not null,
     marker_is_ours boolean not null,
-    idempotency_key_hash text,
-    idempotency_body_hash text,
     requested_at_ms bigint not null,
     updated_at_ms bigint not null,
     observed_at_ms bigint,

@@ -64,22 +64,6 @@ function parsePrice(text: DecimalString): bigint {
   return micro
 }
 
-/**
- * A price times a multiplier (a decimal string such as `0.5`), rounded half away from zero to 6
- * decimals: prices are rounded once, lines never.
- */
-export function multiplyPrice(price: DecimalString, multiplier: DecimalString): DecimalString {
-  const product = parseScaled(price, PRICE_DIGITS) * parseScaled(multiplier, PRICE_DIGITS)
-  return formatScaled(divideRounded(product, 10n ** BigInt(PRICE_DIGITS)), PRICE_DIGITS)
-}
-
-/** Integer division rounding half away from zero; the divisor is positive. */
-export function divideRounded(value: bigint, divisor: bigint): bigint {
-  const magnitude = value < 0n ? -value : value
-  const rounded = (magnitude * 2n + divisor) / (divisor * 2n)
-  return value < 0n ? -rounded : rounded
-}
-
 /** Reads a quantity as Postgres writes it. @throws RangeError for one that a number cannot hold */
 export function toQuantity(text: string): Quantity {
   const quantity = Number(text)

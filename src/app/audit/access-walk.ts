@@ -33,7 +33,6 @@ interface Told {
 
 const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
 const users: Told = { table: accessTables.users, by: 'user_id' }
-const credit: Told = { table: accessTables.credit, by: 'currency' }
 const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
 const secrets: Told = { table: accessTables.secrets, by: 'secret_hash' }
 
@@ -71,18 +70,17 @@ function judge(
     findings.push(rowUnexplained({ table, key: nameOf(told), position: row['position'] }, row))
 }
 
-/** Compares tenants, users and credit with the accounts of the log; those that are gone were found there. */
+/** Compares tenants and users with the accounts of the log; those that are gone were found there. */
 export async function walkTenants({ pool, log, findings }: Deps): Promise<number> {
   let compared = 0
   for (let after: string | undefined = ''; after !== undefined;) {
-    const page = await readPage(pool, [tenants, users, credit], 'tenant_id', after)
+    const page = await readPage(pool, [tenants, users], 'tenant_id', after)
     for (const id of page.keys) {
       const rows = await accountRows(readTo(log, accountStream(id), page.position))
       const standing = page.of(tenants, id)
       compared += standing.length
       if (standing.length > 0) judge(findings, tenants, rows.tenants, standing, id)
       judge(findings, users, rows.users, page.of(users, id), id)
-      judge(findings, credit, rows.credit, page.of(credit, id), id)
     }
     after = page.keys.length < PAGE_KEYS ? undefined : page.keys.at(-1)
   }

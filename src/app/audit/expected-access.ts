@@ -1,8 +1,5 @@
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { formatAmount } from '../../kernel/money.ts'
-import { Balances } from './balances.ts'
 import { timeCell, type Expected } from './compare.ts'
-import { ledgerEffect } from './expected-ledger.ts'
 
 /** Rows by what they are told by. */
 export type ExpectedRows = ReadonlyMap<string, Expected>
@@ -11,11 +8,9 @@ export type ExpectedRows = ReadonlyMap<string, Expected>
 export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise<{
   readonly tenants: ExpectedRows
   readonly users: ExpectedRows
-  readonly credit: ExpectedRows
 }> {
   const tenants = new Map<string, Expected>()
   const users = new Map<string, Expected>()
-  const balances = new Balances()
   for await (const event of events) {
     const { position } = event
     if (event.type === 'TenantOpened') {
@@ -26,22 +21,9 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
       const { tenantId, userId, name, addedAt } = event.data
       const row = { tenant_id: tenantId, user_id: userId, name, added_at: timeCell(addedAt) }
       users.set(userId, { ...row, position })
-    } else {
-      const change = ledgerEffect(event, undefined)?.balance
-      if (change) balances.apply(change, position)
     }
   }
-  const credit = [...balances.entries()].map(({ tenantId, currency, balance }) => {
-    const row = {
-      tenant_id: tenantId,
-      currency,
-      granted: formatAmount(balance.granted),
-      adjusted: formatAmount(balance.adjusted),
-      credit_limit: formatAmount(balance.limit),
-    }
-    return [currency, row] as const
-  })
-  return { tenants, users, credit: new Map(credit) }
+  return { tenants, users }
 }
 
 /** What the events of a token leave in the access read model. */

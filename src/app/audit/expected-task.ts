@@ -119,8 +119,6 @@ export function taskRow(history: TaskHistory): Expected | undefined {
     error: null,
     marker: data.marker,
     marker_is_ours: data.markerIsOurs,
-    idempotency_key_hash: data.idempotency?.keyHash,
-    idempotency_body_hash: data.idempotency?.bodyHash,
     observed_at_ms: null,
     requested_at_ms: ms(data.requestedAt),
     expires_at_ms: ms(data.expiresAt),

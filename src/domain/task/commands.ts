@@ -42,5 +42,4 @@ export type TaskCommand =
       readonly upstreamStatus: string
       readonly at: string
     }
-  | { readonly kind: 'confirm-cancelled'; readonly at: string }
   | { readonly kind: 'delete'; readonly tokenId: string; readonly at: string }

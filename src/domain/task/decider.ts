@@ -53,15 +53,6 @@ export function createTaskDecider(
           return notAccepted(command, state)
         case 'appeared':
           return appeared(command, state)
-        case 'confirm-cancelled':
-          return state.phase === 'active'
-            ? [
-                {
-                  type: 'TaskCancelled',
-                  data: { platformId: state.request.platformId, cancelledAt: command.at },
-                },
-              ]
-            : []
         case 'delete':
           return remove(command, state)
         default:

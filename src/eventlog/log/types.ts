@@ -32,7 +32,7 @@ export type RecordedEvent<E extends DomainEvent = AnyEvent> = E & {
   readonly recordedAt: Date
 }
 
-export type ExpectedRevision = bigint | 'no_stream' | 'stream_exists' | 'any'
+export type ExpectedRevision = bigint | 'no_stream' | 'any'
 
 export interface AppendResult {
   /** Revision of the last event of the append. */

@@ -46,7 +46,6 @@ export function unaryRequests(command: AppendCommand): readonly streams.AppendRe
   options.setStreamIdentifier(streamIdentifier(command.stream))
   if (expected === 'any') options.setAny(new sharedPb.Empty())
   else if (expected === 'no_stream') options.setNoStream(new sharedPb.Empty())
-  else if (expected === 'stream_exists') options.setStreamExists(new sharedPb.Empty())
   else options.setRevision(expected.toString(10))
   const header = new AppendReq()
   header.setOptions(options)
@@ -131,7 +130,6 @@ export function batchRequest(command: AppendCommand, correlationId: string): Buf
   const empty = () => new sharedPb.Empty() as unknown as Parameters<typeof options.setAny>[0]
   if (expected === 'any') options.setAny(empty())
   else if (expected === 'no_stream') options.setNoStream(empty())
-  else if (expected === 'stream_exists') options.setStreamExists(empty())
   else options.setStreamPosition(expected.toString(10))
   const request = new BatchAppendReq()
   request.setCorrelationId(uuid(correlationId))

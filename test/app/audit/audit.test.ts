@@ -413,15 +413,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_missing', table: 'access.tokens', key: 'tok_tenant_1' },
   ],
   [
-    'the credit of a tenant',
-    `update access.credit set granted = 1 where tenant_id = 'tenant_1'`,
-    {
-      code: 'row_differs',
-      table: 'access.credit',
-      differences: [{ field: 'granted', log: '10000', stands: '1' }],
-    },
-  ],
-  [
     'the name of a user',
     `update access.users set name = 'Eve' where tenant_id = 'tenant_1'`,
     { code: 'row_differs', table: 'access.users', key: 'tenant_1 user_0' },

@@ -72,8 +72,6 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
       return model.phase === 'uncertain' ? ['TaskFailed'] : []
     case 'appeared':
       return model.absent === 'given-up' ? ['TaskAppearedLate'] : []
-    case 'confirm-cancelled':
-      return live ? ['TaskCancelled'] : []
     case 'delete':
       if (model.phase === 'none' || model.phase === 'refused') return 'task_not_found'
       if (model.phase !== 'ended') return 'task_running'
@@ -206,7 +204,6 @@ const command: fc.Arbitrary<TaskCommand> = fc.oneof(
     arbitrary: fc.constantFrom<TaskCommand>(
       { kind: 'uncertain', reason: 'timeout', at },
       { kind: 'refuse', code: 'x', message: 'y', at },
-      { kind: 'confirm-cancelled', at },
       { kind: 'expire', nativeId, at },
       { kind: 'expire', nativeId, at: expiresAt },
       { kind: 'expire', nativeId: undefined, at: expiresAt },

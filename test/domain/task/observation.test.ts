@@ -5,7 +5,6 @@ import {
   after,
   appeared,
   at,
-  confirmCancelled,
   ends,
   expire,
   expireUnsubmitted,
@@ -171,7 +170,7 @@ t.test('a failure is recorded with its reason and costs nothing (P5)', async (t)
   ])
 })
 
-t.test('upstream expiry, cancellation and a confirmed cancellation end a task', async (t) => {
+t.test('upstream expiry and cancellation end a task', async (t) => {
   for (const past of [active, running]) {
     t.strictSame(after(...past).when(observe('expired')), [
       {
@@ -179,10 +178,9 @@ t.test('upstream expiry, cancellation and a confirmed cancellation end a task', 
         data: { platformId, reason: 'upstream', possibleCostLeak: false, expiredAt: at },
       },
     ])
-    for (const command of [observe('cancelled'), confirmCancelled])
-      t.strictSame(after(...past).when(command), [
-        { type: 'TaskCancelled', data: { platformId, cancelledAt: at } },
-      ])
+    t.strictSame(after(...past).when(observe('cancelled')), [
+      { type: 'TaskCancelled', data: { platformId, cancelledAt: at } },
+    ])
   }
 })
 
@@ -210,7 +208,7 @@ t.test('an observation of another upstream task is ignored', async (t) => {
 
 t.test('an observation without a submission decides to nothing', async (t) => {
   for (const past of [[], [request()], [request(), uncertain], [request(), refuse]])
-    for (const command of [succeeded, observe('failed'), observe('running'), confirmCancelled])
+    for (const command of [succeeded, observe('failed'), observe('running'), observe('cancelled')])
       t.strictSame(after(...past).when(command), [])
 })
 
@@ -257,7 +255,6 @@ t.test('an end is final: no observation, deadline or cancellation changes it', a
       observe('unknown', { upstreamStatus: 'paused' }),
       expire,
       expireUnsubmitted,
-      confirmCancelled,
     ])
       t.strictSame(after(...past).when(command), [], `${name}, then ${command.kind}`)
 })

@@ -65,7 +65,6 @@ export const appeared: TaskCommand = {
   upstreamStatus: 'running',
   at: '2026-01-02T04:00:00.000Z',
 }
-export const confirmCancelled: TaskCommand = { kind: 'confirm-cancelled', at }
 export const remove: TaskCommand = { kind: 'delete', tokenId: 'token_2', at }
 
 export const observe = (
@@ -117,5 +116,5 @@ export const ends = {
   failed: [...running, observe('failed')],
   expired: [...running, observe('expired')],
   'past its deadline': [...running, expire],
-  cancelled: [...active, confirmCancelled],
+  cancelled: [...active, observe('cancelled')],
 }

@@ -61,7 +61,7 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
       code: 'wrong_expected_revision',
       details: { expected: '7', actual: '1' },
     })
-    await t.rejects(log.append('task-none', [cancelled('task-none', 'x')], 'stream_exists'), {
+    await t.rejects(log.append('task-none', [cancelled('task-none', 'x')], 0n), {
       code: 'wrong_expected_revision',
       details: { actual: 'no_stream' },
     })

@@ -132,7 +132,7 @@ t.test('an append is what the generated classes read', async (t) => {
         maxLength: 5,
       }),
       fc.oneof(
-        fc.constantFrom('any' as const, 'no_stream' as const, 'stream_exists' as const),
+        fc.constantFrom('any' as const, 'no_stream' as const),
         uint64,
       ),
       fc.uuid(),
@@ -147,7 +147,6 @@ t.test('an append is what the generated classes read', async (t) => {
         t.equal(Buffer.from(name).toString(), 'task-1')
         t.equal(options?.hasAny(), expected === 'any')
         t.equal(options?.hasNoStream(), expected === 'no_stream')
-        t.equal(options?.hasStreamExists(), expected === 'stream_exists')
         if (typeof expected === 'bigint') t.equal(options?.getStreamPosition(), expected.toString())
         const proposed = request.getProposedMessagesList().map((message) => ({
           id: message.getId()?.getString(),

@@ -1,12 +1,10 @@
 import t from 'tap'
 import { accessProjection } from '../../../projections/access/projection.ts'
 import {
-  findTenant,
   findToken,
   findTokenByHash,
   listTenants,
   listTokens,
-  listUsers,
 } from '../../../projections/access/query.ts'
 import { applied, testPool } from '../support/database.ts'
 import { openTenant, Recorder, START_MS } from '../support/history.ts'
@@ -93,16 +91,11 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     (await listTokens(pool, { after: 'tok_tenant_2', limit: 10 })).map((row) => row.tokenId),
     ['tok_query'],
   )
-  t.match(await findTenant(pool, 'tenant_2'), { name: 'tenant_2', openedAtMs: START_MS })
-  t.equal(await findTenant(pool, 'tenant_9'), undefined)
-  t.same(
-    (await listTenants(pool, { after: 'tenant_1', limit: 5 })).map((row) => row.tenantId),
-    ['tenant_2'],
-  )
-  t.same(
-    (await listUsers(pool, 'tenant_1', 5)).map((row) => row.userId),
-    ['user_0'],
-  )
+  t.same(await listTenants(pool, { after: 'tenant_1', limit: 5 }), [
+    { tenantId: 'tenant_2', name: 'tenant_2', openedAtMs: START_MS },
+  ])
+  const users = await pool.query("select user_id from access.users where tenant_id = 'tenant_1'")
+  t.same(users.rows, [{ user_id: 'user_0' }])
 })
 
 t.test('tokens are found in tables of version 1 too, while those are rebuilt', async (t) => {

@@ -4,13 +4,13 @@ import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   balances,
-  chainHead,
   lineFacts,
   listAdjustments,
   listLines,
   summarise,
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
+import { chainHead } from '../support/chain-head.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { applied, startEngine, testPool } from '../support/database.ts'
