@@ -9,9 +9,9 @@ export const RESTART_INITIAL_DELAY_MS = 100
 /** Longest wait before a restart. */
 export const RESTART_MAX_DELAY_MS = 5_000
 /** A child that served this long is healthy: the next restart starts from the first wait again. */
-export const HEALTHY_AFTER_MS = 30_000
+const HEALTHY_AFTER_MS = 30_000
 /** Restarts in a row, without a healthy child between them, before giving up (about two minutes). */
-export const MAX_CONSECUTIVE_RESTARTS = 30
+const MAX_CONSECUTIVE_RESTARTS = 30
 /** How long a child may take to end in order before it is killed. */
 export const STOP_TIMEOUT_MS = 20_000
 /** How long to wait for the last words of a child that has exited. */

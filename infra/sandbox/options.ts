@@ -72,7 +72,7 @@ function integerOf(name: string, value: string, min: number, max: number): numbe
 }
 
 /** `host=http://127.0.0.1:PORT`. @throws OptionError */
-export function parseCallbackMapping(text: string): readonly [string, string] {
+function parseCallbackMapping(text: string): readonly [string, string] {
   const equals = text.indexOf('=')
   const host = text.slice(0, Math.max(0, equals)).trim().toLowerCase()
   const target = text.slice(equals + 1)

@@ -27,7 +27,7 @@ export function invalidArgument(details: string): WireError {
   return new WireError(status.INVALID_ARGUMENT, details)
 }
 
-export function unimplemented(what: string): WireError {
+function unimplemented(what: string): WireError {
   return new WireError(status.UNIMPLEMENTED, `${what} is not implemented by this event store`)
 }
 

@@ -70,7 +70,7 @@ export function chooseAccount(clusterDir: string): Account | undefined {
 }
 
 /** The outermost folder on the way to `path` that the account may not enter, if there is one. */
-export function blockedAt(path: string, account: Account): string | undefined {
+function blockedAt(path: string, account: Account): string | undefined {
   const folders: string[] = []
   for (let folder = realpathSync(path); ; folder = dirname(folder)) {
     folders.unshift(folder)

@@ -11,9 +11,9 @@ export type PublicUrlVerdict =
   | { readonly ok: false; readonly reason: string }
 
 /** Longest URL that is considered. */
-export const MAX_URL_CHARACTERS = 2048
+const MAX_URL_CHARACTERS = 2048
 /** How long resolving a host may take before it counts as not resolvable. */
-export const RESOLVE_TIMEOUT_MS = 3_000
+const RESOLVE_TIMEOUT_MS = 3_000
 /** More addresses than this is not a host we want to judge. */
 const MAX_ADDRESSES = 64
 

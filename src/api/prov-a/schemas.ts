@@ -3,7 +3,7 @@ import type { AlsoKnown } from '../kit/misspelt.ts'
 
 /** Shapes of the `/provA` task interface. */
 
-export const TaskStatusSchema = Type.Enum(
+const TaskStatusSchema = Type.Enum(
   ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'],
   { description: 'State of the task.' },
 )

@@ -4,7 +4,7 @@ import { given, objectAt, optionalList, optionalObject, stringAt } from '../kit/
 import { camelMembers } from './spelling.ts'
 
 /** The one model that reads files by URL. */
-export const FILE_URL_MODEL = 'gen-3-pro-preview-file'
+const FILE_URL_MODEL = 'gen-3-pro-preview-file'
 
 /** A file the caller named by URL, to be checked before it is passed on. */
 export interface FileReference {

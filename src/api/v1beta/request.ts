@@ -24,7 +24,7 @@ export interface NativeRequest {
 }
 
 /** Most files one request may name by URL: each host is resolved. */
-export const MAX_FILE_URLS = 10
+const MAX_FILE_URLS = 10
 
 const roles: readonly unknown[] = ['user', 'model', 'function', 'tool']
 

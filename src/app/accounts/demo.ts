@@ -10,7 +10,7 @@ import {
 
 /** What the first start of the embedded default opens. */
 
-export const DEMO_TENANT_ID = 'tenant_demo'
+const DEMO_TENANT_ID = 'tenant_demo'
 const DEMO_USER_ID = 'user_demo'
 const DEMO_CREDIT = '10000'
 

@@ -42,7 +42,7 @@ const kinds = ['lines', 'settlements', 'entries', 'adjustments'] as const
 const appended = { lines, settlements, entries, adjustments } as const
 
 /** The daily total a line is part of. */
-export function dayKey(line: Expected | StandingRow): string {
+function dayKey(line: Expected | StandingRow): string {
   const { tenant_id: tenant, settled_at: at, currency, sku, unit, model, user_id: user } = line
   return [tenant, String(at).slice(0, 10), currency, sku, unit, model, user].map(String).join('\n')
 }

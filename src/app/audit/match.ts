@@ -69,7 +69,7 @@ function pairLeftOver(missing: readonly Expected[], unexplained: readonly Standi
 }
 
 /** Puts each row beside what the log says of it. */
-export function pairRows(
+function pairRows(
   of: Appended,
   expected: readonly Expected[],
   rows: readonly StandingRow[],

@@ -8,7 +8,7 @@ const Whole = Type.String({ pattern: '^-?\\d{1,39}$' })
  * the auditor, outside the database that is audited: whoever changes rows does not change this with
  * them. What came before is bound by the head of the hash chain, as the log has it.
  */
-export const AuditStateSchema = Type.Object(
+const AuditStateSchema = Type.Object(
   {
     version: Type.Literal(1),
     /** Everything up to this position was compared. */

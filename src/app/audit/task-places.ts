@@ -7,7 +7,7 @@ import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.
 import type { Findings } from './findings.ts'
 
 /** Tasks whose row is gone or elsewhere, kept to excuse what follows from that. */
-export const MAX_ASTRAY = 1_000
+const MAX_ASTRAY = 1_000
 
 /** A tenant's tasks of one family, numbered from 0 in the order of the log. */
 export interface Scope {

@@ -23,7 +23,7 @@ export interface BackgroundAppends {
 }
 
 /** Whether trying the same again may help. */
-export function isLogOutage(error: unknown): boolean {
+function isLogOutage(error: unknown): boolean {
   return (
     isDomainError(error, 'log_unavailable') ||
     isDomainError(error, 'log_outcome_unknown') ||

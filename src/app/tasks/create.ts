@@ -16,7 +16,7 @@ import { submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput } from './types.ts'
 
 /** An end upstream is looked for this long after it must have come. */
-export const EXPIRY_GRACE_MS = 3_600_000
+const EXPIRY_GRACE_MS = 3_600_000
 
 interface Prepared {
   readonly request: TaskRequest

@@ -8,7 +8,7 @@ import type { GetTask } from './types.ts'
 import { viewOf } from './view.ts'
 
 /** A task not ended is asked for upstream when it was last observed longer ago than this. */
-export const STALE_AFTER_MS = 1_000
+const STALE_AFTER_MS = 1_000
 
 /** Query of one task, fresh from upstream where that can tell more than we know. */
 export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {

@@ -16,7 +16,7 @@ import type { CreatedTask, CreateTaskInput } from './types.ts'
  */
 
 /** A request without an outcome for longer than this was cut short: its outcome is uncertain. */
-export const IN_PROGRESS_FOR_MS = 120_000
+const IN_PROGRESS_FOR_MS = 120_000
 
 export type Identity =
   | { readonly kind: 'new'; readonly platformId: string }

@@ -14,7 +14,7 @@ import type { TaskDeps } from './deps.ts'
 /** Appends of a creation, and what becomes of them when the log does not answer. */
 
 /** What goes beside a creation's events. */
-export function contextOf(request: TaskRequest): CommandContext {
+function contextOf(request: TaskRequest): CommandContext {
   const { requestId, tenantId, tokenId } = request
   return { correlationId: requestId, tenantId, tokenId }
 }

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
 /** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
-export const CorrectsSchema = Type.Union([
+const CorrectsSchema = Type.Union([
   Type.Object({ kind: Type.Literal('line'), lineId: Type.String() }),
   Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
 ])

@@ -10,7 +10,7 @@ export const DecimalSchema = Decimal
 export const PriceSchema = Price
 
 /** One SKU's price as frozen at acceptance. `unit` names what is counted, e.g. `token`, `call`. */
-export const RatedSkuSchema = Type.Object({
+const RatedSkuSchema = Type.Object({
   sku: Type.String(),
   rule: Type.String(),
   unit: Type.String(),
@@ -31,11 +31,11 @@ export const QuoteSchema = Type.Object({
 })
 export type Quote = Static<typeof QuoteSchema>
 
-export const MeasurementSchema = Type.Union([Type.Literal('reported'), Type.Literal('estimated')])
+const MeasurementSchema = Type.Union([Type.Literal('reported'), Type.Literal('estimated')])
 export type Measurement = Static<typeof MeasurementSchema>
 
 /** A ledger line with all it takes to recompute it: amount = quantity × price ÷ per (P4). */
-export const SettlementLineSchema = Type.Object({
+const SettlementLineSchema = Type.Object({
   sku: Type.String(),
   rule: Type.String(),
   quantity: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),

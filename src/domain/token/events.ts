@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /** Which paths a token opens. */
-export const TokenKindSchema = Type.Union([
+const TokenKindSchema = Type.Union([
   Type.Literal('model'),
   Type.Literal('profile'),
   Type.Literal('query'),
@@ -18,7 +18,7 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
 }
 
 /** What a query token may read. Operator-issued ones (`all_tenants`) span tenants. */
-export const QueryScopeSchema = Type.Union([
+const QueryScopeSchema = Type.Union([
   Type.Object({ level: Type.Literal('current_user') }),
   Type.Object({ level: Type.Literal('specified_users'), userIds: Type.Array(Type.String()) }),
   Type.Object({ level: Type.Literal('all_users') }),
@@ -35,7 +35,7 @@ const Limit = Type.Optional(
 )
 
 /** What a token may use, as far as it was said for this one. */
-export const TokenLimitsSchema = Type.Object({
+const TokenLimitsSchema = Type.Object({
   requestsPerMinute: Limit,
   /** Tokens of text, in and out. */
   tokensPerMinute: Limit,

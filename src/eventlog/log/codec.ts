@@ -7,7 +7,7 @@ import type { EventMetadata, NewEvent, RecordedEvent } from './types.ts'
 import { upcast } from './upcast.ts'
 
 /** Persisted with every event; the shape of `EventMetadata`. */
-export const MetadataSchema = Type.Object({
+const MetadataSchema = Type.Object({
   schemaVersion: Type.Integer({ minimum: 1 }),
   correlationId: Type.String({ minLength: 1 }),
   commandId: Type.String({ minLength: 1 }),

@@ -3,9 +3,9 @@ import { spread, type Random } from '../../../kernel/random.ts'
 /** When a task is asked for next: pure, in milliseconds. */
 
 /** A young task is asked for this often … */
-export const SHORTEST_POLL_MS = 1_000
+const SHORTEST_POLL_MS = 1_000
 /** … and an old one this often; in between a tenth of its age. */
-export const LONGEST_POLL_MS = 15_000
+const LONGEST_POLL_MS = 15_000
 const SHARE_OF_AGE = 10
 /** Upstream says there is no such task: it is looked for until its expiry, but seldom. */
 export const GONE_POLL_MS = 60_000

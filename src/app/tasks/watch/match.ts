@@ -29,7 +29,7 @@ export function sendingTimeMs(channels: readonly Channel[]): number {
 }
 
 /** Upstream cannot have made a request's task before this time. */
-export function earliestMs(request: TaskRequest): number {
+function earliestMs(request: TaskRequest): number {
   return fromTimestamp(request.requestedAt) - SKEW_MS
 }
 

@@ -8,7 +8,7 @@ import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
 /** Pictures sent along, the base picture among them. */
 export const MAX_INPUTS = 14
 /** Of an uploaded picture: upstream takes no larger one. */
-export const MAX_UPLOAD_BYTES = 50 * 1024 * 1024
+const MAX_UPLOAD_BYTES = 50 * 1024 * 1024
 const MAX_FILE_ID_LENGTH = 128
 
 export interface EditInputs {

@@ -21,8 +21,8 @@ import type { TextWire } from './wire.ts'
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 /** No error is larger. */
 const MAX_ERROR_BYTES = 256 * 1024
-export const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
-export const DEFAULT_IDLE_TIMEOUT_MS = 60_000
+const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
+const DEFAULT_IDLE_TIMEOUT_MS = 60_000
 
 /** The adapter of a text family; one connection pool per channel. */
 export function createTextProvider(

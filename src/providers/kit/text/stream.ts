@@ -7,7 +7,7 @@ import type { OpenedStream } from '../http/open-stream.ts'
 import type { FrameReader } from './wire.ts'
 
 /** No frame is larger; inline images of native streams are the largest there are. */
-export const MAX_FRAME_LENGTH = 16 * 1024 * 1024
+const MAX_FRAME_LENGTH = 16 * 1024 * 1024
 /** Once the result is whole, only figures are missing: upstream gets this long for them. */
 const FINISHED_IDLE_MS = 10_000
 
