@@ -1,14 +1,30 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
+import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { serve, tollgateProcess } from './support/tollgate.ts'
+import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
-const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
-t.teardown(() => rm(dataDir, { recursive: true, force: true }))
+const folder = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
+t.teardown(() => rm(folder, { recursive: true, force: true }))
+// As the README has it, seen from the folder it is started in.
+const dataDir = join(folder, 'data')
+
+/** The first calls of the README, to this address and about this task; each must succeed. */
+async function firstCalls(baseUrl: string, id: string): Promise<string> {
+  const readme = await readFile(new URL('README.md', checkout), 'utf8')
+  const [, section = ''] = /^## First calls$([\s\S]*?)^## /m.exec(readme) ?? []
+  const printed = [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text)
+  const written = printed
+    .join('\n')
+    .replaceAll('http://127.0.0.1:8080', baseUrl)
+    .replaceAll('cgt-…', id)
+    .replaceAll('npm run tollgate --', 'tollgate')
+  return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
+}
 
 t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', async (t) => {
   const first = await serve(dataDir)
@@ -26,6 +42,10 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   await tasks.reaches(id, 'succeeded')
   const lost = await tasks.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=1500]]' })
   t.equal((await call(`${demo.baseUrl}/readyz`)).status, 200)
+
+  const told = await shell(await firstCalls(demo.baseUrl, id), folder)
+  t.equal(told.code, 0, told.stdout)
+  t.match(told.stdout, /"id":"cgt-[\s\S]*data: \[DONE\][\s\S]*"line_id"[\s\S]*clean: \d+ events/)
 
   const env = { DATA_DIR: dataDir }
   const audited = await tollgateProcess(['audit'], env)
@@ -49,7 +69,7 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   await later.reaches(await later.created(), 'succeeded')
   await eventually('the list shows a task that ended after the projector died', async () => {
     const { body } = await later.list('filter.status=succeeded')
-    return body.total === 3 ? true : undefined
+    return body.total === 4 ? true : undefined
   })
   t.notOk(isAlive(projector))
 
@@ -64,6 +84,6 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
 
   const alone = await tollgateProcess(['audit', '--json'], env)
   t.equal(alone.code, 0)
-  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 3, notCompared: 0 })
+  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 5, notCompared: 0 })
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
 })

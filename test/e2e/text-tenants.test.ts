@@ -87,7 +87,7 @@ function referringClient(baseUrl: string, apiKey: string) {
     baseURL: `${baseUrl}/v1`,
     apiKey,
     fetch: async (url, init) => {
-      const { input } = JSON.parse(String(init?.body)) as { readonly input: readonly SentItem[] }
+      const { input } = JSON.parse(init?.body as string) as { readonly input: readonly SentItem[] }
       sent.push(input)
       return fetch(url, init)
     },

@@ -89,6 +89,19 @@ export async function tollgateThrough(
   return { code: child.exitCode, stdout, stderr }
 }
 
+/** A script of a shell in which `tollgate` is the program; what it says, its errors too. */
+export async function shell(script: string, cwd: string): Promise<Pick<Ended, 'code' | 'stdout'>> {
+  const head = `exec 2>&1; set -e; tollgate() { '${process.execPath}' '${(await builtProduct()).main}' "$@"; }`
+  const child = spawn('env', [...bare({}), 'bash', '-c', `${head}\n${script}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd,
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS)
+  const [stdout] = await Promise.all([textOf(child.stdout), once(child, 'exit')])
+  clearTimeout(timer)
+  return { code: child.exitCode, stdout }
+}
+
 /** What `demo.json` holds. */
 export interface Demo {
   readonly baseUrl: string

@@ -131,10 +131,7 @@ t.test('an append is what the generated classes read', async (t) => {
       fc.array(fc.record({ id: fc.uuid(), type: text, data: bytes, metadata: bytes }), {
         maxLength: 5,
       }),
-      fc.oneof(
-        fc.constantFrom('any' as const, 'no_stream' as const),
-        uint64,
-      ),
+      fc.oneof(fc.constantFrom('any' as const, 'no_stream' as const), uint64),
       fc.uuid(),
       (given, expected, correlationId) => {
         const events: EncodedEvent[] = given.map((event) => ({ ...event, sizeBytes: 0 }))
