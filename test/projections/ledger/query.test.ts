@@ -4,13 +4,13 @@ import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   balances,
+  chainHead,
   lineFacts,
   listAdjustments,
   listLines,
   summarise,
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
-import { chainHead } from '../support/chain-head.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { applied, startEngine, testPool } from '../support/database.ts'
@@ -164,7 +164,7 @@ t.test('the ledger as it is read', async (t) => {
         )
       }
     const [one] = await summarise(pool, { sourceId: 'call_3', currency: 'USD' }, 'tenant')
-    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: 110 })
+    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: '110' })
   })
 
   await t.test('balances: credit, limit, holds and what was settled', async (t) => {
