@@ -164,7 +164,7 @@ t.test('the ledger as it is read', async (t) => {
         )
       }
     const [one] = await summarise(pool, { sourceId: 'call_3', currency: 'USD' }, 'tenant')
-    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: '110' })
+    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: 110 })
   })
 
   await t.test('balances: credit, limit, holds and what was settled', async (t) => {
