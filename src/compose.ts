@@ -44,6 +44,8 @@ export interface Ground {
   /** To each channel. */
   readonly pollRequestsPerSecond: number
   readonly clock: Clock
+  /** Of durations; its default is the machine's. */
+  readonly monotonic?: Clock
   readonly logger: Log
   readonly metrics: Registry
   readonly crashPoint: CrashPoint
@@ -77,19 +79,19 @@ export interface Parts {
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */
 export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
-  const { breaker } = ground
+  const { breaker, monotonic = monotonicClock } = ground
   const providers = createProviders()
-  const background = createBackgroundAppends({ clock, logger })
-  const prices = createPriceBookSource(pool, clock)
+  const background = createBackgroundAppends({ clock: monotonic, logger })
+  const prices = createPriceBookSource(pool, clock, monotonic)
   const tasks: TaskDeps = {
     pool,
     log,
     providers: providers.tasks,
     channels: createChannelDirectory(ground.channels, {
-      clock,
+      clock: monotonic,
       ...(breaker === undefined ? {} : { breaker }),
     }),
-    paces: createChannelPaces(ground.pollRequestsPerSecond, clock),
+    paces: createChannelPaces(ground.pollRequestsPerSecond, monotonic),
     // Demonstrations are sold at on the sandbox alone, whoever published them.
     prices: ground.sandbox ? prices : withoutDemonstrationPrices(prices),
     readModels: createReadModels({
@@ -99,7 +101,7 @@ export function compose(ground: Ground): Parts {
       clock,
     }),
     admissions: createAdmissions(pool),
-    rates: createRates({ clock, registry: metrics }),
+    rates: createRates({ clock: monotonic, registry: metrics }),
     background,
     recent: createRecentWrites(),
     known: createKnownTasks(),
@@ -126,7 +128,7 @@ export function compose(ground: Ground): Parts {
       log,
       channels: tasks.channels,
       prices: tasks.prices,
-      funds: createFunds({ pool, replica, lag, clock: monotonicClock }),
+      funds: createFunds({ pool, replica, lag, clock: monotonic }),
       rates: tasks.rates,
       metrics: createCallMetrics(metrics),
       clock,

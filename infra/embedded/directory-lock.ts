@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
+import { monotonicClock } from '../../src/kernel/clock.ts'
 
 /** How long to sleep between two attempts at a lock that is held, in milliseconds. */
 const RETRY_INTERVAL_MS = 100
@@ -57,7 +58,7 @@ async function openExclusively(path: string): Promise<ClassicLevel> {
 export async function lockDirectory(directory: string, waitMs = 0): Promise<DirectoryLock> {
   const path = join(directory, 'lock')
   const holderFile = join(directory, 'lock.pid')
-  const deadline = Date.now() + waitMs
+  const deadline = monotonicClock.nowMs() + waitMs
   let discarded = false
   for (;;) {
     try {
@@ -72,7 +73,8 @@ export async function lockDirectory(directory: string, waitMs = 0): Promise<Dire
       }
     } catch (error) {
       if (isLocked(error)) {
-        if (Date.now() >= deadline) throw new DirectoryLockedError(directory, holderOf(holderFile))
+        if (monotonicClock.nowMs() >= deadline)
+          throw new DirectoryLockedError(directory, holderOf(holderFile))
         await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))
         continue
       }

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { monotonicClock } from '../../src/kernel/clock.ts'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../src/eventlog/log/types.ts'
 import { applyBatch, stepOf, type Batch } from './apply.ts'
@@ -66,7 +67,7 @@ async function* messagesTo(
 /** Begins to build into a schema whose checkpoint is before the first event. */
 export function build(options: BuildOptions): BuildTarget {
   const { pool, log, projection, schema } = options
-  const startedMs = performance.now()
+  const startedMs = monotonicClock.nowMs()
   let at = BEFORE_FIRST
   let count = 0
 
@@ -75,7 +76,9 @@ export function build(options: BuildOptions): BuildTarget {
       projection: projection.name,
       phase,
       events: count,
-      eventsPerSecond: Math.round((count * 1_000) / Math.max(1, performance.now() - startedMs)),
+      eventsPerSecond: Math.round(
+        (count * 1_000) / Math.max(1, monotonicClock.nowMs() - startedMs),
+      ),
       position: eventsThrough(at),
     })
 

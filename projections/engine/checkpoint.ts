@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { monotonicClock } from '../../src/kernel/clock.ts'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
@@ -131,11 +132,11 @@ export async function waitForPosition(
   position: bigint,
   timeoutMs: number,
 ): Promise<boolean> {
-  const deadline = performance.now() + timeoutMs
+  const deadline = monotonicClock.nowMs() + timeoutMs
   for (;;) {
     const checkpoint = await readCheckpoint(db, name)
     if (checkpoint && checkpoint.position >= position) return true
-    const leftMs = deadline - performance.now()
+    const leftMs = deadline - monotonicClock.nowMs()
     if (leftMs <= 0) return false
     await sleep(Math.min(WAIT_POLL_MS, leftMs))
   }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
-import type { Clock } from '../../src/kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { BEFORE_FIRST, readCheckpoint, readCheckpoints } from './checkpoint.ts'
@@ -141,7 +141,7 @@ function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: 
   if (batch.events.length > 0) return false
   if (batch.caughtUp && followers.some(({ state, indexed }) => state === 'following' && !indexed))
     return false
-  return performance.now() - lastWriteMs < QUIET_CHECKPOINT_MS
+  return monotonicClock.nowMs() - lastWriteMs < QUIET_CHECKPOINT_MS
 }
 
 /** Applies what the feed gives until it ends. */
@@ -159,9 +159,9 @@ async function follow(
     if (batch === undefined) throw new Error('the subscription ended')
     let restMs = 0
     if (!isQuiet(batch, followers, lastWriteMs)) {
-      const startedMs = performance.now()
+      const startedMs = monotonicClock.nowMs()
       await applyOne(options, followers, batch)
-      lastWriteMs = performance.now()
+      lastWriteMs = monotonicClock.nowMs()
       restMs = Math.min(MAX_REST_MS, (lastWriteMs - startedMs) * REST_FACTOR)
     }
     if (batch.caughtUp) onCaughtUp()

@@ -1,3 +1,5 @@
+import { monotonicClock } from '../kernel/clock.ts'
+
 /** How commands speak: people get tables and progress on a terminal, machines get `--json`. */
 
 /** Whoever read our output has gone, as with `| head`: nothing is left to say, and nothing failed. */
@@ -101,7 +103,7 @@ export function progress(unit: string): {
   let open = false
   return {
     update(done, detail = '') {
-      const nowMs = performance.now()
+      const nowMs = monotonicClock.nowMs()
       if (startedMs === undefined) startedMs = shownMs = nowMs
       if (nowMs - shownMs < intervalMs) return
       shownMs = nowMs

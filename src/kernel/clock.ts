@@ -1,13 +1,44 @@
-/** Where time enters: injected, so that tests may hold it still. */
+/** Where time enters: injected, so that tests may hold it still; nothing else asks the machine. */
 export interface Clock {
-  /** Unix milliseconds. */
+  /** Milliseconds. */
   readonly nowMs: () => number
 }
 
-export const systemClock: Clock = { nowMs: () => Date.now() }
+/** A wall clock further off than this was set, or its machine slept. */
+const STEP_MS = 1_000
+/** While what was set is followed, time runs at most this much faster, or slower. */
+const FASTER = 1
+const SLOWER = 0.5
 
-/** For durations alone: it begins anywhere and is never set back. */
+/**
+ * Unix time that never goes back and never jumps: a wall clock that is set forward or back while the
+ * program runs is followed at no more than twice and no less than half the speed. What ends by it
+ * (a lease, a deadline, a limit) then still lasts half its time at least and twice at most.
+ */
+export function createSteadyClock(wall: Clock, monotonic: Clock): Clock {
+  let atMs = wall.nowMs()
+  let readMs = monotonic.nowMs()
+  return {
+    nowMs: () => {
+      const elapsedMs = monotonic.nowMs() - readMs
+      readMs += elapsedMs
+      const expectedMs = atMs + elapsedMs
+      const wallMs = wall.nowMs()
+      const aheadMs = wallMs - expectedMs
+      atMs =
+        Math.abs(aheadMs) <= STEP_MS
+          ? Math.max(atMs, wallMs)
+          : expectedMs + Math.min(elapsedMs * FASTER, Math.max(-elapsedMs * SLOWER, aheadMs))
+      return Math.floor(atMs)
+    },
+  }
+}
+
+/** For durations alone: it begins anywhere and is never set. */
 export const monotonicClock: Clock = { nowMs: () => performance.now() }
+
+/** Unix time, for what is written down and for what is compared with it. */
+export const systemClock: Clock = createSteadyClock({ nowMs: () => Date.now() }, monotonicClock)
 
 /** RFC 3339 with milliseconds, UTC. @throws RangeError for what is no time */
 export function toTimestamp(unixMs: number): string {

@@ -1,3 +1,4 @@
+import { monotonicClock } from './clock.ts'
 import type { Log } from './log.ts'
 
 /** What keeps failing is said again at most this often. */
@@ -13,7 +14,7 @@ export interface RetryLog {
 /** `nowMs` is of a clock that never goes back. */
 export function createRetryLog(
   logger: Pick<Log, 'warn'>,
-  nowMs: () => number = () => performance.now(),
+  nowMs: () => number = () => monotonicClock.nowMs(),
 ): RetryLog {
   let saidMs: number | undefined
   let unsaid = 0

@@ -176,27 +176,29 @@ t.test('a read model is folded without tables, and read without what writes it',
 })
 
 t.test('time and randomness are handed in', (t) => {
-  const source =
-    /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\brandom(?:UUID|Bytes|Int|FillSync)\b/
+  const time =
+    /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(\s*\)|\bperformance\.(?:now|timeOrigin)\b|\bhrtime\b/
+  const asksForTime = sources.filter(({ text }) => time.test(text)).map(({ path }) => path)
+  t.same(asksForTime, ['src/kernel/clock.ts'], 'the machine is asked for the time in one place')
+  const random = /\bMath\.random\b|\brandom(?:UUID|Bytes|Int|FillSync)\b/
   const users = sources
     .filter(({ path }) => !path.startsWith('infra/'))
-    .filter(({ text }) => source.test(text))
+    .filter(({ text }) => random.test(text))
   t.same(users.map(({ path }) => path).sort(), [
     // The secret that the embedded default makes for itself on its first start.
     'src/cli/marker-secret.ts',
-    'src/kernel/clock.ts',
     'src/kernel/ids.ts',
     'src/kernel/random.ts',
-    // The default of an argument: a provider may name a date to wait for.
-    'src/providers/kit/http/retry-after.ts',
   ])
   const inRooms = sources.filter(
-    ({ path }) => !assembly.has(roomOf(path)) && !path.startsWith('src/kernel/'),
+    ({ path }) =>
+      !assembly.has(roomOf(path)) && !path.startsWith('src/kernel/') && !path.startsWith('infra/'),
   )
   t.same(
     inRooms.filter(({ text }) => /\bsystemClock\b/.test(text)).map(({ path }) => path),
-    [],
-    'the clock of the machine is read where everything is put together',
+    // The default of an argument: a provider may name a date to wait for.
+    ['src/providers/kit/http/retry-after.ts'],
+    'unix time is read where everything is put together',
   )
   t.end()
 })

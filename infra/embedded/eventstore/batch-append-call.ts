@@ -5,6 +5,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
+import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import type { BatchRequest } from './batch-request.ts'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
 import { invalidArgument, stopping, toWireError, tooMany, type WireError } from './errors.ts'
@@ -121,7 +122,7 @@ export class BatchAppendCall {
         expected: target.expected,
         events: proposal.events,
         sizeBytes: proposal.sizeBytes,
-        isAbandoned: () => this.#call.cancelled || Date.now() > target.deadlineMs,
+        isAbandoned: () => this.#call.cancelled || monotonicClock.nowMs() > target.deadlineMs,
       })
       if (!this.#faults.loseAcknowledgement()) this.#send(outcomeResponse(target, outcome))
     } catch (error) {
@@ -163,10 +164,11 @@ function readTarget(correlationId: shared.UUID, request: streams.BatchAppendReq)
   if (options === undefined) throw invalidArgument('a batch append starts with its options')
   const stream = checkStreamName(readStreamName(options.getStreamIdentifier()))
   const deadline = options.getDeadline()
-  const deadlineMs =
+  const leftMs =
     deadline === undefined
-      ? Date.now() + DEFAULT_APPEND_DEADLINE_MS
-      : deadline.getSeconds() * 1000 + deadline.getNanos() / 1_000_000
+      ? DEFAULT_APPEND_DEADLINE_MS
+      : deadline.getSeconds() * 1000 + deadline.getNanos() / 1_000_000 - systemClock.nowMs()
+  const deadlineMs = monotonicClock.nowMs() + leftMs
   return { correlationId, stream, expected: readExpected(options), deadlineMs }
 }
 

@@ -5,6 +5,7 @@
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import type { Member } from './gate.ts'
 
 const STREAMS = 'event_store.client.streams.streams'
@@ -45,7 +46,7 @@ function memberInfo(member: Member): gossip.MemberInfo {
   const info = new gossip.MemberInfo()
   info.setInstanceId(new shared.UUID().setString(member.instanceId))
   // .NET ticks since the Unix epoch.
-  info.setTimeStamp(`${Date.now()}0000`)
+  info.setTimeStamp(`${systemClock.nowMs()}0000`)
   info.setState(gossip.MemberInfo.VNodeState[member.state])
   info.setIsAlive(member.isAlive)
   info.setHttpEndPoint(endpoint)

@@ -7,6 +7,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
 import { Group } from './group.ts'
@@ -194,7 +195,7 @@ export class EventLog {
     const group = new Group({
       database: this.#database,
       lastPosition: this.#lastPosition,
-      nowMs: Date.now(),
+      nowMs: systemClock.nowMs(),
       cachedHead: (stream) => this.#heads.get(stream),
       recent: (id) => this.#recent.get(id),
     })

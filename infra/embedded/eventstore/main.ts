@@ -15,6 +15,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
 import { soleNode } from './gate.ts'
@@ -103,7 +104,7 @@ function reasonOf(error: unknown): string {
  * waited for.
  */
 async function openLog(dir: string): Promise<EventLog> {
-  const untilMs = performance.now() + LOCK_WAIT_MS
+  const untilMs = monotonicClock.nowMs() + LOCK_WAIT_MS
   for (let tries = 1; ; tries += 1) {
     try {
       return await EventLog.open(dir, (event, detail) => {
@@ -111,7 +112,7 @@ async function openLog(dir: string): Promise<EventLog> {
       })
     } catch (error) {
       const held = error instanceof OpenError && error.code === 'locked'
-      if (!held || performance.now() >= untilMs) throw error
+      if (!held || monotonicClock.nowMs() >= untilMs) throw error
       if (tries === 1) report('info', 'waiting')
       await sleep(LOCK_RETRY_MS)
     }

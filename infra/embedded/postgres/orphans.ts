@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { PostgresFailure } from './failure.ts'
 
 /** How long the orphaned server may take to end in order. */
@@ -74,10 +75,10 @@ function signalAll(found: readonly Found[], signal: NodeJS.Signals): void {
 }
 
 async function goneWithin(directory: string, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = monotonicClock.nowMs() + timeoutMs
   for (;;) {
     if (find(directory).length === 0) return true
-    if (Date.now() >= deadline) return false
+    if (monotonicClock.nowMs() >= deadline) return false
     await sleep(POLL_MS)
   }
 }

@@ -1,3 +1,5 @@
+import { monotonicClock } from '../../../src/kernel/clock.ts'
+
 /** Counts of one route since the start or the last reset. */
 export interface RouteCounts {
   readonly count: number
@@ -22,7 +24,7 @@ class Tally {
     this.count += 1
     this.inFlight += 1
     this.maxInFlight = Math.max(this.maxInFlight, this.inFlight)
-    const second = Math.floor(Date.now() / 1000)
+    const second = Math.floor(monotonicClock.nowMs() / 1000)
     this.#inSecond = second === this.#second ? this.#inSecond + 1 : 1
     this.#second = second
     this.maxPerSecond = Math.max(this.maxPerSecond, this.#inSecond)

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/kernel/clock.ts'
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
 
 /** The machine's clock plus an offset a test may move forward, never back. */
 export interface MovableClock extends Clock {
@@ -13,7 +13,7 @@ const MAX_OFFSET_MS = 10 * 365 * 86_400_000
 export function movableClock(): MovableClock {
   let offsetMs = 0
   return {
-    nowMs: () => Date.now() + offsetMs,
+    nowMs: () => systemClock.nowMs() + offsetMs,
     offsetMs: () => offsetMs,
     advance: (byMs) => {
       if (!Number.isSafeInteger(byMs) || byMs < 0 || offsetMs + byMs > MAX_OFFSET_MS) {

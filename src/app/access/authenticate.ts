@@ -5,7 +5,7 @@ import { findTokenByHash, type FoundToken } from '../../../projections/access/qu
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
@@ -37,12 +37,15 @@ export interface Authenticator {
 export function createAuthenticator(deps: {
   readonly pool: Pool
   readonly log: EventLog
+  /** Says which tokens have ended. */
   readonly clock: Clock
+  /** Says how long ago one was looked up. */
+  readonly monotonic?: Clock
   readonly logger: Log
   /** Of tokens for which nothing else was said. */
   readonly defaultLimits?: Limits
 }): Authenticator {
-  const { pool, log, clock, logger, defaultLimits = noLimits } = deps
+  const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
   const cache = new BoundedMap<string, Cached>(MAX_CACHED)
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
@@ -56,7 +59,7 @@ export function createAuthenticator(deps: {
   const remember = (hash: string, token: FoundToken | undefined): void => {
     if (token !== undefined && changed.get(token.tokenId) !== undefined) return
     const lifeMs = token === undefined ? UNKNOWN_FOR_MS : KNOWN_FOR_MS
-    cache.set(hash, { token, untilMs: clock.nowMs() + lifeMs })
+    cache.set(hash, { token, untilMs: monotonic.nowMs() + lifeMs })
   }
 
   /** The row of a secret, no older than the changes noticed by then. */
@@ -73,7 +76,7 @@ export function createAuthenticator(deps: {
 
   const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
     const cached = cache.get(hash)
-    if (cached !== undefined && cached.untilMs > clock.nowMs()) return cached.token
+    if (cached !== undefined && cached.untilMs > monotonic.nowMs()) return cached.token
     let token = await read(hash)
     if (token === undefined) {
       // It may have been issued a moment ago: the log has the last word on what does not exist.

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { walkTenants, walkTokens } from './access-walk.ts'
@@ -80,7 +81,7 @@ class Run {
   #walk: AuditState['walk']
   /** Lines that an earlier audit compared are still those it compared. */
   #linesHold = true
-  #keptMs = performance.now()
+  #keptMs = monotonicClock.nowMs()
   readonly #intervalMs: number
 
   constructor(options: AuditOptions) {
@@ -171,8 +172,8 @@ class Run {
   async #keep(intervalMs: number): Promise<void> {
     const { onState } = this.#options
     if (!onState || this.#findings.count > 0 || !this.#pass.models.complete) return
-    if (performance.now() - this.#keptMs < intervalMs) return
-    this.#keptMs = performance.now()
+    if (monotonicClock.nowMs() - this.#keptMs < intervalMs) return
+    this.#keptMs = monotonicClock.nowMs()
     const state = stateOf(this.#pass, this.#walk)
     if (state) await onState(state)
   }

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { Pool } from 'pg'
 import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
@@ -62,16 +63,16 @@ export class ReadModels {
   async reach(position: bigint): Promise<readonly Halted[]> {
     if (position <= this.#reached) return []
     let furthest = ''
-    let untilMs = performance.now() + STANDSTILL_MS
+    let untilMs = monotonicClock.nowMs() + STANDSTILL_MS
     for (;;) {
       const checkpoints = await readCheckpoints(this.#pool)
       const following = [...this.#following]
       const behind = following.filter((name) => this.#positionOf(checkpoints, name) < position)
       const stopped = behind.filter((name) => checkpoints.get(name)?.stopped !== undefined)
       const positions = behind.map((name) => `${this.#positionOf(checkpoints, name)}`).join(' ')
-      if (positions !== furthest) untilMs = performance.now() + STANDSTILL_MS
+      if (positions !== furthest) untilMs = monotonicClock.nowMs() + STANDSTILL_MS
       furthest = positions
-      const halted = performance.now() > untilMs ? behind : stopped
+      const halted = monotonicClock.nowMs() > untilMs ? behind : stopped
       if (behind.length === halted.length) {
         if (halted.length === 0)
           this.#reached = following

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { CallDeps } from './deps.ts'
@@ -50,14 +51,14 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
   const inFlight = () => pending.size + streams.size
 
   const stalls = setInterval(() => {
-    const nowMs = performance.now()
+    const nowMs = monotonicClock.nowMs()
     for (const stream of streams)
       if (stream.idleMs(nowMs) > limits.consumerStallMs) stream.abandon()
   }, STALL_CHECK_MS).unref()
 
   const emptyWithin = async (deadlineMs: number): Promise<boolean> => {
-    const untilMs = performance.now() + deadlineMs
-    while (inFlight() > 0 && performance.now() < untilMs) await pause(CLOSE_POLL_MS)
+    const untilMs = monotonicClock.nowMs() + deadlineMs
+    while (inFlight() > 0 && monotonicClock.nowMs() < untilMs) await pause(CLOSE_POLL_MS)
     return inFlight() === 0
   }
   return {

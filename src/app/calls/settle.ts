@@ -1,7 +1,7 @@
 import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/families/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { ProviderError } from '../ports.ts'
@@ -28,11 +28,11 @@ export async function settleCall<Seen>(
   const rated = call.terms.settle(ended.seen)
   if (rated === undefined) throw unmeasured(deps, call, served, ended.seen)
   call.taken?.settle(rated.limitedTokens)
-  const startedMs = performance.now()
+  const startedMs = monotonicClock.nowMs()
   deps.crashPoint('call.before-append')
   await record(deps, call, served, { rated, outcome: ended.outcome })
   deps.crashPoint('call.after-append')
-  deps.metrics.settleSeconds.observe((performance.now() - startedMs) / 1_000)
+  deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
   const { settlement, measurement } = rated
   const { family } = call.input
   deps.metrics.ended.inc({ family, outcome: ended.outcome })

@@ -1,4 +1,3 @@
-import type { Clock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { type Channel, ProviderError } from '../ports.ts'
@@ -11,7 +10,6 @@ import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelWish } from
 
 export interface AttemptDeps {
   readonly channels: ChannelDirectory
-  readonly clock: Clock
 }
 
 export interface AttemptPlan {
@@ -79,12 +77,12 @@ export function endAttempt(
 
 /** Asks nothing more of this model there for so long. */
 export function restChannel(
-  { channels, clock }: AttemptDeps,
+  { channels }: AttemptDeps,
   { model }: ChannelWish,
   channel: Channel,
   restMs: number | undefined,
 ): void {
-  if (restMs !== undefined) channels.rest(channel.id, model, clock.nowMs() + restMs)
+  if (restMs !== undefined) channels.rest(channel.id, model, restMs)
 }
 
 /** What an outcome says of the channel's health. */
@@ -119,18 +117,18 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
  * continues from.
  */
 export function nobodyToAsk(
-  { channels, clock }: AttemptDeps,
+  { channels }: AttemptDeps,
   wish: ChannelWish,
   details: Readonly<Record<string, unknown>>,
 ): DomainError {
   const { model } = wish
-  const restingUntilMs = channels.restingUntilMs(wish)
-  if (restingUntilMs !== undefined)
+  const restingForMs = channels.restingForMs(wish)
+  if (restingForMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
       ...details,
       kind: 'rate_limited',
       acceptance: 'ruled_out',
-      retryAfterMs: restingUntilMs - clock.nowMs(),
+      retryAfterMs: restingForMs,
     })
   const ids = new Set(channels.serving(wish).map((channel) => channel.id))
   const isFull = channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')

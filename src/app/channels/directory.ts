@@ -42,10 +42,10 @@ export interface ChannelLease {
 export interface ChannelDirectory {
   /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
   readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
-  /** Upstream asked for quiet: no call of this model begins there before this time. */
-  readonly rest: (id: string, model: string, untilMs: number) => void
-  /** When the first channel of a model that rests is back; undefined when none rests. */
-  readonly restingUntilMs: (wish: ChannelWish) => number | undefined
+  /** Upstream asked for quiet: no call of this model begins there for so long. */
+  readonly rest: (id: string, model: string, forMs: number) => void
+  /** Until the first channel of a model that rests is back; undefined when none rests. */
+  readonly restingForMs: (wish: ChannelWish) => number | undefined
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, whatever its health. */
   readonly serving: (wish: ChannelWish) => readonly Channel[]
@@ -68,6 +68,7 @@ interface Slot {
 export function createChannelDirectory(
   channels: readonly Channel[],
   deps: {
+    /** Of durations alone. */
     readonly clock: Clock
     readonly random?: Random
     readonly breaker?: BreakerSettings
@@ -109,18 +110,18 @@ export function createChannelDirectory(
 
   return {
     all: channels,
-    rest: (id, model, untilMs) => {
+    rest: (id, model, forMs) => {
       const slot = slotOf.get(id)
       const before = slot?.restUntilMs.get(model) ?? 0
-      slot?.restUntilMs.set(model, Math.max(before, untilMs))
+      slot?.restUntilMs.set(model, Math.max(before, deps.clock.nowMs() + forMs))
     },
-    restingUntilMs: (wish) => {
+    restingForMs: (wish) => {
       const nowMs = deps.clock.nowMs()
-      const until = slots
+      const left = slots
         .filter((slot) => serves(slot.channel, wish))
-        .map((slot) => slot.restUntilMs.get(wish.model) ?? 0)
-        .filter((untilMs) => untilMs > nowMs)
-      return until.length === 0 ? undefined : Math.min(...until)
+        .map((slot) => (slot.restUntilMs.get(wish.model) ?? 0) - nowMs)
+        .filter((leftMs) => leftMs > 0)
+      return left.length === 0 ? undefined : Math.min(...left)
     },
     byId: (id) => slotOf.get(id)?.channel,
     serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { currentPriceBook } from '../../../projections/prices/query.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** The prices in effect, from the read model, kept for a moment. */
@@ -16,14 +16,19 @@ export interface PriceBookSource {
   readonly current: () => Promise<PriceBook>
 }
 
-export function createPriceBookSource(pool: Pool, clock: Clock): PriceBookSource {
+/** `clock` says which book is in effect, `monotonic` how long ago it was read. */
+export function createPriceBookSource(
+  pool: Pool,
+  clock: Clock,
+  monotonic: Clock = monotonicClock,
+): PriceBookSource {
   let cached: { readonly book: PriceBook; readonly readAtMs: number } | undefined
   let reading: Promise<PriceBook> | undefined
 
   const read = async (): Promise<PriceBook> => {
-    const nowMs = clock.nowMs()
+    const nowMs = monotonic.nowMs()
     try {
-      const book = await currentPriceBook(pool, nowMs)
+      const book = await currentPriceBook(pool, clock.nowMs())
       if (book === undefined)
         throw new DomainError('price_not_configured', 'no price book is published yet', {})
       cached = { book, readAtMs: nowMs }
@@ -39,7 +44,7 @@ export function createPriceBookSource(pool: Pool, clock: Clock): PriceBookSource
 
   return {
     current: () => {
-      if (cached !== undefined && clock.nowMs() - cached.readAtMs < FRESH_FOR_MS)
+      if (cached !== undefined && monotonic.nowMs() - cached.readAtMs < FRESH_FOR_MS)
         return Promise.resolve(cached.book)
       reading ??= read().finally(() => (reading = undefined))
       return reading

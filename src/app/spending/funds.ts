@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { LedgerLag } from './ledger-lag.ts'
 import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { pause, within } from '../../kernel/pause.ts'
@@ -115,9 +115,9 @@ function createWatch(lag: LedgerLag, clock: Clock) {
     look,
     /** @throws DomainError `read_model_behind` when the ledger is too far behind */
     refuseBehind: async (): Promise<void> => {
-      const untilMs = performance.now() + LOOK_WAIT_MS
+      const untilMs = monotonicClock.nowMs() + LOOK_WAIT_MS
       while (lag.lagMs() > MAX_LAG_MS) {
-        const waitMs = untilMs - performance.now()
+        const waitMs = untilMs - monotonicClock.nowMs()
         if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS)
           await within(
             waitMs,

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
@@ -59,7 +60,7 @@ export function createTenantQueue<Request extends BalanceKey>(
 
   const drain = async (key: string, queue: Waiting<Request>[]): Promise<void> => {
     for (;;) {
-      const nowMs = performance.now()
+      const nowMs = monotonicClock.nowMs()
       // The oldest wait in front.
       while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUntold(undefined))
       const batch = queue.splice(0, MAX_BATCH)
@@ -84,7 +85,7 @@ export function createTenantQueue<Request extends BalanceKey>(
     new Promise((resolve, reject) => {
       const key = `${request.tenantId}\n${request.currency}`
       const queue = queues.get(key)
-      const waiting = { request, untilMs: performance.now() + MAX_WAIT_MS, resolve, reject }
+      const waiting = { request, untilMs: monotonicClock.nowMs() + MAX_WAIT_MS, resolve, reject }
       if (queue !== undefined) {
         if (queue.length >= MAX_WAITING) reject(balanceUntold(undefined))
         else queue.push(waiting)

@@ -1,7 +1,7 @@
 import type { TaskModel } from '../../domain/families/task-rules.ts'
 import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
@@ -30,7 +30,7 @@ interface Prepared {
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return async (input) => {
     const model = modelFor(input)
-    const startedMs = performance.now()
+    const startedMs = monotonicClock.nowMs()
     await deps.log.ready()
     const chosen = await chooseIdentity(deps, input)
     if (chosen.kind === 'replay') return chosen.task

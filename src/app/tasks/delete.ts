@@ -1,5 +1,5 @@
 import type { TaskRow } from '../../../projections/tasks/query.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import { pause } from '../../kernel/pause.ts'
 import { type Channel, ProviderError } from '../ports.ts'
@@ -50,7 +50,7 @@ async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): P
   if (row.nativeId === null) throw running(row)
   for (let attempt = 0; attempt < REFRESHES_BEFORE_FORWARDING; attempt += 1) {
     const { seen, outcome } = await ask(refresher, removal)
-    const seenAtMs = performance.now()
+    const seenAtMs = monotonicClock.nowMs()
     // Another DELETE was quicker: what this one asked for has come to be.
     if (seen.status === 'cancelled') return undefined
     // A success is settled by the refresh itself, before anything is hidden.
@@ -85,7 +85,7 @@ async function forward(
   deps.crashPoint('delete.before-forward')
   try {
     return await inTurn(deps, channel, async () => {
-      if (performance.now() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
+      if (monotonicClock.nowMs() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
       const outcome = await cancelUpstream(deps, channel, row, nativeId, requestId)
       deps.logger.info({ platformId: row.platformId, requestId, outcome }, 'deletion forwarded')
       deps.crashPoint('delete.after-forward')

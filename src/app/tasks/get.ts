@@ -42,7 +42,9 @@ export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
 
 function isStale(row: TaskRow, nowMs: number): boolean {
   if (row.submission !== 'submitted' || isTerminal(row.status)) return false
-  return nowMs - (row.observedAtMs ?? row.updatedAtMs) > STALE_AFTER_MS
+  const ageMs = nowMs - (row.observedAtMs ?? row.updatedAtMs)
+  // Observed in the future: by a clock that was set back since.
+  return ageMs > STALE_AFTER_MS || ageMs < -STALE_AFTER_MS
 }
 
 async function urlsFor(

@@ -85,7 +85,8 @@ function repeated(
     case 'uncertain':
       throw uncertain(platformId)
     case 'requested':
-      if (deps.clock.nowMs() - fromTimestamp(requestedAt) < IN_PROGRESS_FOR_MS)
+      // Requested in the future: by a clock that was set back since.
+      if (Math.abs(deps.clock.nowMs() - fromTimestamp(requestedAt)) < IN_PROGRESS_FOR_MS)
         throw inProgress(platformId)
       throw uncertain(platformId)
     default:

@@ -1,6 +1,6 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports.ts'
@@ -15,7 +15,7 @@ const MAX_CHANNELS_A_CREATION = 3
 export interface Submission {
   readonly request: TaskRequest
   readonly lease: ChannelLease
-  /** `performance.now()` when the use case began. */
+  /** Of `monotonicClock` when the use case began. */
   readonly startedMs: number
 }
 
@@ -34,14 +34,14 @@ export async function submit(
   submission: Submission,
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
-  const sentMs = performance.now()
+  const sentMs = monotonicClock.nowMs()
   const sent = await send(deps, input, submission)
-  const answeredMs = performance.now()
+  const answeredMs = monotonicClock.nowMs()
   deps.crashPoint('create.after-provider')
   try {
     return await conclude(deps, request, sent)
   } finally {
-    const overheadMs = performance.now() - startedMs - (answeredMs - sentMs)
+    const overheadMs = monotonicClock.nowMs() - startedMs - (answeredMs - sentMs)
     deps.metrics.createOverhead.observe({ outcome: sent.kind }, overheadMs / 1_000)
   }
 }

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { type CallOptions, type Channel, ProviderError, type TaskProvider } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
@@ -30,7 +31,7 @@ export async function callUpstream<Result>(
   call: () => Promise<Result>,
 ): Promise<Result> {
   const { upstreamCalls, upstreamSeconds } = deps.metrics
-  const startedMs = performance.now()
+  const startedMs = monotonicClock.nowMs()
   const labels = { channel: channel.id, operation }
   try {
     const result = await call()
@@ -41,7 +42,7 @@ export async function callUpstream<Result>(
     upstreamCalls.inc({ ...labels, outcome: failure.kind })
     throw failure
   } finally {
-    upstreamSeconds.observe(labels, (performance.now() - startedMs) / 1_000)
+    upstreamSeconds.observe(labels, (monotonicClock.nowMs() - startedMs) / 1_000)
   }
 }
 

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { journalStream } from '../../domain/call/events.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -44,7 +45,7 @@ function createReport(logger: Log, spool: Spool) {
     failing: () => failing,
     failed: (error: unknown) => {
       failing = true
-      const nowMs = performance.now()
+      const nowMs = monotonicClock.nowMs()
       if (saidMs !== undefined && nowMs - saidMs < WARN_INTERVAL_MS) return
       saidMs = nowMs
       logger.warn({ err: error, waiting: spool.state().records }, 'spool waits for the log')
@@ -75,13 +76,13 @@ export function startDrain(deps: DrainDeps): Drain {
       try {
         const oldest = await spool.oldest(limits.maxDrainBytes)
         if (oldest === undefined) break
-        const startedMs = performance.now()
+        const startedMs = monotonicClock.nowMs()
         const landed = await land(deps, oldest.batches)
         await oldest.drop(landed)
         drained += landed
         backoff.reset()
         report.landed()
-        const restMs = Math.min(performance.now() - startedMs, MAX_REST_MS)
+        const restMs = Math.min(monotonicClock.nowMs() - startedMs, MAX_REST_MS)
         if (!hurried) await pause(restMs, stopping.signal)
       } catch (error) {
         report.failed(error)
@@ -101,8 +102,8 @@ export function startDrain(deps: DrainDeps): Drain {
     wake,
     stop: async (graceMs) => {
       hurried = true
-      const untilMs = performance.now() + graceMs
-      while (spool.state().batches > 0 && !report.failing() && performance.now() < untilMs)
+      const untilMs = monotonicClock.nowMs() + graceMs
+      while (spool.state().batches > 0 && !report.failing() && monotonicClock.nowMs() < untilMs)
         await pause(STOP_POLL_MS)
       stopping.abort()
       await Promise.race([running, pause(STOP_WAIT_MS)])

@@ -1,4 +1,5 @@
 import { monotonicFactory } from 'ulid'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { journalStream, type CallEvent } from '../../domain/call/events.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { eventId } from '../../kernel/ids.ts'
@@ -95,13 +96,13 @@ function createCommitter(
   let inFlight = 0
   let running = false
   const commit = async (records: readonly QueuedRecord[]): Promise<void> => {
-    const startedMs = performance.now()
+    const startedMs = monotonicClock.nowMs()
     const observe = (outcome: 'log' | 'spool' | 'rejected') =>
       observer.batch?.({
         outcome,
         events: records.length,
         sizeBytes: records.reduce((total, record) => total + record.sizeBytes, 0),
-        durationMs: performance.now() - startedMs,
+        durationMs: monotonicClock.nowMs() - startedMs,
       })
     try {
       const written = await write(records.map((record) => record.event))
@@ -174,8 +175,8 @@ export function createJournal(options: JournalOptions): Journal {
 
   const pending = () => queue.size() + committer.inFlight()
   const flush = async (deadlineMs: number): Promise<boolean> => {
-    const untilMs = performance.now() + deadlineMs
-    while (pending() > 0 && performance.now() < untilMs) await pause(FLUSH_POLL_MS)
+    const untilMs = monotonicClock.nowMs() + deadlineMs
+    while (pending() > 0 && monotonicClock.nowMs() < untilMs) await pause(FLUSH_POLL_MS)
     return pending() === 0
   }
   return {

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import type { EventLog } from '../log/types.ts'
 
 /** Whether the next batch goes to the log, or straight to the spool because the log is away. */
@@ -16,9 +17,9 @@ export interface Route {
 export function createRoute(log: Pick<EventLog, 'healthy'>, retryMs: number): Route {
   let closedUntilMs = 0
   return {
-    toLog: () => log.healthy() && performance.now() >= closedUntilMs,
+    toLog: () => log.healthy() && monotonicClock.nowMs() >= closedUntilMs,
     refused: () => {
-      closedUntilMs = performance.now() + retryMs
+      closedUntilMs = monotonicClock.nowMs() + retryMs
     },
     answered: () => {
       closedUntilMs = 0

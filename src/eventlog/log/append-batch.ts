@@ -2,6 +2,7 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status, type ClientDuplexStream } from '@grpc/grpc-js'
+import { monotonicClock } from '../../kernel/clock.ts'
 import {
   NeverSentError,
   NoAnswerError,
@@ -62,7 +63,13 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
         )
       },
     )()
-    return { call, channel, waiting: new Map(), answeredMs: performance.now(), answered: false }
+    return {
+      call,
+      channel,
+      waiting: new Map(),
+      answeredMs: monotonicClock.nowMs(),
+      answered: false,
+    }
   }
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
@@ -78,7 +85,7 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
       opened.waiting.clear()
     }
     opened.call.on('data', (response: streams.BatchAppendResp) => {
-      opened.answeredMs = performance.now()
+      opened.answeredMs = monotonicClock.nowMs()
       opened.answered = true
       const id = response.getCorrelationId()?.getString() ?? ''
       const answer = batchAnswer(response)
@@ -161,7 +168,7 @@ function sendOn(
           finish(lane.failure)
           return
         }
-        const sentMs = performance.now()
+        const sentMs = monotonicClock.nowMs()
         const isSilent = () => lane.answeredMs < sentMs
         giveUp = () => {
           lane.waiting.delete(id)

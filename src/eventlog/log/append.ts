@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import { encodeEvent, type EncodedEvent } from './codec.ts'
@@ -41,7 +42,7 @@ export async function appendEvents(
   expected: ExpectedRevision,
   deadlineMs: number,
 ): Promise<AppendResult> {
-  const startedMs = performance.now()
+  const startedMs = monotonicClock.nowMs()
   const progress: Progress = { tries: 0, sizeBytes: 0, outcome: 'invalid' }
   try {
     const encoded = encodeAll(deps.limits, stream, events, progress)
@@ -58,7 +59,7 @@ export async function appendEvents(
     deps.observer.appended?.({
       ...progress,
       events: events.length,
-      durationMs: performance.now() - startedMs,
+      durationMs: monotonicClock.nowMs() - startedMs,
     })
   }
 }
@@ -104,7 +105,7 @@ async function tryUntil(
   let maybeAppended = false
   for (;;) {
     progress.tries += 1
-    const leftMs = Math.max(1, untilMs - performance.now())
+    const leftMs = Math.max(1, untilMs - monotonicClock.nowMs())
     const answer = await deps.connection.append(command, Math.min(limits.appendTryMs, leftMs))
     if (answer.kind === 'success') {
       health.succeeded('append')
@@ -124,7 +125,7 @@ async function tryUntil(
     health.failed('append')
     maybeAppended ||= !answer.certain
     const pauseMs = backoff.nextMs()
-    if (!answer.retry || performance.now() + pauseMs >= untilMs) {
+    if (!answer.retry || monotonicClock.nowMs() + pauseMs >= untilMs) {
       progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
       throw maybeAppended
         ? logOutcomeUnknown(stream, progress.tries, answer.reason)

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { logUnavailable } from './errors.ts'
 import type { EventLogLimits } from './limits.ts'
 import type { EventLogObserver } from './observer.ts'
@@ -90,7 +91,7 @@ export function createHealth(deps: {
     const before = healthy()
     facet.failures += 1
     facet.denial = denial
-    sinceMs ??= performance.now()
+    sinceMs ??= monotonicClock.nowMs()
     if (facet.failures >= most && !closed) facet.open = true
     changed(before)
   }
@@ -105,7 +106,7 @@ export function createHealth(deps: {
     },
     admit: async () => {
       if (healthy()) return
-      const leftMs = (sinceMs ?? 0) + limits.outagePatienceMs - performance.now()
+      const leftMs = (sinceMs ?? 0) + limits.outagePatienceMs - monotonicClock.nowMs()
       if (leftMs <= 0 || waiting.size >= limits.maxWaitingCallers || closed)
         throw logUnavailable('it does not answer')
       const well = await new Promise<boolean>((resolve) => {

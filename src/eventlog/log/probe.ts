@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import type { Connection } from './connection.ts'
@@ -63,13 +64,13 @@ async function untilAnswered(
   probe: typeof probeRead,
 ): Promise<TryFailure | undefined> {
   const { limits } = deps
-  const untilMs = performance.now() + limits.readDeadlineMs
+  const untilMs = monotonicClock.nowMs() + limits.readDeadlineMs
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   for (;;) {
     const failure = await probe(deps, limits.readTryMs)
     if (failure?.kind !== 'transport') return failure
     const pauseMs = backoff.nextMs()
-    if (performance.now() + pauseMs >= untilMs) throw logUnavailable(failure.reason)
+    if (monotonicClock.nowMs() + pauseMs >= untilMs) throw logUnavailable(failure.reason)
     await pause(pauseMs)
   }
 }

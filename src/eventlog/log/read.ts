@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import { decodeEvent } from './codec.ts'
 import type { Connection } from './connection.ts'
@@ -61,10 +62,10 @@ export async function readRetrying<Result>(
   signal?: AbortSignal,
 ): Promise<Result> {
   const { limits, health } = deps
-  const untilMs = performance.now() + limits.readDeadlineMs
+  const untilMs = monotonicClock.nowMs() + limits.readDeadlineMs
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   for (;;) {
-    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - performance.now()))
+    const tryMs = Math.max(1, Math.min(limits.readTryMs, untilMs - monotonicClock.nowMs()))
     try {
       const result = await readOnce(tryMs)
       health.succeeded('read')
@@ -72,7 +73,7 @@ export async function readRetrying<Result>(
     } catch (error) {
       signal?.throwIfAborted()
       const pauseMs = retryPause(deps, error, backoff.nextMs())
-      if (performance.now() + pauseMs >= untilMs)
+      if (monotonicClock.nowMs() + pauseMs >= untilMs)
         throw logUnavailable(error instanceof Error ? error.message : String(error))
       await pause(pauseMs, signal)
     }
@@ -85,9 +86,9 @@ async function readStreamPage(
   request: ReadRequest,
   signal?: AbortSignal,
 ): Promise<readonly RecordedEvent[]> {
-  const startedMs = performance.now()
+  const startedMs = monotonicClock.nowMs()
   const observe = (outcome: 'ok' | 'failed', events: number) =>
-    deps.observer.read?.({ outcome, events, durationMs: performance.now() - startedMs })
+    deps.observer.read?.({ outcome, events, durationMs: monotonicClock.nowMs() - startedMs })
   try {
     const page = await readRetrying(deps, (tryMs) => readPage(deps, request, tryMs, signal), signal)
     observe('ok', page.length)
@@ -154,7 +155,7 @@ export async function* readAll(
   const backoff = createBackoff(limits.backoffMinMs, limits.backoffMaxMs)
   let at = options.from
   let given = 0
-  let untilMs = performance.now() + limits.readDeadlineMs
+  let untilMs = monotonicClock.nowMs() + limits.readDeadlineMs
   while (given < wanted) {
     signal?.throwIfAborted()
     // One more, because the event at `from` comes again.
@@ -181,10 +182,10 @@ export async function* readAll(
       signal?.throwIfAborted()
       if (untilMs === 0) {
         backoff.reset()
-        untilMs = performance.now() + limits.readDeadlineMs
+        untilMs = monotonicClock.nowMs() + limits.readDeadlineMs
       }
       const pauseMs = retryPause(deps, error, backoff.nextMs())
-      if (performance.now() + pauseMs >= untilMs)
+      if (monotonicClock.nowMs() + pauseMs >= untilMs)
         throw logUnavailable(error instanceof Error ? error.message : String(error))
       await pause(pauseMs, signal)
     }

@@ -104,7 +104,7 @@ t.test('a busy channel rests, for the model alone, as long as it asked for', asy
   t.ok(lease)
   t.same(failures, ['a'])
   restChannel(deps, wish, channel('a'), undefined)
-  t.equal(deps.channels.restingUntilMs(wish), undefined)
+  t.equal(deps.channels.restingForMs(wish), undefined)
 })
 
 t.test('at most so many channels are asked, and the first may be given', async (t) => {

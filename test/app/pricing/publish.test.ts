@@ -26,7 +26,7 @@ t.test('publishing and reading prices', async (t) => {
   const publish = (yamlText: string, demonstrations = true) =>
     publishPriceBook(deps, { yamlText, demonstrations, correlationId: 'test', actor: 'Ada' })
   let nowMs = Date.now()
-  const prices = createPriceBookSource(world.pool, { nowMs: () => nowMs })
+  const prices = createPriceBookSource(world.pool, { nowMs: () => nowMs }, { nowMs: () => nowMs })
 
   t.equal(await codeOf(prices.current()), 'price_not_configured')
   t.equal((await publish(book('v1', '46.00'))).published, true)
@@ -119,7 +119,7 @@ t.test('readiness names served models without a price, and a book that was withh
   const world = await startWorld(t, { prices: false })
   const registry = new Registry()
   let nowMs = Date.now()
-  const prices = createPriceBookSource(world.pool, { nowMs: () => nowMs })
+  const prices = createPriceBookSource(world.pool, { nowMs: () => nowMs }, { nowMs: () => nowMs })
   const served = [
     { family: 'chat', model: 'text-basic' },
     { family: 'chat', model: 'text-none' },

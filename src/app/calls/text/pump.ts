@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { ChannelLease } from '../../channels/directory.ts'
 import { ProviderError, type TextChunk, type TextStream, type TextTally } from '../../ports.ts'
@@ -50,7 +51,7 @@ export class Pump {
   /** Thrown to the caller after the frames that came before it. */
   #error: unknown
   /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
-  #idleSinceMs: number | undefined = performance.now()
+  #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
   readonly #open: OpenCall
 
@@ -73,7 +74,7 @@ export class Pump {
     try {
       return await this.#next()
     } finally {
-      this.#idleSinceMs = performance.now()
+      this.#idleSinceMs = monotonicClock.nowMs()
     }
   }
 

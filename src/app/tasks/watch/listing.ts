@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../../kernel/clock.ts'
 import {
   type Channel,
   ProviderError,
@@ -45,13 +46,13 @@ export async function listSince(
   signal: AbortSignal,
 ): Promise<Listing> {
   const { channel, sinceMs, wanted } = wish
-  const untilMs = performance.now() + MAX_LISTING_MS
+  const untilMs = monotonicClock.nowMs() + MAX_LISTING_MS
   const kept = new Map<string, ListedTask>()
   const newest: TaskObservation[] = []
   let place = firstPlace
   // A page may have to be read twice: see `follow`.
   for (let reads = 0; reads < 2 * provider.maxListPages; reads += 1) {
-    const overdue = performance.now() > untilMs || place.page > provider.maxListPages
+    const overdue = monotonicClock.nowMs() > untilMs || place.page > provider.maxListPages
     const answer = overdue ? undefined : await readPage(deps, provider, channel, place.page, signal)
     if (answer === undefined) break
     newest.push(...answer.items.slice(0, Math.max(0, MAX_SHOWN - newest.length)))

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { monotonicClock } from '../../../kernel/clock.ts'
 import { releasePolls } from '../../../../projections/tasks/query.ts'
 import { forgetWorkers, renewWorker, silentWorkers } from './workers.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -28,9 +29,9 @@ export function createPresence(
   const { pool, clock, logger } = deps
   let renewedMs = Number.NEGATIVE_INFINITY
   return {
-    known: () => performance.now() - renewedMs < SILENT_MS,
+    known: () => monotonicClock.nowMs() - renewedMs < SILENT_MS,
     round: async () => {
-      const sentMs = performance.now()
+      const sentMs = monotonicClock.nowMs()
       await renewWorker(pool, owner)
       renewedMs = sentMs
       const silent = await silentWorkers(pool, SILENT_MS)

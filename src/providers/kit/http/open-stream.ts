@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { monotonicClock } from '../../../kernel/clock.ts'
 import { ExchangeError } from './exchange-error.ts'
 
 /** Bytes that may wait for a reader; then the upstream is held back. */
@@ -99,7 +100,7 @@ class Body {
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
     if (this.#ended) return Promise.resolve(undefined)
-    this.#waitingSinceMs = performance.now()
+    this.#waitingSinceMs = monotonicClock.nowMs()
     this.watch()
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject }
@@ -138,7 +139,7 @@ class Body {
   #check(): void {
     this.#timer = undefined
     if (this.#waiter === undefined) return
-    const silentMs = performance.now() - this.#waitingSinceMs
+    const silentMs = monotonicClock.nowMs() - this.#waitingSinceMs
     if (silentMs >= this.idleTimeoutMs - 1) return this.abort('timeout')
     this.#timer = setTimeout(() => this.#check(), this.idleTimeoutMs - silentMs)
   }

@@ -1,3 +1,4 @@
+import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'
 
 /** Longer waits than this are told as this. */
@@ -12,7 +13,7 @@ export function headerOf(headers: ExchangeResponse['headers'], name: string): st
 /** Milliseconds upstream asks to wait, bounded; undefined when it does not say. */
 export function retryAfterMs(
   headers: ExchangeResponse['headers'],
-  nowMs: number = Date.now(),
+  nowMs: number = systemClock.nowMs(),
 ): number | undefined {
   const exact = Number(headerOf(headers, 'retry-after-ms'))
   if (Number.isFinite(exact) && exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS)

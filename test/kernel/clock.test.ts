@@ -1,0 +1,71 @@
+import t from 'tap'
+import { createSteadyClock } from '../../src/kernel/clock.ts'
+
+const START = Date.parse('2026-03-01T12:00:00Z')
+const HOUR_MS = 3_600_000
+
+/** A machine whose wall clock can be set. */
+function machine() {
+  let elapsedMs = 0
+  let setMs = 0
+  const clock = createSteadyClock(
+    { nowMs: () => START + Math.floor(elapsedMs) + setMs },
+    { nowMs: () => 77 + elapsedMs },
+  )
+  return {
+    /** Lets time pass, asked for every half second, and tells what the clock says since the start. */
+    pass: (ms: number): number => {
+      const untilMs = elapsedMs + ms
+      let last = clock.nowMs()
+      while (elapsedMs < untilMs) {
+        elapsedMs = Math.min(untilMs, elapsedMs + 500)
+        const now = clock.nowMs()
+        t.ok(now >= last, 'it never goes back')
+        last = now
+      }
+      return last - START
+    },
+    set: (byMs: number): void => {
+      setMs += byMs
+    },
+  }
+}
+
+t.test('it is the wall clock while that is not set', (t) => {
+  const { pass } = machine()
+  t.equal(pass(0), 0)
+  t.equal(pass(12_345), 12_345)
+  t.equal(pass(0.4), 12_345)
+  t.end()
+})
+
+t.test('an hour forward is followed at twice the speed, never at once', (t) => {
+  const { pass, set } = machine()
+  pass(10_000)
+  set(HOUR_MS)
+  t.equal(pass(0), 10_000)
+  t.equal(pass(60_000), 130_000)
+  t.equal(pass(HOUR_MS), 10_000 + 60_000 + HOUR_MS + HOUR_MS)
+  t.end()
+})
+
+t.test('an hour back is followed at half the speed: time goes on', (t) => {
+  const { pass, set } = machine()
+  pass(10_000)
+  set(-HOUR_MS)
+  t.equal(pass(0), 10_000)
+  t.equal(pass(60_000), 40_000)
+  t.equal(pass(2 * HOUR_MS), 10_000 + 60_000 + 2 * HOUR_MS - HOUR_MS)
+  t.end()
+})
+
+t.test('a small correction is taken over, but never backwards', (t) => {
+  const { pass, set } = machine()
+  pass(5_000)
+  set(400)
+  t.equal(pass(0), 5_400)
+  set(-600)
+  t.equal(pass(0), 5_400)
+  t.equal(pass(1_000), 5_800)
+  t.end()
+})
