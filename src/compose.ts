@@ -108,6 +108,7 @@ export function compose(ground: Ground): Parts {
     putTaskUrls: createUrlCache(pool),
     metrics: createTaskMetrics(metrics),
     clock,
+    monotonic,
     logger,
     crashPoint,
     markerSecret,

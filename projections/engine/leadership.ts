@@ -16,7 +16,14 @@ export interface Leadership {
  * Tries to become the only holder of a name in this database: a session advisory lock on a
  * connection of its own, so a killed process frees it. Undefined when somebody else holds it.
  */
-export async function tryLead(pool: Pool, name: string): Promise<Leadership | undefined> {
+export async function tryLead(
+  pool: Pool,
+  name: string,
+  options: {
+    /** Postgres ends the session, and so the lead, of a process that is frozen for this long. */
+    readonly silentMs?: number
+  } = {},
+): Promise<Leadership | undefined> {
   const client = await pool.connect()
   const lost = new AbortController()
   const lose = (): void => lost.abort(new Error(`lost the connection that leads ${name}`))
@@ -36,6 +43,8 @@ export async function tryLead(pool: Pool, name: string): Promise<Leadership | un
       giveBack(false)
       return undefined
     }
+    if (options.silentMs !== undefined)
+      await client.query(`set idle_session_timeout = ${Math.round(options.silentMs)}`)
   } catch (error) {
     giveBack(true)
     throw error
@@ -59,7 +68,10 @@ export async function tryLead(pool: Pool, name: string): Promise<Leadership | un
       const unlocked = lost.signal.aborted
         ? false
         : await client
-            .query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, name])
+            .query('reset idle_session_timeout')
+            .then(() =>
+              client.query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, name]),
+            )
             .then(
               () => true,
               () => false,

@@ -1,13 +1,14 @@
 import type { Queryable } from '../engine/queryable.ts'
 
 /**
- * How many tasks without an end these tokens have, and which of some platform ids have a row, ended
- * or not: one statement, so that both are of one moment.
+ * How many tasks without an end these tokens have, counted up to `atMost`, and which of some platform
+ * ids have a row, ended or not: one statement, so that both are of one moment.
  */
 export async function openTasks(
   db: Queryable,
   tokenIds: readonly string[],
   platformIds: readonly string[],
+  atMost: number,
 ): Promise<{
   /** By token id; a token without open tasks is not in it. */
   readonly open: ReadonlyMap<string, number>
@@ -19,12 +20,15 @@ export async function openTasks(
     tasks: string
   }>({
     name: 'tasks.open',
-    text: `select token_id, null as platform_id, count(*) as tasks from tasks.tasks
-           where token_id = any($1::text[]) and status in ('queued', 'running')
-           group by token_id
+    text: `select w.token_id, null as platform_id, count(*) as tasks
+           from unnest($1::text[]) as w (token_id)
+           cross join lateral (select from tasks.tasks t
+                               where t.token_id = w.token_id and t.status in ('queued', 'running')
+                               limit $3) as open
+           group by w.token_id
            union all
            select token_id, platform_id, 0 from tasks.tasks where platform_id = any($2::text[])`,
-    values: [tokenIds, platformIds],
+    values: [tokenIds, platformIds, atMost],
   })
   const counted = rows.filter((row) => row.platform_id === null)
   return {

@@ -155,6 +155,28 @@ export async function releasePolls(
   return rows[0]?.n ?? 0
 }
 
+/** Makes due now what is due further ahead than anything of its kind is ever put off. */
+export async function recallStrayPolls(
+  db: Queryable,
+  nowMs: number,
+  farthestMs: Readonly<Record<PollKind, number>>,
+): Promise<void> {
+  await db.query({
+    // As in `reschedulePolls`: a locked row is left to the next time.
+    text: `with stray as (
+             select p.platform_id from unnest($2::text[], $3::bigint[]) as f (kind, farthest_ms)
+             join tasks.polls p on p.kind = f.kind and p.due_at_ms > $1::bigint + f.farthest_ms
+             for update of p skip locked)
+           update tasks.polls p set due_at_ms = $1, lease_owner = null
+           from stray where p.platform_id = stray.platform_id`,
+    values: [
+      Math.round(nowMs),
+      Object.keys(farthestMs),
+      Object.values(farthestMs).map((ms) => Math.round(ms)),
+    ],
+  })
+}
+
 /** Notes that upstream was asked for a task outside the schedule (a caller's own query). */
 export async function noteObservation(
   db: Queryable,

@@ -18,6 +18,7 @@ export {
   leaseDuePolls,
   noteObservation,
   pollBacklog,
+  recallStrayPolls,
   releasePolls,
   reschedulePolls,
   type DuePoll,

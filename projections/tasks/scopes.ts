@@ -12,8 +12,7 @@ interface Scope {
 }
 
 interface ScopeRow {
-  /** The union with a count makes it a bigint, which the driver gives as text. */
-  readonly scope_id: string
+  readonly scope_id: number
   readonly tenant_id: string
   readonly family: string
   readonly next_seq: string
@@ -33,7 +32,9 @@ async function loadScopes(
     text: `select s.scope_id, s.tenant_id, s.family, s.next_seq
            from unnest($1::text[], $2::text[]) as w (tenant_id, family)
            join scopes s on s.tenant_id = w.tenant_id and s.family = w.family
-           union all select count(*), '', '', 0 from scopes`,
+           union all
+           -- Numbered without gaps: the highest says how many there are, from the index.
+           select coalesce(max(scope_id) + 1, 0), '', '', 0 from scopes`,
     values: [
       textColumn([...wanted.values()].map(({ tenantId }) => tenantId)),
       textColumn([...wanted.values()].map(({ family }) => family)),
@@ -42,7 +43,7 @@ async function loadScopes(
   const scopes = new Map<string, Scope>()
   let count = 0
   for (const row of rows) {
-    const scopeId = Number(row.scope_id)
+    const { scope_id: scopeId } = row
     if (row.tenant_id === '') count = scopeId
     else
       scopes.set(keyOf(row.tenant_id, row.family), {

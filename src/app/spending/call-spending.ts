@@ -62,7 +62,7 @@ export async function purgeCallSpending(db: Pool, ledgerPosition: bigint): Promi
   await db.query(
     `delete from ops.text_spending where (tenant_id, currency, replica) in (
        select tenant_id, currency, replica from ops.text_spending
-       where told_at < clock_timestamp() - $1 * interval '1 millisecond'
+       where abs(extract(epoch from clock_timestamp() - told_at)) > $1::float8 / 1000
          and (settled = 0 or coalesce(position, 0) <= $2) limit $3)`,
     [FORGET_AFTER_MS, ledgerPosition, PURGE_LIMIT],
   )

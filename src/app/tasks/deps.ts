@@ -33,6 +33,8 @@ export interface TaskDeps {
   readonly putTaskUrls: PutTaskUrls
   readonly metrics: TaskMetrics
   readonly clock: Clock
+  /** Of durations. */
+  readonly monotonic: Clock
   readonly logger: Log
   readonly crashPoint: CrashPoint
   /** Key of markers and idempotency ids: the same on every replica, kept secret. */

@@ -45,7 +45,8 @@ export async function readTaskPlaces(
   await lockTokens(client, tokenIds)
   const reserved = await unprojected(client, first.tenantId, tokenIds)
   // Read later than the reservations: one that is projected in between is found here.
-  const { open, known } = await openTasks(client, tokenIds, [...reserved.keys()])
+  const mostAllowed = Math.max(...limited.map(({ concurrentTasks = 0 }) => concurrentTasks))
+  const { open, known } = await openTasks(client, tokenIds, [...reserved.keys()], mostAllowed)
   const taken = new Map<string, number>(tokenIds.map((id) => [id, open.get(id) ?? 0]))
   const has = (tokenId: string): number => taken.get(tokenId) ?? 0
   for (const [platformId, tokenId] of reserved)

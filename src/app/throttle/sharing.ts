@@ -15,10 +15,13 @@ import type { Rates, Share, SharedUse } from './rates.ts'
 const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * 60_000 + 10_000
 const PURGE_LIMIT = 5_000
 
-/** What of `u.used` has not flowed back by now; Postgres' clock is the only one that counts there. */
+/**
+ * What of `u.used` has not flowed back by now; Postgres' clock is the only one that counts there. A time
+ * ahead of it is of before it was set back, and as long ago as it is ahead at most: nobody waits for it.
+ */
 const flowed = (perMinute: string): string =>
   `greatest(0, u.used - ${perMinute} / 60
-     * greatest(0, extract(epoch from clock_timestamp() - u.at)::float8))`
+     * abs(extract(epoch from clock_timestamp() - u.at)::float8))`
 
 /** Tells and learns through `ops.rate_use`, in one statement. */
 export function shareThrough(pool: Pool): Share {
@@ -41,7 +44,7 @@ export function shareThrough(pool: Pool): Share {
                on conflict (token_id, measure) do update set
                  used = least(excluded.per_minute * ${MOST_USED_PER_LIMIT},
                               greatest(0, ${flowed('excluded.per_minute')} + excluded.used)),
-                 per_minute = excluded.per_minute, at = greatest(u.at, excluded.at)
+                 per_minute = excluded.per_minute, at = excluded.at
                returning token_id, measure, used)
              select token_id, measure, used from told
              union all
@@ -73,7 +76,7 @@ export async function purgeRateUse(db: Pool): Promise<void> {
   await db.query(
     `delete from ops.rate_use where (token_id, measure) in (
        select token_id, measure from ops.rate_use
-       where at < now() - $1 * interval '1 millisecond' limit $2)`,
+       where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
     [FORGET_AFTER_MS, PURGE_LIMIT],
   )
 }

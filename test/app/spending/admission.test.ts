@@ -1,6 +1,7 @@
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { createSweep } from '../../../src/app/tasks/watch/sweep.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { codeOf, createInput, startWorld, TENANT } from '../support/world.ts'
 
@@ -95,22 +96,41 @@ t.test('reservations of a process that died are kept only if the log has their t
   const stray = 'video_01ARZ3NDEKTSV4RRFFQ69G5FAV'
   const young = 'video_01ARZ3NDEKTSV4RRFFQ69G5FAW'
   await world.pool.query('delete from ops.admissions')
-  await world.pool.query(
-    `insert into ops.admissions (platform_id, tenant_id, currency, hold, admitted_at)
-     values ($1, $4, 'CNY', 9000, now() - interval '10 minutes'),
-            ($2, $4, 'CNY', 18000, now() - interval '31 seconds'),
-            ($3, $4, 'CNY', 1, now() - interval '15 seconds')`,
-    [platformId, stray, young, TENANT],
-  )
+  const reserve = (id: string, hold: number, age: string) =>
+    world.pool.query(
+      `insert into ops.admissions (platform_id, tenant_id, currency, hold, admitted_at)
+       values ($1, $2, 'CNY', $3, now() - $4::interval)`,
+      [id, TENANT, hold, age],
+    )
+  const reserved = async () => {
+    const { rows } = await world.pool.query<{ platform_id: string }>(
+      'select platform_id from ops.admissions order by platform_id',
+    )
+    return rows.map((row) => row.platform_id)
+  }
+  await reserve(platformId, 9000, '10 minutes')
+  await reserve(stray, 18000, '1 hour')
   t.equal(await codeOf(tasks.createTask(createInput())), 'insufficient_balance')
-  world.replica({ policies: true })
-  await eventually('the sweep', async () => {
-    const { rows } = await world.pool.query('select platform_id from ops.admissions')
-    return rows.length === 1 ? true : undefined
-  })
-  const { rows } = await world.pool.query('select platform_id from ops.admissions')
-  t.same(rows, [{ platform_id: young }], 'what may still be written to the log stays reserved')
+  let elapsedMs = 0
+  const { deps } = world.replica({ monotonic: { nowMs: () => elapsedMs } })
+  const sweep = createSweep(deps)
+  t.teardown(() => sweep.stop())
+  await sweep.round()
+  t.same((await reserved()).sort(), [platformId, stray].sort(), 'a time that was set ends none')
+  elapsedMs += 31_000
+  await reserve(young, 1, '1 hour')
+  await sweep.round()
+  t.same((await reserved()).sort(), [platformId, young].sort())
+  elapsedMs += 15_000
+  await sweep.round()
   t.equal(await codeOf(tasks.createTask(createInput())), 'no error')
+  await world.settle()
+  elapsedMs += 14_000
+  await sweep.round()
+  t.ok((await reserved()).includes(young), 'what may still be written to the log stays reserved')
+  elapsedMs += 61_000
+  await sweep.round()
+  t.same(await reserved(), [], 'what is projected, and what never came')
 })
 
 t.test('who waits behind others is refused after a while, not after each of them', async (t) => {

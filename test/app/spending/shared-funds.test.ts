@@ -113,6 +113,20 @@ t.test('a replica that died holds nothing after 30 s of the database’s clock',
   ;(await hold(two, 100n)).withdraw()
 })
 
+t.test('a replica that died holds nothing where that clock was set back since', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  await hold(one, 60n)
+  await t.rejects(hold(two, 41n), broke)
+  await pool.query(
+    `update ops.text_spending set told_at = told_at + interval '1 hour' where tenant_id = $1`,
+    [tenantId],
+  )
+  two.pass(150)
+  ;(await hold(two, 100n)).withdraw()
+  await purgeCallSpending(pool, 0n)
+  t.same(await heldAsTold(tenantId), [])
+})
+
 /** What the replicas said that calls of the tenant hold. */
 async function heldAsTold(tenantId: string): Promise<readonly bigint[]> {
   const { rows } = await pool.query<{ held: string }>(

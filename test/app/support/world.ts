@@ -50,6 +50,7 @@ export interface ReplicaOptions {
   readonly scale?: number
   readonly perSecond?: number
   readonly clock?: Clock
+  readonly monotonic?: Clock
   readonly crashPoint?: CrashPoint
   /** Instead of the world's own, for a process that loses it. */
   readonly log?: EventLog
@@ -177,6 +178,7 @@ export function makeReplica(
     markerSecret: MARKER_SECRET,
     pollRequestsPerSecond: options.perSecond ?? 200,
     clock: options.clock ?? systemClock,
+    ...(options.monotonic === undefined ? {} : { monotonic: options.monotonic }),
     logger: silentLog,
     metrics: new Registry(),
     crashPoint: options.crashPoint ?? noCrash,

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { TaskUseCases } from '../../../src/app/tasks/types.ts'
+import { createSweep } from '../../../src/app/tasks/watch/sweep.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { codeOf, createInput, startWorld, taskKey, type Wish } from '../support/world.ts'
 
@@ -115,7 +116,16 @@ t.test(
   'a place is kept until the tasks read model has its task, even past the ledger',
   async (t) => {
     const world = await startWorld(t)
-    const { tasks } = world.replica({ policies: true })
+    let elapsedMs = 0
+    const { deps, tasks } = world.replica({ monotonic: { nowMs: () => elapsedMs } })
+    const sweep = createSweep(deps)
+    t.teardown(() => sweep.stop())
+    const sweepAfterMinutes = async (): Promise<void> => {
+      for (let round = 0; round < 5; round += 1) {
+        await sweep.round()
+        elapsedMs += 40_000
+      }
+    }
     const { platformId } = await create(tasks)
     await world.settle()
     const reservations = async () =>
@@ -124,13 +134,12 @@ t.test(
     await world.pool.query(
       `update engine.checkpoints set commit = commit - 1000000, prepare = prepare - 1000000 where name = 'tasks'`,
     )
-    await world.pool.query(`update ops.admissions set admitted_at = now() - interval '10 minutes'`)
-    // Long enough for several rounds of the sweep.
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    await sweepAfterMinutes()
     t.equal(await reservations(), 1)
     await world.pool.query(
       `update engine.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000 where name = 'tasks'`,
     )
-    await eventually('the sweep', async () => ((await reservations()) === 0 ? true : undefined))
+    await sweepAfterMinutes()
+    t.equal(await reservations(), 0)
   },
 )

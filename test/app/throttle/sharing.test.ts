@@ -87,6 +87,18 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
+  await t.test('a clock of Postgres that is set back an hour stops nobody', async (t) => {
+    const who = rpm(600, 'set-back')
+    const one = rates()
+    admitted(one, who, 600)
+    await one.exchange(share)
+    await pool.query(`update ops.rate_use set at = at + interval '1 hour' where token_id = $1`, [
+      'set-back',
+    ])
+    await one.exchange(share)
+    t.equal(one.standings(who).requests?.remaining, 600)
+  })
+
   await t.test('use by both beyond the limit is paid back by both', async (t) => {
     const who = rpm(100, 'overshot')
     const [one, two] = [rates(), rates()]

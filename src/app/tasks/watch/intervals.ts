@@ -18,6 +18,8 @@ const LONGEST_RECONCILE_MS = 300_000
 /** What was given up is watched ever more seldom. */
 const FIRST_WATCH_MS = 60_000
 const LONGEST_WATCH_MS = 3_600_000
+/** No lease lasts longer. */
+const LONGEST_LEASE_MS = 600_000
 /** Spreads tasks that were created together. */
 const JITTER = 0.1
 
@@ -52,6 +54,18 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
   const doubled = FIRST_WATCH_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
   const pauseMs = Math.min(LONGEST_WATCH_MS, doubled) * scale
   return (Math.floor(nowMs / pauseMs) + 1) * pauseMs
+}
+
+/** Further ahead nothing is ever due: a time beyond it is of a clock that was set back since. */
+export function farthestDueMs(
+  scale: number,
+): Readonly<Record<'poll' | 'reconcile' | 'watch', number>> {
+  const spreadOut = Math.max(1, scale) * (1 + JITTER)
+  return {
+    poll: 2 * GONE_POLL_MS * spreadOut,
+    reconcile: LONGEST_LEASE_MS + LONGEST_RECONCILE_MS * spreadOut,
+    watch: LONGEST_LEASE_MS + LONGEST_WATCH_MS * spreadOut,
+  }
 }
 
 /** Spread by at most a tenth either way. */

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { allOver } from '../../../kernel/all-over.ts'
 import { pause } from '../../../kernel/pause.ts'
 import { type Policy, runLoop } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -6,7 +7,7 @@ import { createObserve } from '../observe.ts'
 import { createPoller, type PolicySettings } from './poll.ts'
 import { createPresence, type Presence } from './presence.ts'
 import { createReconcileRound } from './reconcile.ts'
-import { createSweepRound } from './sweep.ts'
+import { createSweep, type Sweep } from './sweep.ts'
 import { createWatchRound } from './late.ts'
 
 /** How often an idle policy looks for work. */
@@ -36,6 +37,7 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
   setMaxListeners(0, signal)
   const observe = createObserve(deps)
   const presence = createPresence(deps, settings.owner)
+  const sweep = createSweep(deps, settings)
   const poller = createPoller(deps, observe, settings)
   const reconcile = createReconcileRound(deps, observe, settings)
   const idle = (ms: number): number => ms * Math.min(1, settings.scale)
@@ -57,7 +59,7 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
       idleMs: idle(WATCH_IDLE_MS),
       round: whileKnown(createWatchRound(deps, settings)),
     },
-    { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: createSweepRound(deps) },
+    { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: sweep.round },
   ]
   const loops = policies.map((policy) => runLoop(deps, policy, signal))
   return {
@@ -65,15 +67,14 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
       stopping.abort()
       await Promise.all(loops)
       await poller.drain()
-      await leaveInTime(deps, presence)
+      await leaveInTime(deps, presence, sweep)
     },
   }
 }
 
-async function leaveInTime(deps: TaskDeps, presence: Presence): Promise<void> {
+async function leaveInTime(deps: TaskDeps, presence: Presence, sweep: Sweep): Promise<void> {
   const patience = new AbortController()
-  const left = presence
-    .leave()
+  const left = allOver([presence.leave(), sweep.stop()])
     .catch((error: unknown) => deps.logger.warn({ err: error }, 'leases not freed'))
     .finally(() => patience.abort())
   await Promise.race([left, pause(LEAVE_TIMEOUT_MS, patience.signal)])

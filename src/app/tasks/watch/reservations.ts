@@ -1,0 +1,83 @@
+import type { Pool } from 'pg'
+import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
+import { taskStream } from '../../../domain/task/events.ts'
+import { purgeCallSpending } from '../../spending/call-spending.ts'
+import type { TaskDeps } from '../deps.ts'
+
+/**
+ * Ends reservations: those that are projected, and those whose task never came to be. How long one
+ * has stood is measured from when it was first seen here: no clock of any machine that is set ends one.
+ */
+
+/** A reservation whose place in the log was never noted is looked up after this … */
+const LOOK_UP_AFTER_MS = 5_000
+/** … and given back after this if the log has nothing: over three times what an append can take. */
+const GIVE_BACK_AFTER_MS = 30_000
+const MAX_LOOK_UPS = 200
+/** An admission under way may have read the balance of a moment ago: no reservation goes sooner. */
+const KEEP_FOR_MS = 60_000
+
+type SweepDeps = Pick<TaskDeps, 'pool' | 'log' | 'monotonic' | 'admissions'>
+
+/** What was projected at a time; positions only grow, but for a read model that begins anew. */
+interface Sample {
+  readonly atMs: number
+  readonly position: bigint
+}
+
+/** One round after the other, by one process. */
+export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
+  let samples: readonly Sample[] = []
+  /** When each was first seen without a place in the log. */
+  let unplaced: ReadonlyMap<string, number> = new Map()
+
+  return async () => {
+    const nowMs = deps.monotonic.nowMs()
+    const position = await dropSpending(deps.pool)
+    if (position !== undefined) {
+      samples = [...samples, { atMs: nowMs, position }]
+      const old = samples.filter(({ atMs }) => nowMs - atMs >= KEEP_FOR_MS)
+      samples = samples.slice(Math.max(0, old.length - 1))
+      const projected = old.at(-1)?.position
+      if (projected !== undefined)
+        await dropReservations(deps.pool, projected < position ? projected : position)
+    }
+    const ids = await unplacedReservations(deps.pool)
+    unplaced = new Map(ids.map((id) => [id, unplaced.get(id) ?? nowMs]))
+    for (const [platformId, sinceMs] of unplaced) await resolve(deps, platformId, nowMs - sinceMs)
+  }
+}
+
+/**
+ * What all read models that take a reservation over have: holds are in the ledger, places of
+ * concurrent tasks in the tasks. Undefined before they have begun.
+ */
+async function dropSpending(db: Pool): Promise<bigint | undefined> {
+  const checkpoints = await readCheckpoints(db)
+  const [ledger, tasks] = [checkpoints.get('ledger')?.position, checkpoints.get('tasks')?.position]
+  if (ledger === undefined || tasks === undefined) return undefined
+  await purgeCallSpending(db, ledger)
+  return ledger < tasks ? ledger : tasks
+}
+
+async function dropReservations(db: Pool, position: bigint): Promise<void> {
+  await db.query('delete from ops.admissions where position <= $1', [position])
+}
+
+/** Reservations left by a process that died, whose note was lost, or which is just being written. */
+async function unplacedReservations(db: Pool): Promise<readonly string[]> {
+  const { rows } = await db.query<{ platform_id: string }>(
+    `select platform_id from ops.admissions where position is null
+     order by admitted_at, platform_id limit $1`,
+    [MAX_LOOK_UPS],
+  )
+  return rows.map((row) => row.platform_id)
+}
+
+/** The log says what it is. */
+async function resolve(deps: SweepDeps, platformId: string, seenForMs: number): Promise<void> {
+  if (seenForMs < LOOK_UP_AFTER_MS) return
+  const [first] = await deps.log.readStream(taskStream(platformId), { limit: 1 })
+  if (first !== undefined) await deps.admissions.recorded(platformId, first.position)
+  else if (seenForMs > GIVE_BACK_AFTER_MS) await deps.admissions.withdraw(platformId)
+}
