@@ -1,14 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { monotonicClock } from '../../src/kernel/clock.ts'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
 
 /** Where a projection stands before the first event. */
 export const BEFORE_FIRST: LogPosition = { commit: -1n, prepare: -1n }
-
-/** How often a waiter looks; its own timeout bounds how many times. */
-const WAIT_POLL_MS = 20
 
 /** An event by where it stands, to be found in the log again. */
 export interface EventReference {
@@ -89,7 +84,10 @@ export async function readCheckpoint(db: Queryable, name: string): Promise<Check
 
 /** All checkpoints by name. */
 export async function readCheckpoints(db: Queryable): Promise<ReadonlyMap<string, Checkpoint>> {
-  const { rows } = await db.query<CheckpointRow>(`select ${columns} from engine.checkpoints`)
+  const { rows } = await db.query<CheckpointRow>({
+    name: 'engine.checkpoints',
+    text: `select ${columns} from engine.checkpoints`,
+  })
   return new Map(rows.map((row) => [row.name, fromRow(row)]))
 }
 
@@ -120,26 +118,6 @@ export async function lockCheckpoint(
     [name],
   )
   return rows[0] && fromRow(rows[0])
-}
-
-/**
- * Waits until a projection has considered the event at `position`, at most `timeoutMs`. False when
- * it has not by then.
- */
-export async function waitForPosition(
-  db: Queryable,
-  name: string,
-  position: bigint,
-  timeoutMs: number,
-): Promise<boolean> {
-  const deadline = monotonicClock.nowMs() + timeoutMs
-  for (;;) {
-    const checkpoint = await readCheckpoint(db, name)
-    if (checkpoint && checkpoint.position >= position) return true
-    const leftMs = deadline - monotonicClock.nowMs()
-    if (leftMs <= 0) return false
-    await sleep(Math.min(WAIT_POLL_MS, leftMs))
-  }
 }
 
 /** Puts a checkpoint before the first event. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { SandboxOptions } from '../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
-import { waitForPosition } from '../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../projections/engine/wait.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { logRedaction } from '../../src/api/kit/observe.ts'
 import {

@@ -1,4 +1,4 @@
-import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { listLines, summarise } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'

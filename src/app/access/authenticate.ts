@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
-import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTask, type TaskRow } from '../../../projections/tasks/query.ts'
 import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { startSandbox, type Sandbox } from '../../../infra/sandbox/server.ts'
 import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
-import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { startProjections } from '../../../projections/engine/engine.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import {

@@ -1,7 +1,9 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { readCheckpoint, waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
@@ -302,3 +304,41 @@ t.test(
     })
   },
 )
+
+t.test('whoever waits for positions shares one look at a time', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(10)
+  const log = new ScriptedLog(events)
+  startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  let looks = 0
+  let underWay = 0
+  const counted: Queryable = {
+    query: async (asked: QueryConfig | string) => {
+      looks += 1
+      underWay += 1
+      t.equal(underWay, 1, 'one at a time')
+      try {
+        return await pool.query(asked as QueryConfig)
+      } finally {
+        underWay -= 1
+      }
+    },
+  }
+  const next = recordStep(recorder, { n: 900 }, 'requested')
+  const startedMs = performance.now()
+  const waiting = Array.from({ length: 500 }, (_, n) =>
+    waitForPosition(counted, n % 2 === 0 ? 'tasks' : 'ledger', next.position, 10_000),
+  )
+  const impatient = waitForPosition(counted, 'tasks', next.position, 50)
+  t.equal(await impatient, false)
+  t.equal(await waitForPosition(counted, 'no-such-projection', -1n, 0), false)
+  log.push(next)
+  t.same(new Set(await Promise.all(waiting)), new Set([true]))
+  t.ok(looks <= 2 + (performance.now() - startedMs) / 20, `${looks} looks for 502 waiters`)
+  t.equal(await waitForPosition(counted, 'tasks', next.position, 0), true)
+
+  const broken: Queryable = { query: () => Promise.reject(new Error('the database is away')) }
+  await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/)
+  await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/, 'and is asked again')
+})

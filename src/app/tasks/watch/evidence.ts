@@ -1,4 +1,4 @@
-import { waitForPosition } from '../../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import { type DuePoll, findKnownNativeIds } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import type { Channel, TaskObservation } from '../../ports.ts'

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { Pool } from 'pg'
 import { eventually } from '../../../helpers/eventually.ts'
-import { waitForPosition } from '../../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'

@@ -1,0 +1,98 @@
+import { monotonicClock } from '../../src/kernel/clock.ts'
+import { pause } from '../../src/kernel/pause.ts'
+import { readCheckpoints } from './checkpoint.ts'
+import type { Queryable } from './queryable.ts'
+
+/**
+ * Waiting for a projection to have considered an event. Whoever waits on one database shares one
+ * statement at a time, however many they are; while nobody waits nothing is asked.
+ */
+
+/** From the beginning of one look to that of the next at least. */
+const LOOK_EVERY_MS = 20
+
+interface Waiter {
+  readonly name: string
+  readonly position: bigint
+  readonly untilMs: number
+  readonly resolve: (isReached: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Tells everybody who waits on a database. */
+class PositionWatch {
+  readonly #db: Queryable
+  #waiting: readonly Waiter[] = []
+  #isLooking = false
+  #lookedMs = Number.NEGATIVE_INFINITY
+
+  constructor(db: Queryable) {
+    this.#db = db
+  }
+
+  wait(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const untilMs = monotonicClock.nowMs() + timeoutMs
+      this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
+      if (!this.#isLooking) void this.#look()
+    })
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true
+    while (this.#waiting.length > 0) {
+      await pause(this.#restMs())
+      this.#lookedMs = monotonicClock.nowMs()
+      // Who comes while it is asked waits for the next look: this one may be from before.
+      const asking = this.#waiting
+      this.#waiting = []
+      try {
+        const late = await this.#tell(asking)
+        this.#waiting = [...late, ...this.#waiting]
+      } catch (error) {
+        for (const { reject } of asking) reject(error)
+      }
+    }
+    this.#isLooking = false
+  }
+
+  /** Until the next look: sooner where somebody's time is over before. */
+  #restMs(): number {
+    const firstMs = Math.min(...this.#waiting.map(({ untilMs }) => untilMs))
+    const nowMs = monotonicClock.nowMs()
+    return Math.min(this.#lookedMs + LOOK_EVERY_MS - nowMs, Math.max(1, firstMs - nowMs))
+  }
+
+  /** Returns those who wait on. */
+  async #tell(asking: readonly Waiter[]): Promise<readonly Waiter[]> {
+    const checkpoints = await readCheckpoints(this.#db)
+    const nowMs = monotonicClock.nowMs()
+    return asking.filter(({ name, position, untilMs, resolve }) => {
+      const isReached = (checkpoints.get(name)?.position ?? -1n) >= position
+      if (!isReached && nowMs < untilMs) return true
+      resolve(isReached && checkpoints.has(name))
+      return false
+    })
+  }
+}
+
+/** By database: gone with it. */
+const watches = new WeakMap<Queryable, PositionWatch>()
+
+/**
+ * Waits until a projection has considered the event at `position`, at most `timeoutMs`. False when
+ * it has not by then. @throws what the database throws
+ */
+export function waitForPosition(
+  db: Queryable,
+  name: string,
+  position: bigint,
+  timeoutMs: number,
+): Promise<boolean> {
+  let watch = watches.get(db)
+  if (watch === undefined) {
+    watch = new PositionWatch(db)
+    watches.set(db, watch)
+  }
+  return watch.wait(name, position, timeoutMs)
+}
