@@ -115,6 +115,10 @@ export const indexesSql = `
   create unique index if not exists lines_id on lines (line_id);
   create index if not exists lines_tenant on lines (tenant_id, settled_at, seq);
   create index if not exists lines_sku on lines (tenant_id, sku, settled_at, seq);
+  create index if not exists lines_model on lines (tenant_id, model, settled_at, seq);
+  create index if not exists lines_currency on lines (tenant_id, currency, settled_at, seq);
+  -- A user is of one tenant; some tokens name users alone.
+  create index if not exists lines_user on lines (user_id, settled_at, seq);
   create index if not exists lines_time on lines (settled_at, seq);
   create index if not exists lines_position on lines (position);
   create index if not exists lines_source on lines (source_id);

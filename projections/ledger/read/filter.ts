@@ -30,11 +30,18 @@ export function factConditions(filter: LedgerFilter, parameters: Parameters): re
   const { tenantId, userIds, sku, model, currency } = filter
   return [
     ...(tenantId === undefined ? [] : [`tenant_id = ${parameters.add(tenantId)}`]),
-    ...(userIds === undefined ? [] : [`user_id = any(${parameters.add(userIds)}::text[])`]),
+    ...(userIds === undefined ? [] : [userCondition(userIds, parameters)]),
     ...(sku === undefined ? [] : [`sku = ${parameters.add(sku)}`]),
     ...(model === undefined ? [] : [`model = ${parameters.add(model)}`]),
     ...(currency === undefined ? [] : [`currency = ${parameters.add(currency)}`]),
   ]
+}
+
+/** One is compared as such: its lines are then read in their order. */
+function userCondition(userIds: readonly string[], parameters: Parameters): string {
+  return userIds.length === 1
+    ? `user_id = ${parameters.add(userIds[0])}`
+    : `user_id = any(${parameters.add(userIds)}::text[])`
 }
 
 /** Conditions on lines: all of the filter. */

@@ -31,11 +31,11 @@ export interface LedgerPage {
 const selected = [
   ...lineMembers.map(([member, { name, type }]) =>
     type === 'numeric(38, 12)'
-      ? `trim_scale(${name})::text as "${member}"`
-      : `${name} as "${member}"`,
+      ? `trim_scale(l.${name})::text as "${member}"`
+      : `l.${name} as "${member}"`,
   ),
-  'seq',
-  `encode(hash, 'hex') as hash`,
+  'l.seq',
+  `encode(l.hash, 'hex') as hash`,
 ].join(', ')
 
 type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
@@ -75,19 +75,29 @@ export async function listLines(
   page: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<LedgerPage> {
   const parameters = new Parameters()
-  const conditions = [...lineConditions(filter, parameters)]
+  const userIds = [...new Set(filter.userIds)]
+  const isOfMany = userIds.length > 1
+  const narrowed = isOfMany ? { ...filter, userIds: undefined } : filter
+  const conditions = [...lineConditions(narrowed, parameters)]
   if (page.after !== undefined) {
     const { settledAt, seq } = await placeOf(db, page.after)
     conditions.push(
       `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
     )
   }
+  if (isOfMany) conditions.push('user_id = asked.user_id')
+  const limit = parameters.add(page.limit + 1)
+  const newest = `select * from ledger.lines where ${conjunction(conditions)}
+                  order by settled_at desc, seq desc limit ${limit}`
+  // The newest of each user are among the newest of all: nobody's others are read and sorted.
+  const found = isOfMany
+    ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
+    : `(${newest}) l`
   const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
     `select ${selected},
             coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
                       where a.line_id = l.line_id), 0)::text as adjusted
-     from ledger.lines l where ${conjunction(conditions)}
-     order by settled_at desc, seq desc limit ${parameters.add(page.limit + 1)}`,
+     from ${found} order by l.settled_at desc, l.seq desc limit ${limit}`,
     parameters.values,
   )
   const items = rows.slice(0, page.limit).map((row) => ({ ...toLine(row), adjusted: row.adjusted }))

@@ -1,0 +1,155 @@
+import type { QueryConfig } from 'pg'
+import t from 'tap'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { createIndexes } from '../../../projections/engine/schema.ts'
+import { prepareTables } from '../../../projections/engine/follower.ts'
+import { inSchema } from '../../../projections/engine/transaction.ts'
+import { ledgerProjection } from '../../../projections/ledger/projection.ts'
+import {
+  listLines,
+  summarise,
+  type LedgerFilter,
+  type LedgerGrouping,
+} from '../../../projections/ledger/query.ts'
+import { timelineProjection } from '../../../projections/timeline/projection.ts'
+import { taskHistory } from '../../../projections/timeline/query.ts'
+import { testPool } from '../support/database.ts'
+
+/** A million has the same plans, and takes ten times as long to make: `LINES=1000000` looks at it. */
+const LINES = Number(process.env['LINES'] ?? 100_000)
+const START = '2026-01-01T00:00:00Z'
+
+/**
+ * Lines of 100 tenants over months. One tenant has a third of them, of which a thousandth are
+ * in USD, of a rare model and of a rare user: whoever asks for those must not walk the others.
+ */
+const linesSql = `
+  insert into ledger.lines
+  select n, 'task_' || n || ':1', timestamptz '${START}' + n * (interval '200 days' / ${LINES}), tenant,
+         tenant || '_user_' || case when rare then 'rare' else (n % 20)::text end, 'token_' || n % 500,
+         'task_' || n, 'native_' || n, 'provA.tasks', model, model || '-720p', 'rule', 1000, 'token',
+         46, 1000000, case when rare then 'USD' else 'CNY' end, 0.046, '2026-01-01', 'reported',
+         'req_' || n, n, ''
+  from (select n, rare, case when n % 3 = 0 then 'tenant_big' else 'tenant_' || n % 100 end as tenant,
+               case when rare then 'model-rare' else 'model-' || n % 7 end as model
+        from (select n, n % 999 = 0 as rare from generate_series(1, ${LINES}) as n) as numbers) as facts`
+
+const daysSql = `
+  insert into ledger.days
+  select tenant_id, (settled_at at time zone 'UTC')::date, currency, sku, unit, model, user_id,
+         count(*), sum(quantity), sum(amount)
+  from ledger.lines where seq % 10 = 0 group by 1, 2, 3, 4, 5, 6, 7`
+
+const othersSql = `
+  insert into ledger.adjustments
+  select n, 'adj_' || n, 'tenant_big', 'CNY', 1, 'task_' || n || ':1', null, 'reason', 'actor', now()
+  from generate_series(1, 5000) as n;
+  insert into timeline.sources
+  select 'task_' || n, 'tenant_big', 'user', 'native_' || n, n from generate_series(1, 20000) as n`
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Index Name'?: string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows'?: number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Actual Loops'?: number
+  readonly Plans?: readonly Plan[]
+}
+
+function* nodesOf(plan: Plan): Generator<Plan> {
+  yield plan
+  for (const inner of plan.Plans ?? []) yield* nodesOf(inner)
+}
+
+t.test('every query of finance and support goes by an index, whatever it narrows by', async (t) => {
+  const pool = await testPool(t)
+  for (const projection of [ledgerProjection, timelineProjection])
+    await prepareTables(pool, projection)
+  await pool.query('alter table ledger.lines set unlogged; alter table ledger.days set unlogged')
+  await pool.query(linesSql)
+  await pool.query(daysSql)
+  await pool.query(othersSql)
+  for (const projection of [ledgerProjection, timelineProjection])
+    await inSchema(pool, projection.name, (client) =>
+      createIndexes(client, projection, projection.name),
+    )
+
+  /** The statements that a read sends, explained as they are run. */
+  const explained = async (read: (db: Queryable) => Promise<unknown>) => {
+    const plans: Plan[] = []
+    await read({
+      query: async (asked: QueryConfig | string, values?: readonly unknown[]) => {
+        const statement =
+          typeof asked === 'string' ? { text: asked, values: [...(values ?? [])] } : { ...asked }
+        const { rows } = await pool.query<{ 'QUERY PLAN': readonly { Plan: Plan }[] }>({
+          text: `explain (analyze, format json, timing off) ${statement.text}`,
+          values: [...(statement.values ?? [])],
+        })
+        for (const { Plan: plan } of rows[0]?.['QUERY PLAN'] ?? []) plans.push(plan)
+        return pool.query({ text: statement.text, values: [...(statement.values ?? [])] }) as never
+      },
+    })
+    const nodes = plans.flatMap((plan) => [...nodesOf(plan)])
+    const touched = nodes
+      .filter((node) => node['Relation Name'] === 'lines')
+      .map((node) => {
+        const rows = (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)
+        return rows * (node['Actual Loops'] ?? 1)
+      })
+    return {
+      indexes: nodes.flatMap((node) => node['Index Name'] ?? []),
+      scanned: nodes.filter((node) => node['Node Type'] === 'Seq Scan'),
+      linesTouched: touched.reduce((sum, rows) => sum + rows, 0),
+    }
+  }
+
+  const tenantId = 'tenant_big'
+  const [fromMs, toMs] = [Date.parse('2026-03-01T10:00:00Z'), Date.parse('2026-03-20T12:00:00Z')]
+  const lists: readonly (readonly [string, LedgerFilter])[] = [
+    ['lines_time', {}],
+    ['lines_tenant', { tenantId: 'tenant_5' }],
+    ['lines_tenant', { tenantId: 'tenant_5', fromMs, toMs }],
+    ['lines_sku', { tenantId, sku: 'model-rare-720p' }],
+    ['lines_model', { tenantId, model: 'model-rare' }],
+    ['lines_model', { tenantId, model: 'model-3', fromMs, toMs }],
+    ['lines_currency', { tenantId, currency: 'USD' }],
+    ['lines_user', { tenantId, userIds: ['tenant_big_user_rare'] }],
+    ['lines_user', { userIds: ['tenant_big_user_rare'] }],
+    ['lines_user', { tenantId, userIds: ['tenant_big_user_rare', 'tenant_big_user_3'] }],
+    ['lines_user', { tenantId, userIds: ['tenant_big_user_3'], fromMs, toMs }],
+    ['lines_source', { tenantId, sourceId: 'task_300' }],
+  ]
+  await t.test('lines', async (t) => {
+    for (const [index, filter] of lists) {
+      const what = JSON.stringify(filter)
+      const first = await listLines(pool, filter, { limit: 20 })
+      const pages = [undefined, ...(first.next === undefined ? [] : [first.next])]
+      for (const after of pages) {
+        const { indexes, scanned, linesTouched } = await explained((db) =>
+          listLines(db, filter, { after, limit: 20 }),
+        )
+        t.ok(indexes.includes(index), `${what} by ${indexes.join()}`)
+        t.same(scanned, [], what)
+        t.ok(linesTouched < 400, `${what} reads ${linesTouched} lines`)
+      }
+    }
+  })
+
+  await t.test('summaries', async (t) => {
+    const groupings: readonly LedgerGrouping[] = ['sku', 'day', 'model', 'tenant']
+    for (const groupBy of groupings) {
+      const { indexes, scanned, linesTouched } = await explained((db) =>
+        summarise(db, { tenantId, fromMs, toMs }, groupBy),
+      )
+      t.same([...new Set(indexes)].sort(), ['days_pkey', 'lines_tenant'], groupBy)
+      t.same(scanned, [], groupBy)
+      t.ok(linesTouched < 4_000, `the ends of the range alone: ${linesTouched} lines`)
+    }
+  })
+
+  await t.test('history', async (t) => {
+    const { indexes } = await explained((db) => taskHistory(db, 'task_1'))
+    t.same(indexes.sort(), ['sources_native', 'sources_pkey'])
+  })
+})
