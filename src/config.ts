@@ -32,6 +32,13 @@ export interface Config {
   readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
   readonly databasePoolSize: number
+  /** Of finance and support, who never wait for callers' connections nor they for theirs. */
+  readonly queries: {
+    readonly poolSize: number
+    readonly timeoutMs: number
+    /** Of one query token. */
+    readonly requestsPerMinute: number
+  }
   readonly sandboxTimeScale: number
   readonly pollScale: number
   readonly pollRequestsPerSecond: number
@@ -117,6 +124,21 @@ export const variables: readonly Variable[] = [
     name: 'DATABASE_POOL_SIZE',
     fallback: '16',
     says: 'Postgres connections for requests and policies',
+  },
+  {
+    name: 'QUERY_POOL_SIZE',
+    fallback: '4',
+    says: 'further Postgres connections, for queries of finance and support alone',
+  },
+  {
+    name: 'QUERY_TIMEOUT_MS',
+    fallback: '5000',
+    says: 'longest statement of such a query; one that takes longer is refused (422)',
+  },
+  {
+    name: 'QUERY_RATE_LIMIT_RPM',
+    fallback: '600',
+    says: 'such queries a minute of one query token',
   },
   { name: 'SANDBOX_TIME_SCALE', fallback: '1', says: 'multiplies the sandbox’s task times' },
   { name: 'POLL_SCALE', fallback: '1', says: 'multiplies every poll interval' },
@@ -226,6 +248,11 @@ export function loadConfig(
     shutdownDelayMs: number('SHUTDOWN_DELAY_MS', 0, 600_000),
     drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
+    queries: {
+      poolSize: number('QUERY_POOL_SIZE', 1, 100),
+      timeoutMs: number('QUERY_TIMEOUT_MS', 100, 600_000),
+      requestsPerMinute: number('QUERY_RATE_LIMIT_RPM', 1, MAX_TOKEN_LIMIT),
+    },
     sandboxTimeScale: number('SANDBOX_TIME_SCALE', 0.001, 1_000, false),
     pollScale: number('POLL_SCALE', 0.001, 1_000, false),
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),

@@ -22,6 +22,7 @@ import { createImageUseCases } from './app/calls/images/use-cases.ts'
 import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
+import { noLimits } from './app/throttle/limits.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
@@ -87,6 +88,8 @@ export interface Gateway {
 const SETTLE_MARGIN_MS = 8_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
+/** Postgres ends a statement that takes too long itself, and is waited for this much longer. */
+const QUERY_ANSWER_MARGIN_MS = 2_000
 
 const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 
@@ -226,8 +229,16 @@ async function listen(
   const { tasks: deps } = parts
   const { pool, log, clock, rates } = deps
   const { local } = parts.storage
-  const defaultLimits = config.rateLimits
-  const authenticator = createAuthenticator({ pool, log, clock, logger, defaultLimits })
+  const authenticator = createAuthenticator({
+    pool,
+    log,
+    clock,
+    logger,
+    defaultLimits: config.rateLimits,
+    queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
+  })
+  const queryPool = openQueryPool(options)
+  onStop(() => queryPool.end())
   await follow(deps, authenticator, onStop)
   const sharing = startSharing({ rates, share: shareThrough(pool), logger })
   onStop(() => sharing.stop())
@@ -263,8 +274,9 @@ async function listen(
     texts: createTextUseCases(textDeps, calls.running),
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
     standingsOf: (principal) => rates.standings(principal),
+    countQuery: (principal) => void rates.take(principal),
     reads: projectionReads({
-      db: pool,
+      db: queryPool,
       logEnd: () => log.endPosition(),
       readModels: deps.readModels,
     }),
@@ -285,6 +297,18 @@ async function listen(
   const address = await app.listen({ port, host })
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   return { address, operationsAddress }
+}
+
+/** For finance and support: who reads cannot starve who pays. */
+function openQueryPool({ databaseUrl, config, logger }: GatewayOptions): Pool {
+  const { poolSize, timeoutMs } = config.queries
+  return openPool({
+    databaseUrl,
+    max: poolSize,
+    statementTimeoutMs: timeoutMs,
+    queryTimeoutMs: timeoutMs + QUERY_ANSWER_MARGIN_MS,
+    onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
+  })
 }
 
 /** Drops from memory what the log says has changed about tokens, in every process. */

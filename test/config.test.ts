@@ -42,6 +42,12 @@ t.test('all faults are listed at once, naming each variable', (t) => {
   t.end()
 })
 
+t.test('queries have connections, time and a rate of their own', (t) => {
+  t.strictSame(loadConfig({}).queries, { poolSize: 4, timeoutMs: 5_000, requestsPerMinute: 600 })
+  t.throws(() => loadConfig({ QUERY_TIMEOUT_MS: '0' }), /QUERY_TIMEOUT_MS/)
+  t.end()
+})
+
 t.test('limits are none unless they are set', (t) => {
   const none = {
     requestsPerMinute: undefined,

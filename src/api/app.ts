@@ -5,7 +5,7 @@ import Fastify, {
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Authenticate } from '../app/access/principal.ts'
+import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
@@ -51,6 +51,8 @@ export interface ApiDeps {
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
+  /** Counts a query of finance or support. @throws DomainError `rate_limited` */
+  readonly countQuery?: (principal: Principal) => void
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined

@@ -3,7 +3,9 @@ import { addUser, grantCredit, issueToken, openTenant } from '../../src/app/acco
 import { startStack } from '../helpers/stack.ts'
 import { queriesOf, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
+const stack = await startStack({
+  env: { QUERY_POOL_SIZE: '2', QUERY_TIMEOUT_MS: '500', QUERY_RATE_LIMIT_RPM: '60' },
+})
 t.teardown(() => stack.stop())
 const { demo, other, access } = stack
 const tasks = tasksOf(stack.url, demo.modelToken)
@@ -187,6 +189,48 @@ t.test(
     })
   },
 )
+
+t.test('422 for a query that takes too long; who pays does not wait for it', async (t) => {
+  const holder = await stack.gateway.pool.connect()
+  await holder.query('begin; lock table ledger.lines in access exclusive mode')
+  try {
+    const readers = [
+      ...Array.from({ length: 6 }, () => finance.lines()),
+      ...Array.from({ length: 6 }, () => finance.summary('from=2026-01-01T01:00:00Z')),
+    ]
+    const startedMs = performance.now()
+    t.equal((await tasks.create()).status, 200)
+    t.equal((await tasks.list()).status, 200)
+    t.ok(performance.now() - startedMs < 2_000, 'callers have connections of their own')
+    const answers = await Promise.all(readers)
+    for (const answer of answers) {
+      t.equal(answer.status, 422)
+      t.match(answer.body, {
+        success: false,
+        message: /^The query takes too long: narrow it by tenant_id/,
+        error: { code: 'query_too_long' },
+      })
+    }
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  t.equal((await finance.lines()).status, 200)
+})
+
+t.test('429 for a query token that asked as often as it may', async (t) => {
+  const secret = await tokenFor(demo.tenantId, 'user_second', { level: 'current_user' })
+  const busy = queriesOf(stack.url, secret)
+  t.equal((await busy.lines('limit=0')).status, 400, 'what is refused counts nothing')
+  const answers = await Promise.all(Array.from({ length: 60 }, () => busy.summary()))
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  const refused = await busy.history('task')
+  t.equal(refused.status, 429)
+  t.match(refused.body, { success: false, error: { code: 'rate_limited' } })
+  const wait = Number(refused.headers.get('retry-after'))
+  t.ok(wait >= 1 && wait <= 60, `${wait} s`)
+  t.equal((await finance.lines()).status, 200, 'another token goes on')
+})
 
 async function openPoorTenant(): Promise<{ readonly tenantId: string }> {
   const { tenantId } = await openTenant(access, { tenantId: 'tenant_poor', name: 'poor' })

@@ -69,6 +69,7 @@ const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
   media_type_unsupported: own(415, 'The request body must be sent as application/json'),
   parameter_invalid: own(400, 'A parameter or header is not valid'),
   overloaded: { ...away, words: 'The service is busy; nothing was started' },
+  query_too_long: own(422, 'The query reads too much', 'never'),
   outage: away,
   internal: broken,
 }

@@ -13,6 +13,7 @@ export type RequestFault =
   | 'media_type_unsupported'
   | 'parameter_invalid'
   | 'overloaded'
+  | 'query_too_long'
   | 'outage'
   | 'internal'
 

@@ -22,6 +22,8 @@ const surface = createSurface({
   scope_denied: 'scope_denied',
   task_not_found: 'task_not_found',
   invalid_cursor: 'invalid_request',
+  query_too_long: 'query_too_long',
+  rate_limited: 'rate_limited',
   // What is not in the read model cannot be told from what is not there yet.
   log_unavailable: away,
   read_model_behind: away,
@@ -34,9 +36,13 @@ export const ledgerFailures: readonly FailureCode[] = [
   'invalid_cursor',
   'scope_denied',
   'read_model_behind',
+  'query_too_long',
+  'rate_limited',
 ]
 export const historyFailures: readonly FailureCode[] = [
   ...behindToken,
+  'query_too_long',
+  'rate_limited',
   'task_not_found',
   'log_unavailable',
   'read_model_behind',
@@ -44,7 +50,7 @@ export const historyFailures: readonly FailureCode[] = [
 
 /** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
 export const queryEnvelope: Envelope = (error): Answer => {
-  const { rule, message, param } = surface.read(error)
+  const { rule, message, param, retry } = surface.read(error)
   return {
     status: rule.status,
     headers: {
@@ -52,7 +58,7 @@ export const queryEnvelope: Envelope = (error): Answer => {
       // Of an answer that was to be CSV, the failure is still said in JSON.
       'content-type': 'application/json; charset=utf-8',
       ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...(rule.status === 503 ? { 'retry-after': '2' } : {}),
+      ...(typeof retry === 'number' ? { 'retry-after': String(Math.ceil(retry / 1_000)) } : {}),
     },
     body: {
       success: false,

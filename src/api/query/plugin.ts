@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Authenticate } from '../../app/access/principal.ts'
+import type { Authenticate, Principal } from '../../app/access/principal.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { csvStream, type CsvRow } from '../kit/csv.ts'
 import { useEnvelope } from '../kit/envelope.ts'
@@ -24,6 +24,8 @@ import {
 export interface QueryDeps {
   readonly authenticate: Authenticate
   readonly reads: QueryReads
+  /** Counts a query of a token. @throws DomainError `rate_limited` when it has had as many as it may */
+  readonly countQuery?: (principal: Principal) => void
 }
 
 /** These routes only read; whatever body is sent along stays this small. */
@@ -125,6 +127,11 @@ export function queryPlugin(deps: QueryDeps) {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
+    // What is refused for its parameters counts nothing.
+    instance.addHook('preHandler', (request, _reply, done) => {
+      deps.countQuery?.(principalOf(request))
+      done()
+    })
     ledgerRoutes(instance, deps.reads)
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',

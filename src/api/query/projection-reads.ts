@@ -17,26 +17,52 @@ export const MAX_HISTORY_ITEMS = 10_000
 const shownStreams = /^(?:task|journal)-/
 
 export interface ProjectionReadsDeps {
+  /** Its statements end by themselves after a while. */
   readonly db: Queryable
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
 }
 
+/** Postgres ended a statement that took longer than it may. */
+const STATEMENT_ENDED = '57014'
+
+/** @throws RequestError `query_too_long`, with what would make it shorter */
+async function inTime<Found>(narrowing: string, query: () => Promise<Found>): Promise<Found> {
+  try {
+    return await query()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === STATEMENT_ENDED)
+      throw new RequestError(
+        'query_too_long',
+        `The query takes too long: ${narrowing}`,
+        undefined,
+        error,
+      )
+    throw error
+  }
+}
+
+const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
+const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
+const NARROW_HISTORY = 'ask again later'
+
 /** The queries over the read models in Postgres. */
 export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {
   const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
-    const { items } = await historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS })
+    const { items } = await inTime(NARROW_HISTORY, () =>
+      historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS }),
+    )
     return items.filter(({ stream }) => shownStreams.test(stream))
   }
   return {
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
-      return listLines(db, filter, page)
+      return inTime(NARROW_LINES, () => listLines(db, filter, page))
     },
     summarise: async (filter, groupBy) => {
       await readModels.requireCurrent('ledger')
-      return summarise(db, filter, groupBy)
+      return inTime(NARROW_SUMMARY, () => summarise(db, filter, groupBy))
     },
     history: async (id, scope) => {
       await readModels.requireCurrent('timeline')

@@ -45,8 +45,11 @@ export function createAuthenticator(deps: {
   readonly logger: Log
   /** Of tokens for which nothing else was said. */
   readonly defaultLimits?: Limits
+  /** Of query tokens among them, which start nothing. */
+  readonly queryLimits?: Limits
 }): Authenticator {
   const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
+  const { queryLimits = noLimits } = deps
   const cache = new BoundedMap<string, Cached>(MAX_CACHED)
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
@@ -97,7 +100,8 @@ export function createAuthenticator(deps: {
         const token = await lookUp(hash)
         if (token === undefined || !sameHash(token.secretHash, hash))
           return { ok: false, reason: 'unknown' }
-        return judge(token, clock.nowMs(), defaultLimits)
+        const defaults = token.kind === 'query' ? queryLimits : defaultLimits
+        return judge(token, clock.nowMs(), defaults)
       } catch (error) {
         lookUps.failed({ err: error }, 'a token could not be looked up')
         return { ok: false, reason: 'unavailable' }

@@ -10,6 +10,8 @@ export interface PoolOptions {
   readonly max: number
   /** A database that does not answer at all is given up after this, and its connection with it. */
   readonly queryTimeoutMs: number
+  /** Longest statement; its default is that of a request or policy. */
+  readonly statementTimeoutMs?: number
   readonly onLost: (error: Error) => void
 }
 
@@ -20,7 +22,7 @@ export function openPool(options: PoolOptions): Pool {
     max: options.max,
     query_timeout: options.queryTimeoutMs,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
     // Statements asked for together share a journey; they are done in the order they were sent in.
     pipeline: true,

@@ -150,6 +150,6 @@ t.test('every query of finance and support goes by an index, whatever it narrows
 
   await t.test('history', async (t) => {
     const { indexes } = await explained((db) => taskHistory(db, 'task_1'))
-    t.same(indexes.sort(), ['sources_native', 'sources_pkey'])
+    t.same([...new Set(indexes)].sort(), ['sources_native', 'sources_pkey'])
   })
 })
