@@ -11,7 +11,7 @@ import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
-import { createBodyBudget, type BodyBudget } from './kit/body-budget.ts'
+import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
 import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
@@ -78,8 +78,8 @@ export interface ApiLimits {
   readonly textBodyBytes: number
   /** Of one form with images, and of what is in it. */
   readonly imageForm: FormLimits
-  /** Of all bodies being read or worked on at once, in one process. */
-  readonly bodiesInFlightBytes: number
+  /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
+  readonly bodyMemoryBytes: number
   /** Request line and headers together. */
   readonly headerBytes: number
   /** For a whole request to arrive. */
@@ -97,7 +97,7 @@ export const defaultLimits: ApiLimits = {
     fields: 40,
     fieldBytes: 256 * 1024,
   },
-  bodiesInFlightBytes: 512 * 1024 * 1024,
+  bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
   keepAliveTimeoutMs: 72_000,
@@ -201,7 +201,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version)
-  const bodyBudget = createBodyBudget(limits.bodiesInFlightBytes)
+  const bodyBudget = createBodyBudget(limits.bodyMemoryBytes)
   const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())

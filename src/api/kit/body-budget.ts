@@ -1,20 +1,31 @@
+import { isAscii } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
 
-/** How many bytes of bodies a process holds at once, over all requests below the plugins using it. */
+/**
+ * What a byte of a JSON body comes to in memory until it was sent upstream: the body, gathered from what
+ * came in pieces; its text; the values read from that; their text as it is sent, and its bytes. Beyond
+ * ASCII the engine keeps a character in two bytes, wherever in the body the first one is.
+ */
+export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
+
+/** How much memory the bodies of a process take at once, over all requests below the plugins using it. */
 export interface BodyBudget {
-  /** Takes bytes. @throws RequestError `overloaded` when they are not there */
-  readonly take: (bytes: number) => void
+  /**
+   * Takes bytes of memory for a request that holds some already.
+   * @throws RequestError `overloaded` when they are not there
+   */
+  readonly take: (bytes: number, heldBytes: number) => void
   readonly give: (bytes: number) => void
 }
 
-/** A budget of so many bytes; a body alone always fits. */
+/** A budget of so many bytes of memory; a body alone always fits. */
 export function createBodyBudget(limitBytes: number): BodyBudget {
   let takenBytes = 0
   return {
-    take: (bytes) => {
-      if (takenBytes > 0 && takenBytes + bytes > limitBytes)
+    take: (bytes, heldBytes) => {
+      if (takenBytes > heldBytes && takenBytes + bytes > limitBytes)
         throw new RequestError('overloaded', 'Too many large requests at once')
       takenBytes += bytes
     },
@@ -47,6 +58,18 @@ class Metered extends Transform {
   }
 }
 
+/** Takes more for a request below `useBodyBudget`. */
+const takers = new WeakMap<FastifyRequest, (bytes: number) => void>()
+
+/**
+ * Takes what the body of a request will come to beyond what it took as it was read.
+ * @throws RequestError `overloaded` when that is not there
+ */
+export function countBody(request: FastifyRequest, body: Buffer): void {
+  const { ascii, other } = MEMORY_PER_BYTE
+  if (!isAscii(body)) takers.get(request)?.(body.length * (other - ascii))
+}
+
 /** Length a request says its body has; undefined when it comes in chunks. */
 function statedBytes(request: FastifyRequest): number | undefined {
   const stated = Number(request.headers['content-length'] ?? Number.NaN)
@@ -70,9 +93,11 @@ export function useBodyBudget(
     }
     let heldBytes = 0
     const take = (bytes: number): void => {
-      budget.take(bytes)
+      budget.take(bytes, heldBytes)
       heldBytes += bytes
     }
+    const takeRead = (bytes: number): void => take(bytes * MEMORY_PER_BYTE.ascii)
+    takers.set(request, take)
     reply.raw.once('close', () => {
       budget.give(heldBytes)
     })
@@ -80,12 +105,12 @@ export function useBodyBudget(
     try {
       if (stated === undefined) {
         if (request.headers['transfer-encoding'] !== undefined) {
-          const metered = new Metered(take)
+          const metered = new Metered(takeRead)
           payload.once('error', (error: Error) => metered.destroy(error))
           done(null, payload.pipe(metered))
           return
         }
-      } else if (stated <= bodyLimitBytes) take(stated)
+      } else if (stated <= bodyLimitBytes) takeRead(stated)
       done(null, payload)
     } catch (error) {
       done(error instanceof Error ? error : new Error('no room', { cause: error }))

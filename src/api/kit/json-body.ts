@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
+import { countBody } from './body-budget.ts'
 import { RequestError } from './request-error.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -47,6 +48,7 @@ export function useJsonBody(
           done(null, undefined)
           return
         }
+        countBody(request, body)
         const value = parseStrictJson(body, options.anyText)
         if (options.withoutHash !== true) bodyHashes.set(request, sha256Hex(body))
         done(null, value)

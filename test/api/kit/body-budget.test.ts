@@ -1,13 +1,17 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { request as httpRequest, type ClientRequest } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
+import { nodeArguments } from '../../helpers/checkout.ts'
+import { MEMORY_PER_BYTE } from '../../../src/api/kit/body-budget.ts'
 import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
 
 const { app, tasks } = await startApp({
-  limits: { provABodyBytes: 10_000, bodiesInFlightBytes: 12_000 },
+  limits: { provABodyBytes: 10_000, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
 })
 await app.listen({ port: 0, host: '127.0.0.1' })
 t.teardown(async () => app.close())
@@ -62,6 +66,41 @@ for (const [kind, headers] of [
     t.equal((await send(headers)).status, 200, 'the room is free again')
   })
 
+void t.test('beyond ASCII a body takes more, which is not there beside another one', async (t) => {
+  const wide = JSON.stringify({ ...goodBody, pad: `${'x'.repeat(8_000)}語` })
+  const sendWide = async () => {
+    const request = open({ 'content-length': Buffer.byteLength(wide) })
+    request.end(wide)
+    return answerOf(request)
+  }
+  t.equal((await sendWide()).status, 200, 'alone it always fits')
+  const small = JSON.stringify({ ...goodBody, pad: 'x'.repeat(2_500) })
+  const slow = open({ 'content-length': Buffer.byteLength(small) })
+  slow.write(small.slice(0, 10))
+  let status = 200
+  for (let tries = 0; status === 200 && tries < 50; tries += 1) ({ status } = await sendWide())
+  t.equal(status, 503)
+  const ascii = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
+  const beside = open({ 'content-length': Buffer.byteLength(ascii) })
+  beside.end(ascii)
+  t.equal((await answerOf(beside)).status, 200, 'of ASCII there is room for both')
+  slow.end(small.slice(10))
+  t.equal((await answerOf(slow)).status, 200)
+})
+
+void t.test('what a large body comes to in memory is what is counted of it', async (t) => {
+  for (const [kind, perByte] of Object.entries(MEMORY_PER_BYTE)) {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--expose-gc',
+      ...nodeArguments(new URL('support/body-memory-child.ts', import.meta.url)),
+      kind,
+    ])
+    const measured = Number(stdout)
+    // The engine itself grows beside it, by 16 of the 32 MiB of the body at most.
+    t.ok(measured > 2 && measured <= perByte + 0.5, `${kind}: ${measured} bytes of memory a byte`)
+  }
+})
+
 void t.test('the room of a caller that hung up is free again', async (t) => {
   const slow = open(withLength)
   slow.on('error', () => undefined)
@@ -89,7 +128,7 @@ void t.test('a caller that hung up before it was let in takes no room', async (t
   const asked = new Promise<void>((resolve) => (asking = resolve))
   const known = new Promise<void>((resolve) => (letIn = resolve))
   const slow = await startApp({
-    limits: { provABodyBytes: 10_000, bodiesInFlightBytes: 12_000 },
+    limits: { provABodyBytes: 10_000, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
     authenticate: async () => {
       asking()
       await known

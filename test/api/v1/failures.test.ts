@@ -1,3 +1,4 @@
+import { MEMORY_PER_BYTE } from '../../../src/api/kit/body-budget.ts'
 import t from 'tap'
 import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 import { chatPath, goodChat, startText } from './support.ts'
@@ -292,7 +293,7 @@ void t.test('404, 413, 415 and 431 in the shape of the family', async (t) => {
 })
 
 void t.test('503 overloaded when bodies fill the room there is', async (t) => {
-  const tight = await startText(t, { limits: { bodiesInFlightBytes: 300 } })
+  const tight = await startText(t, { limits: { bodyMemoryBytes: 300 * MEMORY_PER_BYTE.ascii } })
   let let1: () => void = () => undefined
   tight.texts.answer = async () => {
     await new Promise<void>((resolve) => (let1 = resolve))
