@@ -3,6 +3,7 @@ import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
+import { allOver } from '../../src/kernel/all-over.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { BEFORE_FIRST, readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
@@ -192,12 +193,46 @@ function watchStopped(
   return timer
 }
 
+/** Followers that go along the log together, by a subscription of their own. */
+interface Road {
+  readonly buffered: () => number
+  readonly caughtUp: () => boolean
+  /** Until the signal aborts. @throws on failure */
+  readonly run: () => Promise<void>
+}
+
+/** Undefined when none of them follows. */
+function openRoad(
+  options: ReignOptions,
+  followers: readonly Follower[],
+  signal: AbortSignal,
+  end: () => void,
+): Road | undefined {
+  const from = lowest(followers)
+  if (from === undefined) return undefined
+  let live = false
+  const subscribed = { ...(isBehind(from, BEFORE_FIRST) && { from }), signal }
+  const feed = startFeed(options.log.subscribe(subscribed), options.limits, end)
+  signal.addEventListener('abort', () => void feed.close(), { once: true })
+  return {
+    buffered: feed.buffered,
+    caughtUp: () => live && feed.buffered() === 0,
+    run: async () => {
+      try {
+        await follow(options, followers, feed, signal, () => (live = true))
+      } finally {
+        await feed.close()
+      }
+    },
+  }
+}
+
 /**
  * Follows the log until the signal aborts or a rebuilt projection has to join. True when it ended for a
  * newer program to lead, which alone can move what is of its version. @throws on failure.
  */
 export async function reign(options: ReignOptions): Promise<boolean> {
-  const { pool, log, projections, clock, limits } = options
+  const { pool, projections, clock } = options
   const followers: Follower[] = []
   for (const projection of projections)
     followers.push(await prepareFollower(pool, projection, clock))
@@ -222,23 +257,24 @@ export async function reign(options: ReignOptions): Promise<boolean> {
   rebuilding.catch(() => undefined)
 
   try {
-    const from = lowest(followers)
-    if (from === undefined) {
-      options.onReign({ followers, buffered: () => 0, caughtUp: () => true })
-      await aborted(signal)
-    } else {
-      let live = false
-      const messages = log.subscribe({ ...(isBehind(from, BEFORE_FIRST) && { from }), signal })
-      const feed = startFeed(messages, limits, end)
-      signal.addEventListener('abort', () => void feed.close(), { once: true })
-      const caughtUp = (): boolean => live && feed.buffered() === 0
-      options.onReign({ followers, buffered: feed.buffered, caughtUp })
-      try {
-        await follow(options, followers, feed, signal, () => (live = true))
-      } finally {
-        await feed.close()
-      }
-    }
+    const isApart = ({ projection }: Follower): boolean => projection.apart === true
+    const groups = [followers.filter((one) => !isApart(one)), followers.filter(isApart)]
+    const roads = groups.flatMap((group) => openRoad(options, group, signal, end) ?? [])
+    options.onReign({
+      followers,
+      buffered: () => roads[0]?.buffered() ?? 0,
+      caughtUp: () => roads.every((road) => road.caughtUp()),
+    })
+    if (roads.length === 0) await aborted(signal)
+    else
+      await allOver(
+        roads.map((road) =>
+          road.run().catch((error: unknown) => {
+            ending.abort(error)
+            throw error
+          }),
+        ),
+      )
   } finally {
     clearInterval(watching)
     clearTimeout(yielding)

@@ -11,6 +11,8 @@ export interface Projection {
   readonly name: string
   /** Raise it when tables or meaning change: the engine then rebuilds at start. */
   readonly version: number
+  /** Follows the log beside the others, which do not wait for it, nor it for them. */
+  readonly apart?: true
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
   readonly tablesSql: string
   /**

@@ -4,7 +4,7 @@ import { type Answer, type Call, TASKS } from './driver/caller.ts'
 import { LEASES_MS } from './driver/lives.ts'
 import type { Target } from './driver/processes.ts'
 import { signal } from './driver/processes.ts'
-import { Trial } from './driver/trial.ts'
+import { Trial, type TrialOptions } from './driver/trial.ts'
 import { freshDirectory } from './place.ts'
 import { builtProduct } from '../helpers/product.ts'
 
@@ -37,10 +37,19 @@ export interface Scene {
   readonly judge: () => Promise<void>
 }
 
-export async function openScene(t: Test): Promise<Scene> {
+export async function openScene(
+  t: Test,
+  options: Pick<TrialOptions, 'settableClock'> = {},
+): Promise<Scene> {
   const directory = await freshDirectory(t)
   const say = (): void => undefined
-  const trial = await Trial.open({ build: await builtProduct(), directory, seed: 1, say })
+  const trial = await Trial.open({
+    build: await builtProduct(),
+    directory,
+    seed: 1,
+    say,
+    ...options,
+  })
   t.teardown(() => trial.close())
   return sceneOf(t, trial)
 }

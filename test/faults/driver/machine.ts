@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -49,13 +49,23 @@ export interface MachineOptions {
   readonly roles?: string
   /** Arguments of node itself. */
   readonly execArgv?: readonly string[]
+  /** Where `setClock` says how far ahead the gateway's clock is, while it runs; none: it is not set. */
+  readonly clockFile?: string
 }
 
+/** How often a gateway whose clock can be set looks at how it is. */
+const CLOCK_LOOK_MS = 50
+
 /** `Date` ahead of the machine's, for whatever the process that loads it asks. */
-function clockAhead(byMs: number): string {
+function clockAhead(byMs: number, clockFile: string | undefined): string {
   const code =
-    `const R=Date,o=${byMs};globalThis.Date=class extends R{` +
-    `constructor(...a){if(a.length)super(...a);else super(R.now()+o)}static now(){return R.now()+o}}`
+    `import {readFileSync} from 'node:fs';const R=Date;let s=0;` +
+    `globalThis.Date=class extends R{constructor(...a){if(a.length)super(...a);else super(Date.now())}` +
+    `static now(){return R.now()+${byMs}+s}};` +
+    (clockFile === undefined
+      ? ''
+      : `const look=()=>{try{s=Number(readFileSync(${JSON.stringify(clockFile)},'utf8'))}catch{}};` +
+        `look();setInterval(look,${CLOCK_LOOK_MS}).unref()`)
   return `--import=data:text/javascript,${encodeURIComponent(code)}`
 }
 
@@ -90,6 +100,14 @@ export class Machine {
     return this.#life?.pid
   }
 
+  /** Sets the clock of the running gateway, and of those after it, this far ahead of ours, or behind. */
+  async setClock(aheadMs: number): Promise<void> {
+    const { clockFile } = this.#options
+    if (clockFile === undefined) throw new Error('the clock of this machine cannot be set')
+    await writeFile(clockFile, String(aheadMs))
+    await sleep(4 * CLOCK_LOOK_MS)
+  }
+
   async demo(): Promise<Demo> {
     return JSON.parse(await readFile(join(this.#options.dataDir, 'demo.json'), 'utf8')) as Demo
   }
@@ -105,10 +123,13 @@ export class Machine {
    * may bring about. @throws when it does neither in time
    */
   async start(options: LifeOptions = {}): Promise<'ready' | 'ended'> {
-    const { build, dataDir, environment, roles, execArgv = [] } = this.#options
+    const { build, dataDir, environment, roles, execArgv = [], clockFile } = this.#options
+    const { clockAheadMs } = options
     const args = [
       ...execArgv,
-      ...(options.clockAheadMs === undefined ? [] : [clockAhead(options.clockAheadMs)]),
+      ...(clockAheadMs === undefined && clockFile === undefined
+        ? []
+        : [clockAhead(clockAheadMs ?? 0, clockFile)]),
       build.main,
       'serve',
       ...(roles === undefined ? [] : ['--role', roles]),

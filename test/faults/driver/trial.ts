@@ -29,6 +29,8 @@ export interface TrialOptions {
   /** Of the sandbox's own dice. */
   readonly seed: number
   readonly say: (line: string) => void
+  /** Whether the clock of the gateway can be set. */
+  readonly settableClock?: boolean
 }
 
 export class Trial {
@@ -55,6 +57,7 @@ export class Trial {
       build,
       dataDir: join(directory, 'data'),
       logFile: join(directory, 'gateway.log'),
+      ...(options.settableClock === true ? { clockFile: join(directory, 'clock') } : {}),
       environment: {
         CHANNELS_FILE: await writeChannels(directory, sandbox.url, CHANNEL_TIMEOUT_MS),
         FAULTS_UPSTREAM_KEY: 'one-account',

@@ -180,7 +180,7 @@ t.test('the log going away is survived from the checkpoints', async (t) => {
   log.breakAfter = 120
   const engine = startEngine(t, { pool, log, projections: allProjections })
   await caughtUp(pool, log, allProjections)
-  t.equal(log.subscriptions, 2)
+  t.equal(log.subscriptions, 4)
   await eventually('the error is past', () => engine.status().lastError === undefined)
   t.equal((await chainHead(pool)).seq, 102n)
 })
@@ -341,4 +341,26 @@ t.test('whoever waits for positions shares one look at a time', async (t) => {
   const broken: Queryable = { query: () => Promise.reject(new Error('the database is away')) }
   await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/)
   await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/, 'and is asked again')
+})
+
+t.test('the timeline held for long holds up nobody, and catches up', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(10)
+  const log = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log, projections: allProjections })
+  await caughtUp(pool, log, allProjections)
+  const holder = await pool.connect()
+  await holder.query('begin; lock table timeline.events in access exclusive mode')
+  const others = allProjections.filter(({ name }) => name !== 'timeline')
+  for (let n = 900; n < 905; n += 1) {
+    log.push(recordStep(recorder, { n }, 'requested'))
+    await caughtUp(pool, log, others)
+  }
+  const end = log.events.at(-1)!.position
+  t.equal(await waitForPosition(pool, 'timeline', end, 0), false)
+  t.equal(engine.status().caughtUp, false)
+  await holder.query('rollback')
+  holder.release()
+  await caughtUp(pool, log, allProjections)
+  t.equal((await taskHistory(pool, platformId(904)))?.items.length, 1)
 })
