@@ -17,9 +17,23 @@ t.test('no clock that is set and no history that is behind holds up what is paid
   }
   const listed = async (): Promise<readonly unknown[]> => {
     const answer = await scene.call('list', 'GET', `${TASKS}?page_size=50`, {})
-    t.equal(answer?.status, 200)
-    return (answer?.body['items'] as readonly { readonly id: string }[]).map(({ id }) => id)
+    if (answer === undefined) throw new Error('no answer')
+    t.equal(answer.status, 200)
+    return (answer.body['items'] as readonly { readonly id: string }[]).map(({ id }) => id)
   }
+  async function query(text: string): Promise<readonly Record<string, unknown>[]> {
+    const { databaseUrl } = await machine.runtime()
+    const client = new Client({ connectionString: databaseUrl })
+    await client.connect()
+    try {
+      return (await client.query<Record<string, unknown>>(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  const ledgerLines = async (): Promise<number> =>
+    Number((await query('select count(*) as n from ledger.lines'))[0]?.['n'])
+
   await scene.reaches(await scene.recovered(), 'succeeded')
   /** Never ends: nothing that is set may end it. */
   const running = await created('stall')
@@ -60,19 +74,6 @@ t.test('no clock that is set and no history that is behind holds up what is paid
     },
   )
 
-  async function query(text: string): Promise<readonly Record<string, unknown>[]> {
-    const { databaseUrl } = await machine.runtime()
-    const client = new Client({ connectionString: databaseUrl })
-    await client.connect()
-    try {
-      return (await client.query<Record<string, unknown>>(text)).rows
-    } finally {
-      await client.end()
-    }
-  }
-  const ledgerLines = async (): Promise<number> =>
-    Number((await query('select count(*) as n from ledger.lines'))[0]?.['n'])
-
   await t.test('the timeline is an hour behind', async (t) => {
     const { databaseUrl } = await machine.runtime()
     const holder = new Client({ connectionString: databaseUrl })
@@ -92,5 +93,6 @@ t.test('no clock that is set and no history that is behind holds up what is paid
     await holder.query('rollback')
     await holder.end()
   })
+  await machine.setClock(0)
   await scene.judge()
 })
