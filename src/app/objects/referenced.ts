@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { waitForPosition } from '../../../projections/engine/checkpoint.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { tasksWithoutEnd } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { PAYLOADS } from '../../storage/object-key.ts'

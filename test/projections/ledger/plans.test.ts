@@ -12,7 +12,7 @@ import {
   type LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
-import { taskHistory } from '../../../projections/timeline/query.ts'
+import { historyOf } from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
 
 /** A million has the same plans, and takes ten times as long to make: `LINES=1000000` looks at it. */
@@ -149,7 +149,8 @@ t.test('every query of finance and support goes by an index, whatever it narrows
   })
 
   await t.test('history', async (t) => {
-    const { indexes } = await explained((db) => taskHistory(db, 'task_1'))
-    t.same([...new Set(indexes)].sort(), ['sources_native', 'sources_pkey'])
+    const { indexes } = await explained((db) => historyOf(db, 'task_1', {}, { limit: 10 }))
+    for (const index of ['sources_native', 'sources_pkey'])
+      t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)
   })
 })
