@@ -33,12 +33,7 @@ export interface Config {
   readonly drainTimeoutMs: number
   readonly databasePoolSize: number
   /** Of finance and support, who never wait for callers' connections nor they for theirs. */
-  readonly queries: {
-    readonly poolSize: number
-    readonly timeoutMs: number
-    /** Of one query token. */
-    readonly requestsPerMinute: number
-  }
+  readonly queries: Readonly<Record<'poolSize' | 'timeoutMs' | 'requestsPerMinute', number>>
   readonly sandboxTimeScale: number
   readonly pollScale: number
   readonly pollRequestsPerSecond: number

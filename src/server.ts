@@ -24,7 +24,7 @@ import { crashPointFrom } from './app/crash-points.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
 import { noLimits } from './app/throttle/limits.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
-import { openPool } from './app/database/pool.ts'
+import { openPool, openQueryPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
@@ -88,8 +88,6 @@ export interface Gateway {
 const SETTLE_MARGIN_MS = 8_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
-/** Postgres ends a statement that takes too long itself, and is waited for this much longer. */
-const QUERY_ANSWER_MARGIN_MS = 2_000
 
 const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 
@@ -124,7 +122,7 @@ async function start(
     databaseUrl: options.databaseUrl,
     max: config.databasePoolSize,
     queryTimeoutMs: QUERY_TIMEOUT_MS,
-    onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
+    onLost: lostBy(logger),
   })
   onStop(() => pool.end())
   const log = createEventLog({
@@ -228,6 +226,7 @@ async function listen(
   const { config, logger } = options
   const { tasks: deps } = parts
   const { pool, log, clock, rates } = deps
+  const onLost = lostBy(logger)
   const { local } = parts.storage
   const authenticator = createAuthenticator({
     pool,
@@ -237,7 +236,7 @@ async function listen(
     defaultLimits: config.rateLimits,
     queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
   })
-  const queryPool = openQueryPool(options)
+  const queryPool = openQueryPool(options.databaseUrl, config.queries, onLost)
   onStop(() => queryPool.end())
   await follow(deps, authenticator, onStop)
   const sharing = startSharing({ rates, share: shareThrough(pool), logger })
@@ -299,18 +298,6 @@ async function listen(
   return { address, operationsAddress }
 }
 
-/** For finance and support: who reads cannot starve who pays. */
-function openQueryPool({ databaseUrl, config, logger }: GatewayOptions): Pool {
-  const { poolSize, timeoutMs } = config.queries
-  return openPool({
-    databaseUrl,
-    max: poolSize,
-    statementTimeoutMs: timeoutMs,
-    queryTimeoutMs: timeoutMs + QUERY_ANSWER_MARGIN_MS,
-    onLost: (error) => logger.warn({ err: error.message }, 'idle database connection lost'),
-  })
-}
-
 /** Drops from memory what the log says has changed about tokens, in every process. */
 async function follow(
   { pool, log, logger }: TaskDeps,
@@ -322,3 +309,6 @@ async function follow(
   const { done } = await followTokens({ pool, log, authenticator, logger, signal })
   onStop(async () => (stopping.abort(), done))
 }
+
+const lostBy = (logger: Logger) => (error: Error) =>
+  logger.warn({ err: error.message }, 'idle database connection lost')
