@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -31,7 +29,7 @@ import { agreeOnSecret } from './app/secret/agreement.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
-import { publishAtStart, type StartedBook } from './app/pricing/publish-at-start.ts'
+import { publishPrices } from './app/pricing/publish-prices.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import { compose, type Parts } from './compose.ts'
@@ -89,8 +87,6 @@ const SETTLE_MARGIN_MS = 8_000
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
 
-const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
-
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
  * What was started is let go again when a later step fails.
@@ -138,7 +134,7 @@ async function start(
   await agreeOnSecret(pool, options.markerSecret)
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
-  const startedBook = await publishPrices(options, log)
+  const startedBook = await publishPrices({ ...options, log, clock })
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
@@ -199,21 +195,6 @@ async function start(
     await pause(delayMs)
   })
   return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
-}
-
-async function publishPrices(options: GatewayOptions, log: EventLog): Promise<StartedBook> {
-  const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
-  const book = await publishAtStart(
-    { log, clock: systemClock },
-    { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
-  )
-  if (book.outcome === 'withheld')
-    options.logger.warn(
-      { version: book.version, lacking: book.lacking.length },
-      'the price book lacks prices sold at and was not published',
-    )
-  else options.logger.info({ version: book.version, outcome: book.outcome }, 'price book')
-  return book
 }
 
 async function listen(
