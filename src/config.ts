@@ -2,12 +2,8 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Limits } from './app/throttle/limits.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
-import {
-  readBaseUrl,
-  readStorage,
-  storageVariables,
-  type StorageSettings,
-} from './storage/settings.ts'
+import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'
+import { variables } from './variables.ts'
 
 /**
  * The environment, read once and checked at boot: all faults are listed together. Times are
@@ -44,122 +40,6 @@ export interface Config {
   readonly publicBaseUrl: string | undefined
   readonly crashAt: string | undefined
 }
-
-interface Variable {
-  readonly name: string
-  readonly fallback: string
-  readonly says: string
-  readonly secret?: boolean
-}
-
-/** Every variable the program reads, with its default; `tollgate config` and `.env.example` show it. */
-export const variables: readonly Variable[] = [
-  { name: 'PORT', fallback: '8080', says: 'port of the HTTP API; 0 picks a free one' },
-  { name: 'HOST', fallback: '127.0.0.1', says: 'address to listen on; 0.0.0.0 for all' },
-  {
-    name: 'OPERATIONS_PORT',
-    fallback: '',
-    says: 'port of /readyz, /metrics and /healthz, on the same address; unset: they are on PORT',
-  },
-  {
-    name: 'DATA_DIR',
-    fallback: './data',
-    says: 'folder of the embedded stores, demo.json, local objects and the spool',
-  },
-  {
-    name: 'EVENTSTORE_URL',
-    fallback: '',
-    says: 'esdb:// connection string; unset with DATABASE_URL: embedded',
-    secret: true,
-  },
-  {
-    name: 'DATABASE_URL',
-    fallback: '',
-    says: 'postgres:// connection string; unset with EVENTSTORE_URL: embedded',
-    secret: true,
-  },
-  {
-    name: 'EVENTSTORE_NAMESPACE',
-    fallback: 'tollgate.',
-    says: 'prefix of every stream name: letters, digits, _ - and one dot at the end',
-  },
-  {
-    name: 'CHANNELS_FILE',
-    fallback: '',
-    says: 'YAML file of upstream accounts; required with external stores, unset with embedded ones: the sandbox',
-  },
-  {
-    name: 'SANDBOX',
-    fallback: '',
-    says: 'on: sell what the sandbox simulates, on external stores too; not with CHANNELS_FILE',
-  },
-  {
-    name: 'PRICEBOOK_FILE',
-    fallback: '',
-    says: 'YAML price book to publish at start; unset: the shipped one',
-  },
-  {
-    name: 'MARKER_SECRET',
-    fallback: '',
-    says: 'key of the hashes sent upstream to recognise our tasks, of the response ids and object URLs callers get; required with external stores, the same on every replica',
-    secret: true,
-  },
-  { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },
-  {
-    name: 'SHUTDOWN_DELAY_MS',
-    fallback: '0',
-    says: 'on SIGTERM, how long requests are still served while /readyz says no: what a proxy needs to look elsewhere',
-  },
-  {
-    name: 'DRAIN_TIMEOUT_MS',
-    fallback: '20000',
-    says: 'then, longest wait for requests in flight',
-  },
-  {
-    name: 'DATABASE_POOL_SIZE',
-    fallback: '16',
-    says: 'Postgres connections for requests and policies',
-  },
-  {
-    name: 'QUERY_POOL_SIZE',
-    fallback: '4',
-    says: 'further Postgres connections, for queries of finance and support alone',
-  },
-  {
-    name: 'QUERY_TIMEOUT_MS',
-    fallback: '5000',
-    says: 'longest statement of such a query; one that takes longer is refused (422)',
-  },
-  {
-    name: 'QUERY_RATE_LIMIT_RPM',
-    fallback: '600',
-    says: 'such queries a minute of one query token',
-  },
-  { name: 'SANDBOX_TIME_SCALE', fallback: '1', says: 'multiplies the sandbox’s task times' },
-  { name: 'POLL_SCALE', fallback: '1', says: 'multiplies every poll interval' },
-  {
-    name: 'POLL_REQUESTS_PER_SECOND',
-    fallback: '20',
-    says: 'most polling requests a second to one channel',
-  },
-  {
-    name: 'RATE_LIMIT_RPM',
-    fallback: '',
-    says: 'text calls and task creations a minute of a token without a limit of its own; unset: no limit',
-  },
-  {
-    name: 'RATE_LIMIT_TPM',
-    fallback: '',
-    says: 'text tokens a minute, in and out, of such a token; unset: no limit',
-  },
-  {
-    name: 'RATE_LIMIT_CONCURRENT_TASKS',
-    fallback: '',
-    says: 'tasks not ended yet of such a token; unset: no limit',
-  },
-  ...storageVariables,
-  { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
-]
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { ConfigError, describeConfig, loadConfig, variables } from '../src/config.ts'
+import { ConfigError, describeConfig, loadConfig } from '../src/config.ts'
+import { variables } from '../src/variables.ts'
 
 t.test('an empty environment gives the embedded default', (t) => {
   const config = loadConfig({})

@@ -25,6 +25,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
 /** The rooms where everything is put together. */
 const assembly = new Set([
   'src/config.ts',
+  'src/variables.ts',
   'src/projector.ts',
   'src/compose.ts',
   'src/server.ts',

@@ -131,7 +131,7 @@ async function* listObjects(
     if (page?.objects == null)
       throw toStorageError(Object.assign(new Error('there is no such bucket'), { status: 404 }))
     for (const { Key: key, Size: sizeBytes, LastModified: modified } of page.objects)
-      yield { key, sizeBytes: Number(sizeBytes), modifiedAtMs: new Date(modified).getTime() }
+      yield { key, sizeBytes, modifiedAtMs: new Date(modified).getTime() }
     token = page.nextContinuationToken
   } while (token !== undefined)
 }
