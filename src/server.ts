@@ -36,7 +36,7 @@ import { compose, type Parts } from './compose.ts'
 import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
-import { systemClock } from './kernel/clock.ts'
+import { monotonicClock, systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { pause, within } from './kernel/pause.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
@@ -238,11 +238,11 @@ async function listen(
   onStop(async () => operations?.close())
   let closeApp = (): Promise<void> => Promise.resolve()
   onStop(async () => {
-    const untilMs = performance.now() + config.drainTimeoutMs
+    const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
     const closing = closeApp()
     // What was sent before the port was closed is begun and answered; only then calls are refused.
     await within(config.drainTimeoutMs, closing, () => undefined)
-    await Promise.all([closing, calls.stop(Math.max(0, untilMs - performance.now()))])
+    await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
   const app = await buildApp({
     logger,

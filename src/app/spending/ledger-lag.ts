@@ -59,8 +59,8 @@ export function watchLedger(pool: Pool, log: Pick<EventLog, 'endPosition'>): Led
 
 /** Waits until the ledger was once seen complete: before that a process can admit no call. */
 export async function seeLedger(lag: LedgerLag): Promise<void> {
-  const untilMs = performance.now() + FIRST_SIGHT_MS
-  while (lag.lagMs() === Infinity && performance.now() < untilMs) {
+  const untilMs = monotonicClock.nowMs() + FIRST_SIGHT_MS
+  while (lag.lagMs() === Infinity && monotonicClock.nowMs() < untilMs) {
     await lag.look().catch(() => undefined)
     if (lag.lagMs() === Infinity) await pause(FIRST_LOOK_MS)
   }
