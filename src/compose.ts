@@ -30,6 +30,8 @@ import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock } from './kernel/clock.ts'
 import { DomainError } from './kernel/errors.ts'
 import type { Log } from './kernel/log.ts'
+import { createPublicFetch, type PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
+import { resolveByDns } from './providers/kit/http/resolve-host.ts'
 import { createProviders } from './providers/registry.ts'
 import type { ObjectStore } from './storage/types.ts'
 
@@ -53,6 +55,8 @@ export interface Ground {
   readonly store?: ObjectStore | undefined
   /** When a channel is left alone for a while; its default is the product's. */
   readonly breaker?: BreakerSettings
+  /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
+  readonly hosts?: PublicFetchDeps
 }
 
 /** The replica that synchronous calls are made by, as the others see it, and what it knows of the ledger. */
@@ -71,7 +75,7 @@ export interface Parts {
   }
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
-  readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile'>
+  readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
 }
@@ -120,6 +124,7 @@ export function compose(ground: Ground): Parts {
     images: {
       providers: providers.images,
       keepImage: ground.store && createKeepImage(ground.store, clock),
+      fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
       openImageFile: (_principal, { param }) =>
         Promise.reject(
           new DomainError('invalid_request', `\`${param}\` is no file of yours`, { param }),

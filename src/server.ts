@@ -11,7 +11,8 @@ import { createHealth, type Said } from './api/operating/gateway-health.ts'
 import type { Health } from './api/operating/health.ts'
 import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
-import { resolveByDns, type ResolveHost } from './api/kit/public-url.ts'
+import { resolveByDns } from './providers/kit/http/resolve-host.ts'
+import type { PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
 import { readLastAudit } from './app/last-audit/last-audit.ts'
 import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
@@ -59,8 +60,8 @@ export interface GatewayOptions {
   readonly roles: ReadonlySet<Role>
   readonly logger: Logger
   readonly version: string
-  /** How callback hosts are resolved: by DNS, unless a test names hosts of its own. */
-  readonly resolveHost?: ResolveHost
+  /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
+  readonly hosts?: PublicFetchDeps
 }
 
 export interface Gateway {
@@ -158,6 +159,7 @@ async function start(
     logger,
     metrics,
     crashPoint: crashPointFrom(config.crashAt),
+    ...(options.hosts === undefined ? {} : { hosts: options.hosts }),
   })
   onStop(() => parts.stop())
   const deps = parts.tasks
@@ -260,7 +262,7 @@ async function listen(
       readModels: deps.readModels,
     }),
     objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
-    resolveHost: options.resolveHost ?? resolveByDns,
+    resolveHost: options.hosts?.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,
     health,

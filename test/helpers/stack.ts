@@ -172,9 +172,13 @@ async function start(
       roles: new Set(wanted),
       logger,
       version: '0.0.0-test',
-      resolveHost: (host) => {
-        const found = hosts.get(host)
-        return found ? Promise.resolve(found) : Promise.reject(new Error('no such host'))
+      hosts: {
+        resolveHost: (host) => {
+          const found = hosts.get(host)
+          return found ? Promise.resolve(found) : Promise.reject(new Error('no such host'))
+        },
+        // What the gateway fetches lies on this machine; that its address is public is judged before.
+        locate: (address) => (address === PUBLIC_ADDRESS ? '127.0.0.1' : address),
       },
     })
     let stopping: Promise<void> | undefined

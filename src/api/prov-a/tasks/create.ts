@@ -8,7 +8,7 @@ import {
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
-import { checkPublicUrl, type ResolveHost } from '../../kit/public-url.ts'
+import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import type { CreatedTaskSchema } from '../schemas.ts'
 

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { modelName } from '../../kit/member-checks.ts'
 import { type FormLimits, isForm, readForm } from '../../kit/multipart.ts'
-import { checkPublicUrl, type ResolveHost } from '../../kit/public-url.ts'
+import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */
 

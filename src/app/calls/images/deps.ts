@@ -1,4 +1,5 @@
 import type { ImageMediaType } from '../../../domain/families/image-rules.ts'
+import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { ImageProvider, SentImage } from '../../ports.ts'
 import type { CallDeps } from '../deps.ts'
@@ -21,4 +22,5 @@ export interface ImageDeps extends CallDeps {
   /** Undefined: nothing can be kept here. */
   readonly keepImage: KeepImage | undefined
   readonly openImageFile: OpenImageFile
+  readonly fetchPublic: FetchPublic
 }

@@ -1,13 +1,17 @@
-import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { within } from '../../kernel/pause.ts'
+import { within } from './pause.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Every address a host has; rejects when it has none or that cannot be found out. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export type PublicUrlVerdict =
-  | { readonly ok: true; readonly url: string }
+  | {
+      readonly ok: true
+      readonly url: string
+      /** All public: who connects to one of these goes where the check looked. */
+      readonly addresses: readonly string[]
+    }
   | { readonly ok: false; readonly reason: string }
 
 /** Longest URL that is considered. */
@@ -16,27 +20,6 @@ const MAX_URL_CHARACTERS = 2048
 const RESOLVE_TIMEOUT_MS = 3_000
 /** More addresses than this is not a host we want to judge. */
 const MAX_ADDRESSES = 64
-
-const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
-
-/**
- * Asks DNS for all A and AAAA records. It does not use `dns.lookup`, which would let slow names
- * occupy the thread pool that files and hashing share, and which would read this machine's hosts
- * file.
- */
-export const resolveByDns: ResolveHost = async (hostname) => {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
-  const orNone = (error: unknown): readonly string[] => {
-    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
-    if (typeof code === 'string' && noRecord.has(code)) return []
-    throw error
-  }
-  const found = await Promise.all([
-    resolver.resolve4(hostname).catch(orNone),
-    resolver.resolve6(hostname).catch(orNone),
-  ])
-  return found.flat()
-}
 
 async function addressesOf(
   hostname: string,
@@ -48,7 +31,7 @@ async function addressesOf(
   })
 }
 
-/** What upstream fetches by itself may be plain `http:` as well; what we call may not. */
+/** What is fetched may be plain `http:` as well; what is called may not. */
 export type UrlUse = 'call' | 'fetch'
 
 const AUTHORITY: Readonly<Record<UrlUse, RegExp>> = {
@@ -76,7 +59,7 @@ function parse(text: string, use: UrlUse): { url: URL; canonical: string } | str
 }
 
 /**
- * Checks that a URL is one we may hand out to be called, or fetched: `https`, no credentials, and
+ * Checks that a URL is one we may hand out to be called, or fetch: `https`, no credentials, and
  * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
  * in time is refused. The answered URL is trimmed.
  */
@@ -92,7 +75,9 @@ export async function checkPublicUrl(
   const hostname = parsed.url.hostname.replace(/^\[(.*)\]$/, '$1')
   if (hostname === '' || /(?:^|\.)localhost\.?$/.test(hostname)) return refused
   if (isIP(hostname) !== 0)
-    return isPublicAddress(hostname) ? { ok: true, url: parsed.canonical } : refused
+    return isPublicAddress(hostname)
+      ? { ok: true, url: parsed.canonical, addresses: [hostname] }
+      : refused
   let addresses: readonly string[]
   try {
     addresses = await addressesOf(hostname, resolve, timeoutMs)
@@ -101,5 +86,5 @@ export async function checkPublicUrl(
   }
   if (addresses.length === 0) return { ok: false, reason: 'has a host that cannot be resolved' }
   if (addresses.length > MAX_ADDRESSES || !addresses.every(isPublicAddress)) return refused
-  return { ok: true, url: parsed.canonical }
+  return { ok: true, url: parsed.canonical, addresses }
 }

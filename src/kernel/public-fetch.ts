@@ -1,0 +1,42 @@
+/** Fetching what a URL leads to that somebody else wrote. */
+
+export interface FetchBounds {
+  /** Of the body: a larger one is not read to its end. */
+  readonly maxBytes: number
+  /** Resolving, connecting, redirects and the whole body together. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  /**
+   * An origin the operator named, such as that of a channel: nothing more is reached by fetching
+   * from there than by calling it, so its address is not judged.
+   */
+  readonly trustedOrigin?: string
+}
+
+/**
+ * The bytes a URL leads to, of `https:` or `http:`. Every host on the way must be publicly routable,
+ * and is connected to at the very address that was judged.
+ *
+ * @throws FetchFault
+ */
+export type FetchPublic = (url: string, bounds: FetchBounds) => Promise<Uint8Array>
+
+export type FetchFaultReason =
+  /** It is no URL that may be fetched, or leads to one. */
+  | 'not_public'
+  | 'too_large'
+  | 'timeout'
+  | 'aborted'
+  /** It leads nowhere: no connection, a broken one, or an answer other than 200. */
+  | 'unreachable'
+
+/** Why nothing was fetched; `message` goes on after the name of the URL and does not quote it. */
+export class FetchFault extends Error {
+  override readonly name = 'FetchFault'
+  readonly reason: FetchFaultReason
+
+  constructor(reason: FetchFaultReason, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.reason = reason
+  }
+}
