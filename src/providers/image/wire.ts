@@ -2,9 +2,10 @@ import { Buffer } from 'node:buffer'
 import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../app/ports.ts'
 import { IMAGES } from '../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
+import type { BodyInPieces } from '../kit/http/body-in-pieces.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { countOrZero, objectOf, objectsOf, textOf } from '../kit/http/fields.ts'
-import { type Form, formOf } from '../kit/http/form.ts'
+import { formOf } from '../kit/http/form.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'
 import type { UpstreamError } from '../kit/http/refusals.ts'
 import type { ImageWire } from '../kit/image/wire.ts'
@@ -23,7 +24,7 @@ export const imageWire: ImageWire = {
 }
 
 /** A form while all pictures are at hand; one with a URL is told where they are. */
-function editBody(call: ImageCall): JsonObject | Form {
+function editBody(call: ImageCall): JsonObject | BodyInPieces {
   const { inputs, mask, upstreamModel } = call
   const body = { ...call.body, model: upstreamModel }
   const pictures = mask === undefined ? inputs : [...inputs, mask]

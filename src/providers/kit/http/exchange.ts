@@ -18,7 +18,7 @@ export interface ExchangeRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** In pieces, where `headers` say how long they are together. */
-  readonly body?: string | readonly Uint8Array[]
+  readonly body?: string | Iterable<Uint8Array>
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Where a larger answer than `MAX_RESPONSE_BYTES` is to be expected. */

@@ -1,12 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { newUuid } from '../../../kernel/ids.ts'
-
-/** A body of `multipart/form-data` (RFC 7578), its files not copied. */
-export interface Form {
-  readonly contentType: string
-  readonly pieces: readonly Uint8Array[]
-  readonly lengthBytes: number
-}
+import { BodyInPieces } from './body-in-pieces.ts'
 
 export interface FormFile {
   readonly name: string
@@ -15,11 +9,14 @@ export interface FormFile {
   readonly bytes: Uint8Array
 }
 
-/** Names and file names are ours: nothing in them needs escaping. */
+/**
+ * A body of `multipart/form-data` (RFC 7578), its files not copied. Names and file names are ours:
+ * nothing in them needs escaping.
+ */
 export function formOf(
   fields: readonly (readonly [string, string])[],
   files: readonly FormFile[],
-): Form {
+): BodyInPieces {
   const boundary = newUuid()
   const head = (disposition: string, further = ''): Buffer =>
     Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n${further}\r\n`)
@@ -33,9 +30,6 @@ export function formOf(
     ]),
     Buffer.from(`--${boundary}--\r\n`),
   ]
-  return {
-    contentType: `multipart/form-data; boundary=${boundary}`,
-    pieces,
-    lengthBytes: pieces.reduce((sum, { length }) => sum + length, 0),
-  }
+  const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  return new BodyInPieces(`multipart/form-data; boundary=${boundary}`, pieces, lengthBytes)
 }

@@ -1,9 +1,9 @@
 import type { ImageProvider } from '../../../app/ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import { BodyInPieces } from '../http/body-in-pieces.ts'
 import { ExchangeError } from '../http/exchange-error.ts'
 import { fromExchange, malformed } from '../http/failures.ts'
 import { parseObject } from '../http/fields.ts'
-import type { Form } from '../http/form.ts'
 import { restOf } from '../http/limit-headers.ts'
 import { createLines } from '../http/lines.ts'
 import { fromResponse } from '../http/refusals.ts'
@@ -60,12 +60,8 @@ export function createImageProvider(
   }
 }
 
-function isForm(body: JsonObject | Form): body is Form {
-  return Array.isArray(body['pieces'])
-}
-
-function bodyOf(body: JsonObject | Form) {
-  if (!isForm(body))
+function bodyOf(body: JsonObject | BodyInPieces) {
+  if (!(body instanceof BodyInPieces))
     return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
   return {
     headers: { 'content-type': body.contentType, 'content-length': String(body.lengthBytes) },

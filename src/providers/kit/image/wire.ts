@@ -1,6 +1,6 @@
 import type { Channel, ImageAnswer, ImageCall } from '../../../app/ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { Form } from '../http/form.ts'
+import type { BodyInPieces } from '../http/body-in-pieces.ts'
 import type { UpstreamError } from '../http/refusals.ts'
 import type { Scrubber } from '../http/scrub.ts'
 
@@ -9,7 +9,10 @@ export interface ImageWire {
   readonly family: string
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL, and what is sent there. */
-  readonly request: (call: ImageCall) => { readonly path: string; readonly body: JsonObject | Form }
+  readonly request: (call: ImageCall) => {
+    readonly path: string
+    readonly body: JsonObject | BodyInPieces
+  }
   /** The error envelope of a body, its code one callers know; undefined when it is none. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** A 200; undefined when it is no answer of this wire. */
