@@ -192,8 +192,8 @@ export interface TextProvider {
   ) => Promise<TextStream>
 }
 
-/** A picture sent along, as it can be handed to upstream: files of ours are their bytes. */
-export type SentImage = Exclude<ImageInput, { readonly from: 'file' }>
+/** A picture sent along, as it can be handed to upstream: what lies here or is fetched, as its bytes. */
+export type SentImage = Extract<ImageInput, { readonly from: 'upload' | 'url' }>
 
 /** An order for images as one channel gets it. */
 export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {

@@ -21,6 +21,7 @@ export const domainCodes = [
   // Images.
   'n_not_supported',
   'unsupported_image_input',
+  'image_too_large',
   'content_policy_violation',
   'suspected_black_image',
   'no_image_generated',

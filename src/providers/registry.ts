@@ -2,6 +2,8 @@ import type { ImageProvider, SandboxAccount, TaskProvider, TextProvider } from '
 import type { TextFamily } from '../domain/families/text/models.ts'
 import { createChatProvider } from './chat/client.ts'
 import { chatSandbox } from './chat/sandbox.ts'
+import { createGenProvider } from './gen/client.ts'
+import { genSandbox } from './gen/sandbox.ts'
 import { createImagesProvider } from './image/client.ts'
 import { imageSandbox } from './image/sandbox.ts'
 import { createNativeProvider } from './native/client.ts'
@@ -19,7 +21,7 @@ export const sandboxAccounts: {
 } = {
   tasks: videoASandbox,
   text: [chatSandbox, responsesSandbox, nativeSandbox],
-  images: [imageSandbox],
+  images: [imageSandbox, genSandbox],
 }
 
 /** Every upstream family there is: a further one is a folder and a line here. */
@@ -32,7 +34,7 @@ export function createProviders(): {
 } {
   const videoA = createVideoAProvider()
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
-  const images = [createImagesProvider()]
+  const images = [createImagesProvider(), createGenProvider()]
   return {
     tasks: new Map<string, TaskProvider>([videoA].map((provider) => [provider.family, provider])),
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),

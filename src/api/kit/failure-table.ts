@@ -152,6 +152,7 @@ const ofAdministration = {
 const ofImages = {
   n_not_supported: own(400, 'So many images at once are not offered'),
   unsupported_image_input: own(400, 'This form of image input is not supported here'),
+  image_too_large: own(413, 'An image is too large'),
   content_policy_violation: own(400, 'The request was rejected by the content policy'),
   suspected_black_image: {
     status: 502,

@@ -31,6 +31,7 @@ const entries = {
   kept_unavailable: 'previous_response_unavailable',
   n_not_supported: 'n_not_supported',
   unsupported_image_input: 'unsupported_image_input',
+  image_too_large: 'image_too_large',
   content_policy_violation: 'content_policy_violation',
   suspected_black_image: 'suspected_black_image_from_upstream',
   no_image_generated: 'no_image_generated',
@@ -87,6 +88,7 @@ export const callFailures: readonly FailureCode[] = [
 export const imageFailures: readonly FailureCode[] = [
   'n_not_supported',
   'unsupported_image_input',
+  'image_too_large',
   'content_policy_violation',
   'suspected_black_image',
   'no_image_generated',

@@ -20,6 +20,11 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
    * @throws DomainError for what cannot be asked
    */
   readonly resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>
+  /**
+   * Gets what is sent, once the call is admitted and before a channel is held for it: fetching it
+   * may be long. @throws DomainError, of which the caller is told
+   */
+  readonly prepare?: (request: Request, options: CallOptions) => Promise<void>
   /** Asks one channel, once, for a whole answer. @throws ProviderError */
   readonly ask: (
     input: Input,

@@ -22,6 +22,7 @@ export async function completeCall<Input extends CallInput, Request, Seen, Body>
   const { call, request } = await admit(deps, input, false, family.resolve)
   const options = { signal: stopped, requestId: input.requestId }
   try {
+    await family.prepare?.(request, options)
     return await answer(deps, call, (channel) => family.ask(input, channel, request, options))
   } catch (error) {
     // Whatever went wrong, the hold ends; ending it twice does nothing.

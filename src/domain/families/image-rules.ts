@@ -7,6 +7,7 @@ import type { Quote, Settlement, SettlementLine } from '../pricing/settlement.ts
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { CallFamilyRules, RatedCall } from './call-rules.ts'
+import type { Pixels } from './checks/pixels.ts'
 
 /** What the families of images have in common: a call and a task are asked, priced and settled alike. */
 
@@ -15,10 +16,23 @@ export type ImageKind = 'generation' | 'edit'
 /** A picture sent along, as the caller sent it. */
 export type ImageInput =
   | { readonly from: 'upload'; readonly bytes: Uint8Array; readonly mediaType: ImageMediaType }
-  /** A web URL, or a `data:` URI. */
+  /** A web URL that upstream fetches by itself, or a `data:` URI. */
   | { readonly from: 'url'; readonly url: string; readonly param: string }
+  /** A web URL whose picture is fetched here, because upstream fetches none. */
+  | {
+      readonly from: 'remote'
+      readonly url: string
+      readonly param: string
+      readonly underBytes: number
+    }
   /** An id of our files, of the same tenant. */
-  | { readonly from: 'file'; readonly fileId: string; readonly param: string }
+  | {
+      readonly from: 'file'
+      readonly fileId: string
+      readonly param: string
+      /** Absent: of any size. */
+      readonly underBytes?: number
+    }
 
 export type ImageMediaType = 'image/png' | 'image/jpeg' | 'image/webp'
 
@@ -88,8 +102,13 @@ export interface ImageFamily {
   readonly currency: Currency
   /** Most pictures of one request that an account makes, unless its channel says otherwise. */
   readonly usualCount: (model: string) => number
-  /** @throws DomainError `invalid_request`, `n_not_supported`, naming the field */
+  /** @throws DomainError `invalid_request`, `n_not_supported`, `image_too_large`, naming the field */
   readonly read: (order: ImageOrder) => ImageRequest
+  /**
+   * Completes a request by the sides of its base picture, which takes looking into it; undefined:
+   * this request says everything by itself.
+   */
+  readonly fitBase?: (request: ImageRequest) => ((base: Pixels) => ImageRequest) | undefined
   /** Every SKU the settlement of a request can use, with the rule that chooses it. */
   readonly skus: (model: string, facts: TaskFacts) => readonly NamedSku[]
   /** The dearest result a request may have: what is held for it. */

@@ -1,8 +1,9 @@
 import { type ImageFamily } from './image-rules.ts'
+import { genFamily } from './gen/rules.ts'
 import { imageFamily } from './image/rules.ts'
 
 /** Every family of images: a further one is a folder and a line here. */
-export const imageFamilies: readonly ImageFamily[] = [imageFamily]
+export const imageFamilies: readonly ImageFamily[] = [imageFamily, genFamily]
 
 const byModel: ReadonlyMap<string, ImageFamily> = new Map(
   imageFamilies.flatMap((family) => family.models.map((model) => [model, family] as const)),

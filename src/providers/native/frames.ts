@@ -8,7 +8,7 @@ import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/http/refusals.ts'
 import type { FrameReader } from '../kit/text/wire.ts'
-import { readNativeError } from './errors.ts'
+import { readNativeError } from '../kit/http/native-errors.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** Follows a native stream: usage is cumulative, the last one counts. */

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../kernel/json.ts'
 import type { TextWire } from '../kit/text/wire.ts'
-import { readNativeError } from './errors.ts'
+import { readNativeError } from '../kit/http/native-errors.ts'
 import { nativeFrameReader } from './frames.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { addSearches, nativeOutputBytes, nativeUsage } from '../../../src/providers/native/usage.ts'
-import { readNativeError } from '../../../src/providers/native/errors.ts'
+import { readNativeError } from '../../../src/providers/kit/http/native-errors.ts'
 
 t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {
   t.match(

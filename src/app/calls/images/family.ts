@@ -8,23 +8,24 @@ import type { ImageAnswer } from '../../ports.ts'
 import type { CallFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../refusals.ts'
 import type { ImageDeps } from './deps.ts'
-import type { SentPictures } from './inputs.ts'
+import type { ReadyImages } from './inputs.ts'
 import { deliver } from './results.ts'
 import type { ImageCallInput } from './types.ts'
 
-/** An order whose pictures are at hand. */
-export interface ReadyImageCall extends ImageCallInput {
-  readonly pictures: SentPictures
+/** An order whose pictures can be had. */
+export interface PicturedCall extends ImageCallInput {
+  /** Gets them when it is first asked. */
+  readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
 /** Images on the road of every call. */
-export type ImageCallFamily = CallFamily<ReadyImageCall, SentPictures, ImageSeen, JsonObject>
+export type ImageCallFamily = CallFamily<PicturedCall, PicturedCall['ready'], ImageSeen, JsonObject>
 
 export function createImageFamily(
   deps: Pick<ImageDeps, 'providers' | 'keepImage' | 'clock'>,
 ): ImageCallFamily {
   return {
-    resolve: ({ family, model, request, pictures }, serving) => {
+    resolve: ({ family, model, request, ready }, serving) => {
       const { count, facts } = request
       const largest = Math.max(...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
       if (count > largest)
@@ -35,21 +36,19 @@ export function createImageFamily(
       invariant(rules, `the order was read by its family: ${model}`)
       const priced = imageCallRules(rules)
       return {
-        request: pictures,
+        request: ready,
         wish: { family, model, imageCount: count },
         expectedTokens: () => priced.expectedTokens({ model, facts }),
         price: (book) => priced.price({ model, facts }, book),
       }
     },
-    ask: async (input, channel, pictures, options) => {
+    prepare: async (ready, { signal }) => void (await ready(signal)),
+    ask: async (input, channel, ready, options) => {
       const provider = deps.providers.get(input.family)
       invariant(provider, `every family of images has a provider: ${input.family}`)
       const upstreamModel = channel.models[input.model] ?? input.model
-      const answer = await provider.make(
-        channel,
-        { ...input.request, ...pictures, upstreamModel },
-        options,
-      )
+      const images = await ready(options.signal)
+      const answer = await provider.make(channel, { ...images, upstreamModel }, options)
       return wholeAnswer(deps, input, answer)
     },
     refusal: (error, callId) =>

@@ -1,19 +1,115 @@
-import type { ImageInput } from '../../../domain/families/image-rules.ts'
+import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import type { ImageInput, ImageRequest } from '../../../domain/families/image-rules.ts'
+import { imageFamilyOf } from '../../../domain/families/images.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { unreachable } from '../../../kernel/assert.ts'
+import { FetchFault } from '../../../kernel/public-fetch.ts'
 import type { ImageCall, SentImage } from '../../ports.ts'
 import type { ImageDeps } from './deps.ts'
+import type { FetchRoom } from './fetch-room.ts'
+import { sidesOf } from './sides.ts'
 import type { ImageCallInput } from './types.ts'
 
-/** The pictures that go upstream with an order. */
-export type SentPictures = Pick<ImageCall, 'inputs' | 'mask'>
+/** For all pictures of one call together. */
+const FETCH_TIMEOUT_MS = 30_000
 
-/** Opens the caller's files among the pictures of an order. @throws DomainError naming the member */
-export async function sentPictures(
-  { openImageFile }: Pick<ImageDeps, 'openImageFile'>,
+/** An order whose pictures are at hand; the channel alone is missing. */
+export type ReadyImages = Omit<ImageCall, 'upstreamModel'>
+
+type InputDeps = Pick<ImageDeps, 'openImageFile' | 'fetchPublic'>
+
+/**
+ * Gets the pictures of an order: opens the caller's files, fetches what upstream would not, and
+ * completes the order by what the base picture is.
+ *
+ * @throws DomainError `invalid_request`, `image_too_large` naming the member; `overloaded`
+ */
+export async function readyImages(
+  deps: InputDeps,
   { principal, request }: ImageCallInput,
-): Promise<SentPictures> {
-  const sent = async (picture: ImageInput): Promise<SentImage> =>
-    picture.from === 'file' ? openImageFile(principal, picture) : picture
-  const inputs: SentImage[] = []
-  for (const picture of request.inputs) inputs.push(await sent(picture))
-  return { inputs, mask: request.mask && (await sent(request.mask)) }
+  room: FetchRoom,
+  stopped: AbortSignal,
+): Promise<ReadyImages> {
+  const failed = new AbortController()
+  const signal = AbortSignal.any([stopped, failed.signal])
+  const sent = async (picture: ImageInput): Promise<SentImage> => {
+    if (picture.from === 'file')
+      return opened(await deps.openImageFile(principal, picture), picture)
+    return picture.from === 'remote' ? fetched(deps, picture, room, signal) : picture
+  }
+  const { inputs, mask } = request
+  try {
+    const [at, ofMask] = await Promise.all([
+      Promise.all(inputs.map(sent)),
+      mask === undefined ? undefined : sent(mask),
+    ])
+    return { ...(await fitted(request, at[0])), inputs: at, mask: ofMask }
+  } catch (error) {
+    // The others are not worth waiting for.
+    failed.abort()
+    throw error
+  }
+}
+
+function opened(
+  image: SentImage,
+  { param, underBytes }: Extract<ImageInput, { readonly from: 'file' }>,
+): SentImage {
+  if (image.from === 'upload' && image.bytes.length >= (underBytes ?? Infinity))
+    throw tooLarge(param, underBytes)
+  return image
+}
+
+async function fetched(
+  { fetchPublic }: InputDeps,
+  { url, param, underBytes }: Extract<ImageInput, { readonly from: 'remote' }>,
+  room: FetchRoom,
+  signal: AbortSignal,
+): Promise<SentImage> {
+  const maxBytes = underBytes - 1
+  room.take(maxBytes)
+  try {
+    const bytes = await fetchPublic(url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, signal })
+    room.give(maxBytes - bytes.length)
+    const mediaType = imageMediaType(bytes)
+    if (mediaType === undefined)
+      return refuse(param, `\`${param}\` must lead to a PNG, JPEG or WebP picture`)
+    return { from: 'upload', bytes, mediaType }
+  } catch (error) {
+    throw error instanceof FetchFault ? refusalOf(error, param, underBytes) : error
+  }
+}
+
+function refusalOf(
+  { reason, message }: FetchFault,
+  param: string,
+  underBytes: number,
+): DomainError {
+  switch (reason) {
+    case 'too_large':
+      return tooLarge(param, underBytes)
+    case 'aborted':
+      return new DomainError('overloaded', 'the gateway is stopping', {})
+    case 'not_public':
+    case 'timeout':
+    case 'unreachable':
+      return new DomainError('invalid_request', `\`${param}\` ${message}`, { param })
+    default:
+      return unreachable(reason)
+  }
+}
+
+function tooLarge(param: string, underBytes = 0): DomainError {
+  const said = `\`${param}\` must be under ${underBytes / 1024 / 1024} MB`
+  return new DomainError('image_too_large', said, { param })
+}
+
+async function fitted(request: ImageRequest, base: SentImage | undefined): Promise<ImageRequest> {
+  const fit = imageFamilyOf(request.model)?.fitBase?.(request)
+  if (fit === undefined || base?.from !== 'upload') return request
+  const sides = await sidesOf(base.bytes)
+  return sides === undefined
+    ? refuse('size', '`size` must be said: the sides of the base picture cannot be read')
+    : fit(sides)
 }

@@ -1,15 +1,13 @@
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { acceptImageDataUri, isDataUri } from '../checks/data-uri.ts'
-import { own, refuse, text } from '../checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { own, refuse } from '../checks/fields.ts'
 import { acceptImageBytes } from '../checks/image-bytes.ts'
-import { isWebUrl, MAX_URL_LENGTH } from '../checks/web-url.ts'
+import { acceptImageReference } from '../checks/image-reference.ts'
 import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
 
 /** Pictures sent along, the base picture among them. */
 export const MAX_INPUTS = 14
 /** Of an uploaded picture: upstream takes no larger one. */
 const MAX_UPLOAD_BYTES = 50 * 1024 * 1024
-const MAX_FILE_ID_LENGTH = 128
 
 export interface EditInputs {
   readonly inputs: readonly ImageInput[]
@@ -34,36 +32,9 @@ function ofJson(fields: JsonObject): EditInputs {
     return refuse('images', `\`images\` must hold at most ${MAX_INPUTS} pictures`)
   const mask = own(fields, 'mask')
   return {
-    inputs: images.map((image: unknown, index) => reference(image, `images[${index}]`)),
-    mask: mask === undefined ? undefined : reference(mask, 'mask'),
+    inputs: images.map((image: unknown, index) => acceptImageReference(image, `images[${index}]`)),
+    mask: mask === undefined ? undefined : acceptImageReference(mask, 'mask'),
   }
-}
-
-/** `{image_url}` or `{file_id}`, never both. */
-function reference(value: unknown, at: string): ImageInput {
-  if (!isJsonObject(value))
-    return refuse(at, `\`${at}\` must be an object with \`image_url\` or \`file_id\``)
-  const url = own(value, 'image_url')
-  const fileId = own(value, 'file_id')
-  if ((url === undefined) === (fileId === undefined))
-    return refuse(at, `\`${at}\` must have either \`image_url\` or \`file_id\``)
-  if (url === undefined) {
-    const param = `${at}.file_id`
-    return { from: 'file', fileId: text(fileId, param, MAX_FILE_ID_LENGTH), param }
-  }
-  const param = `${at}.image_url`
-  return { from: 'url', url: imageUrl(url, param), param }
-}
-
-function imageUrl(value: unknown, param: string): string {
-  if (typeof value === 'string' && isDataUri(value)) {
-    acceptImageDataUri(value, param)
-    return value
-  }
-  const url = text(value, param, MAX_URL_LENGTH)
-  return isWebUrl(url)
-    ? url
-    : refuse(param, `\`${param}\` must be a public https:// or http:// URL or a data:image/… URI`)
 }
 
 function ofForm({ uploads }: ImageOrder): EditInputs {

@@ -2,6 +2,7 @@ import { settlement } from '../../pricing/lines.ts'
 import type { Quote, Settlement } from '../../pricing/settlement.ts'
 import type { Usage } from '../../pricing/usage.ts'
 import type { TaskFacts } from '../../task/events.ts'
+import { parsePixels } from '../checks/pixels.ts'
 import {
   type ImageSeen,
   IMAGES,
@@ -10,7 +11,6 @@ import {
   quotedLine,
 } from '../image-rules.ts'
 import type { ImageModel } from './models.ts'
-import { parsePixels } from './sizes.ts'
 
 /**
  * How `image-*` turns a request and its result into SKUs. Rule names:

@@ -9,18 +9,11 @@ import {
   text,
 } from '../checks/fields.ts'
 import { acceptPrompt } from '../checks/image-prompt.ts'
+import { parsePixels } from '../checks/pixels.ts'
 import type { ImageOrder, ImageRequest } from '../image-rules.ts'
 import { acceptEditInputs, type EditInputs } from './inputs.ts'
 import { imageModel, type ImageModel } from './models.ts'
-import {
-  aspectRatios,
-  formatPixels,
-  parsePixels,
-  pixelFault,
-  pixelsOf,
-  type Tier,
-  tiers,
-} from './sizes.ts'
+import { aspectRatios, formatPixels, pixelFault, pixelsOf, type Tier, tiers } from './sizes.ts'
 
 /** All field rules of the `image-*` models. */
 

@@ -1,9 +1,6 @@
-/** Which pixels an `image-*` model makes, and what a tier with an aspect ratio comes to. */
+import type { Pixels } from '../checks/pixels.ts'
 
-export interface Pixels {
-  readonly width: number
-  readonly height: number
-}
+/** Which pixels an `image-*` model makes, and what a tier with an aspect ratio comes to. */
 
 export const tiers = ['1K', '2K', '4K'] as const
 export type Tier = (typeof tiers)[number]
@@ -38,14 +35,6 @@ export function pixelsOf(tier: Tier, ratio: string): Pixels | undefined {
   if (landscape !== undefined) return { width: landscape[tier][0], height: landscape[tier][1] }
   const portrait = LANDSCAPE[turned(ratio)]
   return portrait && { width: portrait[tier][1], height: portrait[tier][0] }
-}
-
-/** `<width>x<height>`, undefined when it is not written like that. */
-export function parsePixels(size: string): Pixels | undefined {
-  const [, width, height] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(size) ?? []
-  return width === undefined || height === undefined
-    ? undefined
-    : { width: Number(width), height: Number(height) }
 }
 
 export function formatPixels({ width, height }: Pixels): string {

@@ -32,12 +32,17 @@ export function losslessCount(value: unknown): number | undefined {
   return countOf(typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value)
 }
 
-/** A JSON object out of text, or undefined. */
-export function parseObject(text: string): JsonObject | undefined {
+/** What JSON says, or undefined where it is none. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** A JSON object out of text, or undefined. */
+export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text)
+  return isJsonObject(value) ? value : undefined
 }

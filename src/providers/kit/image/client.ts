@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { BodyInPieces } from '../http/body-in-pieces.ts'
 import { ExchangeError } from '../http/exchange-error.ts'
 import { fromExchange, malformed } from '../http/failures.ts'
-import { parseObject } from '../http/fields.ts'
+import { parseJson, parseObject } from '../http/fields.ts'
 import { restOf } from '../http/limit-headers.ts'
 import { createLines } from '../http/lines.ts'
 import { fromResponse } from '../http/refusals.ts'
@@ -45,9 +45,9 @@ export function createImageProvider(
         .catch((error: unknown) => {
           throw error instanceof ExchangeError ? fromExchange(error) : error
         })
-      const answered = parseObject(response.text)
       if (response.statusCode !== 200)
-        throw fromResponse(response, wire.readError(answered), line.scrub)
+        throw fromResponse(response, wire.readError(parseJson(response.text)), line.scrub)
+      const answered = parseObject(response.text)
       const read = answered && wire.readAnswer(answered, call, line.scrub)
       if (read === undefined) throw malformed()
       return {

@@ -1,6 +1,6 @@
-import { isJsonObject } from '../../kernel/json.ts'
-import { objectOf, objectsOf, textOf } from '../kit/http/fields.ts'
-import type { UpstreamError } from '../kit/http/refusals.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { objectOf, objectsOf, textOf } from './fields.ts'
+import type { UpstreamError } from './refusals.ts'
 
 /** What speaks of our credential, contract or balance upstream. */
 const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])

@@ -1,0 +1,26 @@
+import { invariant } from '../../../kernel/assert.ts'
+import type { ImageFamily } from '../image-rules.ts'
+import { genModel, genModels, type GenModel } from './models.ts'
+import { expectedGen, genSkus, neededGenSkus, settleGen } from './pricing.ts'
+import { fitGenBase, readGenOrder } from './request.ts'
+
+/** The `gen-*` family. */
+export const genFamily: ImageFamily = {
+  name: 'gen',
+  kinds: ['generation', 'edit'],
+  models: genModels.map(({ name }) => name),
+  currency: 'USD',
+  usualCount: () => 1,
+  read: readGenOrder,
+  fitBase: fitGenBase,
+  skus: (model, facts) => genSkus(known(model), facts),
+  expected: (model, facts) => expectedGen(known(model), facts),
+  settle: (quote, made) => settleGen(known(made.model), quote, made),
+  neededSkus: (model) => neededGenSkus(known(model)),
+}
+
+function known(name: string): GenModel {
+  const model = genModel(name)
+  invariant(model, `the catalog keeps every model it ever had: ${name}`)
+  return model
+}
