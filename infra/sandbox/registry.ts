@@ -1,4 +1,5 @@
 import { chat } from './chat/routes.ts'
+import { gen } from './gen/routes.ts'
 import { image } from './image/routes.ts'
 import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
@@ -6,4 +7,4 @@ import { responses } from './responses/routes.ts'
 import { videoA } from './video-a/routes.ts'
 
 /** Every simulated upstream. */
-export const families: readonly SandboxFamily[] = [videoA, chat, responses, native, image]
+export const families: readonly SandboxFamily[] = [videoA, chat, responses, native, image, gen]

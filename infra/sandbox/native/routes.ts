@@ -1,62 +1,19 @@
-import type { FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
 import { jsonBody, type Fields } from '../text/fields.ts'
 import { EVENT_STREAM } from '../text/headers.ts'
-import { isLetIn, runText, type TextWire } from '../text/run.ts'
+import { runText } from '../text/run.ts'
 import { TextService, type Asker } from '../text/service.ts'
 import { nativeBody, nativeUsage, type NativeTail } from './body.ts'
-import {
-  INVALID_KEY,
-  nativeError,
-  nativeErrorAnswer,
-  nativeFailure,
-  NativeRefusal,
-  nativeRefused,
-} from './errors.ts'
+import { nativeError, nativeErrorAnswer, NativeRefusal } from './errors.ts'
 import { nativeFrames } from './frames.ts'
 import { lastUserText, parseNative } from './parse.ts'
+import { keyedWire, type Target, targetOf } from './wire.ts'
 
 const FAMILY = 'native'
 const METHODS = ['generateContent', 'streamGenerateContent']
-
-/** What the path and the query ask for. */
-interface Target {
-  readonly model: string
-  readonly method: string
-  /** Frames of server-sent events; otherwise a stream is one JSON array. */
-  readonly events: boolean
-}
-
-function targetOf(request: FastifyRequest): Target {
-  const { target } = request.params as { readonly target: string }
-  const colon = target.lastIndexOf(':')
-  const events = new URL(request.url, 'http://sandbox').searchParams.get('alt') === 'sse'
-  if (colon < 0) return { model: target, method: '', events }
-  return { model: target.slice(0, colon), method: target.slice(colon + 1), events }
-}
-
-function nativeWire(kit: FamilyKit): TextWire {
-  return {
-    family: FAMILY,
-    credential: (request) => {
-      const key = request.headers['x-goog-api-key']
-      if (typeof key !== 'string' || key === '') {
-        throw new NativeRefusal(
-          'PERMISSION_DENIED',
-          "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
-        )
-      }
-      if (!isLetIn(kit.options.apiKeys, key)) throw INVALID_KEY
-      return key
-    },
-    refused: nativeRefused,
-    refusal: (code, faults) => nativeErrorAnswer(code, faults),
-    failure: nativeFailure,
-  }
-}
 
 /** Answers a native request. */
 function generate(
@@ -120,7 +77,7 @@ export const native: SandboxFamily = {
   name: FAMILY,
   register: (app, kit) => {
     const text = new TextService(kit)
-    const wire = nativeWire(kit)
+    const wire = keyedWire(FAMILY, kit)
     app.post('/v1beta/models/:target', (request, reply) => {
       const body = jsonBody(request.body)
       const target = targetOf(request)

@@ -7,7 +7,7 @@ import { parsePixels, type Pixels } from '../checks/pixels.ts'
 import type { ImageOrder, ImageRequest } from '../image-rules.ts'
 import { acceptEditInputs, type EditInputs } from './inputs.ts'
 import { DEFAULT_TIER, genModel, type GenModel } from './models.ts'
-import { isTier, nearestTier, ratioOfPixels, type Tier, tierOfPixels } from './sizes.ts'
+import { isTier, tierHolding, ratioOfPixels, type Tier, tierOfPixels } from './sizes.ts'
 
 /** All field rules of the `gen-*` models. */
 
@@ -59,11 +59,11 @@ export function readGenOrder(order: ImageOrder): ImageRequest {
   }
 }
 
-/** The size of an edit that names none, once its base picture is known: the tier nearest to it. */
+/** The size of an edit that names none, once its base picture is known: the tier that is not smaller. */
 export function fitGenBase(request: ImageRequest): ((base: Pixels) => ImageRequest) | undefined {
   if (request.body['size'] !== INFERRED) return undefined
   return (base) => {
-    const size = nearestTier(base, genModel(request.model)?.tiers ?? []) ?? DEFAULT_TIER
+    const size = tierHolding(base, genModel(request.model)?.tiers ?? []) ?? DEFAULT_TIER
     return { ...request, body: { ...request.body, size } }
   }
 }
