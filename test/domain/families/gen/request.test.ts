@@ -32,7 +32,7 @@ function refused(t: Test, asked: ImageOrder, param: string, code = 'invalid_requ
     read(asked)
   } catch (error) {
     if (!isDomainError(error)) throw error
-    t.match(error, { code, details: { param } }, JSON.stringify(asked.fields))
+    t.match(error, { code, details: { param } }, JSON.stringify(asked.fields).slice(0, 200))
     return error.message
   }
   t.fail(`not refused: ${JSON.stringify(asked.fields)}`)
