@@ -17,7 +17,7 @@ export type PublicUrlVerdict =
 /** Longest URL that is considered. */
 const MAX_URL_CHARACTERS = 2048
 /** How long resolving a host may take before it counts as not resolvable. */
-const RESOLVE_TIMEOUT_MS = 3_000
+export const RESOLVE_TIMEOUT_MS = 3_000
 /** More addresses than this is not a host we want to judge. */
 const MAX_ADDRESSES = 64
 

@@ -60,6 +60,10 @@ const familyRooms: Readonly<
     words: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
     rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],
   },
+  gen: {
+    words: /\bgen-(?:2|3\.1|3-pro-image)|\.\/gen\/|family: 'gen'|FAMILY = 'gen'/,
+    rooms: ['src/domain/families/gen/', 'src/providers/gen/', 'infra/sandbox/gen/'],
+  },
 }
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']

@@ -3,8 +3,8 @@ import { INPUT } from '../../domain/families/gen/pricing.ts'
 import { IMAGES } from '../../domain/families/image-rules.ts'
 import { invariant } from '../../kernel/assert.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import { isJsonObject } from '../../kernel/json.ts'
 import type { BodyInPieces } from '../kit/http/body-in-pieces.ts'
+import { keyHeaders } from '../kit/http/credential.ts'
 import { objectOf, objectsOf, textOf } from '../kit/http/fields.ts'
 import { InBase64, jsonInPieces } from '../kit/http/json-in-pieces.ts'
 import { readNativeError } from '../kit/http/native-errors.ts'
@@ -15,9 +15,7 @@ import { genUsage } from './usage.ts'
 /** Image models of native generation: `POST /models/{model}:generateContent`. */
 export const genWire: ImageWire = {
   family: 'gen',
-  credentialHeaders: (channel) => ({
-    [channel.text?.credentialHeader ?? 'x-goog-api-key']: channel.credential,
-  }),
+  credentialHeaders: keyHeaders,
   request: (call) => ({
     path: `/models/${encodeURIComponent(call.upstreamModel)}:generateContent`,
     body: requestBody(call),
@@ -110,7 +108,7 @@ function readAnswer(
 
 function isPicture(data: JsonObject): boolean {
   const { mimeType } = data
-  return isJsonObject(data) && typeof mimeType === 'string' && mimeType.startsWith('image/')
+  return typeof mimeType === 'string' && mimeType.startsWith('image/')
 }
 
 /** Reasons that speak of what was asked for, or of what came of it. */

@@ -1,18 +1,14 @@
 import { isJsonObject } from '../../kernel/json.ts'
 import type { TextWire } from '../kit/text/wire.ts'
+import { keyHeaders } from '../kit/http/credential.ts'
 import { readNativeError } from '../kit/http/native-errors.ts'
 import { nativeFrameReader } from './frames.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
-/** The header upstream takes its key in. */
-const CREDENTIAL_HEADER = 'x-goog-api-key'
-
 /** Native content generation. */
 export const nativeWire: TextWire = {
   family: 'native',
-  credentialHeaders: (channel) => ({
-    [channel.text?.credentialHeader ?? CREDENTIAL_HEADER]: channel.credential,
-  }),
+  credentialHeaders: keyHeaders,
   path: (request, streamed) => {
     const model = encodeURIComponent(request.upstreamModel)
     return streamed

@@ -16,6 +16,7 @@ import type { CallEvent } from '../../../src/domain/call/events.ts'
 import type { CallTerms, RatedCall } from '../../../src/domain/families/call-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { principalOf } from '../support/world.ts'
@@ -167,6 +168,28 @@ t.test('another family takes the same road: held, asked, settled, delivered', as
     },
   ])
   t.equal(events.length, 1)
+})
+
+t.test('what is sent is got at hand once admitted, before a channel is held for it', async (t) => {
+  const { deps, events, ends } = road()
+  const { family, asked } = pictures('whole')
+  const prepare = () => {
+    t.same([ends, asked], [['hold 1000000000000 USD'], []])
+    const leases = [...Array(16)].map(() =>
+      deps.channels.lease({ family: 'pictures', model: 'painter' }),
+    )
+    t.ok(
+      leases.every((lease) => lease !== undefined),
+      'both channels have all their room',
+    )
+    for (const lease of leases) lease?.release('neutral')
+    return Promise.reject(new DomainError('invalid_request', 'leads nowhere', { param: 'url' }))
+  }
+  await t.rejects(completeCall(deps, { ...family, prepare }, input, signal), {
+    code: 'invalid_request',
+  })
+  t.same(ends.slice(1), ['withdraw'])
+  t.same([asked, events], [[], []], 'nobody was asked, and it cost nothing')
 })
 
 t.test(

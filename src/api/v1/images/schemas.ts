@@ -33,12 +33,16 @@ export const EditBodySchema = Type.Object(
   {
     ...common,
     images: Type.Optional(Type.Array(Reference, { maxItems: 14 })),
+    image_urls: Type.Optional(
+      Type.Array(Type.String(), { maxItems: 14, description: 'Public URLs, of `gen-*` alone.' }),
+    ),
     mask: Type.Optional(Reference),
     input_fidelity: Type.Optional(Type.Enum(['high', 'low'])),
   },
   {
     ...open,
-    description: 'As `multipart/form-data` pictures are the parts `image`, `image[]` and `mask`.',
+    description:
+      'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
     examples: [
       {
         model: 'image-2',

@@ -13,9 +13,9 @@ export interface ImageCallInput extends CallInput {
 export type CompletedImageCall = CompletedCall<JsonObject>
 
 /**
- * Domain error codes: those of every call, and `n_not_supported`, `image_url_not_available`,
- * `content_policy_violation`, `suspected_black_image`, `no_image_generated` (details: usage, where
- * the input was billed).
+ * Domain error codes: those of every call, and `n_not_supported`, `image_too_large`,
+ * `image_url_not_available`, `content_policy_violation`, `suspected_black_image`,
+ * `no_image_generated` (details: usage, where the input was billed).
  */
 export interface ImageUseCases {
   readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>

@@ -7,3 +7,8 @@ export function bearerHeaders(channel: Channel): Readonly<Record<string, string>
     ? { authorization: `Bearer ${channel.credential}` }
     : { [header]: channel.credential }
 }
+
+/** The header that native generation takes its key in, or the one the channel names. */
+export function keyHeaders(channel: Channel): Readonly<Record<string, string>> {
+  return { [channel.text?.credentialHeader ?? 'x-goog-api-key']: channel.credential }
+}
