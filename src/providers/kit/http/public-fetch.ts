@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
+import { monotonicClock } from '../../../kernel/clock.ts'
 import { FetchFault, type FetchBounds, type FetchPublic } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
@@ -23,11 +24,11 @@ export interface PublicFetchDeps {
 /** Every fetch has a connection of its own: no later one may be led by what an earlier one found. */
 export function createPublicFetch(deps: PublicFetchDeps): FetchPublic {
   return async (url, bounds) => {
-    const endsAtMs = performance.now() + bounds.timeoutMs
+    const endsAtMs = monotonicClock.nowMs() + bounds.timeoutMs
     const signal = AbortSignal.any([bounds.signal, AbortSignal.timeout(bounds.timeoutMs)])
     let target = url
     for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-      const place = await placeOf(deps, target, bounds, endsAtMs - performance.now())
+      const place = await placeOf(deps, target, bounds, endsAtMs - monotonicClock.nowMs())
       const found = await visit(place, bounds, signal)
       if (found instanceof Uint8Array) return found
       target = found.location
