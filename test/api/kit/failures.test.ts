@@ -89,7 +89,11 @@ const surfaces = [
   ['/provA', provAEnvelope, everything(true, 'submission_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
   ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
-  ['/api', queryEnvelope, everything(false, 'call_refused')],
+  [
+    '/api',
+    queryEnvelope,
+    [...everything(false, 'call_refused'), new RequestError('query_too_long', 'no')],
+  ],
 ] as const
 
 for (const [prefix, envelope, errors] of surfaces)
