@@ -1,5 +1,6 @@
 import { accessProjection } from './access/projection.ts'
 import type { Projection } from './engine/types.ts'
+import { filesProjection } from './files/projection.ts'
 import { ledgerProjection } from './ledger/projection.ts'
 import { pricesProjection } from './prices/projection.ts'
 import { tasksProjection } from './tasks/projection.ts'
@@ -10,6 +11,7 @@ export const allProjections: readonly Projection[] = [
   accessProjection,
   pricesProjection,
   tasksProjection,
+  filesProjection,
   ledgerProjection,
   timelineProjection,
 ]

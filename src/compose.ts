@@ -8,6 +8,8 @@ import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createKeepImage } from './app/calls/images/keep.ts'
+import { createOpenImageFile } from './app/calls/images/open-file.ts'
+import type { FileDeps } from './app/files/deps.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -28,7 +30,6 @@ import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRates } from './app/throttle/rates.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock } from './kernel/clock.ts'
-import { DomainError } from './kernel/errors.ts'
 import type { Log } from './kernel/log.ts'
 import { createPublicFetch, type PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
 import { resolveByDns } from './providers/kit/http/resolve-host.ts'
@@ -68,6 +69,7 @@ export interface CallingReplica {
 /** The parts of one gateway. Nothing of them runs by itself: who composes starts what it needs. */
 export interface Parts {
   readonly store: ObjectStore | undefined
+  readonly files: FileDeps
   readonly tasks: TaskDeps
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
@@ -117,18 +119,19 @@ export function compose(ground: Ground): Parts {
     crashPoint,
     markerSecret,
   }
+  const { store } = ground
+  const { readModels } = tasks
+  const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
   return {
-    store: ground.store,
+    store,
+    files,
     tasks,
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images: {
       providers: providers.images,
-      keepImage: ground.store && createKeepImage(ground.store, clock),
+      keepImage: store && createKeepImage(store, clock),
       fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
-      openImageFile: (_principal, { param }) =>
-        Promise.reject(
-          new DomainError('invalid_request', `\`${param}\` is no file of yours`, { param }),
-        ),
+      openImageFile: createOpenImageFile(files),
     },
     calls: ({ replica, lag }) => ({
       log,

@@ -25,6 +25,7 @@ import { noLimits } from './app/throttle/limits.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool, openQueryPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
+import { createFileUseCases } from './app/files/use-cases.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
@@ -254,6 +255,7 @@ async function listen(
     tasks: createTaskUseCases(deps),
     texts: createTextUseCases(textDeps, calls.running),
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
+    files: createFileUseCases(parts.files),
     standingsOf: (principal) => rates.standings(principal),
     countQuery: (principal) => void rates.take(principal),
     reads: projectionReads({

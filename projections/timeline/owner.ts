@@ -6,7 +6,7 @@ export interface Owner {
   readonly userId: string | undefined
 }
 
-/** What an event is about: a task, a call or a token; undefined for the account itself. */
+/** What an event is about: a task, a call, a file or a token; undefined for the account itself. */
 export function sourceOf(event: RecordedEvent): string | undefined {
   switch (event.type) {
     case 'CallSettled':
@@ -17,6 +17,9 @@ export function sourceOf(event: RecordedEvent): string | undefined {
     case 'TokenLimitsChanged':
     case 'TokenDisabled':
       return event.data.tokenId
+    case 'FileUploaded':
+    case 'FileDeleted':
+      return event.data.fileId
     case 'TenantOpened':
     case 'UserAdded':
     case 'CreditGranted':

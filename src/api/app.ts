@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client'
 import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
+import type { FileUseCases } from '../app/files/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
@@ -48,6 +49,7 @@ export interface ApiDeps {
   readonly tasks: TaskUseCases
   readonly texts: TextUseCases
   readonly images: ImageUseCases
+  readonly files: FileUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
@@ -78,6 +80,8 @@ export interface ApiLimits {
   readonly textBodyBytes: number
   /** Of one form with images, and of what is in it. */
   readonly imageForm: FormLimits
+  /** Of one uploaded file and what is said of it. */
+  readonly fileForm: FormLimits
   /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
   readonly bodyMemoryBytes: number
   /** Request line and headers together. */
@@ -96,6 +100,13 @@ export const defaultLimits: ApiLimits = {
     files: 16,
     fields: 40,
     fieldBytes: 256 * 1024,
+  },
+  fileForm: {
+    bodyBytes: 64 * 1024 * 1024 + 64 * 1024,
+    fileBytes: 64 * 1024 * 1024,
+    files: 1,
+    fields: 8,
+    fieldBytes: 1024,
   },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
   headerBytes: 16 * 1024,
@@ -177,16 +188,19 @@ async function registerCalls(
     authenticate,
     texts,
     images,
+    files,
     standingsOf = () => ({}),
     resolveHost,
     upstreamHosts = new Set(),
     streamLimits,
   }: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
-  formLimits: FormLimits,
+  forms: Pick<ApiLimits, 'imageForm' | 'fileForm'>,
 ): Promise<void> {
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
-  const v1 = { ...deps, ...bodies, standingsOf, images, resolveHost, formLimits }
+  const formLimits = forms.imageForm
+  const media = { images, formLimits, files, fileForm: forms.fileForm }
+  const v1 = { ...deps, ...bodies, ...media, standingsOf, resolveHost }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }
   await app.register(v1betaPlugin(native), { prefix: '/v1beta' })
@@ -218,7 +232,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     { prefix: '/provA' },
   )
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
-  await registerCalls(app, deps, bodies, limits.imageForm)
+  await registerCalls(app, deps, bodies, limits)
   await app.register(
     async (api) => {
       useEnvelope(api, queryEnvelope)

@@ -26,6 +26,9 @@ export const crashPoints = [
   'call.after-provider',
   'call.before-append',
   'call.after-append',
+  'file.after-object',
+  'file.after-uploaded',
+  'file.after-deleted',
 ] as const
 export type CrashPointName = (typeof crashPoints)[number]
 

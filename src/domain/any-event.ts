@@ -1,5 +1,6 @@
 import { accountEvents, accountStreams, type AccountEvent } from './account/events.ts'
 import { callEvents, journalStreams, type CallEvent } from './call/events.ts'
+import { fileEvents, fileStreams, type FileEvent } from './file/events.ts'
 import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
 import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
 import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
@@ -15,9 +16,16 @@ export const eventSchemas = {
   ...accountEvents,
   ...tokenEvents,
   ...priceBookEvents,
+  ...fileEvents,
 } as const
 
-export type AnyEvent = TaskEvent | CallEvent | AccountEvent | TokenEvent | PriceBookEvent
+export type AnyEvent =
+  | TaskEvent
+  | CallEvent
+  | AccountEvent
+  | TokenEvent
+  | PriceBookEvent
+  | FileEvent
 export type AnyEventType = AnyEvent['type']
 
 /** How the names of our streams begin: whatever else a shared log holds is not ours. */
@@ -27,5 +35,6 @@ export const streamPrefixes = [
   accountStreams,
   tokenStreams,
   priceBookStream,
+  fileStreams,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

@@ -49,6 +49,16 @@ export function newId(prefix: string, nowMs: number): string {
   return `${prefix}_${nextUlid(nowMs)}`
 }
 
+/** A new id of a file, `file-<ULID>`: told from other ids the way clients of files know it. */
+export function newFileId(nowMs: number): string {
+  return `file-${nextUlid(nowMs)}`
+}
+
+/** Whether a string has the shape of a file's id. */
+export function isFileId(text: string): boolean {
+  return /^file-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
+}
+
 /** A new random UUID, for what the event store knows by one and nobody looks up later. */
 export function newUuid(): string {
   return randomUUID()

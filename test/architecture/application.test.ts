@@ -18,8 +18,9 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   pricing: ['accounts'],
   throttle: ['database'],
   access: ['read-models', 'throttle'],
+  files: ['access', 'read-models'],
   spending: ['database', 'throttle'],
-  calls: ['access', 'channels', 'database', 'pricing', 'spending', 'throttle'],
+  calls: ['access', 'channels', 'database', 'files', 'pricing', 'spending', 'throttle'],
   tasks: ['access', 'channels', 'database', 'pricing', 'read-models', 'spending', 'throttle'],
   'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
 }

@@ -4,6 +4,7 @@ import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { accountStream } from '../../src/domain/account/events.ts'
 import { eventSchemas, streamPrefixes, type AnyEvent } from '../../src/domain/any-event.ts'
+import { fileStream } from '../../src/domain/file/events.ts'
 import { journalStream } from '../../src/domain/call/events.ts'
 import { priceBookStream } from '../../src/domain/pricing/events.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
@@ -137,6 +138,7 @@ t.test('the digest of a published price book recomputes for ever', async (t) => 
 t.test('every stream of ours begins in a way that readers of the log ask for', (t) => {
   const streams = [
     accountStream('tenant_1'),
+    fileStream('file-1'),
     journalStream('instance', 0),
     priceBookStream,
     taskStream('video_1'),

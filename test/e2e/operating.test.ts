@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs'
+import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { RESULT_LIFE_MS, resultKey } from '../../src/storage/object-key.ts'
 import { keepLastAudit } from '../../src/app/last-audit/last-audit.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { startStack, type TestTenant } from '../helpers/stack.ts'
 import { call, queriesOf, tasksOf } from './support/client.ts'
 
 const stack = await startStack({ storeProcess: true, env: { OBJECT_STORAGE: 'local' } })
 t.teardown(() => stack.stop())
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
-const readModels = ['access', 'ledger', 'prices', 'tasks', 'timeline']
+const readModels = ['access', 'files', 'ledger', 'prices', 'tasks', 'timeline']
+const filesOf = ({ modelToken }: TestTenant): OpenAI['files'] =>
+  new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: modelToken, maxRetries: 0 }).files
 
 t.test('readyz says what is up and how far each read model is', async (t) => {
   await tasks.reaches(await tasks.created(), 'succeeded')
@@ -139,6 +142,27 @@ t.test('an object is served where its URL says, and the URL stays out of the log
   t.notMatch(stack.logged(), /unguessable|signature=/)
 })
 
+t.test('files of a tenant through the official client, and in its history', async (t) => {
+  const [ours, theirs] = [filesOf(stack.demo), filesOf(stack.other)]
+  const bytes = Buffer.alloc(5_000_000, 'a boat')
+  const file = await toFile(bytes, 'a secret name.png')
+  const made = await ours.create({ file, purpose: 'vision' })
+  t.same((await ours.list()).data, [made])
+  t.ok(bytes.equals(Buffer.from(await (await ours.content(made.id)).arrayBuffer())))
+  t.same((await theirs.list()).data, [])
+  await t.rejects(theirs.retrieve(made.id), { message: /^404 / })
+  await t.rejects(theirs.delete(made.id), { message: /^404 / })
+  t.same(await ours.delete(made.id), { id: made.id, object: 'file', deleted: true })
+  t.same((await ours.list()).data, [])
+  await stack.caughtUp()
+  const history = await queriesOf(stack.url, stack.demo.queryToken).history(made.id)
+  t.same(
+    history.body.data.items.map(({ type }: { type: string }) => type),
+    ['FileUploaded', 'FileDeleted'],
+  )
+  t.notMatch(stack.logged(), 'a secret name', 'what a file is called is nobody’s business')
+})
+
 t.test('with the log away creations are refused in their own shape, and come back', async (t) => {
   await stack.eventStore.kill9()
   const refused = await eventually('refused', async () => {
@@ -149,6 +173,11 @@ t.test('with the log away creations are refused in their own shape, and come bac
   const before = stack.sandbox.accepted().length
   t.equal((await tasks.create()).status, 503)
   t.equal(stack.sandbox.accepted().length, before, 'nothing is sent upstream')
+  const file = await toFile(Buffer.from('x'), 'x')
+  const upload = filesOf(stack.demo).create({ file, purpose: 'vision' })
+  await t.rejects(upload, { message: /^503 / })
+  const kept = stack.gateway.store!.list('files/')[Symbol.asyncIterator]()
+  t.equal((await kept.next()).done, true, 'nothing is kept of what cannot be recorded')
   const ready = await call(`${stack.url}/readyz`)
   t.equal(ready.status, 503)
   t.match(ready.body, { ready: false, dependencies: { event_log: 'down', postgres: 'up' } })

@@ -127,6 +127,8 @@ const movements: {
   TokenLimitsChanged: nothing,
   TokenDisabled: nothing,
   PriceBookPublished: nothing,
+  FileUploaded: nothing,
+  FileDeleted: nothing,
 }
 
 /** The events that move money. */

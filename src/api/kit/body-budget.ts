@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isForm } from './media-type.ts'
 import { RequestError } from './request-error.ts'
 
 /**
@@ -77,6 +78,15 @@ function statedBytes(request: FastifyRequest): number | undefined {
 }
 
 /**
+ * Takes memory for a form until its request is answered: its reader knows how large it may be and what
+ * it comes to, and reads it past what counts other bodies.
+ * @throws RequestError `overloaded` when that is not there
+ */
+export function takeForm(request: FastifyRequest, memoryBytes: number): void {
+  takers.get(request)?.(memoryBytes)
+}
+
+/**
  * Admits a body only while there is room for it (P9, P10); it counts until its request is answered.
  * A body over its own limit is left to be refused for that.
  */
@@ -101,6 +111,10 @@ export function useBodyBudget(
     reply.raw.once('close', () => {
       budget.give(heldBytes)
     })
+    if (isForm(request)) {
+      done(null, payload)
+      return
+    }
     const stated = statedBytes(request)
     try {
       if (stated === undefined) {

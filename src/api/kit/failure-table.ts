@@ -184,6 +184,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   asset_not_found: { status: 404, words: 'The specified asset was not found' },
   // One constant text: another tenant's task reads exactly like none (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
+  file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {
     status: 409,
     words: 'A task that is running cannot be deleted',

@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
-import multipart from '@fastify/multipart'
+import { Readable } from 'node:stream'
+import multipart, { type MultipartFile } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hasNul } from '../../kernel/storable-text.ts'
+import { takeForm } from './body-budget.ts'
 import { RequestError } from './request-error.ts'
 
 /** Bodies of `multipart/form-data` (RFC 7578): what is read of one at most (P10). */
@@ -14,29 +16,41 @@ export interface FormLimits {
   readonly fieldBytes: number
 }
 
-/** A part with a file. What a caller calls its file or its type is not looked at. */
+/** A part with a file. What a caller calls its type is not looked at. */
 export interface FormUpload {
   readonly name: string
   readonly bytes: Uint8Array
 }
 
+/** The same as it comes. */
+export interface FormFile {
+  readonly name: string
+  /** As its sender wrote it, with a path if there was one. */
+  readonly filename: string
+  /** Fails with a RequestError where the form breaks off or is too large. */
+  readonly body: Readable
+}
+
+/** Texts by name; a name that came more than once, or ends in `[]`, has a list. */
+export type FormFields = Readonly<Record<string, string | readonly string[]>>
+
 export interface ReadForm {
-  /** Texts by name; a name that came more than once, or ends in `[]`, has a list. */
-  readonly fields: Readonly<Record<string, string | readonly string[]>>
+  readonly fields: FormFields
   readonly uploads: readonly FormUpload[]
 }
+
+/**
+ * What a byte of a form comes to in memory where it is read whole: the pieces it came in, the file they
+ * are joined to, and what is sent of it. Handed on as it comes, it is in one place at a time.
+ */
+const MEMORY_PER_BYTE = { whole: 3, streamed: 1 } as const
 
 const NAME_BYTES = 100
 const HEADERS_OF_PART = 20
 
-/** Below this plugin forms are let through to be read by `readForm`. */
+/** Below this plugin forms are let through to be read by `readForm` or `streamForm`. */
 export async function useForms(app: FastifyInstance): Promise<void> {
-  await app.register(multipart, { throwFileSizeLimit: true })
-}
-
-/** Whether a request brings a form. */
-export function isForm(request: FastifyRequest): boolean {
-  return /^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')
+  await app.register(multipart, { throwFileSizeLimit: true, preservePath: true })
 }
 
 /**
@@ -44,37 +58,46 @@ export function isForm(request: FastifyRequest): boolean {
  * @throws RequestError `body_invalid`, `body_too_large`, naming the part where there is one
  */
 export async function readForm(request: FastifyRequest, limits: FormLimits): Promise<ReadForm> {
-  const stated = Number(request.headers['content-length'] ?? 0)
-  if (stated > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
-  const fields = new Map<string, string[]>()
   const uploads: FormUpload[] = []
-  let receivedBytes = 0
-  const take = (bytes: number): void => {
-    receivedBytes += bytes
-    if (receivedBytes > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
-  }
+  const take = takerOf(request, limits, MEMORY_PER_BYTE.whole)
+  const fields = await readParts(request, limits, take, async ({ name, body }) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk)
+    uploads.push({ name, bytes: joined(chunks) })
+  })
+  return { fields, uploads }
+}
+
+/**
+ * Reads a form and hands on each of its files as it comes; what follows a file is read once that is
+ * done with.
+ * @throws RequestError as `readForm`; what `onFile` throws
+ */
+export async function streamForm(
+  request: FastifyRequest,
+  limits: FormLimits,
+  onFile: (file: FormFile) => Promise<void>,
+): Promise<FormFields> {
+  return readParts(request, limits, takerOf(request, limits, MEMORY_PER_BYTE.streamed), onFile)
+}
+
+async function readParts(
+  request: FastifyRequest,
+  limits: FormLimits,
+  take: (bytes: number) => void,
+  onFile: (file: FormFile) => Promise<void>,
+): Promise<FormFields> {
+  const fields = new Map<string, string[]>()
+  let ofTaker: unknown
   try {
-    const parts = request.parts({
-      limits: {
-        fieldNameSize: NAME_BYTES,
-        fieldSize: limits.fieldBytes,
-        fields: limits.fields,
-        fileSize: limits.fileBytes,
-        files: limits.files,
-        parts: limits.files + limits.fields,
-        headerPairs: HEADERS_OF_PART,
-      },
-    })
-    for await (const part of parts) {
+    for await (const part of request.parts({ limits: partLimits(limits) })) {
       const name = part.fieldname
       if (part.type === 'file') {
-        const chunks: Buffer[] = []
-        for await (const chunk of part.file as AsyncIterable<Buffer>) {
-          take(chunk.length)
-          chunks.push(chunk)
-        }
-        if (part.file.truncated) throw tooLarge(limits.fileBytes, name)
-        uploads.push({ name, bytes: joined(chunks) })
+        const body = Readable.from(bytesOf(part, take, limits), { objectMode: false })
+        await onFile({ name, filename: part.filename, body }).catch((error: unknown) => {
+          ofTaker = error
+          throw error
+        })
         continue
       }
       if (part.valueTruncated) throw tooLarge(limits.fieldBytes, name)
@@ -85,12 +108,57 @@ export async function readForm(request: FastifyRequest, limits: FormLimits): Pro
       fields.set(name, [...(fields.get(name) ?? []), value])
     }
   } catch (error) {
-    throw error instanceof RequestError ? error : unreadable(error, limits)
+    // Nobody reads the rest: it is let go by, so that the caller gets to read the answer.
+    request.raw.unpipe()
+    request.raw.resume()
+    throw error === ofTaker ? error : toRefusal(error, limits)
   }
+  return Object.fromEntries([...fields].map(([name, values]) => [name, valueOf(name, values)]))
+}
+
+function partLimits(limits: FormLimits) {
   return {
-    fields: Object.fromEntries([...fields].map(([name, values]) => [name, valueOf(name, values)])),
-    uploads,
+    fieldNameSize: NAME_BYTES,
+    fieldSize: limits.fieldBytes,
+    fields: limits.fields,
+    fileSize: limits.fileBytes,
+    files: limits.files,
+    parts: limits.files + limits.fields,
+    headerPairs: HEADERS_OF_PART,
   }
+}
+
+/** Counts what comes of a form against its own bound and against the memory of all bodies. */
+function takerOf(
+  request: FastifyRequest,
+  limits: FormLimits,
+  memoryPerByte: number,
+): (bytes: number) => void {
+  const stated = request.headers['content-length']
+  if (Number(stated ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
+  if (stated !== undefined) takeForm(request, Number(stated) * memoryPerByte)
+  let receivedBytes = 0
+  return (bytes) => {
+    receivedBytes += bytes
+    if (receivedBytes > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
+    if (stated === undefined) takeForm(request, bytes * memoryPerByte)
+  }
+}
+
+async function* bytesOf(
+  { file, fieldname }: MultipartFile,
+  take: (bytes: number) => void,
+  limits: FormLimits,
+): AsyncGenerator<Buffer, void> {
+  try {
+    for await (const chunk of file as AsyncIterable<Buffer>) {
+      take(chunk.length)
+      yield chunk
+    }
+  } catch (error) {
+    throw toRefusal(error, limits)
+  }
+  if (file.truncated) throw tooLarge(limits.fileBytes, fieldname)
 }
 
 /** The pieces go as they are joined: never more than a file and one of its pieces twice. */
@@ -116,7 +184,9 @@ const COUNTS: ReadonlySet<string> = new Set([
   'FST_FIELDS_LIMIT',
 ])
 
-function unreadable(error: unknown, limits: FormLimits): RequestError {
+/** What the reader says of a form, in words of ours. */
+function toRefusal(error: unknown, limits: FormLimits): RequestError {
+  if (error instanceof RequestError) return error
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
   if (code === 'FST_REQ_FILE_TOO_LARGE') return tooLarge(limits.fileBytes)
   if (typeof code === 'string' && COUNTS.has(code))

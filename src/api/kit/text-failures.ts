@@ -43,6 +43,7 @@ const entries = {
   },
   database_unavailable: 'service_unavailable',
   read_model_behind: 'service_unavailable',
+  file_not_found: 'file_not_found',
   storage_not_configured: 'storage_not_configured',
   storage_unavailable: 'service_unavailable',
   object_too_large: 'request_too_large',

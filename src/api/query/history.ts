@@ -26,7 +26,7 @@ function shown(item: HistoryItem, forOperator: boolean) {
 }
 
 /**
- * Every event of a task or a call, or of what a request did, oldest first, for whoever's scope it
+ * Every event of a task, a call or a file, or of what a request did, oldest first, for whoever's scope it
  * lies in. @throws DomainError `task_not_found`, the same for what lies outside the scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {

@@ -25,30 +25,36 @@ const shape = {
 
 /** What the OpenAPI description says of a `/v1` route, its failures included. */
 export function describe(route: {
-  readonly tag: 'Text' | 'Images'
+  readonly tag: 'Text' | 'Images' | 'Files'
   readonly operationId: string
   readonly summary: string
   /** It has an id of its own. */
   readonly isCall?: boolean
-  readonly ok: TSchema
+  /** Undefined: it is no JSON. */
+  readonly ok: TSchema | undefined
+  /** What it is as bytes, where it is nothing else. */
+  readonly bytes?: string
   /** What it is as server-sent events, where it may be. */
   readonly events?: string
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]
 }): FastifySchema {
-  const { tag, operationId, summary, isCall = false, ok, events, failures, further } = route
+  const { tag, operationId, summary, isCall = false, ok, events, bytes, failures, further } = route
   const headers: readonly DescribedHeader[] = [
     ...(isCall ? (['x-call-id'] as const) : []),
     ...limitHeaderNames,
   ]
-  const others = events !== undefined ? { 'text/event-stream': events } : {}
+  const others = {
+    ...(events !== undefined ? { 'text/event-stream': events } : {}),
+    ...(bytes !== undefined ? { 'application/octet-stream': bytes } : {}),
+  }
   return {
     operationId,
     tags: [tag],
     summary,
     security: [{ modelToken: [] }],
     response: {
-      200: answer({ json: ok, others, headers }),
+      200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers }),
       ...failureResponses(shape, failures, further, headers),
     },
   }

@@ -22,6 +22,7 @@ import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
 import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
+import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
 import { findModel, listModels } from './models/models.ts'
 import { readResponsesRequest } from './responses/request.ts'
@@ -37,7 +38,7 @@ import {
   ResponseSchema,
 } from './schemas.ts'
 
-export interface V1Deps extends ImageRouteDeps {
+export interface V1Deps extends ImageRouteDeps, FileRouteDeps {
   readonly authenticate: Authenticate
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
@@ -142,7 +143,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
 }
 
-/** Chat, responses, images and models, to be registered under `/v1`. */
+/** Chat, responses, images, files and models, to be registered under `/v1`. */
 export function v1Plugin(deps: V1Deps) {
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, v1Envelope)
@@ -154,5 +155,6 @@ export function v1Plugin(deps: V1Deps) {
     responsesRoute(app, deps)
     modelRoutes(app, deps.texts)
     await app.register(imagesPlugin(deps))
+    await app.register(filesPlugin(deps))
   }
 }

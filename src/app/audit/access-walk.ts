@@ -5,11 +5,10 @@ import {
   type StandingRow,
   type StandingTable,
 } from '../../../projections/engine/standing.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { accessTables } from '../../../projections/access/query.ts'
 import { accountStream } from '../../domain/account/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, rowUnexplained } from './compare.ts'
 import { accountRows, tokenRows, type ExpectedRows } from './expected-access.ts'
 import type { Findings } from './findings.ts'
@@ -19,21 +18,21 @@ import { readTo } from './streams.ts'
 /** Tenants or tokens looked at in one snapshot. */
 const PAGE_KEYS = 50
 
-interface Deps {
+export interface WalkDeps {
   readonly pool: Pool
   readonly log: EventLog
   readonly findings: Findings
 }
 
 /** A table whose rows are told apart by one column within a tenant or a token. */
-interface Told {
+export interface Told {
   readonly table: StandingTable
   readonly by: string
 }
 
-const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
+export const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
 const users: Told = { table: accessTables.users, by: 'user_id' }
-const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
+export const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
 const secrets: Told = { table: accessTables.secrets, by: 'secret_hash' }
 
 /** Rows of these tables by tenant or token, for a page of them, at one moment. */
@@ -49,7 +48,8 @@ async function readPage(pool: Pool, told: readonly Told[], column: string, after
   })
 }
 
-function judge(
+/** Compares the rows of one owner with what the log says of them. */
+export function judge(
   findings: Findings,
   { table: { name: table }, by }: Told,
   expected: ExpectedRows,
@@ -71,7 +71,7 @@ function judge(
 }
 
 /** Compares tenants and users with the accounts of the log; those that are gone were found there. */
-export async function walkTenants({ pool, log, findings }: Deps): Promise<number> {
+export async function walkTenants({ pool, log, findings }: WalkDeps): Promise<number> {
   let compared = 0
   for (let after: string | undefined = ''; after !== undefined;) {
     const page = await readPage(pool, [tenants, users], 'tenant_id', after)
@@ -88,7 +88,7 @@ export async function walkTenants({ pool, log, findings }: Deps): Promise<number
 }
 
 /** Compares tokens and their secrets with the streams of the log. */
-export async function walkTokens({ pool, log, findings }: Deps): Promise<number> {
+export async function walkTokens({ pool, log, findings }: WalkDeps): Promise<number> {
   let compared = 0
   for (let after: string | undefined = ''; after !== undefined;) {
     const page = await readPage(pool, [tokens, secrets], 'token_id', after)
@@ -103,27 +103,4 @@ export async function walkTokens({ pool, log, findings }: Deps): Promise<number>
     after = page.keys.length < PAGE_KEYS ? undefined : page.keys.at(-1)
   }
   return compared
-}
-
-/** Whether the tenants and tokens that begin in a stretch of the log have rows at all. */
-export async function comparePresence(
-  db: Queryable,
-  events: readonly RecordedEvent[],
-  findings: Findings,
-): Promise<void> {
-  for (const [told, type] of [
-    [tenants, 'TenantOpened'],
-    [tokens, 'TokenIssued'],
-  ] as const) {
-    const begun = new Map<string, RecordedEvent>()
-    for (const event of events)
-      if (event.type === type)
-        begun.set('tokenId' in event.data ? event.data.tokenId : event.data.tenantId, event)
-    for (const row of await rowsByKey(db, told.table, told.by, [...begun.keys()]))
-      begun.delete(String(row[told.by]))
-    for (const [key, { position, data }] of begun) {
-      const name = { table: told.table.name, key, position }
-      findings.push(rowMissing(name, 'tenantId' in data ? { tenant_id: data.tenantId } : {}))
-    }
-  }
 }

@@ -6,6 +6,7 @@ import { walkTenants, walkTokens } from './access-walk.ts'
 import { Balances } from './balances.ts'
 import { auditCounts } from './counts.ts'
 import { auditDays } from './days.ts'
+import { walkFiles } from './file-walk.ts'
 import { type Finding, Findings } from './findings.ts'
 import { NO_LINES } from './line-chain.ts'
 import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
@@ -50,6 +51,7 @@ export interface AuditReport {
   readonly timelineEvents: number
   readonly tenants: number
   readonly tokens: number
+  readonly files: number
   readonly priceBooks: number
   /** The hash chain over all lines there ever were. */
   readonly chain: {
@@ -113,12 +115,13 @@ class Run {
     const tasks = await this.#walkTasks()
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
+    const files = await walkFiles({ pool, log, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
     await this.#auditDays()
     // What is of rows that are wrong is wrong with them.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
-    return this.#report({ tasks, tenants, tokens, priceBooks })
+    return this.#report({ tasks, tenants, tokens, files, priceBooks })
   }
 
   async #auditDays(): Promise<void> {
@@ -182,7 +185,9 @@ class Run {
     this.#options.onProgress?.(done, what)
   }
 
-  #report(compared: Pick<AuditReport, 'tasks' | 'tenants' | 'tokens' | 'priceBooks'>): AuditReport {
+  #report(
+    compared: Pick<AuditReport, 'tasks' | 'tenants' | 'tokens' | 'files' | 'priceBooks'>,
+  ): AuditReport {
     const { chain, ledger, timeline, checks } = this.#pass
     return {
       ok: this.#findings.count === 0,

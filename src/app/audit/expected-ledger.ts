@@ -226,6 +226,8 @@ export function ledgerEffect(
     case 'TokenLimitsChanged':
     case 'TokenDisabled':
     case 'PriceBookPublished':
+    case 'FileUploaded':
+    case 'FileDeleted':
       return undefined
   }
 }

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { comparePresence } from './access-walk.ts'
 import type { Balances } from './balances.ts'
 import {
   compareBalances,
@@ -16,6 +15,7 @@ import { LedgerRows } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
 import type { Stretch } from './match.ts'
+import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
@@ -195,7 +195,7 @@ export class LogPass {
       if (this.models.follows('timeline'))
         await this.timeline.compare(db, effects.timeline, stretch)
       if (this.models.follows('tasks')) await this.places.compare(db, requested)
-      if (this.models.follows('access')) await comparePresence(db, events, findings)
+      await comparePresence(db, events, findings, (model) => this.models.follows(model))
     })
   }
 

@@ -19,10 +19,11 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
-/** What an event is about: a task, a call or a token; undefined for the account itself. */
+/** What an event is about: a task, a call, a file or a token; undefined for the account itself. */
 export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
   if ('platformId' in data) return data.platformId
   if ('callId' in data) return data.callId
+  if ('fileId' in data) return data.fileId
   return type.startsWith('Token') && 'tokenId' in data ? data.tokenId : undefined
 }
 

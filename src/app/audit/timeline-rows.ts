@@ -39,7 +39,8 @@ export function timelineEffect(
     event.type === 'TaskRequested' ||
     event.type === 'TokenIssued' ||
     event.type === 'CallSettled' ||
-    event.type === 'CallFailed'
+    event.type === 'CallFailed' ||
+    event.type === 'FileUploaded'
   return {
     event: {
       position,

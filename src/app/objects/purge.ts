@@ -6,7 +6,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { RESULT_LIFE_MS, RESULTS, resultsMadeBefore } from '../../storage/object-key.ts'
 import type { ListedObject, ObjectStore } from '../../storage/types.ts'
 import { type PolicyDeps, runLoop } from '../policy-loop.ts'
-import { type Referenced, referencedPayloads } from './referenced.ts'
+import { type Referenced, referencedFiles, referencedPayloads } from './referenced.ts'
 
 /** Removes objects that nobody can ask for any more. What is gone stays gone, so any round may end early. */
 
@@ -44,7 +44,7 @@ export function createPurgeRound(
   }
   const purges = [
     purgeResults(deps, remove, roundObjects),
-    ...[referencedPayloads(pool, log)].map((kind) =>
+    ...[referencedPayloads(pool, log), referencedFiles(pool, log)].map((kind) =>
       purgeUnneeded(deps, kind, remove, roundObjects),
     ),
   ]

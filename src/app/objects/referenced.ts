@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
+import { filesThere } from '../../../projections/files/query.ts'
 import { tasksWithoutEnd } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { PAYLOADS } from '../../storage/object-key.ts'
+import { FILES, PAYLOADS } from '../../storage/object-key.ts'
 
 /** Objects that are kept for as long as something in the log needs them. */
 export interface Referenced {
@@ -32,6 +33,17 @@ export function referencedPayloads(pool: Pool, log: EventLog): Referenced {
     needed: async (platformIds) => {
       await untilRead(pool, log, 'tasks')
       return tasksWithoutEnd(pool, platformIds)
+    },
+  }
+}
+
+/** The bytes of files that are there; those of no file were left by an upload or a deletion cut short. */
+export function referencedFiles(pool: Pool, log: EventLog): Referenced {
+  return {
+    prefix: FILES,
+    needed: async (fileIds) => {
+      await untilRead(pool, log, 'files')
+      return filesThere(pool, fileIds)
     },
   }
 }

@@ -56,6 +56,8 @@ const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
       .join(', '),
   TokenDisabled: ({ reason }) => reason,
   PriceBookPublished: ({ version }) => version,
+  FileUploaded: ({ filename, purpose, sizeBytes }) => `${filename}, ${sizeBytes} bytes, ${purpose}`,
+  FileDeleted: nothing,
 }
 
 function detailOf<T extends AnyEventType>(

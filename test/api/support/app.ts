@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
+import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 import { MemoryImages } from './memory-images.ts'
@@ -85,6 +86,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     tasks,
     texts: new MemoryTexts(nowMs),
     images: new MemoryImages(),
+    files: new MemoryFiles(nowMs),
     reads: ledger,
     health: {
       dependencies: [],

@@ -54,6 +54,7 @@ t.test('read models that are as the log says are clean, every row compared', asy
     timelineEvents: await count('timeline.events'),
     tenants: 2,
     tokens: 2,
+    files: 3,
     priceBooks: 1,
   })
   t.equal(report.chain.lines, String(await count('ledger.lines')))
@@ -411,6 +412,32 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     'a token that is gone',
     `delete from access.tokens where token_id = 'tok_tenant_1'`,
     { code: 'row_missing', table: 'access.tokens', key: 'tok_tenant_1' },
+  ],
+  [
+    'what a file is called',
+    `update files.files set filename = 'other.png' where file_id = 'file-1'`,
+    {
+      code: 'row_differs',
+      table: 'files.files',
+      key: 'file-1',
+      differences: [{ field: 'filename', log: '1.png', stands: 'other.png' }],
+    },
+  ],
+  [
+    'a deleted file that is there again',
+    `update files.files set deleted_at = null where file_id = 'file-0'`,
+    { code: 'row_differs', table: 'files.files', differences: [{ field: 'deleted_at' }] },
+  ],
+  [
+    'a file that is gone',
+    `delete from files.files where file_id = 'file-2'`,
+    { code: 'row_missing', table: 'files.files', key: 'file-2' },
+  ],
+  [
+    'a file that never was',
+    `insert into files.files select (jsonb_populate_record(f, '{"file_id": "file-9"}')).*
+     from files.files f where file_id = 'file-1'`,
+    { code: 'row_unexplained', table: 'files.files', key: 'file-9' },
   ],
   [
     'the name of a user',

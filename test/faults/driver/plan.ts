@@ -41,7 +41,7 @@ const CRASH_SHARE = 0.6
 
 /** The points of a task's life; those of synchronous calls (`call.`) have no traffic here. */
 export function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !name.startsWith('call.'))
+  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !/^(?:call|file)\./.test(name))
 }
 
 /** One of several runs that reach the named points together. */

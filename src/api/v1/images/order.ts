@@ -7,7 +7,8 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { modelName } from '../../kit/member-checks.ts'
-import { type FormLimits, isForm, readForm } from '../../kit/multipart.ts'
+import { isForm } from '../../kit/media-type.ts'
+import { type FormLimits, readForm } from '../../kit/multipart.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */

@@ -5,6 +5,7 @@ import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
+import { fileStream } from '../../../../src/domain/file/events.ts'
 import type { PriceEntry } from '../../../../src/domain/pricing/events.ts'
 import { priceBookStream } from '../../../../src/domain/pricing/events.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
@@ -52,6 +53,21 @@ export function publishBook(recorder: Recorder): RecordedEvent {
   })
 }
 
+/** Files of a tenant, the first of them deleted. */
+function recordFiles(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
+  const at = new Date(START_MS).toISOString()
+  const owner = { tenantId, userId: 'user_0', tokenId: `tok_${tenantId}` }
+  const uploaded = [0, 1, 2].map((n) => {
+    const fileId = `file-${n}`
+    const facts = { purpose: 'vision' as const, filename: `${n}.png`, sizeBytes: 1_000 + n }
+    const data = { fileId, ...owner, ...facts, uploadedAt: at }
+    return recorder.record(fileStream(fileId), { type: 'FileUploaded', data })
+  })
+  const deletion = { fileId: 'file-0', ...owner, deletedAt: at }
+  const deleted = recorder.record(fileStream('file-0'), { type: 'FileDeleted', data: deletion })
+  return [...uploaded, deleted]
+}
+
 /** A little of everything, of three tenants. */
 export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEvent[] {
   const rotated = `tok_tenant_1`
@@ -82,6 +98,7 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
       life: (n) => LIFE_NAMES[(n * 7) % LIFE_NAMES.length] ?? 'settled',
     }),
     ...Array.from({ length: calls }, (_, n) => recordCall(recorder, n, `tenant_${n % 2}`)),
+    ...recordFiles(recorder, 'tenant_1'),
   ]
 }
 

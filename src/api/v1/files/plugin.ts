@@ -1,0 +1,176 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { FileUseCases, FileView } from '../../../app/files/types.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import type { FailureCode } from '../../kit/failure-table.ts'
+import { type FormLimits, useForms } from '../../kit/multipart.ts'
+import { behindToken, withBody } from '../../kit/route-failures.ts'
+import { describe } from '../documentation.ts'
+import {
+  DeletedFileSchema,
+  FileListSchema,
+  FileParamsSchema,
+  FileQuerySchema,
+  FileSchema,
+  MAX_PAGE_FILES,
+  UploadSchema,
+} from './schemas.ts'
+import { takeUpload } from './upload.ts'
+
+export interface FileRouteDeps {
+  readonly files: FileUseCases
+  readonly fileForm: FormLimits
+}
+
+const tag = { tag: 'Files' } as const
+
+const ofAll: readonly FailureCode[] = [
+  ...behindToken,
+  'storage_not_configured',
+  'log_unavailable',
+  'database_unavailable',
+]
+const ofOne: readonly FailureCode[] = [...ofAll, 'file_not_found']
+
+function toFile(file: FileView) {
+  return {
+    id: file.fileId,
+    object: 'file' as const,
+    bytes: file.sizeBytes,
+    created_at: Math.floor(file.uploadedAtMs / 1_000),
+    filename: file.filename,
+    purpose: file.purpose,
+    // Bytes are whole before there is a file.
+    status: 'processed' as const,
+  }
+}
+
+/** What a browser is to save it as: the name itself, and one in plain letters for who cannot read that. */
+function dispositionOf(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const whole = encodeURIComponent(filename).replace(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
+}
+
+function uploadRoute(app: FastifyInstance, { files, fileForm }: FileRouteDeps): void {
+  app.post('/files', {
+    // A form is read as it comes; the schema only documents.
+    validatorCompiler: () => () => true,
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'uploadFile',
+        summary: 'Upload a file',
+        ok: FileSchema,
+        failures: [
+          ...ofAll,
+          ...withBody,
+          'overloaded',
+          'invalid_request',
+          'storage_unavailable',
+          'log_outcome_unknown',
+        ],
+      }),
+      consumes: ['multipart/form-data'],
+      body: UploadSchema,
+    },
+    handler: async (request) => toFile(await takeUpload(request, files, fileForm)),
+  })
+}
+
+function readingRoutes(instance: FastifyInstance, { files }: FileRouteDeps): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/files', {
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'listFiles',
+        summary: 'List the files of the tenant',
+        ok: FileListSchema,
+        failures: [...ofAll, 'read_model_behind', 'parameter_invalid', 'invalid_request'],
+      }),
+      querystring: FileQuerySchema,
+    },
+    handler: async (request) => {
+      const { after, limit = MAX_PAGE_FILES, order = 'desc', purpose } = request.query
+      const principal = principalOf(request)
+      const page = await files.list({ principal, purpose, order, after, limit })
+      const data = page.files.map(toFile)
+      return {
+        object: 'list' as const,
+        data,
+        first_id: data.at(0)?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+        has_more: page.hasMore,
+      }
+    },
+  })
+  app.get('/files/:id', {
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'getFile',
+        summary: 'Show a file',
+        ok: FileSchema,
+        failures: ofOne,
+      }),
+      params: FileParamsSchema,
+    },
+    handler: async (request) =>
+      toFile(await files.find({ principal: principalOf(request), fileId: request.params.id })),
+  })
+}
+
+/** `/v1/files`, to be registered below `/v1`. */
+export function filesPlugin(deps: FileRouteDeps) {
+  return async (instance: FastifyInstance): Promise<void> => {
+    await useForms(instance)
+    uploadRoute(instance, deps)
+    readingRoutes(instance, deps)
+    const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+    app.get('/files/:id/content', {
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'downloadFile',
+          summary: 'Download a file',
+          ok: undefined,
+          bytes: 'The bytes as they were uploaded.',
+          failures: [...ofOne, 'storage_unavailable'],
+        }),
+        params: FileParamsSchema,
+      },
+      handler: async (request, reply) => {
+        const principal = principalOf(request)
+        const { file, body } = await deps.files.open({ principal, fileId: request.params.id })
+        void reply.headers({
+          'content-length': String(file.sizeBytes),
+          'content-disposition': dispositionOf(file.filename),
+          'cache-control': 'private',
+        })
+        return reply.type('application/octet-stream').send(body)
+      },
+    })
+    app.delete('/files/:id', {
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'deleteFile',
+          summary: 'Delete a file',
+          ok: DeletedFileSchema,
+          failures: [...ofOne, ...withBody, 'log_outcome_unknown'],
+        }),
+        params: FileParamsSchema,
+      },
+      handler: async (request) => {
+        const { id } = request.params
+        const principal = principalOf(request)
+        await deps.files.remove({ principal, requestId: request.id, fileId: id })
+        return { id, object: 'file' as const, deleted: true as const }
+      },
+    })
+  }
+}

@@ -1,0 +1,45 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { rowsByKey } from '../../../projections/engine/standing.ts'
+import type { AnyEventType } from '../../domain/any-event.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { tenants, tokens, type Told } from './access-walk.ts'
+import { rowMissing } from './compare.ts'
+import { files } from './file-walk.ts'
+import type { Findings } from './findings.ts'
+
+/** What begins with an event of this type has a row in a read model's table. */
+const beginnings: readonly {
+  readonly model: string
+  readonly told: Told
+  readonly type: AnyEventType
+}[] = [
+  { model: 'access', told: tenants, type: 'TenantOpened' },
+  { model: 'access', told: tokens, type: 'TokenIssued' },
+  { model: 'files', told: files, type: 'FileUploaded' },
+]
+
+/** Whether the tenants, tokens and files that begin in a stretch of the log have rows at all. */
+export async function comparePresence(
+  db: Queryable,
+  events: readonly RecordedEvent[],
+  findings: Findings,
+  follows: (model: string) => boolean,
+): Promise<void> {
+  for (const { model, told, type } of beginnings) {
+    const begun = new Map<string, RecordedEvent>()
+    for (const event of events)
+      if (event.type === type && follows(model)) begun.set(keyOf(event), event)
+    for (const row of await rowsByKey(db, told.table, told.by, [...begun.keys()]))
+      begun.delete(String(row[told.by]))
+    for (const [key, { position, data }] of begun) {
+      const name = { table: told.table.name, key, position }
+      findings.push(rowMissing(name, 'tenantId' in data ? { tenant_id: data.tenantId } : {}))
+    }
+  }
+}
+
+function keyOf({ data }: RecordedEvent): string {
+  if ('fileId' in data) return data.fileId
+  if ('tokenId' in data && data.tokenId !== undefined) return data.tokenId
+  return 'tenantId' in data ? data.tenantId : ''
+}

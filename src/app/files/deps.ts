@@ -1,0 +1,19 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { ObjectStore } from '../../storage/types.ts'
+import type { CrashPoint } from '../crash-points.ts'
+import type { ReadModels } from '../read-models/read-models.ts'
+
+/** What the use cases of files stand on. */
+export interface FileDeps {
+  readonly pool: Pool
+  readonly log: EventLog
+  /** Undefined: there is no storage. */
+  readonly store: ObjectStore | undefined
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly clock: Clock
+  readonly logger: Log
+  readonly crashPoint: CrashPoint
+}

@@ -1,0 +1,47 @@
+import { fileDecider, ownFile } from '../../domain/file/decider.ts'
+import { type FileEvent, fileStream } from '../../domain/file/events.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { isFileId } from '../../kernel/ids.ts'
+import { fileKey } from '../../storage/object-key.ts'
+import { storageUnavailable } from '../../storage/errors.ts'
+import type { ObjectStore } from '../../storage/types.ts'
+import type { FileDeps } from './deps.ts'
+import type { FileKey, FileView, OpenedFile } from './types.ts'
+
+/** @throws DomainError `storage_not_configured` */
+export function storeOf({ store }: Pick<FileDeps, 'store'>): ObjectStore {
+  if (store === undefined)
+    throw new DomainError('storage_not_configured', 'there is no object storage', {})
+  return store
+}
+
+/**
+ * A file of the tenant, from its two events at most: what was written a moment ago, by any process, is
+ * seen. @throws DomainError `file_not_found`
+ */
+export async function findOwnFile(
+  { log }: Pick<FileDeps, 'log'>,
+  { principal, fileId }: FileKey,
+): Promise<FileView> {
+  // What is no id of ours names no stream.
+  const events = isFileId(fileId) ? await log.readStream(fileStream(fileId)) : []
+  // A stream holds only events of its own aggregate: its name comes from that aggregate.
+  const state = (events as readonly FileEvent[]).reduce(fileDecider.evolve, fileDecider.initial)
+  const { purpose, filename, sizeBytes, uploadedAt } = ownFile(state, principal.tenantId)
+  return { fileId, purpose, filename, sizeBytes, uploadedAtMs: fromTimestamp(uploadedAt) }
+}
+
+/** Its bytes too. @throws DomainError `file_not_found`, `storage_unavailable` */
+export async function openOwnFile(
+  deps: Pick<FileDeps, 'log' | 'store'>,
+  key: FileKey,
+): Promise<OpenedFile> {
+  const store = storeOf(deps)
+  const file = await findOwnFile(deps, key)
+  const object = await store.open(fileKey(file.fileId))
+  // The log says it is there: somebody took it away behind our back.
+  if (object === undefined)
+    throw storageUnavailable('refused', new Error('the bytes of a file are gone'))
+  return { file, body: object.body }
+}

@@ -1,0 +1,46 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** What a file may be used for. */
+export const filePurposes = ['vision', 'user_data'] as const
+export const FilePurposeSchema = Type.Union(filePurposes.map((purpose) => Type.Literal(purpose)))
+export type FilePurpose = (typeof filePurposes)[number]
+
+const fileFacts = {
+  fileId: Type.String(),
+  tenantId: Type.String(),
+  /** Who uploaded it. */
+  userId: Type.String(),
+}
+
+export const fileEvents = {
+  /** Its bytes were in object storage before; they are nowhere else. */
+  FileUploaded: Type.Object({
+    ...fileFacts,
+    tokenId: Type.String(),
+    purpose: FilePurposeSchema,
+    /** As its uploader calls it, without a path. */
+    filename: Type.String(),
+    sizeBytes: Type.Integer({ minimum: 0 }),
+    uploadedAt: Type.String(),
+  }),
+  FileDeleted: Type.Object({
+    ...fileFacts,
+    /** By which token of the tenant. */
+    tokenId: Type.String(),
+    deletedAt: Type.String(),
+  }),
+} as const
+
+export type FileEventType = keyof typeof fileEvents
+export type FileEventData<T extends FileEventType> = Static<(typeof fileEvents)[T]>
+export type FileEvent = {
+  readonly [T in FileEventType]: { readonly type: T; readonly data: FileEventData<T> }
+}[FileEventType]
+
+/** How the names of these streams begin. */
+export const fileStreams = 'file-'
+
+/** Name of the stream of one file. */
+export function fileStream(fileId: string): string {
+  return `${fileStreams}${fileId}`
+}
