@@ -125,7 +125,7 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/v1beta/models/{model}:streamGenerateContent': alsoInNative,
   }
   const routes = Object.entries(schemas).flatMap(([path, { post: operation }]) =>
-    operation?.requestBody === undefined
+    operation?.requestBody?.content['application/json'] === undefined
       ? []
       : [[path, operation.requestBody.content['application/json'].schema] as const],
   )
