@@ -1,3 +1,4 @@
+import { artB } from './art-b/routes.ts'
 import { chat } from './chat/routes.ts'
 import { gen } from './gen/routes.ts'
 import { image } from './image/routes.ts'
@@ -7,4 +8,12 @@ import { responses } from './responses/routes.ts'
 import { videoA } from './video-a/routes.ts'
 
 /** Every simulated upstream. */
-export const families: readonly SandboxFamily[] = [videoA, chat, responses, native, image, gen]
+export const families: readonly SandboxFamily[] = [
+  videoA,
+  chat,
+  responses,
+  native,
+  image,
+  gen,
+  artB,
+]

@@ -1,7 +1,5 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
-import type { TextFamily } from '../domain/families/text/models.ts'
 import type { JsonObject } from '../kernel/json.ts'
-import type { TextSeen } from '../domain/families/text/rules.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
 export type { TaskObservation }
@@ -114,82 +112,21 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
-/** What upstream keeps and can be asked to continue from: a response, an item of one. */
-export type KeptKind = 'response' | 'item'
-
-export interface TextRequest {
-  /** External and upstream name. */
-  readonly model: string
-  readonly upstreamModel: string
-  /** Upstream's body without `model`. */
-  readonly body: Readonly<Record<string, unknown>>
-  /** The id by which the caller gets to know something upstream keeps: the same each time. */
-  readonly keptId: (kind: KeptKind, upstreamId: string) => string
-}
-
-/** Why a result that upstream delivered is none: shown to the caller within it, never billed. */
-export interface TextFailure {
-  readonly code: string
-  readonly message: string
-}
-
-/** What was received of an answer so far. */
-export interface TextTally extends TextSeen {
-  readonly failure: TextFailure | undefined
-}
-
-/** An unstreamed answer, its model rewritten to the external name. */
-export interface TextAnswer {
-  readonly body: Readonly<Record<string, unknown>>
+/** An answer that has begun and comes in pieces. */
+export interface AnswerStream<Chunk, Tally> {
   readonly upstreamRequestId: string | undefined
   /** Upstream wants no further call of this model for so long: its limit is used up. */
-  readonly restMs: number | undefined
-  /** Counts when asked: only needed where upstream reported no usage. */
-  readonly tally: () => TextTally
-}
-
-/** One event of a stream, its model rewritten to the external name. */
-export interface TextChunk {
-  readonly event: string | undefined
-  readonly data: string
-  /** Carries usage and nothing else: for callers who asked for it. */
-  readonly usageOnly: boolean
-  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
-  readonly terminal: boolean
-}
-
-/** A stream that has begun. */
-export interface TextStream {
-  readonly upstreamRequestId: string | undefined
-  /** As in `TextAnswer`. */
   readonly restMs: number | undefined
   /**
    * What has arrived since the last call, never an empty list; undefined at the end. Upstream is held
    * back while nobody reads. One call at a time.
    * @throws ProviderError when it is cut, stalls, or reports an error
    */
-  readonly read: () => Promise<readonly TextChunk[] | undefined>
-  readonly tally: () => TextTally
+  readonly read: () => Promise<readonly Chunk[] | undefined>
+  readonly tally: () => Tally
   readonly receivedBytes: () => number
   /** Ends the connection; a pending `read` fails. */
   readonly cancel: () => void
-}
-
-/** The adapter of a text family. */
-export interface TextProvider {
-  readonly family: TextFamily
-  /** @throws ProviderError */
-  readonly complete: (
-    channel: Channel,
-    request: TextRequest,
-    options: CallOptions,
-  ) => Promise<TextAnswer>
-  /** Resolves when upstream has begun to answer. @throws ProviderError */
-  readonly stream: (
-    channel: Channel,
-    request: TextRequest,
-    options: CallOptions,
-  ) => Promise<TextStream>
 }
 
 /** A picture sent along, as it can be handed to upstream: what lies here or is fetched, as its bytes. */
@@ -202,20 +139,28 @@ export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {
   readonly mask: SentImage | undefined
 }
 
+/** Where a picture is that upstream made: in base64 without a prefix, or at a URL of upstream's. */
+export type MadePicture = { readonly base64: string } | { readonly url: string }
+
+/** Why one of several pictures was not made, as callers are told. */
+export interface ImageItemError {
+  readonly code: string
+  readonly message: string
+}
+
 /** A picture upstream made, or why one of several was not made. */
 export type ImageItem =
   | {
-      /** Base64 without a prefix, or the URL where upstream keeps it. */
-      readonly picture: { readonly base64: string } | { readonly url: string }
-      /** What callers are shown of it beside. */
+      readonly picture: MadePicture
+      /** What callers are shown of it beside; its `size` is looked at. */
       readonly shown: JsonObject
     }
-  | { readonly error: { readonly code: string; readonly message: string } }
+  | { readonly error: ImageItemError }
 
 /** An answer with pictures, or one that says that there are none. */
 export interface ImageAnswer {
   readonly upstreamRequestId: string | undefined
-  /** As in `TextAnswer`. */
+  /** Upstream wants no further call of this model for so long: its limit is used up. */
   readonly restMs: number | undefined
   /** Unix seconds. */
   readonly createdS: number | undefined
@@ -226,7 +171,7 @@ export interface ImageAnswer {
   /** Why there is no picture at all. */
   readonly failure:
     | {
-        readonly code: 'content_policy_violation' | 'no_image_generated'
+        readonly code: 'content_policy_violation' | 'no_image_generated' | 'upstream_unavailable'
         readonly message: string
         /** The provider charges for the input all the same, and it is settled. */
         readonly isBilled: boolean
@@ -234,11 +179,47 @@ export interface ImageAnswer {
     | undefined
 }
 
+/** An event as callers get it: JSON text, its model the external name. */
+export interface ImageFrame {
+  readonly event: string
+  readonly data: string
+}
+
+/** An event of a stream of pictures. */
+export type ImageEvent =
+  | { readonly kind: 'told'; readonly frame: ImageFrame; readonly terminal: boolean }
+  /** A picture that is to be delivered, and the frame of it or of its not being delivered. */
+  | {
+      readonly kind: 'picture'
+      readonly item: Extract<ImageItem, { readonly picture: MadePicture }>
+      readonly delivered: (fields: JsonObject) => ImageFrame
+      readonly lost: (error: ImageItemError) => ImageFrame
+      /** No other is to come. */
+      readonly terminal: boolean
+    }
+
+/** What was received of a stream of pictures so far. */
+export interface ImageTally extends ImageSeen {
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+  /** Why there is no picture at all. */
+  readonly failure: { readonly code: string } | undefined
+}
+
+export type ImageStream = AnswerStream<ImageEvent, ImageTally>
+
 /** The adapter of a family of images. */
 export interface ImageProvider {
   readonly family: string
   /** @throws ProviderError */
   readonly make: (channel: Channel, call: ImageCall, options: CallOptions) => Promise<ImageAnswer>
+  /**
+   * Resolves when upstream has begun to answer; undefined where the family does not stream.
+   * @throws ProviderError
+   */
+  readonly stream:
+    | ((channel: Channel, call: ImageCall, options: CallOptions) => Promise<ImageStream>)
+    | undefined
 }
 
 export interface CallOptions {

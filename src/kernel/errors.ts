@@ -30,6 +30,7 @@ export const domainCodes = [
   'storage_not_configured',
   'storage_unavailable',
   'object_too_large',
+  'invalid_image_url',
   // Money and room.
   'price_not_configured',
   'insufficient_balance',

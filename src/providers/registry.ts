@@ -1,5 +1,8 @@
-import type { ImageProvider, SandboxAccount, TaskProvider, TextProvider } from '../app/ports.ts'
+import type { ImageProvider, SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { TextProvider } from '../app/text-ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
+import { createArtBProvider } from './art-b/client.ts'
+import { artBSandbox } from './art-b/sandbox.ts'
 import { createChatProvider } from './chat/client.ts'
 import { chatSandbox } from './chat/sandbox.ts'
 import { createGenProvider } from './gen/client.ts'
@@ -21,7 +24,7 @@ export const sandboxAccounts: {
 } = {
   tasks: videoASandbox,
   text: [chatSandbox, responsesSandbox, nativeSandbox],
-  images: [imageSandbox, genSandbox],
+  images: [imageSandbox, genSandbox, artBSandbox],
 }
 
 /** Every upstream family there is: a further one is a folder and a line here. */
@@ -34,7 +37,7 @@ export function createProviders(): {
 } {
   const videoA = createVideoAProvider()
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
-  const images = [createImagesProvider(), createGenProvider()]
+  const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {
     tasks: new Map<string, TaskProvider>([videoA].map((provider) => [provider.family, provider])),
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),

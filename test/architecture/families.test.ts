@@ -64,6 +64,10 @@ const familyRooms: Readonly<
     words: /\bgen-(?:2|3\.1|3-pro-image)|\.\/gen\/|family: 'gen'|FAMILY = 'gen'/,
     rooms: ['src/domain/families/gen/', 'src/providers/gen/', 'infra/sandbox/gen/'],
   },
+  'art-b': {
+    words: /\bart-?b\b/i,
+    rooms: ['src/domain/families/art-b/', 'src/providers/art-b/', 'infra/sandbox/art-b/'],
+  },
 }
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']

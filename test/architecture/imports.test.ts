@@ -33,6 +33,9 @@ const assembly = new Set([
   'src/cli',
 ])
 
+/** Where providers meet the application. */
+const ports = new Set(['src/app/ports.ts', 'src/app/text-ports.ts'])
+
 /** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {
   http: ['http'],
@@ -71,8 +74,8 @@ function offences(file: SourceFile): string[] {
       const shared = theirs === 'kit' || file.path.split('/').length === 3
       if (targetRoom === room && mine !== theirs && !shared) return say('a sibling folder')
     }
-    if (room === 'src/providers' && targetRoom === 'src/app' && target !== 'src/app/ports.ts')
-      return say('providers meet the application in app/ports.ts')
+    if (room === 'src/providers' && targetRoom === 'src/app' && !ports.has(target))
+      return say('providers meet the application in its ports')
     if (
       room === 'projections' &&
       targetRoom === 'src/domain' &&

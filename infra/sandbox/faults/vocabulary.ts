@@ -49,6 +49,12 @@ const SWITCHES = {
   'no-image': 'word',
   'some-fail': 'count',
   quality: 'word',
+  'one-black': 'flag',
+  'group-size': 'count',
+  'group-stop': 'count',
+  layers: 'count',
+  'other-size': 'flag',
+  'created-at': 'flag',
   // How a stream of it flows.
   'frame-ms': 'count',
   'first-frame-ms': 'count',

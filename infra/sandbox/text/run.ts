@@ -42,6 +42,12 @@ export function isLetIn(known: readonly string[], key: string): boolean {
   })
 }
 
+/** The bearer credential of a request; null when there is none, or none that is let in. */
+export function bearerKey(known: readonly string[], request: FastifyRequest): string | null {
+  const key = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+  return key === undefined || !isLetIn(known, key) ? null : key
+}
+
 /** Runs a request: faults, then what was asked; a refusal becomes an answer. */
 export async function runText(
   kit: FamilyKit,

@@ -2,7 +2,7 @@ import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import type { TaskState } from '../tasks/timeline.ts'
-import { Refusal } from './errors.ts'
+import { Refusal } from '../http/dotted-errors.ts'
 import type { VideoDetail } from './plan.ts'
 
 /** One page of tasks, newest first. */

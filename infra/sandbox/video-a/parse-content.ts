@@ -1,4 +1,4 @@
-import { Refusal } from './errors.ts'
+import { Refusal } from '../http/dotted-errors.ts'
 
 /** What matters of a request's content; prompts and media are not kept. */
 export interface Content {

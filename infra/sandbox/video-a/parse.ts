@@ -1,5 +1,5 @@
 import type { SandboxOptions } from '../options.ts'
-import { Refusal } from './errors.ts'
+import { Refusal } from '../http/dotted-errors.ts'
 import { parseContent, type Content } from './parse-content.ts'
 import { isGeneration25, isSmall, versionedModel } from './models.ts'
 import { RATIOS, RESOLUTIONS } from './tokens.ts'

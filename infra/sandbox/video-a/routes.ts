@@ -1,11 +1,17 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
 import { UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
 import { runExchange, type Answer } from '../http/exchange.ts'
+import { bearerKey } from '../text/run.ts'
 import { MEDIA_PATH, taskBody } from './body.ts'
-import { errorAnswer, failureAnswer, messageOf, newRequestId, Refusal } from './errors.ts'
+import {
+  errorAnswer,
+  failureAnswer,
+  messageOf,
+  newRequestId,
+  Refusal,
+} from '../http/dotted-errors.ts'
 import { ResultFiles } from './media.ts'
 import { parseBody, type Fields } from './parse.ts'
 import { FAMILY, markersOf, VideoService } from './service.ts'
@@ -63,19 +69,9 @@ function subjectOf(kit: FamilyKit, call: Call) {
 
 /** The credential of a request. @throws Refusal when it is missing or not let in. */
 function credentialOf(kit: FamilyKit, request: FastifyRequest): string {
-  const key = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-  const known = kit.options.apiKeys
-  const letIn = (key: string): boolean =>
-    known.some((one) => one.length === key.length && sameText(one, key))
-  if (key === undefined || (known.length > 0 && !letIn(key))) {
-    throw new Refusal('AuthenticationError', messageOf('AuthenticationError'))
-  }
+  const key = bearerKey(kit.options.apiKeys, request)
+  if (key === null) throw new Refusal('AuthenticationError', messageOf('AuthenticationError'))
   return key
-}
-
-function sameText(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 function queryOf(request: FastifyRequest): URLSearchParams {

@@ -159,6 +159,7 @@ const ofImages = {
     words: 'The model service gave a black image; it is not billed',
     retry: 'never',
   },
+  invalid_image_url: own(400, 'An image is no URL that can be read'),
   no_image_generated: own(422, 'The model service made no image'),
   image_url_not_available: {
     status: 503,

@@ -36,6 +36,8 @@ const entries = {
   suspected_black_image: 'suspected_black_image_from_upstream',
   no_image_generated: 'no_image_generated',
   image_url_not_available: 'image_url_not_available',
+  // As this family's upstream names it.
+  invalid_image_url: 'InvalidParameter',
   log_unavailable: 'service_unavailable',
   log_outcome_unknown: {
     code: 'service_unavailable',
@@ -94,6 +96,7 @@ export const imageFailures: readonly FailureCode[] = [
   'suspected_black_image',
   'no_image_generated',
   'image_url_not_available',
+  'invalid_image_url',
 ]
 
 /** What continuing an earlier response can fail with besides. */

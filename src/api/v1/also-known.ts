@@ -34,5 +34,6 @@ export const alsoInResponses: AlsoKnown = {
 
 export const alsoInImages: AlsoKnown = {
   '': `image images mask input_fidelity stream partial_images watermark seed style steps
-    negative_prompt guidance_scale resolution mode models speed`,
+    negative_prompt guidance_scale resolution mode models speed tools
+    sequential_image_generation sequential_image_generation_options optimize_prompt_options`,
 }

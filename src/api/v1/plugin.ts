@@ -6,10 +6,9 @@ import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
-import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
-import { limitHeadersOf, type StandingsOf, useLimitHeaders } from '../kit/limit-headers.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
+import { limitHeadersOf, useLimitHeaders } from '../kit/limit-headers.ts'
 import { behindToken } from '../kit/route-failures.ts'
 import {
   callExamples,
@@ -43,8 +42,6 @@ export interface V1Deps extends ImageRouteDeps, FileRouteDeps {
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
-  readonly streamLimits: StreamLimits
-  readonly standingsOf: StandingsOf
 }
 
 /** What every stream is sent with, whatever its dialect. */

@@ -2,7 +2,7 @@ import type { CallTerms } from '../../domain/families/call-rules.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { ChannelWish } from '../channels/directory.ts'
-import type { CallOptions, Channel, ProviderError } from '../ports.ts'
+import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports.ts'
 import type { CallInput } from './types.ts'
 
 /**
@@ -36,6 +36,29 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   readonly refusal: (error: ProviderError, callId: string) => DomainError
 }
 
+/** What a family that streams says of its streams beside that; carrying them is `pump.ts`. */
+export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Frame> {
+  /** Asks one channel, once; resolves when it has begun to answer. @throws ProviderError */
+  readonly open: (
+    input: Input,
+    channel: Channel,
+    request: Request,
+    options: CallOptions,
+  ) => Promise<AnswerStream<Chunk, Seen>>
+  readonly boundsOf: (channel: Channel) => StreamBounds
+  /** A piece as its caller gets it. */
+  readonly frameOf: (chunk: Chunk) => Frame
+}
+
+/** Bounds of one stream (P10). */
+export interface StreamBounds {
+  /** How long and how far it is read on after its caller has gone. */
+  readonly drainTimeoutMs: number
+  readonly drainMaxBytes: number
+  /** UTF-16 units held back until it is settled. */
+  readonly maxWithheldBytes: number
+}
+
 /** A call that may be made, if it can be paid for. */
 export interface ResolvedCall<Request, Seen> {
   readonly request: Request
@@ -58,6 +81,8 @@ export interface WholeAnswer<Seen, Body> {
   /** Upstream wants no further call of this model for so long: its limit is used up. */
   readonly restMs: number | undefined
   readonly seen: Seen
+  /** What is settled once the body is made, where not all that was seen could be delivered. */
+  readonly delivered?: () => Seen
   /** Set where the answer is a failure: its code. Delivered as it is, and never billed. */
   readonly failed: string | undefined
   /** Told to the caller in place of the body: an answer that is settled may be a refusal all the same. */

@@ -26,3 +26,12 @@ export interface CompletedCall<Body> {
   readonly settlement: Settlement
   readonly measurement: Measurement
 }
+
+export interface StreamedCall<Frame> {
+  readonly callId: string
+  /**
+   * Frames as they come; terminal ones only after `CallSettled` is durable (P3). A failure after the
+   * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
+   */
+  readonly frames: AsyncIterable<Frame>
+}

@@ -51,7 +51,10 @@ async function answer<Seen, Body>(
   }
   const body = refusal ?? (await finished(deps, call, served, result))
   const outcome = input.callerGone.aborted ? 'disconnected' : 'completed'
-  const settled = await settleCall(deps, call, served, { seen, outcome })
+  const settled = await settleCall(deps, call, served, {
+    seen: result.delivered?.() ?? seen,
+    outcome,
+  })
   if (body instanceof DomainError) throw withCallId(body, callId)
   return { callId, body, ...settled }
 }

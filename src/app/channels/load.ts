@@ -24,7 +24,7 @@ const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 /** No request can ask for more images. */
-const MAX_IMAGE_COUNT = 10
+const MAX_IMAGE_COUNT = 15
 const FAMILIES = [...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 

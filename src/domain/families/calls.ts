@@ -21,7 +21,9 @@ export function callFamilyOf(wire: string): AnyCallFamily | undefined {
   return byWire.get(wire)
 }
 
-/** The family whose catalog has this external name; undefined where a channel may choose it freely. */
+/** The family whose catalog has this name; undefined where a channel may choose it freely. */
 export function callFamilyOfModel(name: string): AnyCallFamily | undefined {
-  return callFamilies.find(({ models }) => models?.includes(name) === true)
+  return callFamilies.find(
+    ({ models, aliases }) => models?.includes(name) === true || aliases?.includes(name) === true,
+  )
 }

@@ -69,7 +69,7 @@ export interface ImageRequest {
   readonly mask: ImageInput | undefined
   readonly delivery: ImageDelivery
   readonly streamed: boolean
-  /** The most pictures that can come. */
+  /** The most pictures that are asked for. */
   readonly count: number
   readonly facts: TaskFacts
 }
@@ -84,6 +84,8 @@ export interface ImageSeen {
 
 /** The unit of delivered pictures. */
 export const IMAGES = 'image'
+/** Of pictures that upstream made, and charges, and that did not reach their caller: never billed. */
+export const UNDELIVERED = 'undelivered-image'
 
 /** A result to settle, with what was asked. */
 export interface MadeImages extends ImageSeen {
@@ -99,10 +101,17 @@ export interface ImageFamily {
   readonly kinds: readonly ImageKind[]
   /** External names. */
   readonly models: readonly string[]
+  /** Further names its models are taken by; `read` says which is meant. */
+  readonly aliases?: readonly string[]
   readonly currency: Currency
   /** Most pictures of one request that an account makes, unless its channel says otherwise. */
   readonly usualCount: (model: string) => number
-  /** @throws DomainError `invalid_request`, `n_not_supported`, `image_too_large`, naming the field */
+  /**
+   * Whether each picture of an answer stands for itself: where one cannot be delivered the others
+   * are, and are settled. Otherwise the answer is refused whole.
+   */
+  readonly settlesEach?: boolean
+  /** @throws DomainError `invalid_request`, `n_not_supported`, `image_too_large`, `invalid_image_url`, naming the field */
   readonly read: (order: ImageOrder) => ImageRequest
   /**
    * Completes a request by the sides of its base picture, which takes looking into it; undefined:
@@ -165,6 +174,7 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
     wires: [name],
     models,
     isModelName: (model) => models.includes(model),
+    ...(family.aliases === undefined ? {} : { aliases: family.aliases }),
     isBoundedByChannel: false,
     unpricedSkus: (_wire, model, book) =>
       family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
@@ -186,8 +196,16 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
         currency,
         holdPico: parseAmount(quote.hold),
         settle: (seen) => rated(seen, 'reported'),
-        absorbed: (seen) => (seen && rated(seen, 'reported')) ?? dearest,
+        absorbed: (seen) => (seen && rated(asMade(seen), 'reported')) ?? dearest,
       }
     },
   }
+}
+
+/** What upstream made, whether it reached its caller or not. */
+function asMade({ usage, output }: ImageSeen): ImageSeen {
+  const { [UNDELIVERED]: lost = 0, ...others } = usage
+  return lost === 0
+    ? { usage, output }
+    : { usage: { ...others, [IMAGES]: (usage[IMAGES] ?? 0) + lost }, output }
 }

@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
@@ -8,7 +8,7 @@ import { readPlainError, unknownError } from '../kit/http/plain-errors.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/http/refusals.ts'
-import type { FrameReader } from '../kit/text/wire.ts'
+import type { TextReader } from '../kit/text/wire.ts'
 import { chatOutputBytes } from './output.ts'
 import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
 import { withShownUsage } from './usage-view.ts'
@@ -22,7 +22,7 @@ function withUsageShown(data: string, chunk: JsonObject): string {
 }
 
 /** Follows a chat stream; whether a caller sees usage is its surface's business. */
-export function chatFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+export function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
   let usage: TextUsage | undefined
   let searches: number | undefined

@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import { objectOf, objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'

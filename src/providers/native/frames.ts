@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import type { JsonObject } from '../../kernel/json.ts'
@@ -7,12 +7,12 @@ import { expectedChoices } from '../kit/text/output.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/http/refusals.ts'
-import type { FrameReader } from '../kit/text/wire.ts'
 import { readNativeError } from '../kit/http/native-errors.ts'
+import type { TextReader } from '../kit/text/wire.ts'
 import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** Follows a native stream: usage is cumulative, the last one counts. */
-export function nativeFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+export function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
   let usage: TextUsage | undefined
   const searches = new Set<string>()

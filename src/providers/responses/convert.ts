@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { objectsOf, textOf } from '../kit/http/fields.ts'
 import { bytesOf } from '../kit/text/output.ts'

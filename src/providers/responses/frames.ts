@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
@@ -7,7 +7,7 @@ import { bytesOf } from '../kit/text/output.ts'
 import { plainError, readPlainError } from '../kit/http/plain-errors.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/http/refusals.ts'
-import type { FrameReader } from '../kit/text/wire.ts'
+import type { TextReader } from '../kit/text/wire.ts'
 import { failureOf, responseView } from './convert.ts'
 import { createEventRewriter } from './event-ids.ts'
 import { noTools, responsesUsage, toolCounts } from './usage.ts'
@@ -16,7 +16,7 @@ const DONE = '[DONE]'
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
 /** Follows a responses stream; events it does not know pass as they are. */
-export function responsesFrameReader(request: TextRequest, scrub: Scrubber): FrameReader {
+export function responsesFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   // Nothing below may hold on to the request: a stream outlives it, and it may be large.
   const { model, keptId } = request
   const withOurIds = createEventRewriter(keptId)

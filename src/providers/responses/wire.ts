@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../app/ports.ts'
+import type { TextRequest } from '../../app/text-ports.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'

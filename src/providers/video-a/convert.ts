@@ -3,9 +3,9 @@ import type { TaskObservation } from '../../app/ports.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../../domain/families/video-a/units.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../kernel/json.ts'
-import { losslessCount, objectOf } from '../kit/http/fields.ts'
+import { codeOf, losslessCount, objectOf } from '../kit/http/fields.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
-import { codeOf, MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../kit/task/fields.ts'
+import { MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../kit/task/fields.ts'
 import { outputFields, TaskSchema, urlFields } from './schemas.ts'
 
 /** From the wire of the `/provA` video family to what the use cases understand. */

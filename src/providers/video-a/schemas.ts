@@ -24,14 +24,6 @@ export const ListAnswerSchema = Type.Object({
   total: Type.Optional(Type.Unknown()),
 })
 
-export const ErrorAnswerSchema = Type.Object({
-  error: Type.Object({
-    code: Type.Optional(Type.Unknown()),
-    message: Type.Optional(Type.Unknown()),
-    param: Type.Optional(Type.Unknown()),
-  }),
-})
-
 /** Echoed settings and actual specs a task may carry, in the wire's own names. */
 export const outputFields = [
   'resolution',

@@ -1,8 +1,8 @@
 import { Value } from 'typebox/value'
+import { readDottedError } from '../kit/http/dotted-errors.ts'
 import { losslessCount } from '../kit/http/fields.ts'
 import type { TaskWire, Wanted } from '../kit/task/wire.ts'
 import { observationOf } from './convert.ts'
-import { readError } from './errors.ts'
 import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
 
 const TASKS_PATH = '/contents/generations/tasks'
@@ -21,7 +21,7 @@ export const videoAWire: TaskWire = {
   createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),
   taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,
   listPath: (wanted) => `${TASKS_PATH}?${listQuery(wanted).toString()}`,
-  readError,
+  readError: readDottedError,
   readCreated: (body) => (Value.Check(CreateAnswerSchema, body) ? body.id : undefined),
   readTask: observationOf,
   readList: (body) =>

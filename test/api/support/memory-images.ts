@@ -2,6 +2,7 @@ import type {
   CompletedImageCall,
   ImageCallInput,
   ImageUseCases,
+  StreamedImageCall,
 } from '../../../src/app/calls/images/types.ts'
 
 /** Image use cases in memory: enough to see what the routes ask and how they answer. */
@@ -17,5 +18,17 @@ export class MemoryImages implements ImageUseCases {
     const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
     const body = { created: 1, data: [{ b64_json: 'aGVsbG8=' }] }
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
+  }
+
+  async stream(input: ImageCallInput): Promise<StreamedImageCall> {
+    await Promise.resolve()
+    this.calls.push(input)
+    if (this.failure !== undefined) throw this.failure
+    const frame = { event: 'image_generation.completed', data: '{}' }
+    const frames = (async function* () {
+      await Promise.resolve()
+      yield frame
+    })()
+    return { callId: 'call_1', frames }
   }
 }

@@ -1,6 +1,6 @@
 import type {
   CompletedTextCall,
-  StreamedCall,
+  StreamedTextCall,
   TextCallInput,
   TextFrame,
   TextUseCases,
@@ -56,7 +56,7 @@ export class MemoryTexts implements TextUseCases {
     }
   }
 
-  stream = async (input: TextCallInput): Promise<StreamedCall> => {
+  stream = async (input: TextCallInput): Promise<StreamedTextCall> => {
     this.streams.push(input)
     await this.begin(input)
     if (this.failure !== undefined) throw this.failure

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createKeptIds } from '../../../src/app/calls/text/kept-ids.ts'
-import type { KeptKind } from '../../../src/app/ports.ts'
+import type { KeptKind } from '../../../src/app/text-ports.ts'
 
 const ids = createKeptIds('a secret')
 const kept = { channelId: 'channel-one', upstreamId: `resp_${'0123456789abcdef'.repeat(3)}` }

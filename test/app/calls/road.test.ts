@@ -1,25 +1,17 @@
-import { Registry } from 'prom-client'
 import t from 'tap'
-import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
-import type { CallDeps } from '../../../src/app/calls/deps.ts'
 import type { CallFamily } from '../../../src/app/calls/family.ts'
-import { defaultCallLimits } from '../../../src/app/calls/limits.ts'
-import { createCallMetrics } from '../../../src/app/calls/metrics.ts'
 import { refusalOf } from '../../../src/app/calls/refusals.ts'
 import { createRunningCalls } from '../../../src/app/calls/running.ts'
 import type { CallInput } from '../../../src/app/calls/types.ts'
 import { completeCall } from '../../../src/app/calls/whole.ts'
-import { noCrash } from '../../../src/app/crash-points.ts'
-import { type Channel, ProviderError } from '../../../src/app/ports.ts'
-import { createRates } from '../../../src/app/throttle/rates.ts'
-import type { CallEvent } from '../../../src/domain/call/events.ts'
+import { ProviderError } from '../../../src/app/ports.ts'
 import type { CallTerms, RatedCall } from '../../../src/domain/families/call-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import { silentLog } from '../../../src/kernel/log.ts'
 import { principalOf } from '../support/world.ts'
+import { roadOf } from './support/road.ts'
 
 /** A family that is no text and streams nothing: pictures, priced by the piece. */
 
@@ -84,58 +76,6 @@ function pictures(...answers: readonly Answer[]) {
   return { family, asked }
 }
 
-function road() {
-  const events: CallEvent[] = []
-  const ends: string[] = []
-  const clock = { nowMs: () => 1_700_000_000_000 }
-  const channels = ['one', 'two'].map((id, priority): Channel => ({
-    id,
-    family: 'pictures',
-    region: 'overseas',
-    baseUrl: 'https://upstream.example.test',
-    credential: 'secret',
-    models: { painter: 'upstream-painter' },
-    weight: 1,
-    priority,
-    timeoutMs: 1_000,
-    maxConcurrent: 8,
-  }))
-  const deps: CallDeps = {
-    log: { healthy: () => true, ready: () => Promise.resolve() },
-    journal: {
-      record: (event) => {
-        events.push(event)
-        return Promise.resolve({ position: 7n })
-      },
-      pending: () => 0,
-    },
-    channels: createChannelDirectory(channels, { clock }),
-    prices: { current: () => Promise.resolve(book) },
-    funds: {
-      hold: (_tenant, currency, pico) => {
-        ends.push(`hold ${pico} ${currency}`)
-        let open = true
-        const end = (how: string): void => {
-          if (open) ends.push(how)
-          open = false
-        }
-        return Promise.resolve({
-          settle: (amountPico, position) => end(`settle ${amountPico} at ${position}`),
-          withdraw: () => end('withdraw'),
-        })
-      },
-      exchange: () => Promise.resolve(),
-    },
-    rates: createRates({ clock }),
-    metrics: createCallMetrics(new Registry()),
-    clock,
-    logger: silentLog,
-    crashPoint: noCrash,
-    limits: defaultCallLimits,
-  }
-  return { deps, events, ends }
-}
-
 const input: PictureInput = {
   principal: principalOf(),
   family: 'pictures',
@@ -146,6 +86,7 @@ const input: PictureInput = {
   count: 2,
 }
 const { signal } = new AbortController()
+const road = () => roadOf({ family: 'pictures', models: { painter: 'upstream-painter' }, book })
 
 t.test('another family takes the same road: held, asked, settled, delivered', async (t) => {
   const { deps, events, ends } = road()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { TextRequest } from '../../../src/app/ports.ts'
+import type { TextRequest } from '../../../src/app/text-ports.ts'
 import { chatWire } from '../../../src/providers/chat/wire.ts'
 
 const request: TextRequest = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { TextRequest } from '../../../src/app/ports.ts'
+import type { TextRequest } from '../../../src/app/text-ports.ts'
 import { responsesFrameReader } from '../../../src/providers/responses/frames.ts'
 import { responsesWire } from '../../../src/providers/responses/wire.ts'
 

@@ -1,16 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
-import { callerPresence } from '../../kit/caller.ts'
+import { callerGone, callerPresence } from '../../kit/caller.ts'
+import { sendEventStream, type StreamLimits } from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
+import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/text-failures.ts'
 import { alsoInImages } from '../also-known.ts'
 import { describe } from '../documentation.ts'
+import { imagesDialect } from './dialect.ts'
 import { readOrder } from './order.ts'
 import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
 
@@ -18,6 +21,8 @@ export interface ImageRouteDeps {
   readonly images: ImageUseCases
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
+  readonly streamLimits: StreamLimits
+  readonly standingsOf: StandingsOf
 }
 
 const validatorCompiler = refuseMisspelt(alsoInImages)
@@ -28,19 +33,40 @@ async function answer(
   kind: ImageKind,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<JsonObject> {
+): Promise<JsonObject | FastifyReply> {
   const order = await readOrder(request, kind, deps)
   // From here on only the use case holds the body.
   request.body = undefined
-  const call = await deps.images.make({
+  const asked = {
     ...order,
     surface: `v1.images.${kind}s`,
     principal: principalOf(request),
     requestId: request.id,
-    callerGone: callerPresence(reply),
-  })
+  }
+  if (order.request.streamed) return answerStream(deps, asked, request, reply)
+  const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
   void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
   return call.body
+}
+
+async function answerStream(
+  { images, streamLimits, standingsOf }: ImageRouteDeps,
+  asked: Omit<ImageCallInput, 'callerGone'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const gone = callerGone(reply)
+  const started = images
+    .stream({ ...asked, callerGone: gone.signal })
+    .then(({ callId, frames }) => ({ headers: { 'x-call-id': callId }, frames }))
+  await sendEventStream(request, reply, {
+    gone,
+    started,
+    dialect: imagesDialect,
+    limits: streamLimits,
+    headers: () => limitHeadersOf(request, standingsOf),
+  })
+  return reply
 }
 
 /** Synchronous images, to be registered below `/v1`. */

@@ -19,10 +19,20 @@ const common = {
   user: Type.Optional(Type.String()),
 }
 
-export const GenerationBodySchema = Type.Object(common, {
-  ...open,
-  examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }],
-})
+export const GenerationBodySchema = Type.Object(
+  {
+    ...common,
+    image: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 14 })], {
+        description: 'Of `artB-*`: public URLs or data URIs of pictures to start from.',
+      }),
+    ),
+    stream: Type.Optional(
+      Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
+    ),
+  },
+  { ...open, examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
+)
 
 const Reference = Type.Object({
   image_url: Type.Optional(Type.String({ description: 'A public URL or a data URI.' })),
@@ -66,13 +76,22 @@ export const ImagesSchema = Type.Object(
             Type.String({ description: 'Leads to the image for about 24 hours.' }),
           ),
           revised_prompt: Type.Optional(Type.String()),
+          error: Type.Optional(
+            Type.Object(
+              { code: Type.String(), message: Type.String() },
+              { description: 'Of several images, why this one is not there.' },
+            ),
+          ),
         },
         open,
       ),
     ),
     usage: Type.Optional(
-      Type.Object({ input_tokens: Count, output_tokens: Count, total_tokens: Count }, open),
+      Type.Object(
+        { input_tokens: Type.Optional(Count), output_tokens: Count, total_tokens: Count },
+        open,
+      ),
     ),
   },
-  open,
+  { ...open, description: 'With `stream`, an event for each image and one for all of them.' },
 )

@@ -4,12 +4,21 @@ import { imageFamilyOf } from '../../../domain/families/images.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { ImageAnswer } from '../../ports.ts'
-import type { CallFamily, WholeAnswer } from '../family.ts'
+import type {
+  Channel,
+  ImageAnswer,
+  ImageCall,
+  ImageFrame,
+  ImageProvider,
+  ImageTally,
+} from '../../ports.ts'
+import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../refusals.ts'
+import type { Way } from './deliver.ts'
 import type { ImageDeps } from './deps.ts'
 import type { ReadyImages } from './inputs.ts'
 import { deliver } from './results.ts'
+import { type DeliveredEvent, deliveredStream } from './stream.ts'
 import type { ImageCallInput } from './types.ts'
 
 /** An order whose pictures can be had. */
@@ -18,20 +27,33 @@ export interface PicturedCall extends ImageCallInput {
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
-/** Images on the road of every call. */
-export type ImageCallFamily = CallFamily<PicturedCall, PicturedCall['ready'], ImageSeen, JsonObject>
+type Deps = Pick<ImageDeps, 'providers' | 'keepImage' | 'fetchPublic' | 'clock' | 'limits'>
 
-export function createImageFamily(
-  deps: Pick<ImageDeps, 'providers' | 'keepImage' | 'clock'>,
-): ImageCallFamily {
+/** UTF-16 units: the last picture of a stream in base64, and room for more than were asked for. */
+const MAX_WITHHELD_BYTES = 192 << 20
+
+/** Images on the road of every call, whole or streamed. */
+export type ImageCallFamily = CallFamily<
+  PicturedCall,
+  PicturedCall['ready'],
+  ImageSeen,
+  JsonObject
+> &
+  StreamFamily<PicturedCall, PicturedCall['ready'], ImageTally, DeliveredEvent, ImageFrame>
+
+export function createImageFamily(deps: Deps): ImageCallFamily {
   return {
     resolve: ({ family, model, request, ready }, serving) => {
       const { count, facts } = request
       const largest = Math.max(...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
       if (count > largest)
-        throw new DomainError('n_not_supported', `\`n\` must be at most ${largest} with ${model}`, {
-          param: 'n',
-        })
+        throw new DomainError(
+          'n_not_supported',
+          `${model} makes at most ${largest} images at once`,
+          {
+            param: 'n',
+          },
+        )
       const rules = imageFamilyOf(model)
       invariant(rules, `the order was read by its family: ${model}`)
       const priced = imageCallRules(rules)
@@ -44,30 +66,64 @@ export function createImageFamily(
     },
     prepare: async (ready, { signal }) => void (await ready(signal)),
     ask: async (input, channel, ready, options) => {
-      const provider = deps.providers.get(input.family)
-      invariant(provider, `every family of images has a provider: ${input.family}`)
-      const upstreamModel = channel.models[input.model] ?? input.model
-      const images = await ready(options.signal)
-      const answer = await provider.make(channel, { ...images, upstreamModel }, options)
-      return wholeAnswer(deps, input, answer)
+      const call = callAt(input, channel, await ready(options.signal))
+      const answer = await providerOf(deps, input).make(channel, call, options)
+      const way = { delivery: input.request.delivery, channel, signal: options.signal }
+      return wholeAnswer(deps, way, input, answer)
     },
+    open: async (input, channel, ready, options) => {
+      const { stream } = providerOf(deps, input)
+      invariant(stream, `${input.family} streams what it reads as a stream`)
+      const call = callAt(input, channel, await ready(options.signal))
+      const source = await stream(channel, call, options)
+      const way = { delivery: input.request.delivery, channel, signal: options.signal }
+      return deliveredStream(deps, way, source)
+    },
+    // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
+    boundsOf: ({ timeoutMs }) => ({
+      drainTimeoutMs: timeoutMs,
+      drainMaxBytes: deps.limits.drainMaxBytes,
+      maxWithheldBytes: MAX_WITHHELD_BYTES,
+    }),
+    frameOf: ({ event, data }) => ({ event, data }),
     refusal: (error, callId) =>
-      error.kind === 'invalid' && error.code === 'content_policy_violation'
+      error.code === 'content_policy_violation'
         ? new DomainError('content_policy_violation', error.message, { callId })
         : refusalOf(error, callId),
   }
 }
 
+function providerOf(
+  { providers }: Pick<Deps, 'providers'>,
+  { family }: ImageCallInput,
+): ImageProvider {
+  const provider = providers.get(family)
+  invariant(provider, `every family of images has a provider: ${family}`)
+  return provider
+}
+
+/** What one channel is asked. */
+function callAt({ model }: ImageCallInput, channel: Channel, images: ReadyImages): ImageCall {
+  return { ...images, upstreamModel: channel.models[model] ?? model }
+}
+
 function wholeAnswer(
-  deps: Pick<ImageDeps, 'keepImage' | 'clock'>,
-  input: ImageCallInput,
+  deps: Deps,
+  way: Way,
+  { model }: ImageCallInput,
   answer: ImageAnswer,
 ): WholeAnswer<ImageSeen, JsonObject> {
   const { upstreamRequestId, restMs, seen, failure } = answer
   const head = { upstreamRequestId, restMs, seen }
   const nowS = Math.floor(deps.clock.nowMs() / 1_000)
-  const body = () => deliver(deps, input, answer, nowS)
-  if (failure === undefined) return { ...head, failed: undefined, body }
+  const settlesEach = imageFamilyOf(model)?.settlesEach === true
+  let settled = seen
+  const body = async (): Promise<JsonObject> => {
+    const delivered = await deliver(deps, way, answer, { settlesEach, nowS })
+    settled = delivered.seen
+    return delivered.body
+  }
+  if (failure === undefined) return { ...head, delivered: () => settled, failed: undefined, body }
   const { code, message, isBilled } = failure
   const details = isBilled ? { usage: answer.shown['usage'] } : {}
   const refusal = new DomainError(code, message, details)

@@ -1,52 +1,50 @@
-import { Buffer } from 'node:buffer'
-import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import { IMAGES, type ImageSeen, UNDELIVERED } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { type ImageAnswer, type ImageItem, ProviderError } from '../../ports.ts'
-import { isBlack } from './black.ts'
-import type { ImageDeps } from './deps.ts'
-import type { ImageCallInput } from './types.ts'
+import type { ImageAnswer, ImageItem } from '../../ports.ts'
+import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
+
+export interface Delivered {
+  readonly body: JsonObject
+  readonly seen: ImageSeen
+}
 
 /**
- * The body a caller gets of an answer: pictures are looked at, and kept where a URL was asked for.
+ * The body a caller gets of an answer, and what is settled of it. With `settlesEach` a picture that
+ * cannot be delivered is told as an error among the others, unless no other is there.
  *
- * @throws DomainError `suspected_black_image`; ProviderError for a picture that is none
+ * @throws as `deliverPicture`
  */
 export async function deliver(
-  deps: Pick<ImageDeps, 'keepImage'>,
-  { request }: ImageCallInput,
-  { createdS, items, shown }: ImageAnswer,
-  nowS: number,
-): Promise<JsonObject> {
+  deps: DeliverDeps,
+  way: Way,
+  { createdS, items, shown, seen }: ImageAnswer,
+  { settlesEach, nowS }: { readonly settlesEach: boolean; readonly nowS: number },
+): Promise<Delivered> {
   const data: JsonObject[] = []
+  const losses: unknown[] = []
+  const one = async (item: ImageItem): Promise<JsonObject> => {
+    if ('error' in item) return { error: item.error }
+    try {
+      return await deliverPicture(deps, way, item)
+    } catch (error) {
+      if (!settlesEach) throw error
+      const told = lossOf(error)
+      losses.push(error)
+      return { error: told }
+    }
+  }
   // One after another: each may be many megabytes.
-  for (const item of items) data.push(await delivered(deps, item, request.delivery))
-  return { created: createdS ?? nowS, data, ...shown }
+  for (const item of items) data.push(await one(item))
+  if (losses.length > 0 && data.every((item) => 'error' in item)) throw losses[0]
+  return {
+    body: { created: createdS ?? nowS, data, ...shown },
+    seen: withoutLost(seen, losses.length),
+  }
 }
 
-async function delivered(
-  { keepImage }: Pick<ImageDeps, 'keepImage'>,
-  item: ImageItem,
-  delivery: 'url' | 'b64_json',
-): Promise<JsonObject> {
-  if ('error' in item) return { error: item.error }
-  const { picture, shown } = item
-  if (!('base64' in picture)) throw unreadable()
-  const bytes = Buffer.from(picture.base64, 'base64')
-  const mediaType = imageMediaType(bytes)
-  if (mediaType === undefined) throw unreadable()
-  if (await isBlack(bytes))
-    throw new DomainError('suspected_black_image', 'The image is black all over', {})
-  if (delivery === 'b64_json') return { b64_json: picture.base64, ...shown }
-  if (keepImage === undefined)
-    throw new DomainError('image_url_not_available', 'There is no place to keep images in', {})
-  return { url: await keepImage(bytes, mediaType), ...shown }
-}
-
-function unreadable(): ProviderError {
-  return new ProviderError(
-    'malformed',
-    'certain',
-    'The model service gave an image that cannot be read.',
-  )
+/** What was seen, less the pictures that did not reach their caller. */
+export function withoutLost<Seen extends ImageSeen>(seen: Seen, lost: number): Seen {
+  if (lost === 0) return seen
+  const images = Math.max(0, (seen.usage[IMAGES] ?? 0) - lost)
+  return { ...seen, usage: { ...seen.usage, [IMAGES]: images, [UNDELIVERED]: lost } }
 }

@@ -1,6 +1,7 @@
 import type { ImageRequest } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallInput, CompletedCall } from '../types.ts'
+import type { ImageFrame } from '../../ports.ts'
+import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
 
 /** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */
 
@@ -12,6 +13,8 @@ export interface ImageCallInput extends CallInput {
 /** Its body is `{created, data, …}` as callers of images know it. */
 export type CompletedImageCall = CompletedCall<JsonObject>
 
+export type StreamedImageCall = StreamedCall<ImageFrame>
+
 /**
  * Domain error codes: those of every call, and `n_not_supported`, `image_too_large`,
  * `image_url_not_available`, `content_policy_violation`, `suspected_black_image`,
@@ -19,4 +22,6 @@ export type CompletedImageCall = CompletedCall<JsonObject>
  */
 export interface ImageUseCases {
   readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>
+  /** Of a request that is `streamed`. */
+  readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
 }

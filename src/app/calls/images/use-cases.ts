@@ -1,29 +1,46 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import type { RunningCalls } from '../running.ts'
+import { streamCall } from '../stream.ts'
 import { completeCall } from '../whole.ts'
 import type { ImageDeps } from './deps.ts'
-import { createImageFamily } from './family.ts'
+import { createImageFamily, type PicturedCall } from './family.ts'
 import { createFetchRooms } from './fetch-room.ts'
 import { readyImages, type ReadyImages } from './inputs.ts'
-import type { ImageUseCases } from './types.ts'
+import type { ImageCallInput, ImageUseCases } from './types.ts'
 
 /** The synchronous image use cases. */
 export function createImageUseCases(deps: ImageDeps, running: RunningCalls): ImageUseCases {
   const family = createImageFamily(deps)
   const rooms = createFetchRooms()
+  /** Runs what a call does until it is answered, or its stream has begun: then nothing is sent again. */
+  const withPictures = async <Result>(
+    input: ImageCallInput,
+    work: (pictured: PicturedCall) => Promise<Result>,
+  ): Promise<Result> => {
+    // Also where the family's default is a URL: whoever asked for none looks for one all the same.
+    if (input.request.delivery === 'url' && deps.keepImage === undefined)
+      throw new DomainError('image_url_not_available', 'There is no place for images', {})
+    const room = rooms.enter()
+    let images: Promise<ReadyImages> | undefined
+    const ready = (signal: AbortSignal) => (images ??= readyImages(deps, input, room, signal))
+    try {
+      return await work({ ...input, ready })
+    } finally {
+      room.leave()
+    }
+  }
   return {
     make: (input) =>
-      running.run(input.family, async (stopped) => {
-        if (input.request.delivery === 'url' && deps.keepImage === undefined)
-          throw new DomainError('image_url_not_available', 'There is no place for images', {})
-        const room = rooms.enter()
-        let images: Promise<ReadyImages> | undefined
-        const ready = (signal: AbortSignal) => (images ??= readyImages(deps, input, room, signal))
-        try {
-          return await completeCall(deps, family, { ...input, ready }, stopped)
-        } finally {
-          room.leave()
-        }
-      }),
+      running.run(input.family, (stopped) =>
+        withPictures(input, (pictured) => completeCall(deps, family, pictured, stopped)),
+      ),
+    stream: (input) =>
+      running.run(input.family, (stopped) =>
+        withPictures(input, async (pictured) => {
+          const { streamed, pump } = await streamCall(deps, family, pictured, stopped)
+          running.watch(pump)
+          return streamed
+        }),
+      ),
   }
 }

@@ -1,5 +1,5 @@
 import type { TextFamily } from '../../../domain/families/text/models.ts'
-import type { TextProvider } from '../../ports.ts'
+import type { TextProvider } from '../../text-ports.ts'
 import type { CallDeps } from '../deps.ts'
 import type { KeptIds } from './kept-ids.ts'
 

@@ -1,18 +1,20 @@
 import type { JsonObject } from '../../../kernel/json.ts'
 import { textRules } from '../../../domain/families/text/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import type { Channel, TextProvider, TextRequest, TextTally } from '../../ports.ts'
-import type { CallFamily } from '../family.ts'
+import type { Channel } from '../../ports.ts'
+import type { TextChunk, TextProvider, TextRequest, TextTally } from '../../text-ports.ts'
+import type { CallFamily, StreamFamily } from '../family.ts'
 import type { TextDeps } from './deps.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { textRefusal } from './refusals.ts'
-import type { TextCallInput } from './types.ts'
+import type { TextCallInput, TextFrame } from './types.ts'
 
 /** Text on the road of every call; what is sent is the upstream body. */
-export type TextCallFamily = CallFamily<TextCallInput, JsonObject, TextTally, JsonObject>
+export type TextCallFamily = CallFamily<TextCallInput, JsonObject, TextTally, JsonObject> &
+  StreamFamily<TextCallInput, JsonObject, TextTally, TextChunk, TextFrame>
 
 export function createTextFamily(
-  deps: Pick<TextDeps, 'channels' | 'keptIds' | 'providers'>,
+  deps: Pick<TextDeps, 'channels' | 'keptIds' | 'limits' | 'providers'>,
 ): TextCallFamily {
   return {
     resolve: (input, serving) => {
@@ -43,11 +45,19 @@ export function createTextFamily(
       }
     },
     refusal: textRefusal,
+    open: (input, channel, body, options) =>
+      providerOf(deps, input).stream(channel, requestAt(deps, input, channel, body), options),
+    boundsOf: ({ text }) => ({
+      drainTimeoutMs: text?.drainTimeoutMs ?? deps.limits.drainTimeoutMs,
+      drainMaxBytes: text?.drainMaxBytes ?? deps.limits.drainMaxBytes,
+      maxWithheldBytes: deps.limits.maxWithheldBytes,
+    }),
+    frameOf: ({ event, data, usageOnly }) => ({ event, data, usageOnly }),
   }
 }
 
 /** The adapter of the wire a call is for. */
-export function providerOf(
+function providerOf(
   { providers }: Pick<TextDeps, 'providers'>,
   { family }: TextCallInput,
 ): TextProvider {
@@ -57,7 +67,7 @@ export function providerOf(
 }
 
 /** What one channel is asked. */
-export function requestAt(
+function requestAt(
   { keptIds }: Pick<TextDeps, 'keptIds'>,
   { family, principal, model }: TextCallInput,
   channel: Channel,

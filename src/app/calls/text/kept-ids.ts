@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { keyedHash } from '../../keyed-hash.ts'
-import type { KeptKind, TextRequest } from '../../ports.ts'
+import type { KeptKind, TextRequest } from '../../text-ports.ts'
 
 /** Something upstream keeps: in the account of a channel, under an id of upstream's. */
 export interface Kept {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../../domain/families/text/estimate.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { CallInput, CompletedCall } from '../types.ts'
+import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
 
 /** What the API asks of the synchronous text use cases, and what it gets back; no HTTP here. */
 
@@ -28,14 +28,7 @@ export interface TextFrame {
   readonly usageOnly: boolean
 }
 
-export interface StreamedCall {
-  readonly callId: string
-  /**
-   * Frames as they come; terminal ones only after `CallSettled` is durable (P3). A failure after the
-   * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
-   */
-  readonly frames: AsyncIterable<TextFrame>
-}
+export type StreamedTextCall = StreamedCall<TextFrame>
 
 /**
  * Domain error codes: `unknown_model`, `model_not_allowed`, `price_not_configured`,
@@ -48,7 +41,7 @@ export interface StreamedCall {
  */
 export interface TextUseCases {
   readonly complete: (input: TextCallInput) => Promise<CompletedTextCall>
-  readonly stream: (input: TextCallInput) => Promise<StreamedCall>
+  readonly stream: (input: TextCallInput) => Promise<StreamedTextCall>
   /** External names the principal may use, with the families that serve them. */
   readonly listModels: (principal: Principal) => Promise<
     readonly {

@@ -1,9 +1,9 @@
+import { listModels } from '../models.ts'
 import type { RunningCalls } from '../running.ts'
+import { streamCall } from '../stream.ts'
 import { completeCall } from '../whole.ts'
 import type { TextDeps } from './deps.ts'
 import { createTextFamily } from './family.ts'
-import { listModels } from '../models.ts'
-import { streamCall } from './stream.ts'
 import type { TextUseCases } from './types.ts'
 
 /** The synchronous text use cases. */

@@ -1,7 +1,12 @@
-import { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import { ExchangeError } from './exchange-error.ts'
-import { openStream, type OpenedStream, type StreamRequest } from './open-stream.ts'
+import {
+  type OpenedStream,
+  openStream,
+  sendable,
+  type SentBody,
+  type StreamRequest,
+} from './open-stream.ts'
 
 /** One HTTP exchange with an upstream, saying exactly how far it came. */
 
@@ -17,8 +22,7 @@ export interface ExchangeRequest {
   /** Path with query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** In pieces, where `headers` say how long they are together. */
-  readonly body?: string | Iterable<Uint8Array>
+  readonly body?: SentBody
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Where a larger answer than `MAX_RESPONSE_BYTES` is to be expected. */
@@ -93,8 +97,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
         method: request.method,
         path: request.path,
         headers: request.headers,
-        body:
-          typeof request.body === 'object' ? Readable.from(request.body) : (request.body ?? null),
+        body: request.body === undefined ? null : sendable(request.body),
       },
       {
         // Called right before the first byte is written: until then nothing was sent.

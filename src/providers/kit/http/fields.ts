@@ -17,6 +17,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** Codes are shown to callers and kept in the log: only what looks like one passes. */
+export function codeOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[A-Za-z][\w.-]{0,119}$/.test(value) ? value : undefined
+}
+
 /** Whether a figure was given at all. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null

@@ -30,3 +30,8 @@ export function restOf(headers: ExchangeResponse['headers']): number | undefined
   }
   return longestMs === undefined ? undefined : Math.min(longestMs, MAX_RETRY_AFTER_MS)
 }
+
+/** What the head of an answer says beside the answer. */
+export function headOf(headers: ExchangeResponse['headers']) {
+  return { upstreamRequestId: headerOf(headers, 'x-request-id'), restMs: restOf(headers) }
+}

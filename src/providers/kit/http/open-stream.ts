@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
 import { ExchangeError } from './exchange-error.ts'
@@ -7,10 +8,17 @@ const HIGH_WATER_BYTES = 64 * 1024
 /** How long the rest of a body that nobody wants may keep its connection. */
 const DISCARD_MS = 1_000
 
+/** What is sent; in pieces, where the headers say how long they are together. */
+export type SentBody = string | Iterable<Uint8Array>
+
+export function sendable(body: SentBody): string | Readable {
+  return typeof body === 'string' ? body : Readable.from(body)
+}
+
 export interface StreamRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: SentBody
   /** Until the head of the answer has come. */
   readonly firstByteTimeoutMs: number
   /** Longest silence while somebody waits for more. */
@@ -179,7 +187,12 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
     if (request.signal.aborted) return onAbort()
 
     dispatcher.dispatch(
-      { method: 'POST', path: request.path, headers: request.headers, body: request.body },
+      {
+        method: 'POST',
+        path: request.path,
+        headers: request.headers,
+        body: sendable(request.body),
+      },
       {
         // Called right before the first byte is written: until then nothing was sent.
         onRequestStart: (started) => {

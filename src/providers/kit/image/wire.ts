@@ -1,6 +1,7 @@
-import type { Channel, ImageAnswer, ImageCall } from '../../../app/ports.ts'
+import type { Channel, ImageAnswer, ImageCall, ImageEvent, ImageTally } from '../../../app/ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../http/body-in-pieces.ts'
+import type { FrameReader } from '../http/frame-stream.ts'
 import type { UpstreamError } from '../http/refusals.ts'
 import type { Scrubber } from '../http/scrub.ts'
 
@@ -21,4 +22,6 @@ export interface ImageWire {
     call: ImageCall,
     scrub: Scrubber,
   ) => Omit<ImageAnswer, 'upstreamRequestId' | 'restMs'> | undefined
+  /** Follows one stream, where the family streams: `request` asks for one when the call does. */
+  readonly frameReader?: (call: ImageCall, scrub: Scrubber) => FrameReader<ImageEvent, ImageTally>
 }

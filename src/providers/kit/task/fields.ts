@@ -10,11 +10,6 @@ const MAX_URL_LENGTH = 4_096
 /** Later than any date in seconds, earlier than any in milliseconds (the year 5138 / 1973). */
 const SECONDS_BELOW = 100_000_000_000
 
-/** Codes are shown to callers and kept in the log: only what looks like one passes. */
-export function codeOf(value: unknown): string | undefined {
-  return typeof value === 'string' && /^[A-Za-z][\w.-]{0,119}$/.test(value) ? value : undefined
-}
-
 /** A time in seconds or milliseconds, also as digits, in Unix milliseconds. */
 export function timeMs(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value

@@ -1,7 +1,8 @@
-import type { Channel, TextAnswer, TextChunk, TextRequest, TextTally } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports.ts'
+import type { TextAnswer, TextChunk, TextRequest, TextTally } from '../../../app/text-ports.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { Frame } from './frames.ts'
+import type { FrameReader } from '../http/frame-stream.ts'
 import type { Scrubber } from '../http/scrub.ts'
 import type { UpstreamError } from '../http/refusals.ts'
 
@@ -21,17 +22,8 @@ export interface TextWire {
     request: TextRequest,
     scrub: Scrubber,
   ) => Pick<TextAnswer, 'body' | 'tally'> | undefined
-  readonly frameReader: (request: TextRequest, scrub: Scrubber) => FrameReader
+  readonly frameReader: (request: TextRequest, scrub: Scrubber) => TextReader
 }
 
-/** Follows one stream frame by frame. */
-export interface FrameReader {
-  /**
-   * The frame as the caller gets it; undefined for one that is not for callers.
-   * @throws ProviderError for an error upstream wrote into the stream, and for a frame that is none
-   */
-  readonly read: (frame: Frame) => TextChunk | undefined
-  readonly tally: () => TextTally
-  /** Whatever follows does not matter. */
-  readonly over: () => boolean
-}
+/** Follows one stream of text frame by frame. */
+export type TextReader = FrameReader<TextChunk, TextTally>

@@ -5,7 +5,7 @@ import type { ImageDeps } from '../../../../src/app/calls/images/deps.ts'
 import { deliver } from '../../../../src/app/calls/images/results.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running.ts'
-import type { ImageAnswer, ImageItem } from '../../../../src/app/ports.ts'
+import type { Channel, ImageAnswer, ImageItem } from '../../../../src/app/ports.ts'
 
 const picture = (background: string, format: 'png' | 'jpeg' | 'webp' = 'png') =>
   sharp({ create: { width: 1024, height: 1024, channels: 3, background } })
@@ -25,6 +25,13 @@ const answerOf = (...items: readonly ImageItem[]): ImageAnswer => ({
   failure: undefined,
 })
 const asked = (delivery: 'url' | 'b64_json') => ({ request: { delivery } }) as ImageCallInput
+/** The body of an answer as it is delivered; none of it lies at a URL of upstream's. */
+async function body(delivery: 'url' | 'b64_json', answer: ImageAnswer) {
+  const deps = { keepImage, fetchPublic: () => Promise.reject(new Error('nothing to fetch')) }
+  const channel = { baseUrl: 'https://upstream.example.test' } as Channel
+  const way = { delivery, channel, signal: new AbortController().signal }
+  return (await deliver(deps, way, answer, { settlesEach: false, nowS: 9 })).body
+}
 const kept: string[] = []
 const keepImage: ImageDeps['keepImage'] = (bytes, mediaType) => {
   kept.push(`${mediaType} ${bytes.length}`)
@@ -34,13 +41,13 @@ const keepImage: ImageDeps['keepImage'] = (bytes, mediaType) => {
 void t.test('pictures are delivered as asked, with what is shown beside', async (t) => {
   const bytes = await picture('#345')
   const answer = answerOf(item(bytes, { revised_prompt: 'a boat at sea' }))
-  t.strictSame(await deliver({ keepImage }, asked('b64_json'), answer, 9), {
+  t.strictSame(await body('b64_json', answer), {
     created: 7,
     data: [{ b64_json: bytes.toString('base64'), revised_prompt: 'a boat at sea' }],
     quality: 'low',
   })
   t.strictSame(kept, [])
-  t.match(await deliver({ keepImage }, asked('url'), answer, 9), {
+  t.match(await body('url', answer), {
     data: [{ url: 'https://media.example.com/kept', revised_prompt: 'a boat at sea' }],
   })
   t.strictSame(kept, [`image/png ${bytes.length}`])
@@ -49,17 +56,17 @@ void t.test('pictures are delivered as asked, with what is shown beside', async 
 void t.test('black all over is refused in every format; nearly black is not', async (t) => {
   for (const format of ['png', 'jpeg', 'webp'] as const) {
     const answer = answerOf(item(await picture('black', format)))
-    await t.rejects(deliver({ keepImage }, asked('b64_json'), answer, 9), {
+    await t.rejects(body('b64_json', answer), {
       code: 'suspected_black_image',
     })
   }
   const dark = answerOf(item(await picture('#202020')))
-  t.match(await deliver({ keepImage }, asked('b64_json'), dark, 9), { created: 7 })
+  t.match(await body('b64_json', dark), { created: 7 })
 })
 
 void t.test('what is no picture is not delivered', async (t) => {
   for (const bytes of [Buffer.from('GIF89a'), Buffer.from('<svg/>'), Buffer.alloc(0)])
-    await t.rejects(deliver({ keepImage }, asked('b64_json'), answerOf(item(bytes)), 9), {
+    await t.rejects(body('b64_json', answerOf(item(bytes))), {
       message: /cannot be read/,
     })
 })

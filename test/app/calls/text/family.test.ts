@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
+import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createTextFamily } from '../../../../src/app/calls/text/family.ts'
 import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
@@ -16,6 +17,7 @@ const channelOf = (largest: number): Channel => ({
 const family = createTextFamily({
   channels: createChannelDirectory([channel], { clock: systemClock }),
   keptIds: createKeptIds('a secret of the tests'),
+  limits: defaultCallLimits,
   providers: new Map(),
 })
 

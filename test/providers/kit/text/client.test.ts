@@ -1,13 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import {
-  type Channel,
-  ProviderError,
-  type TextChunk,
-  type TextProvider,
-  type TextStream,
-} from '../../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import type { TextChunk, TextProvider, TextStream } from '../../../../src/app/text-ports.ts'
 import { createChatProvider } from '../../../../src/providers/chat/client.ts'
 import { createNativeProvider } from '../../../../src/providers/native/client.ts'
 import { createResponsesProvider } from '../../../../src/providers/responses/client.ts'

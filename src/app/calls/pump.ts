@@ -1,25 +1,43 @@
-import { monotonicClock } from '../../../kernel/clock.ts'
-import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
-import type { ChannelLease } from '../../channels/directory.ts'
-import { ProviderError, type TextChunk, type TextStream, type TextTally } from '../../ports.ts'
-import type { AdmittedCall } from '../admit.ts'
-import { endAttempt } from '../attempt.ts'
-import type { CallDeps } from '../deps.ts'
-import type { Served } from '../facts.ts'
-import { failedResult, failureOf, noteFailure } from '../failure.ts'
-import { settleCall } from '../settle.ts'
-import { textRefusal } from './refusals.ts'
-import type { TextFrame } from './types.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
+import { type DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import { type AnswerStream, ProviderError } from '../ports.ts'
+import type { AdmittedCall } from './admit.ts'
+import { endAttempt } from './attempt.ts'
+import type { CallDeps } from './deps.ts'
+import type { Served } from './facts.ts'
+import { failedResult, failureOf, noteFailure } from './failure.ts'
+import type { StreamBounds } from './family.ts'
+import { settleCall } from './settle.ts'
 
-/** A stream that has begun upstream, and all it takes to end it properly. */
-export interface OpenCall {
-  readonly call: AdmittedCall<TextTally>
-  readonly served: Served
-  readonly lease: ChannelLease
-  readonly source: TextStream
+/** A piece of a stream, as far as carrying it goes. */
+export interface PumpedChunk {
+  readonly data: string
+  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
+  readonly terminal: boolean
 }
 
-const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
+/** What was seen of a stream, as far as ending it goes. */
+export interface PumpedTally {
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+  /** Why a result that was delivered is none. */
+  readonly failure: { readonly code: string } | undefined
+}
+
+/** A stream that has begun upstream, and all it takes to end it properly. */
+export interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
+  readonly call: AdmittedCall<Seen>
+  readonly served: Served
+  readonly lease: ChannelLease
+  readonly source: Pick<AnswerStream<Chunk, Seen>, 'read' | 'tally' | 'receivedBytes' | 'cancel'>
+  readonly bounds: StreamBounds
+  /** A piece as its caller gets it. */
+  readonly frameOf: (chunk: Chunk) => Frame
+  readonly refusal: (error: ProviderError, callId: string) => DomainError
+}
+
+const OVER = { done: true, value: undefined } as const
 
 /**
  * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
@@ -33,13 +51,13 @@ const OVER: IteratorResult<TextFrame> = { done: true, value: undefined }
  *
  * @see docs/money.md, "What a text call costs", which names every end
  */
-export class Pump {
+export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   /** Settles when everything about this call is done. */
   readonly done: Promise<void>
   #finish: () => void = () => undefined
-  #ready: readonly TextChunk[] = []
+  #ready: readonly Chunk[] = []
   #readyAt = 0
-  readonly #withheld: TextChunk[] = []
+  readonly #withheld: Chunk[] = []
   #withheldBytes = 0
   #withholding = false
   /** `flowing` until the source has ended; nobody reads it after that. */
@@ -47,15 +65,15 @@ export class Pump {
   #abandoned = false
   /** We gave up reading for a caller who had left, and not the provider. */
   #drainEnded = false
-  #reading: Promise<readonly TextChunk[] | undefined> | undefined
+  #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames that came before it. */
   #error: unknown
   /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
   #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
-  readonly #open: OpenCall
+  readonly #open: OpenCall<Chunk, Seen, Frame>
 
-  constructor(deps: CallDeps, open: OpenCall) {
+  constructor(deps: CallDeps, open: OpenCall<Chunk, Seen, Frame>) {
     this.#deps = deps
     this.#open = open
     this.done = new Promise((resolve) => (this.#finish = resolve))
@@ -69,7 +87,7 @@ export class Pump {
     return this.#idleSinceMs === undefined ? 0 : nowMs - this.#idleSinceMs
   }
 
-  async next(): Promise<IteratorResult<TextFrame>> {
+  async next(): Promise<IteratorResult<Frame, undefined>> {
     this.#idleSinceMs = undefined
     try {
       return await this.#next()
@@ -96,14 +114,13 @@ export class Pump {
     this.#open.source.cancel()
   }
 
-  async #next(): Promise<IteratorResult<TextFrame>> {
+  async #next(): Promise<IteratorResult<Frame, undefined>> {
     for (;;) {
       if (this.#abandoned) return OVER
       const chunk = this.#ready[this.#readyAt]
       if (chunk !== undefined) {
         this.#readyAt += 1
-        const { event, data, usageOnly } = chunk
-        return { done: false, value: { event, data, usageOnly } }
+        return { done: false, value: this.#open.frameOf(chunk) }
       }
       if (this.#error !== undefined) {
         const error = this.#error
@@ -117,7 +134,7 @@ export class Pump {
 
   /** Reads once; at the end of the source, ends the call. */
   async #advance(): Promise<void> {
-    let chunks: readonly TextChunk[] | undefined
+    let chunks: readonly Chunk[] | undefined
     let broken: unknown
     try {
       this.#reading = this.#open.source.read()
@@ -154,7 +171,7 @@ export class Pump {
   }
 
   /** Everything from the first terminal chunk on is held back. */
-  #sort(chunks: readonly TextChunk[]): void {
+  #sort(chunks: readonly Chunk[]): void {
     const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
     this.#readyAt = 0
     if (first === -1) {
@@ -171,11 +188,9 @@ export class Pump {
 
   /** Reads on for the figures alone, as long and as far as the channel allows. */
   async #drain(): Promise<void> {
-    const { source, served } = this.#open
-    const { text } = served.channel
-    const { limits } = this.#deps
-    const maxBytes = source.receivedBytes() + (text?.drainMaxBytes ?? limits.drainMaxBytes)
-    const timer = setTimeout(() => this.#endDrain(), text?.drainTimeoutMs ?? limits.drainTimeoutMs)
+    const { source, bounds } = this.#open
+    const maxBytes = source.receivedBytes() + bounds.drainMaxBytes
+    const timer = setTimeout(() => this.#endDrain(), bounds.drainTimeoutMs)
     let broken: unknown
     try {
       if (this.#reading !== undefined) await this.#reading
@@ -227,7 +242,7 @@ export class Pump {
     const error = asProviderError(cause)
     noteFailure(deps, call, served, failureOf(error, tally))
     this.#withheld.length = 0
-    return textRefusal(error, call.callId)
+    return this.#open.refusal(error, call.callId)
   }
 
   /** What is settled is counted where it is settled. */
@@ -236,7 +251,7 @@ export class Pump {
   }
 
   #isOverflowing(): boolean {
-    return this.#withheldBytes > this.#deps.limits.maxWithheldBytes
+    return this.#withheldBytes > this.#open.bounds.maxWithheldBytes
   }
 
   #over(): void {

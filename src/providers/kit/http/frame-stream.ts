@@ -1,22 +1,40 @@
 import { StringDecoder } from 'node:string_decoder'
-import { ProviderError, type TextChunk, type TextStream } from '../../../app/ports.ts'
-import { ExchangeError } from '../http/exchange-error.ts'
+import { type AnswerStream, ProviderError } from '../../../app/ports.ts'
+import { ExchangeError } from './exchange-error.ts'
+import { malformed } from './failures.ts'
 import { createFrameParser, type Frame, FrameTooLargeError } from './frames.ts'
-import { malformed } from '../http/failures.ts'
-import type { OpenedStream } from '../http/open-stream.ts'
-import type { FrameReader } from './wire.ts'
+import type { OpenedStream } from './open-stream.ts'
 
 /** No frame is larger; inline images of native streams are the largest there are. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
 /** Once the result is whole, only figures are missing: upstream gets this long for them. */
 const FINISHED_IDLE_MS = 10_000
 
+/** What a stream was seen to be, as far as reading it goes. */
+export interface FrameTally {
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+  readonly failure: object | undefined
+}
+
+/** Follows one stream frame by frame. */
+export interface FrameReader<Chunk, Tally extends FrameTally> {
+  /**
+   * The frame as the caller gets it; undefined for one that is not for callers.
+   * @throws ProviderError for an error upstream wrote into the stream, and for a frame that is none
+   */
+  readonly read: (frame: Frame) => Chunk | undefined
+  readonly tally: () => Tally
+  /** Whatever follows does not matter. */
+  readonly over: () => boolean
+}
+
 /** Frames of a begun answer as chunks for the caller. */
-export function createTextStream(
+export function createFrameStream<Chunk, Tally extends FrameTally>(
   opened: OpenedStream,
-  reader: FrameReader,
-  head: Pick<TextStream, 'upstreamRequestId' | 'restMs'>,
-): TextStream {
+  reader: FrameReader<Chunk, Tally>,
+  head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
+): AnswerStream<Chunk, Tally> {
   const decoder = new StringDecoder('utf8')
   const parser = createFrameParser(MAX_FRAME_LENGTH)
   let failed: unknown
@@ -24,7 +42,7 @@ export function createTextStream(
   let hurried = false
 
   /** Stops at the first frame that fails: those before it are still delivered. */
-  const readAll = (frames: readonly Frame[], chunks: TextChunk[]): void => {
+  const readAll = (frames: readonly Frame[], chunks: Chunk[]): void => {
     for (const frame of frames) {
       try {
         const chunk = reader.read(frame)
@@ -42,7 +60,7 @@ export function createTextStream(
     }
   }
   /** A frame without its blank line counts if it can be read; half a frame does not. */
-  const readRest = (chunks: TextChunk[]): void => {
+  const readRest = (chunks: Chunk[]): void => {
     ended = true
     const rest = parser.end()
     if (rest === undefined) return
@@ -53,7 +71,7 @@ export function createTextStream(
       if (reader.tally().failure !== undefined) failed = error
     }
   }
-  const pull = async (chunks: TextChunk[]): Promise<void> => {
+  const pull = async (chunks: Chunk[]): Promise<void> => {
     const pieces = await opened.read()
     if (pieces === undefined) return readRest(chunks)
     for (const piece of pieces) {
@@ -69,7 +87,7 @@ export function createTextStream(
   return {
     ...head,
     read: async () => {
-      const chunks: TextChunk[] = []
+      const chunks: Chunk[] = []
       for (;;) {
         if (chunks.length > 0) return chunks
         if (failed !== undefined) throw asProviderError(failed)

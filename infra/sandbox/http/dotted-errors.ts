@@ -1,7 +1,7 @@
-import type { Answer } from '../http/exchange.ts'
+import type { Answer } from './exchange.ts'
 import { randomHex, type Random } from '../kit/random.ts'
 
-/** A refusal on this wire: its code decides its HTTP status. */
+/** A refusal on a wire with dotted codes: its code decides its HTTP status. */
 export class Refusal extends Error {
   readonly code: string
   readonly param: string
@@ -72,6 +72,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
   ServerOverloaded: 'The service is currently unable to handle additional requests.',
   OutputVideoSensitiveContentDetected:
     'The request failed because the output video may contain sensitive information.',
+  OutputImageSensitiveContentDetected:
+    'The request failed because the output image may contain sensitive information.',
   InputTextSensitiveContentDetected:
     'The request failed because the input text may contain sensitive information.',
   ModelNotOpen: 'Your account has not activated the model. Please activate it in the console.',

@@ -1,0 +1,108 @@
+import { Buffer } from 'node:buffer'
+import { isDeepStrictEqual } from 'node:util'
+import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
+import { parsePixels } from '../../../domain/families/checks/pixels.ts'
+import type { ImageDelivery } from '../../../domain/families/image-rules.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { FetchFault } from '../../../kernel/public-fetch.ts'
+import {
+  type Channel,
+  type ImageItem,
+  type ImageItemError,
+  type MadePicture,
+  ProviderError,
+} from '../../ports.ts'
+import { isBlack } from './black.ts'
+import type { ImageDeps } from './deps.ts'
+import { sidesOf } from './sides.ts'
+
+/** No picture is larger: 4096x4096 without any loss. */
+const MAX_PICTURE_BYTES = 64 * 1024 * 1024
+const FETCH_TIMEOUT_MS = 60_000
+/** A URL is asked a second time where it led nowhere: what lies there is paid for. */
+const FETCH_TRIES = 2
+
+export type DeliverDeps = Pick<ImageDeps, 'keepImage' | 'fetchPublic'>
+
+/** To whom and from where a picture is brought. */
+export interface Way {
+  readonly delivery: ImageDelivery
+  readonly channel: Channel
+  readonly signal: AbortSignal
+}
+
+export type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
+
+/**
+ * A picture as its caller gets it: fetched where upstream told a URL, looked at, and kept where a URL
+ * is asked for. One picture at a time is held.
+ *
+ * @throws DomainError `suspected_black_image`, `image_url_not_available` and those of the storage;
+ *   ProviderError for a picture that does not come, or is none
+ */
+export async function deliverPicture(
+  deps: DeliverDeps,
+  way: Way,
+  { picture, shown }: PictureItem,
+): Promise<JsonObject> {
+  const bytes = await bytesOf(deps, way, picture)
+  const mediaType = imageMediaType(bytes)
+  if (mediaType === undefined) throw unreadable()
+  const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
+  if (said !== undefined && !isDeepStrictEqual(await sidesOf(bytes), said)) throw unreadable()
+  if (await isBlack(bytes))
+    throw new DomainError('suspected_black_image', 'The image is black all over', {})
+  if (way.delivery === 'b64_json')
+    return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }
+  if (deps.keepImage === undefined)
+    throw new DomainError('image_url_not_available', 'There is no place to keep images in', {})
+  return { url: await deps.keepImage(bytes, mediaType), ...shown }
+}
+
+/** Why one of several pictures was not delivered, as callers are told. @throws what is no such reason */
+export function lossOf(error: unknown): ImageItemError {
+  if (error instanceof ProviderError)
+    return { code: 'upstream_unavailable', message: error.message }
+  if (!isDomainError(error)) throw error
+  const code =
+    error.code === 'suspected_black_image' ? 'suspected_black_image_from_upstream' : error.code
+  return { code, message: error.message }
+}
+
+async function bytesOf(deps: DeliverDeps, way: Way, picture: MadePicture): Promise<Uint8Array> {
+  if ('base64' in picture) return Buffer.from(picture.base64, 'base64')
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await deps.fetchPublic(picture.url, {
+        maxBytes: MAX_PICTURE_BYTES,
+        timeoutMs: FETCH_TIMEOUT_MS,
+        signal: way.signal,
+        trustedOrigin: new URL(way.channel.baseUrl).origin,
+      })
+    } catch (error) {
+      if (!(error instanceof FetchFault)) throw error
+      if (error.reason !== 'unreachable' || tries === FETCH_TRIES) throw notFetched(error)
+    }
+  }
+}
+
+function notFetched(fault: FetchFault): ProviderError {
+  const late = fault.reason === 'timeout' || fault.reason === 'aborted'
+  const kind = late ? 'timeout' : fault.reason === 'unreachable' ? 'unavailable' : 'malformed'
+  return new ProviderError(kind, 'certain', 'The image could not be fetched from the provider.', {
+    cause: fault,
+  })
+}
+
+function base64Of({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('base64')
+}
+
+function unreadable(): ProviderError {
+  return new ProviderError(
+    'malformed',
+    'certain',
+    'The model service gave an image that cannot be read.',
+  )
+}

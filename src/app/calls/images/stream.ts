@@ -1,0 +1,65 @@
+import { IMAGES } from '../../../domain/families/image-rules.ts'
+import type { AnswerStream, ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../ports.ts'
+import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
+import { withoutLost } from './results.ts'
+
+/** An event as its caller gets it. */
+export interface DeliveredEvent extends ImageFrame {
+  readonly terminal: boolean
+}
+
+/**
+ * A stream of pictures on its way to a caller: each is fetched and kept before its frame goes on. One
+ * that cannot be delivered is told as one that was not made, and is not settled.
+ */
+export function deliveredStream(
+  deps: DeliverDeps,
+  way: Way,
+  source: ImageStream,
+): AnswerStream<DeliveredEvent, ImageTally> {
+  const leaving = new AbortController()
+  const signal = AbortSignal.any([way.signal, leaving.signal])
+  let waiting: readonly ImageEvent[] = []
+  let lost = 0
+  let why: { readonly code: string } | undefined
+
+  const deliver = async (event: ImageEvent): Promise<DeliveredEvent> => {
+    const { terminal } = event
+    if (event.kind === 'told') return { ...event.frame, terminal }
+    try {
+      const fields = await deliverPicture(deps, { ...way, signal }, event.item)
+      return { ...event.delivered(fields), terminal }
+    } catch (error) {
+      const told = lossOf(error)
+      lost += 1
+      why = { code: told.code }
+      return { ...event.lost(told), terminal }
+    }
+  }
+
+  return {
+    upstreamRequestId: source.upstreamRequestId,
+    restMs: source.restMs,
+    read: async () => {
+      if (waiting.length === 0) {
+        const events = await source.read()
+        if (events === undefined) return undefined
+        waiting = events
+      }
+      const [event, ...rest] = waiting
+      waiting = rest
+      // One at a time: a picture that is there does not wait for the next to be fetched.
+      return event === undefined ? [] : [await deliver(event)]
+    },
+    tally: () => {
+      const seen = withoutLost(source.tally(), lost)
+      const nothingLeft = lost > 0 && seen.finished && seen.usage[IMAGES] === 0
+      return nothingLeft ? { ...seen, failure: seen.failure ?? why } : seen
+    },
+    receivedBytes: () => source.receivedBytes(),
+    cancel: () => {
+      leaving.abort()
+      source.cancel()
+    },
+  }
+}

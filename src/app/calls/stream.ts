@@ -1,0 +1,61 @@
+import { ProviderError } from '../ports.ts'
+import { admit } from './admit.ts'
+import { attempt } from './attempt.ts'
+import type { CallDeps } from './deps.ts'
+import type { CallFamily, StreamFamily } from './family.ts'
+import { Pump, type PumpedChunk, type PumpedTally } from './pump.ts'
+import type { CallInput, StreamedCall } from './types.ts'
+
+/** Begins a streamed call of any family; it resolves when upstream has begun to answer. */
+export async function streamCall<
+  Input extends CallInput,
+  Request,
+  Seen extends PumpedTally,
+  Chunk extends PumpedChunk,
+  Frame,
+>(
+  deps: CallDeps,
+  family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve' | 'prepare' | 'refusal'> &
+    StreamFamily<Input, Request, Seen, Chunk, Frame>,
+  input: Input,
+  stopped: AbortSignal,
+): Promise<{
+  readonly streamed: StreamedCall<Frame>
+  readonly pump: Pump<Chunk, Seen, Frame>
+}> {
+  const { call, request } = await admit(deps, input, true, family.resolve)
+  const options = { signal: stopped, requestId: input.requestId }
+  try {
+    await family.prepare?.(request, options)
+    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+      family.open(input, asked, request, options),
+    )
+    const pump = new Pump(deps, {
+      call,
+      served: { channel, upstreamRequestId: result.upstreamRequestId },
+      lease,
+      source: result,
+      bounds: family.boundsOf(channel),
+      frameOf: family.frameOf,
+      refusal: family.refusal,
+    })
+    return { pump, streamed: { callId: call.callId, frames: framesOf(pump) } }
+  } catch (error) {
+    call.hold.withdraw()
+    throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
+  }
+}
+
+/** The frames for one reader; one that stops early has gone. */
+function framesOf<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame>(
+  pump: Pump<Chunk, Seen, Frame>,
+): AsyncIterable<Frame> {
+  const iterator: AsyncIterator<Frame, undefined> = {
+    next: () => pump.next(),
+    return: () => {
+      pump.abandon()
+      return Promise.resolve({ done: true, value: undefined })
+    },
+  }
+  return { [Symbol.asyncIterator]: () => iterator }
+}

@@ -1,0 +1,27 @@
+import { invariant } from '../../../kernel/assert.ts'
+import type { ImageFamily } from '../image-rules.ts'
+import { type ArtBModel, artBModel, artBModels, MAX_GROUP } from './models.ts'
+import { artBSkus, expectedArtB, neededArtBSkus, settleArtB } from './pricing.ts'
+import { readArtBOrder } from './request.ts'
+
+/** The `artB-*` family. */
+export const artBFamily: ImageFamily = {
+  name: 'art-b',
+  kinds: ['generation'],
+  models: artBModels.map(({ name }) => name),
+  aliases: artBModels.map(({ version }) => version),
+  currency: 'CNY',
+  usualCount: (model) => (known(model).makesGroups ? MAX_GROUP : 1),
+  settlesEach: true,
+  read: readArtBOrder,
+  skus: (model, facts) => artBSkus(known(model), facts),
+  expected: (_model, facts) => expectedArtB(facts),
+  settle: (quote, made) => settleArtB(known(made.model), quote, made),
+  neededSkus: (model) => neededArtBSkus(known(model)),
+}
+
+function known(name: string): ArtBModel {
+  const model = artBModel(name)
+  invariant(model, `the catalog keeps every model it ever had: ${name}`)
+  return model
+}

@@ -1,0 +1,38 @@
+import { ExchangeError } from './exchange-error.ts'
+import type { ExchangeResponse } from './exchange.ts'
+import { fromExchange } from './failures.ts'
+import { parseJson } from './fields.ts'
+import type { Line } from './lines.ts'
+import { type OpenedStream, readWhole, type StreamRequest } from './open-stream.ts'
+import { fromResponse, type UpstreamError } from './refusals.ts'
+import { headerOf } from './retry-after.ts'
+
+/** No error is larger. */
+const MAX_ERROR_BYTES = 256 * 1024
+
+/** Of a failed exchange what callers know; anything else as it is. */
+export function rethrow(error: unknown): never {
+  throw error instanceof ExchangeError ? fromExchange(error) : error
+}
+
+/** An answer that is no result, by its own envelope. */
+export function refusal(
+  response: Pick<ExchangeResponse, 'statusCode' | 'headers' | 'text'>,
+  readError: (body: unknown) => UpstreamError | undefined,
+  line: Line,
+): Error {
+  return fromResponse(response, readError(parseJson(response.text)), line.scrub)
+}
+
+/** Opens a stream of server-sent events and makes sure that it is one. @throws ProviderError */
+export async function openEvents(
+  line: Line,
+  request: StreamRequest,
+  readError: (body: unknown) => UpstreamError | undefined,
+): Promise<OpenedStream> {
+  const opened = await line.exchange.open(request).catch(rethrow)
+  const type = headerOf(opened.headers, 'content-type') ?? ''
+  if (opened.statusCode === 200 && type.startsWith('text/event-stream')) return opened
+  const text = await readWhole(opened, MAX_ERROR_BYTES).catch(rethrow)
+  throw refusal({ ...opened, text }, readError, line)
+}

@@ -1,0 +1,68 @@
+import { Registry } from 'prom-client'
+import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
+import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
+import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
+import { noCrash } from '../../../../src/app/crash-points.ts'
+import type { Channel } from '../../../../src/app/ports.ts'
+import { createRates } from '../../../../src/app/throttle/rates.ts'
+import type { CallEvent } from '../../../../src/domain/call/events.ts'
+import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+
+/** Two channels of a family, and what it is sold at. */
+export interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
+  readonly book: PriceBook
+}
+
+/** The road of synchronous calls over parts in memory, and what it came to. */
+export function roadOf({ book, ...offered }: Road) {
+  const events: CallEvent[] = []
+  const ends: string[] = []
+  const clock = { nowMs: () => 1_700_000_000_000 }
+  const channels = ['one', 'two'].map((id, priority): Channel => ({
+    id,
+    region: 'overseas',
+    baseUrl: 'https://upstream.example.test',
+    credential: 'secret',
+    ...offered,
+    weight: 1,
+    priority,
+    timeoutMs: 1_000,
+    maxConcurrent: 8,
+  }))
+  const deps: CallDeps = {
+    log: { healthy: () => true, ready: () => Promise.resolve() },
+    journal: {
+      record: (event) => {
+        events.push(event)
+        return Promise.resolve({ position: 7n })
+      },
+      pending: () => 0,
+    },
+    channels: createChannelDirectory(channels, { clock }),
+    prices: { current: () => Promise.resolve(book) },
+    funds: {
+      hold: (_tenant, currency, pico) => {
+        ends.push(`hold ${pico} ${currency}`)
+        let open = true
+        const end = (how: string): void => {
+          if (open) ends.push(how)
+          open = false
+        }
+        return Promise.resolve({
+          settle: (amountPico, position) => end(`settle ${amountPico} at ${position}`),
+          withdraw: () => end('withdraw'),
+        })
+      },
+      exchange: () => Promise.resolve(),
+    },
+    rates: createRates({ clock }),
+    metrics: createCallMetrics(new Registry()),
+    clock,
+    logger: silentLog,
+    crashPoint: noCrash,
+    limits: defaultCallLimits,
+  }
+  return { deps, events, ends }
+}
