@@ -1,4 +1,5 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
+import type { AsciiText } from '../kernel/ascii-text.ts'
 import type { JsonObject } from '../kernel/json.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
@@ -140,7 +141,7 @@ export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {
 }
 
 /** Where a picture is that upstream made: in base64 without a prefix, or at a URL of upstream's. */
-export type MadePicture = { readonly base64: string } | { readonly url: string }
+export type MadePicture = { readonly base64: string | AsciiText } | { readonly url: string }
 
 /** Why one of several pictures was not made, as callers are told. */
 export interface ImageItemError {

@@ -90,7 +90,10 @@ void t.test('in base64 without a prefix, the creation under its other name', asy
   )
   const [item] = answer.items
   const base64 = item && 'picture' in item && 'base64' in item.picture ? item.picture.base64 : ''
-  t.match(await sharp(Buffer.from(base64, 'base64')).metadata(), { width: 1280, format: 'png' })
+  t.match(await sharp(Buffer.from(String(base64), 'base64')).metadata(), {
+    width: 1280,
+    format: 'png',
+  })
   t.ok((answer.createdS ?? 0) > 1_700_000_000)
 })
 

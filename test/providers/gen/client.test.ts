@@ -77,7 +77,7 @@ void t.test(
     const [item] = answer.items
     t.ok(item && 'picture' in item && 'base64' in item.picture)
     if (!item || !('picture' in item) || !('base64' in item.picture)) return
-    const made = sharp(Buffer.from(item.picture.base64, 'base64'))
+    const made = sharp(Buffer.from(String(item.picture.base64), 'base64'))
     t.match(await made.metadata(), { width: 1024, height: 256, format: 'png' })
     t.match(answer, {
       failure: undefined,
@@ -139,7 +139,11 @@ void t.test('thoughts are no picture and no words of the answer; they are output
   t.equal(items.length, 1)
   const [item] = items
   const base64 = item && 'picture' in item && 'base64' in item.picture ? item.picture.base64 : ''
-  t.match(await sharp(Buffer.from(base64, 'base64')).metadata(), { width: 2048 }, 'not the draft')
+  t.match(
+    await sharp(Buffer.from(String(base64), 'base64')).metadata(),
+    { width: 2048 },
+    'not the draft',
+  )
   t.equal(seen.usage['output'], 1120 + 3 + 180)
 })
 

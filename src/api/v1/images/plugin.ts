@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
 import { sendEventStream, type StreamLimits } from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
+import { sendInPieces } from '../../kit/json-in-pieces.ts'
 import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
@@ -33,7 +33,7 @@ async function answer(
   kind: ImageKind,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<JsonObject | FastifyReply> {
+): Promise<FastifyReply> {
   const order = await readOrder(request, kind, deps)
   // From here on only the use case holds the body.
   request.body = undefined
@@ -46,7 +46,7 @@ async function answer(
   if (order.request.streamed) return answerStream(deps, asked, request, reply)
   const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
   void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
-  return call.body
+  return sendInPieces(reply, call.body)
 }
 
 async function answerStream(

@@ -71,7 +71,7 @@ export function lossOf(error: unknown): ImageItemError {
 }
 
 async function bytesOf(deps: DeliverDeps, way: Way, picture: MadePicture): Promise<Uint8Array> {
-  if ('base64' in picture) return Buffer.from(picture.base64, 'base64')
+  if ('base64' in picture) return decoded(String(picture.base64))
   for (let tries = 1; ; tries += 1) {
     try {
       return await deps.fetchPublic(picture.url, {
@@ -93,6 +93,14 @@ function notFetched(fault: FetchFault): ProviderError {
   return new ProviderError(kind, 'certain', 'The image could not be fetched from the provider.', {
     cause: fault,
   })
+}
+
+/** Decoding passes over what is no base64: that is missing in the end. */
+function decoded(base64: string): Uint8Array {
+  const bytes = Buffer.from(base64, 'base64')
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  if (bytes.length !== Math.floor(((base64.length - padding) * 3) / 4)) throw unreadable()
+  return bytes
 }
 
 function base64Of({ buffer, byteOffset, length }: Uint8Array): string {

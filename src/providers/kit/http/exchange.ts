@@ -32,7 +32,22 @@ export interface ExchangeRequest {
 export interface ExchangeResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly bytes: Buffer
+  /** The same as UTF-8, made when it is asked for. */
   readonly text: string
+}
+
+function wholeResponse(
+  head: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
+  bytes: Buffer,
+): ExchangeResponse {
+  return {
+    ...head,
+    bytes,
+    get text() {
+      return bytes.toString('utf8')
+    },
+  }
 }
 
 /** The connections to one origin. */
@@ -115,9 +130,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
           else chunks.push(chunk)
         },
         onResponseEnd: () =>
-          finish(() =>
-            resolve({ statusCode, headers, text: Buffer.concat(chunks).toString('utf8') }),
-          ),
+          finish(() => resolve(wholeResponse({ statusCode, headers }, Buffer.concat(chunks)))),
         onResponseError: (_controller, error) => fail('network', error),
       },
     )

@@ -1,11 +1,19 @@
-import type { CallOptions, Channel, ImageCall, ImageProvider } from '../../../app/ports.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
+import type { Buffer } from 'node:buffer'
+import type {
+  CallOptions,
+  Channel,
+  ImageCall,
+  ImageItem,
+  ImageProvider,
+} from '../../../app/ports.ts'
+import { AsciiText } from '../../../kernel/ascii-text.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { BodyInPieces } from '../http/body-in-pieces.ts'
 import { malformed } from '../http/failures.ts'
-import { parseObject } from '../http/fields.ts'
 import { createFrameStream } from '../http/frame-stream.ts'
 import { headOf } from '../http/limit-headers.ts'
 import { createLines, type Line } from '../http/lines.ts'
+import { type LiftedJson, parseLifting } from '../http/long-strings.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import type { ImageWire } from './wire.ts'
 
@@ -36,10 +44,11 @@ export function createImageProvider(
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
-      const answered = parseObject(response.text)
-      const read = answered && wire.readAnswer(answered, call, line.scrub)
+      const { value, bytesOf } = parsed(response.bytes)
+      const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
       if (read === undefined) throw malformed()
-      return { ...read, ...headOf(response.headers) }
+      const items = read.items.map((item) => withBytes(item, bytesOf))
+      return { ...read, ...headOf(response.headers), items }
     },
     stream:
       frameReader &&
@@ -59,6 +68,21 @@ export function createImageProvider(
       }),
     close: () => lines.close(),
   }
+}
+
+/** Pictures stay the bytes they came as. @throws ProviderError */
+function parsed(body: Buffer): LiftedJson {
+  try {
+    return parseLifting(body)
+  } catch (error) {
+    throw malformed(error)
+  }
+}
+
+function withBytes(item: ImageItem, bytesOf: LiftedJson['bytesOf']): ImageItem {
+  if (!('picture' in item) || !('base64' in item.picture)) return item
+  const bytes = bytesOf(String(item.picture.base64))
+  return bytes === undefined ? item : { ...item, picture: { base64: new AsciiText(bytes) } }
 }
 
 /** The head of a stream may only come with its first picture, and that takes as long as a whole answer may. */

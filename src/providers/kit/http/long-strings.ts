@@ -1,0 +1,56 @@
+import type { Buffer } from 'node:buffer'
+import { newUuid } from '../../../kernel/ids.ts'
+
+/** Shorter strings are parsed with the rest. */
+const SHORTEST_LIFTED_BYTES = 32 * 1024
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** What stands in parsed JSON for a string that was left where it is; nobody outside can know it. */
+const mark = `${newUuid()} `
+
+export interface LiftedJson {
+  /** Parsed, long strings replaced by marks. */
+  readonly value: unknown
+  /** What a mark stands for, as it came, of whatever characters; undefined for any other text. */
+  readonly bytesOf: (text: string) => Uint8Array | undefined
+}
+
+/**
+ * Parses JSON without making text of its long strings, such as media in base64: those stay bytes,
+ * which need neither be decoded nor be encoded again. A string with an escape is parsed.
+ *
+ * @throws SyntaxError
+ */
+export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES): LiftedJson {
+  const lifted: Uint8Array[] = []
+  let text = ''
+  let from = 0
+  for (let open = json.indexOf(QUOTE); open !== -1;) {
+    const close = closingQuote(json, open)
+    if (close === -1) break
+    const inside = json.subarray(open + 1, close)
+    if (inside.length >= shortestBytes && !inside.includes(BACKSLASH)) {
+      text += `${json.toString('utf8', from, open)}"${mark}${lifted.length}"`
+      lifted.push(inside)
+      from = close + 1
+    }
+    open = json.indexOf(QUOTE, close + 1)
+  }
+  return {
+    value: JSON.parse(text + json.toString('utf8', from)),
+    bytesOf: (found) =>
+      found.startsWith(mark) ? lifted[Number(found.slice(mark.length))] : undefined,
+  }
+}
+
+function closingQuote(json: Buffer, open: number): number {
+  let close = json.indexOf(QUOTE, open + 1)
+  while (close !== -1) {
+    let backslashes = 0
+    while (json[close - 1 - backslashes] === BACKSLASH) backslashes += 1
+    if (backslashes % 2 === 0) return close
+    close = json.indexOf(QUOTE, close + 1)
+  }
+  return -1
+}
