@@ -11,6 +11,14 @@ export class AsciiText {
     this.bytes = bytes
   }
 
+  get length(): number {
+    return this.bytes.length
+  }
+
+  slice(start: number, end: number): string {
+    return new AsciiText(this.bytes.subarray(start, end)).toString()
+  }
+
   toString(): string {
     const { buffer, byteOffset, length } = this.bytes
     return Buffer.from(buffer, byteOffset, length).toString('latin1')

@@ -1,5 +1,5 @@
 /** No picture that is larger than this is one colour, whatever its format and its pixels. */
-const LARGEST_BLACK_BYTES = 256 * 1024
+export const LARGEST_BLACK_BYTES = 256 * 1024
 /** Of 255: what noise of a lossy format may leave of black. */
 const BLACKEST = 8
 

@@ -13,13 +13,17 @@ import {
   type MadePicture,
   ProviderError,
 } from '../../ports.ts'
-import { isBlack } from './black.ts'
+import { isBlack, LARGEST_BLACK_BYTES } from './black.ts'
 import type { ImageDeps } from './deps.ts'
 import { sidesOf } from './sides.ts'
 
 /** No picture is larger: 4096x4096 without any loss. */
 const MAX_PICTURE_BYTES = 64 * 1024 * 1024
 const FETCH_TIMEOUT_MS = 60_000
+/** Characters of base64 that hold what tells pictures apart. */
+const HEAD_LENGTH = 64
+/** Characters of base64 of what may be black all over. */
+const LONG_LENGTH = Math.ceil((LARGEST_BLACK_BYTES * 4) / 3)
 /** A URL is asked a second time where it led nowhere: what lies there is paid for. */
 const FETCH_TRIES = 2
 
@@ -46,10 +50,16 @@ export async function deliverPicture(
   way: Way,
   { picture, shown }: PictureItem,
 ): Promise<JsonObject> {
+  const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
+  if (way.delivery === 'b64_json' && said === undefined && isLong(picture)) {
+    // Too large to be of one colour, and not to be kept: its head says all there is to know.
+    if (imageMediaType(Buffer.from(picture.base64.slice(0, HEAD_LENGTH), 'base64')) === undefined)
+      throw unreadable()
+    return { b64_json: picture.base64, ...shown }
+  }
   const bytes = await bytesOf(deps, way, picture)
   const mediaType = imageMediaType(bytes)
   if (mediaType === undefined) throw unreadable()
-  const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
   if (said !== undefined && !isDeepStrictEqual(await sidesOf(bytes), said)) throw unreadable()
   if (await isBlack(bytes))
     throw new DomainError('suspected_black_image', 'The image is black all over', {})
@@ -58,6 +68,10 @@ export async function deliverPicture(
   if (deps.keepImage === undefined)
     throw new DomainError('image_url_not_available', 'There is no place to keep images in', {})
   return { url: await deps.keepImage(bytes, mediaType), ...shown }
+}
+
+function isLong(picture: MadePicture): picture is Extract<MadePicture, { base64: unknown }> {
+  return 'base64' in picture && picture.base64.length > LONG_LENGTH
 }
 
 /** Why one of several pictures was not delivered, as callers are told. @throws what is no such reason */

@@ -1,10 +1,12 @@
-import type { Buffer } from 'node:buffer'
+import { type Buffer, isAscii } from 'node:buffer'
 import { newUuid } from '../../../kernel/ids.ts'
 
 /** Shorter strings are parsed with the rest. */
 const SHORTEST_LIFTED_BYTES = 32 * 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+/** Control characters that a broken encoder may leave in a text: it is parsed, and so refused. */
+const CONTROLS = [0x00, 0x09, 0x0a, 0x0d]
 
 /** What stands in parsed JSON for a string that was left where it is; nobody outside can know it. */
 const mark = `${newUuid()} `
@@ -12,13 +14,14 @@ const mark = `${newUuid()} `
 export interface LiftedJson {
   /** Parsed, long strings replaced by marks. */
   readonly value: unknown
-  /** What a mark stands for, as it came, of whatever characters; undefined for any other text. */
+  /** What a mark stands for, ASCII as it came; undefined for any other text. */
   readonly bytesOf: (text: string) => Uint8Array | undefined
 }
 
 /**
  * Parses JSON without making text of its long strings, such as media in base64: those stay bytes,
- * which need neither be decoded nor be encoded again. A string with an escape is parsed.
+ * which need neither be decoded nor be encoded again. A string with an escape, or with more than ASCII,
+ * is parsed.
  *
  * @throws SyntaxError
  */
@@ -30,7 +33,7 @@ export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES
     const close = closingQuote(json, open)
     if (close === -1) break
     const inside = json.subarray(open + 1, close)
-    if (inside.length >= shortestBytes && !inside.includes(BACKSLASH)) {
+    if (inside.length >= shortestBytes && isPlain(inside)) {
       text += `${json.toString('utf8', from, open)}"${mark}${lifted.length}"`
       lifted.push(inside)
       from = close + 1
@@ -42,6 +45,14 @@ export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES
     bytesOf: (found) =>
       found.startsWith(mark) ? lifted[Number(found.slice(mark.length))] : undefined,
   }
+}
+
+function isPlain(text: Buffer): boolean {
+  return (
+    !text.includes(BACKSLASH) &&
+    isAscii(text) &&
+    !CONTROLS.some((control) => text.includes(control))
+  )
 }
 
 function closingQuote(json: Buffer, open: number): number {
