@@ -195,3 +195,59 @@ void t.test('the models are listed with the routes they are for', async (t) => {
   const { body } = await call(`${url}/v1/models/image-2`, { token: demo.modelToken })
   t.match(body, { supported_endpoints: ['/v1/images/generations', '/v1/images/edits'] })
 })
+
+void t.test(
+  'a 2.5 model streams through the SDK: previews, then the picture, settled',
+  async (t) => {
+    const file = await toFile(picture, 'boat.png', { type: 'image/png' })
+    const asked = { model: 'image-2.5-flare', size: '1024x1024', stream: true } as const
+    const streams = {
+      image_generation: (prompt: string) =>
+        client.images.generate({ ...asked, prompt, partial_images: 2 }).withResponse(),
+      image_edit: (prompt: string) =>
+        client.images.edit({ ...asked, prompt, image: file, partial_images: 2 }).withResponse(),
+    }
+    for (const [events, ask] of Object.entries(streams)) {
+      const { data, response } = await ask(`a boat [[client=${events}]]`)
+      const seen = []
+      for await (const event of data) seen.push(event)
+      t.strictSame(
+        seen.map(({ type }) => type),
+        [`${events}.partial_image`, `${events}.partial_image`, `${events}.completed`],
+      )
+      for (const { b64_json } of seen) t.equal(await sidesOf(t, b64_json), '1024x1024 png')
+      const upstream = upstreamOf(events)
+      t.match(seen.at(-1), {
+        quality: 'low',
+        usage: { output_tokens: upstream?.usage.output_tokens },
+      })
+      t.match(await billed(response.headers.get('x-call-id') ?? ''), {
+        'image-2.5-image-output': upstream?.usage.output_tokens,
+      })
+    }
+  },
+)
+
+void t.test('a stream that is cut, black or not measured costs nothing', async (t) => {
+  for (const fault of ['error-after=1', 'cut-after=1', 'no-usage', 'black']) {
+    const { data, response } = await client.images
+      .generate({
+        model: 'image-2.5-flare',
+        size: '1024x1024',
+        stream: true,
+        partial_images: 1,
+        prompt: `[[sandbox ${fault}]]`,
+      })
+      .withResponse()
+    const seen: string[] = []
+    await t.rejects(
+      (async () => {
+        for await (const { type } of data) seen.push(type)
+      })(),
+      { message: /./ },
+      fault,
+    )
+    t.strictSame(seen, ['image_generation.partial_image'], fault)
+    t.strictSame(await billed(response.headers.get('x-call-id') ?? ''), {}, fault)
+  }
+})

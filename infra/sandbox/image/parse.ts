@@ -16,6 +16,9 @@ export interface ImageAsk {
   readonly background: string
   /** Pictures sent along. */
   readonly inputs: number
+  readonly stream: boolean
+  /** Of a stream: pictures before the picture. */
+  readonly previews: number
 }
 
 const MODELS = new Set([
@@ -87,6 +90,9 @@ export async function parseImage(
     format,
     background: body['background'] === 'transparent' ? 'transparent' : 'opaque',
     inputs: await countInputs(body, files),
+    // A form has it as text.
+    stream: body['stream'] === true || body['stream'] === 'true',
+    previews: typeof body['partial_images'] === 'number' ? body['partial_images'] : 0,
   }
 }
 

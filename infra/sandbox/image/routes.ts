@@ -2,13 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
+import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
 import { acceptPictures } from '../images/accept.ts'
 import { readForm } from '../images/form.ts'
 import { pictureOf } from '../images/picture.ts'
 import { bearerWire } from '../text/bearer.ts'
-import { TextErrors, TextRefusal, textMessage } from '../text/errors.ts'
+import { errorObject, TextErrors, TextRefusal, textMessage } from '../text/errors.ts'
 import { jsonBody, textIn } from '../text/fields.ts'
-import { textHeaders } from '../text/headers.ts'
+import { EVENT_STREAM, textHeaders } from '../text/headers.ts'
 import { IdMaker } from '../text/ids.ts'
 import { runText } from '../text/run.ts'
 import type { Asker } from '../text/service.ts'
@@ -44,6 +45,26 @@ function usageOf(ask: ImageAsk, faults: Faults) {
   }
 }
 
+type Op = 'create' | 'edit'
+
+/** Previews, then the picture with its usage. */
+function* framesOf(
+  events: string,
+  told: object,
+  previews: number,
+  reported: object,
+): Iterable<StreamFrame> {
+  const frame = (type: string, more: object, isLast: boolean): StreamFrame => ({
+    event: type,
+    data: JSON.stringify({ type, ...told, ...more }),
+    usage: isLast && 'usage' in reported,
+    last: isLast,
+  })
+  for (let index = 0; index < previews; index += 1)
+    yield frame(`${events}.partial_image`, { partial_image_index: index }, false)
+  yield frame(`${events}.completed`, reported, true)
+}
+
 /** Makes pictures. */
 class ImageService {
   readonly #kit: FamilyKit
@@ -56,27 +77,48 @@ class ImageService {
     this.#errors = errors
   }
 
-  async make(ask: ImageAsk, asker: Asker, faults: Faults): Promise<Answer> {
+  async make(ask: ImageAsk, op: Op, asker: Asker, faults: Faults): Promise<Answer | StreamAnswer> {
     const usage = usageOf(ask, faults)
     const quality = wordOf(faults, 'quality') ?? ask.quality
     const size = `${ask.width}x${ask.height}`
     const fail = wordOf(faults, 'fail')
+    const streamFails = ask.stream && faults.has('error-after')
+    const failCode = fail ?? (streamFails ? 'server_error' : null)
     const call = acceptPictures(this.#kit, asker, {
       family: FAMILY,
       id: this.#ids.next('img_'),
       model: ask.model,
-      stream: false,
-      failCode: fail,
+      stream: ask.stream,
+      failCode,
       inputTokens: usage.input_tokens,
       outputTokens: usage.output_tokens,
       wireUsage: usage,
-      pictures: { count: fail === null ? ask.n : 0, size, quality },
+      pictures: { count: failCode === null ? ask.n : 0, size, quality },
     })
-    if (fail !== null)
+    if (fail !== null && !streamFails)
       return { ...this.#errors.answer(new TextRefusal(fail, textMessage(fail)), faults), call }
     const bytes = await pictureOf(ask.width, ask.height, ask.format, isOn(faults, 'black'))
     const base64 = bytes.toString('base64')
     const reported = isOn(faults, 'no-usage') ? {} : { usage }
+    if (ask.stream) {
+      const { format: output_format, background } = ask
+      const told = { b64_json: base64, size, quality, background, output_format }
+      const created_at = Math.floor(this.#kit.clock.nowMs() / 1000)
+      const events = `image_${op === 'create' ? 'generation' : 'edit'}`
+      return {
+        status: 200,
+        headers: { ...textHeaders(this.#ids.next('req_'), faults), ...EVENT_STREAM },
+        eol: '\n',
+        frames: framesOf(events, { ...told, created_at }, ask.previews, reported),
+        failure: () => ({
+          event: 'error',
+          data: JSON.stringify({ type: 'error', error: errorObject(failCode ?? 'server_error') }),
+          usage: false,
+          last: true,
+        }),
+        call,
+      }
+    }
     return {
       status: 200,
       headers: textHeaders(this.#ids.next('req_'), faults),
@@ -104,7 +146,7 @@ export const image: SandboxFamily = {
     const service = new ImageService(kit, ids, errors)
     const wire = bearerWire(FAMILY, kit.options, errors)
     const answer =
-      (op: 'create' | 'edit') =>
+      (op: Op) =>
       async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
         const form = await readForm(request.body, request.headers['content-type'] ?? '')
         const body = form === null ? jsonBody(request.body) : fieldsOfForm(form)
@@ -118,7 +160,7 @@ export const image: SandboxFamily = {
             userText: (body && textIn(body, 'prompt')) ?? '',
             perform: async (asker, faults) => {
               const ask = await parseImage(body, form?.files ?? null)
-              return service.make(ask, asker, faults)
+              return service.make(ask, op, asker, faults)
             },
           },
           request,

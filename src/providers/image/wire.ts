@@ -9,6 +9,7 @@ import { formOf } from '../kit/http/form.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'
 import type { UpstreamError } from '../kit/http/refusals.ts'
 import type { ImageWire } from '../kit/image/wire.ts'
+import { imageFrameReader, outputOf } from './frames.ts'
 import { imageUsage } from './usage.ts'
 
 /** Images API: `POST /images/generations` and `/images/edits`; it always answers with base64. */
@@ -17,16 +18,21 @@ export const imageWire: ImageWire = {
   credentialHeaders: bearerHeaders,
   request: (call) =>
     call.kind === 'generation'
-      ? { path: '/images/generations', body: { ...call.body, model: call.upstreamModel } }
+      ? { path: '/images/generations', body: askedOf(call) }
       : { path: '/images/edits', body: editBody(call) },
   readError,
   readAnswer,
+  frameReader: (call, scrub) => imageFrameReader(call, readError, scrub),
+}
+
+function askedOf({ body, upstreamModel, streamed }: ImageCall): JsonObject {
+  return { ...body, model: upstreamModel, ...(streamed ? { stream: true } : {}) }
 }
 
 /** A form while all pictures are at hand; one with a URL is told where they are. */
 function editBody(call: ImageCall): JsonObject | BodyInPieces {
-  const { inputs, mask, upstreamModel } = call
-  const body = { ...call.body, model: upstreamModel }
+  const { inputs, mask } = call
+  const body = askedOf(call)
   const pictures = mask === undefined ? inputs : [...inputs, mask]
   if (pictures.every((picture) => picture.from === 'upload'))
     return formOf(
@@ -77,17 +83,13 @@ function readAnswer(
   if (items.length === 0) return undefined
   const { created, data: _data, model: _model, ...shown } = body
   const usage = imageUsage(objectOf(body['usage']))
-  const { quality, size } = body
   return {
     createdS: countOrZero(created) || undefined,
     items,
     shown,
     seen: {
       usage: { [IMAGES]: items.length, ...usage },
-      output: {
-        ...(typeof quality === 'string' ? { quality } : {}),
-        ...(typeof size === 'string' ? { size } : {}),
-      },
+      output: outputOf(body),
     },
     failure: undefined,
   }

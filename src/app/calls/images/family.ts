@@ -27,8 +27,10 @@ export interface PicturedCall extends ImageCallInput {
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
-type Deps = Pick<ImageDeps, 'providers' | 'keepImage' | 'fetchPublic' | 'clock' | 'limits'>
+type Deps = Pick<ImageDeps, 'providers' | 'keepImage' | 'fetchPublic' | 'clock'>
 
+/** Read on for a caller who has gone: as much as an answer may have that is not streamed. */
+const MAX_STREAM_BYTES = 192 << 20
 /** UTF-16 units: the last picture of a stream in base64, and room for more than were asked for. */
 const MAX_WITHHELD_BYTES = 192 << 20
 
@@ -82,7 +84,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
     // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
     boundsOf: ({ timeoutMs }) => ({
       drainTimeoutMs: timeoutMs,
-      drainMaxBytes: deps.limits.drainMaxBytes,
+      drainMaxBytes: MAX_STREAM_BYTES,
       maxWithheldBytes: MAX_WITHHELD_BYTES,
     }),
     frameOf: ({ event, data }) => ({ event, data }),

@@ -64,9 +64,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
   const moderation = optionalChoice(fields, 'moderation', ['low', 'auto'])
   const user = isPresent(fields, 'user') ? text(fields['user'], 'user', MAX_USER_LENGTH) : undefined
   const fidelity = acceptFidelity(order, model)
-  // Taken and not sent: these models stream nothing that a picture could be made of.
-  optionalBoolean(fields, 'stream')
-  optionalInteger(fields, 'partial_images', 0, MAX_PARTIAL_IMAGES)
+  const { streamed, previews } = acceptStream(fields, model, count)
   const { inputs, mask } = kind === 'edit' ? acceptEditInputs(order) : noPictures(order)
   const settings = { n: count, size, quality, ...format }
   return {
@@ -81,11 +79,12 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
       ...(moderation === undefined ? {} : { moderation }),
       ...(user === undefined ? {} : { user }),
       ...(fidelity === undefined ? {} : { input_fidelity: fidelity }),
+      ...(previews === undefined ? {} : { partial_images: previews }),
     },
     inputs,
     mask,
     delivery,
-    streamed: false,
+    streamed,
     count,
     facts: {
       inputs: { text: 1, image: inputs.length + (mask === undefined ? 0 : 1) },
@@ -93,6 +92,15 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
       settings: { ...settings, prompt_characters: prompt.length },
     },
   }
+}
+
+/** The 2.5 models stream; of `image-2` both are taken and not sent, and its answer is whole. */
+function acceptStream(fields: JsonObject, model: ImageModel, count: number) {
+  const stream = optionalBoolean(fields, 'stream') ?? false
+  const previews = optionalInteger(fields, 'partial_images', 0, MAX_PARTIAL_IMAGES)
+  const streamed = stream && model.billedBy === 'token'
+  if (streamed && count > 1) return refuse('n', '`n` must be 1 in a stream')
+  return { streamed, previews: streamed ? previews : undefined }
 }
 
 function noPictures({ fields }: ImageOrder): EditInputs {

@@ -5,7 +5,7 @@ import { malformed } from './failures.ts'
 import { createFrameParser, type Frame, FrameTooLargeError } from './frames.ts'
 import type { OpenedStream } from './open-stream.ts'
 
-/** No frame is larger; inline images of native streams are the largest there are. */
+/** No frame of text is larger; inline images of native streams are the largest there are. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
 /** Once the result is whole, only figures are missing: upstream gets this long for them. */
 const FINISHED_IDLE_MS = 10_000
@@ -34,9 +34,10 @@ export function createFrameStream<Chunk, Tally extends FrameTally>(
   opened: OpenedStream,
   reader: FrameReader<Chunk, Tally>,
   head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
+  maxFrameLength = MAX_FRAME_LENGTH,
 ): AnswerStream<Chunk, Tally> {
   const decoder = new StringDecoder('utf8')
-  const parser = createFrameParser(MAX_FRAME_LENGTH)
+  const parser = createFrameParser(maxFrameLength)
   let failed: unknown
   let ended = false
   let hurried = false

@@ -20,6 +20,9 @@ import type { ImageWire } from './wire.ts'
 /** No answer is larger: ten of the largest pictures as base64. */
 const MAX_ANSWER_BYTES = 192 * 1024 * 1024
 
+/** No frame is larger: the largest picture as base64. */
+const MAX_FRAME_LENGTH = 64 * 1024 * 1024
+
 /** The adapter of a family of images; one connection pool per channel. */
 export function createImageProvider(
   wire: ImageWire,
@@ -64,7 +67,8 @@ export function createImageProvider(
           },
           wire.readError,
         )
-        return createFrameStream(opened, frameReader(call, line.scrub), headOf(opened.headers))
+        const reader = frameReader(call, line.scrub)
+        return createFrameStream(opened, reader, headOf(opened.headers), MAX_FRAME_LENGTH)
       }),
     close: () => lines.close(),
   }

@@ -25,6 +25,17 @@ t.test(
   },
 )
 
+t.test('the 2.5 models stream one picture; of image-2 it is taken and not done', async (t) => {
+  const { streamed, body } = readImageOrder(half({ stream: true, partial_images: 2 }))
+  t.equal(streamed, true)
+  t.equal(body['partial_images'], 2)
+  t.equal(readImageOrder(half({ partial_images: 2 })).streamed, false)
+  t.match(refused(t, half({ stream: true, n: 2 }), 'n'), /in a stream/)
+  t.equal(readImageOrder(order({ stream: true, n: 2 })).streamed, false)
+  refused(t, order({ stream: 'yes' }), 'stream')
+  refused(t, order({ partial_images: 4 }), 'partial_images')
+})
+
 t.test('response_format, stream and partial_images are not sent, other members are', async (t) => {
   const fields = { response_format: 'url', stream: true, partial_images: 2, extra: { a: 1 } }
   const { body, delivery, streamed } = readImageOrder(order(fields))
