@@ -11,7 +11,7 @@ await audited.engine.stop()
 const { rows: tables } = await pool.query<{ name: string; copy: string }>(
   `select format('%I.%I', schemaname, tablename) as name,
           format('public.kept_%s_%s', schemaname, tablename) as copy
-   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'ledger', 'timeline')
+   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'ledger', 'timeline')
    order by 1`,
 )
 for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)

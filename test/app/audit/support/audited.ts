@@ -91,6 +91,7 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
       type: 'TokenLimitsChanged',
       data: { tokenId: rotated, limits: { requestsPerMinute: 5 }, changedAt: at(2_000) },
     }),
+    ...recordFiles(recorder, 'tenant_1'),
     ...overlappingTasks(recorder, {
       tasks,
       width: 13,
@@ -98,7 +99,6 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
       life: (n) => LIFE_NAMES[(n * 7) % LIFE_NAMES.length] ?? 'settled',
     }),
     ...Array.from({ length: calls }, (_, n) => recordCall(recorder, n, `tenant_${n % 2}`)),
-    ...recordFiles(recorder, 'tenant_1'),
   ]
 }
 
