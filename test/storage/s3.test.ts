@@ -1,8 +1,12 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.ts'
+import { openStorage } from '../../src/storage/open.ts'
 import type { S3Limits, S3Options } from '../../src/storage/s3/client.ts'
 import { createS3Store } from '../../src/storage/s3/store.ts'
 import type { ObjectStore } from '../../src/storage/types.ts'
@@ -90,6 +94,25 @@ void t.test('a service that is not there, or says nothing, is away', async (t) =
   const silent = await faulty(t, () => undefined, soon)
   for (const store of [nowhere, silent])
     await Promise.all(Object.entries(asked).map(([name, ask]) => t.rejects(ask(store), away, name)))
+})
+
+void t.test('storage is opened as the operator says', async (t) => {
+  const server = await startS3Server()
+  t.teardown(() => server.stop())
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-open-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const ground = { directory, secret: 'a secret', baseUrl: () => undefined, clock: systemClock }
+  const none = await openStorage({ kind: 'none' }, ground)
+  t.same(none, { store: undefined, local: undefined })
+  const s3 = await openStorage({ kind: 's3', s3: server.options }, ground)
+  const local = await openStorage({ kind: 'local' }, ground)
+  t.equal(s3.local, undefined, 'the gateway serves what it keeps itself alone')
+  t.equal(local.local, local.store)
+  for (const { store } of [s3, local]) {
+    await store?.put(key, body)
+    t.equal((await store?.open(key))?.sizeBytes, body.length)
+    await store?.close()
+  }
 })
 
 void t.test('what fails once is tried again', async (t) => {

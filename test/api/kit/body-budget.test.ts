@@ -19,12 +19,16 @@ const { port } = app.server.address() as AddressInfo
 
 const body = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
 
-function open(headers: Record<string, string | number>, to: number = port): ClientRequest {
+function open(
+  headers: Record<string, string | number>,
+  to: number = port,
+  path: string = tasksPath,
+): ClientRequest {
   return httpRequest({
     port: to,
     host: '127.0.0.1',
     method: 'POST',
-    path: tasksPath,
+    path,
     agent: false,
     headers: { authorization: 'Bearer sk-one', 'content-type': 'application/json', ...headers },
   })
@@ -151,3 +155,40 @@ void t.test('a caller that hung up before it was let in takes no room', async (t
   next.end(body)
   t.equal((await answerOf(next)).status, 200)
 })
+
+const BOUNDARY = 'boundary'
+const form = [
+  `--${BOUNDARY}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nvision\r\n`,
+  `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`,
+  `${'x'.repeat(50_000)}\r\n--${BOUNDARY}--\r\n`,
+].join('')
+
+function openForm(headers: Record<string, string | number>): ClientRequest {
+  const type = `multipart/form-data; boundary=${BOUNDARY}`
+  return open({ 'content-type': type, ...headers }, port, '/v1/files')
+}
+
+for (const [kind, headers] of [
+  ['of stated length', { 'content-length': form.length }],
+  ['in chunks', inChunks],
+] as const)
+  void t.test(`a form ${kind} counts while it is read, and no longer`, async (t) => {
+    const slow = openForm(headers)
+    slow.write(form.slice(0, 40_000))
+    const send = async () => {
+      const request = openForm(headers)
+      request.end(form)
+      return answerOf(request)
+    }
+    // The first is being read by the time the second is refused.
+    let refused = await send()
+    for (let tries = 0; refused.status === 200 && tries < 50; tries += 1) refused = await send()
+    t.equal(refused.status, 503)
+    t.match(refused.body, /"code":"overloaded"/)
+    slow.end(form.slice(40_000))
+    t.equal((await answerOf(slow)).status, 200)
+    // What is held is given back as the connection ends.
+    let taken = await send()
+    for (let tries = 0; taken.status === 503 && tries < 50; tries += 1) taken = await send()
+    t.equal(taken.status, 200)
+  })
