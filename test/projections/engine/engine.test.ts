@@ -326,7 +326,6 @@ t.test('whoever waits for positions shares one look at a time', async (t) => {
     },
   }
   const next = recordStep(recorder, { n: 900 }, 'requested')
-  const startedMs = performance.now()
   const waiting = Array.from({ length: 500 }, (_, n) =>
     waitForPosition(counted, n % 2 === 0 ? 'tasks' : 'ledger', next.position, 10_000),
   )
@@ -335,7 +334,8 @@ t.test('whoever waits for positions shares one look at a time', async (t) => {
   t.equal(await waitForPosition(counted, 'no-such-projection', -1n, 0), false)
   log.push(next)
   t.same(new Set(await Promise.all(waiting)), new Set([true]))
-  t.ok(looks <= 2 + (performance.now() - startedMs) / 20, `${looks} looks for 502 waiters`)
+  // Each of them looking for itself would have asked at least twice.
+  t.ok(looks < waiting.length, `${looks} looks for 502 waiters`)
   t.equal(await waitForPosition(counted, 'tasks', next.position, 0), true)
 
   const broken: Queryable = { query: () => Promise.reject(new Error('the database is away')) }
