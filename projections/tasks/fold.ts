@@ -6,6 +6,10 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 export type Submission =
   | 'requested'
+  /** Of a task a worker of ours makes: before it is begun, while it is made, with an unknown outcome. */
+  | 'waiting'
+  | 'started'
+  | 'lost'
   | 'submitted'
   | 'uncertain'
   | 'refused'
@@ -14,9 +18,10 @@ export type Submission =
   | 'appeared_late'
 /**
  * How a task is asked for: by its native id, by what was sent where the outcome is not known, and
- * whether upstream does not have it after all.
+ * whether upstream does not have it after all. One that a worker of ours makes is made, and then
+ * ended where that worker did not.
  */
-export type PollKind = 'poll' | 'reconcile' | 'watch'
+export type PollKind = 'poll' | 'reconcile' | 'watch' | 'make' | 'finish'
 
 /** What counts, lists and polls depend on. */
 export interface Standing {
@@ -48,6 +53,7 @@ export interface TaskChange {
   error?: { readonly code: string; readonly message: string }
   updatedAtMs?: number
   observedAtMs?: number
+  expiresAtMs?: number
   revision: bigint
   position: bigint
   /** When the row came to need polling of its present kind. */
@@ -65,7 +71,17 @@ export function isVisible(standing: Standing): boolean {
 export function pollKind(standing: Standing): PollKind | undefined {
   if (standing.submission === 'not_accepted') return 'watch'
   if (terminal.has(standing.status) || standing.submission === 'refused') return undefined
-  return standing.submission === 'submitted' ? 'poll' : 'reconcile'
+  switch (standing.submission) {
+    case 'submitted':
+      return 'poll'
+    case 'waiting':
+      return 'make'
+    case 'started':
+    case 'lost':
+      return 'finish'
+    default:
+      return 'reconcile'
+  }
 }
 
 function evolve(change: TaskChange, event: TaskEvent): void {
@@ -78,6 +94,11 @@ function evolve(change: TaskChange, event: TaskEvent): void {
       change.updatedAtMs = fromTimestamp(event.data.requestedAt)
       change.pollableSinceMs = change.updatedAtMs
       break
+    case 'TaskStarted':
+      to({ submission: 'started', status: 'running' }, event.data.startedAt)
+      change.channelId = event.data.channelId
+      change.expiresAtMs = fromTimestamp(event.data.expiresAt)
+      break
     case 'TaskSubmitted':
       to({ submission: 'submitted' }, event.data.submittedAt)
       change.nativeId = event.data.nativeId
@@ -89,7 +110,10 @@ function evolve(change: TaskChange, event: TaskEvent): void {
       change.error = { code: event.data.code, message: event.data.message }
       break
     case 'TaskSubmissionUncertain':
-      to({ submission: 'uncertain' }, event.data.uncertainAt)
+      to(
+        { submission: change.standing.submission === 'started' ? 'lost' : 'uncertain' },
+        event.data.uncertainAt,
+      )
       change.pollableSinceMs = fromTimestamp(event.data.uncertainAt)
       break
     case 'TaskStatusChanged':
@@ -141,7 +165,11 @@ function begin(event: RecordedEvent<TaskEvent>, known: ReadonlyMap<string, Known
     platformId,
     requested,
     known: row,
-    standing: row ?? { submission: 'requested', status: 'queued', hidden: false },
+    standing: row ?? {
+      submission: requested?.madeHere ? 'waiting' : 'requested',
+      status: 'queued',
+      hidden: false,
+    },
     revision: event.revision,
     position: event.position,
     pollableSinceMs: 0,

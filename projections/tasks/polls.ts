@@ -191,6 +191,17 @@ export async function noteObservation(
   })
 }
 
+/** How many tasks wait for a worker of ours, up to `limit`. */
+export async function waitingTasks(db: Queryable, limit: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>({
+    name: 'tasks.polls.waiting',
+    text: `select count(*)::int as n
+           from (select 1 from tasks.polls where kind = 'make' limit $1) as waiting`,
+    values: [limit],
+  })
+  return rows[0]?.n ?? 0
+}
+
 /** How many tasks await polling, by kind, and since when the longest due one waits. */
 export async function pollBacklog(
   db: Queryable,

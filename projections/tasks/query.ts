@@ -21,6 +21,7 @@ export {
   recallStrayPolls,
   releasePolls,
   reschedulePolls,
+  waitingTasks,
   type DuePoll,
   type Reschedule,
 } from './polls.ts'
@@ -35,16 +36,20 @@ export type { TaskRow } from './row.ts'
  */
 export async function findTask(
   db: Queryable,
-  key: { readonly tenantId: string; readonly family: string; readonly id: string },
+  key: {
+    readonly tenantId: string
+    readonly families: readonly string[]
+    readonly id: string
+  },
 ): Promise<TaskRow | undefined> {
   const { rows } = await db.query<TaskRecord>({
     name: 'tasks.find',
     text: `select ${taskColumns} from tasks.tasks t
            left join tasks.polls p on p.platform_id = t.platform_id
-           where (t.platform_id = $3 or t.native_id = $3) and t.tenant_id = $1 and t.family = $2
+           where (t.platform_id = $3 or t.native_id = $3) and t.tenant_id = $1 and t.family = any($2::text[])
              and t.visible
            order by t.position desc limit 1`,
-    values: [key.tenantId, key.family, key.id],
+    values: [key.tenantId, key.families, key.id],
   })
   return rows[0] && toTaskRow(rows[0])
 }

@@ -76,7 +76,9 @@ export async function insertTasks(
         rows.map(({ data, change }) => change.updatedAtMs ?? fromTimestamp(data.requestedAt)),
       ),
       plainColumn(changed((change) => change.observedAtMs)),
-      plainColumn(rows.map(({ data }) => fromTimestamp(data.expiresAt))),
+      plainColumn(
+        rows.map(({ data, change }) => change.expiresAtMs ?? fromTimestamp(data.expiresAt)),
+      ),
       plainColumn(changed((change) => change.revision)),
       plainColumn(changed((change) => change.position)),
     ],
@@ -100,13 +102,15 @@ export async function updateTasks(
              usage = coalesce(c.usage, t.usage), error = coalesce(c.error, t.error),
              updated_at_ms = coalesce(c.updated_at_ms, t.updated_at_ms),
              observed_at_ms = coalesce(c.observed_at_ms, t.observed_at_ms),
+             expires_at_ms = coalesce(c.expires_at_ms, t.expires_at_ms),
              revision = c.revision, position = c.position
            from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[],
                        $7::boolean[], $8::boolean[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
-                       $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+                       $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+                       $16::bigint[])
              as c (platform_id, native_id, channel_id, submission, status, hidden, visible,
                    settled, output, usage, error, updated_at_ms, observed_at_ms,
-                   revision, position)
+                   expires_at_ms, revision, position)
            where t.platform_id = c.platform_id`,
     values: [
       textColumn(changed((change) => change.platformId)),
@@ -122,6 +126,7 @@ export async function updateTasks(
       jsonColumn(changed((change) => change.error)),
       plainColumn(changed((change) => change.updatedAtMs)),
       plainColumn(changed((change) => change.observedAtMs)),
+      plainColumn(changed((change) => change.expiresAtMs)),
       plainColumn(changed((change) => change.revision)),
       plainColumn(changed((change) => change.position)),
     ],
@@ -131,6 +136,7 @@ export async function updateTasks(
 function firstDelayMs(submission: Submission): number {
   if (submission === 'submitted') return FIRST_POLL_DELAY_MS
   if (submission === 'not_accepted') return WATCH_DELAY_MS
+  if (submission === 'waiting') return 0
   return submission === 'uncertain' ? UNCERTAIN_DELAY_MS : REQUESTED_DELAY_MS
 }
 
@@ -166,13 +172,16 @@ export async function writePolls(
       text: `insert into polls (platform_id, tenant_id, family, channel_id, native_id, kind,
                                 requested_at_ms, expires_at_ms, due_at_ms)
              select t.platform_id, t.tenant_id, t.family, t.channel_id, t.native_id, b.kind,
-                    t.requested_at_ms, t.expires_at_ms, b.due_at_ms
+                    t.requested_at_ms, t.expires_at_ms,
+                    -- While its worker lives nobody else has anything to do before the end.
+                    case when b.kind = 'finish' then t.expires_at_ms else b.due_at_ms end
              from unnest($1::text[], $2::text[], $3::bigint[]) as b (platform_id, kind, due_at_ms)
              join tasks t on t.platform_id = b.platform_id
              on conflict (platform_id) do update
              set kind = excluded.kind, native_id = excluded.native_id,
                  channel_id = excluded.channel_id, due_at_ms = excluded.due_at_ms, attempts = 0,
-                 lease_owner = null`,
+                 lease_owner = case when polls.kind = 'make' and excluded.kind = 'finish'
+                                    then polls.lease_owner end`,
       values: [
         textColumn(begun.map(({ id }) => id)),
         textColumn(begun.map(({ kind }) => kind)),

@@ -67,7 +67,8 @@ export const tablesSql = `
     native_id text,
     -- poll: by native id; reconcile: the submission has no known outcome; watch: upstream did not
     -- have it, and is asked for a while whether it has it after all. The policy ends a watch, so
-    -- no rebuild compares those.
+    -- no rebuild compares those. make: a worker of ours is to make it; finish: one has begun to,
+    -- and holds the lease while it lives.
     kind text not null,
     requested_at_ms bigint not null,
     expires_at_ms bigint not null,

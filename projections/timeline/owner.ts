@@ -28,6 +28,7 @@ export function sourceOf(event: RecordedEvent): string | undefined {
     case 'PriceBookPublished':
       return undefined
     case 'TaskRequested':
+    case 'TaskStarted':
     case 'TaskSubmitted':
     case 'TaskSubmissionRefused':
     case 'TaskSubmissionUncertain':

@@ -86,6 +86,7 @@ const movements: {
       placedAt,
     },
   ],
+  TaskStarted: nothing,
   TaskSubmitted: nothing,
   TaskSubmissionRefused: (data) => released(data.platformId, data.refusedAt),
   TaskSubmissionUncertain: nothing,

@@ -43,7 +43,12 @@ export function isProjected(deps: FindDeps, position: bigint | undefined): Promi
  */
 export async function findOwnTask(
   deps: FindDeps,
-  key: { readonly tenantId: string; readonly family: string; readonly id: string },
+  key: {
+    readonly tenantId: string
+    /** Those whose tasks the caller asks for. */
+    readonly families: readonly string[]
+    readonly id: string
+  },
 ): Promise<TaskRow> {
   await deps.readModels.requireCurrent('tasks')
   await catchUp(deps, key.tenantId)
@@ -75,13 +80,14 @@ export async function findOwnSubmittedTask(
 /** Waits for the projection to pass what the log had when asked; false if there is nothing to wait for. */
 async function mayBeBehind(
   deps: FindDeps,
-  { tenantId, id }: { readonly tenantId: string; readonly id: string },
+  { tenantId, families, id }: Parameters<typeof findOwnTask>[1],
 ): Promise<boolean> {
   if (isPlatformId(id)) {
     // The id names its stream: one look tells whether there is anything to wait for.
     const [first] = await deps.log.readStream(taskStream(id), { limit: 1 })
-    // Another tenant's is as good as none (P8).
-    if (first?.type !== 'TaskRequested' || first.data.tenantId !== tenantId) return false
+    if (first?.type !== 'TaskRequested') return false
+    // Another tenant's is as good as none (P8), and so is one that is asked for elsewhere.
+    if (first.data.tenantId !== tenantId || !families.includes(first.data.family)) return false
   }
   const end = await deps.log.endPosition()
   if (end === undefined) return false

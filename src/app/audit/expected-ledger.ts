@@ -212,6 +212,7 @@ export function ledgerEffect(
       const { tenantId, currency, limit } = event.data
       return { ...none, balance: { tenantId, currency, limit: parseAmount(limit) } }
     }
+    case 'TaskStarted':
     case 'TaskSubmitted':
     case 'TaskSubmissionUncertain':
     case 'TaskStatusChanged':

@@ -15,6 +15,8 @@ function timeOf(event: TaskEvent): string {
   switch (event.type) {
     case 'TaskRequested':
       return event.data.requestedAt
+    case 'TaskStarted':
+      return event.data.startedAt
     case 'TaskSubmitted':
       return event.data.submittedAt
     case 'TaskSubmissionRefused':
@@ -40,12 +42,22 @@ function timeOf(event: TaskEvent): string {
   }
 }
 
-/** What one event sets in the row of its task, other than what every event sets. */
-function changes(event: TaskEvent): Expected {
+/** What one event sets in the row of its task as it was, other than what every event sets. */
+function changes(before: Expected, event: TaskEvent): Expected {
   const at = ms(timeOf(event))
   switch (event.type) {
     case 'TaskRequested':
       return { updated_at_ms: at }
+    case 'TaskStarted': {
+      const { channelId, expiresAt } = event.data
+      return {
+        updated_at_ms: at,
+        submission: 'started',
+        status: 'running',
+        channel_id: channelId,
+        expires_at_ms: ms(expiresAt),
+      }
+    }
     case 'TaskSubmitted': {
       const { nativeId, channelId } = event.data
       return {
@@ -61,7 +73,10 @@ function changes(event: TaskEvent): Expected {
       return { updated_at_ms: at, submission: 'refused', status: 'failed', error }
     }
     case 'TaskSubmissionUncertain':
-      return { updated_at_ms: at, submission: 'uncertain' }
+      return {
+        updated_at_ms: at,
+        submission: before['submission'] === 'started' ? 'lost' : 'uncertain',
+      }
     case 'TaskStatusChanged':
       return { updated_at_ms: at, observed_at_ms: at, status: event.data.status }
     case 'TaskSucceeded': {
@@ -109,7 +124,7 @@ export function taskRow(history: TaskHistory): Expected | undefined {
     channel_id: data.channelId,
     region: data.region,
     native_id: null,
-    submission: 'requested',
+    submission: data.madeHere ? 'waiting' : 'requested',
     status: 'queued',
     hidden: false,
     settled: false,
@@ -123,7 +138,7 @@ export function taskRow(history: TaskHistory): Expected | undefined {
     requested_at_ms: ms(data.requestedAt),
     expires_at_ms: ms(data.expiresAt),
   }
-  const row = history.reduce((before, event) => ({ ...before, ...changes(event) }), begun)
+  const row = history.reduce((before, event) => ({ ...before, ...changes(before, event) }), begun)
   const last = history.at(-1) ?? first
   const visible = row['hidden'] === false && row['submission'] !== 'refused'
   return { ...row, visible, revision: last.revision, position: last.position }
@@ -135,7 +150,14 @@ export function nativeId(history: TaskHistory): string | null {
   return named && 'nativeId' in named.data ? plain(named.data.nativeId) : null
 }
 
-/** The row by which a task is asked for upstream; undefined where it needs no asking. */
+const kindBySubmission: Readonly<Record<string, string>> = {
+  submitted: 'poll',
+  waiting: 'make',
+  started: 'finish',
+  lost: 'finish',
+}
+
+/** The row by which a task is asked for upstream, or made; undefined where it needs neither. */
 export function pollRow(task: Expected | undefined): Expected | undefined {
   if (task === undefined) return undefined
   const unended = task['status'] === 'queued' || task['status'] === 'running'
@@ -149,7 +171,7 @@ export function pollRow(task: Expected | undefined): Expected | undefined {
     'requested_at_ms',
     'expires_at_ms',
   ]
-  const kind = task['submission'] === 'submitted' ? 'poll' : 'reconcile'
+  const kind = kindBySubmission[String(task['submission'])] ?? 'reconcile'
   return { ...Object.fromEntries(copied.map((column) => [column, task[column]])), kind }
 }
 

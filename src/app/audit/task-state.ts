@@ -28,6 +28,7 @@ export function holdEnd(type: TaskEvent['type']): 'captured' | 'released' | unde
     case 'TaskCancelled':
       return 'released'
     case 'TaskRequested':
+    case 'TaskStarted':
     case 'TaskSubmitted':
     case 'TaskSubmissionUncertain':
     case 'TaskStatusChanged':

@@ -25,7 +25,9 @@ const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 /** No request can ask for more images. */
 const MAX_IMAGE_COUNT = 15
-const FAMILIES = [...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]
+const FAMILIES = [
+  ...new Set([...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]),
+]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
 const SecretSchema = Type.Union([
@@ -175,8 +177,8 @@ function checkCallModels(
 ): void {
   const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
-    const isTaken =
-      findTaskModel(name) !== undefined || (callFamilyOfModel(name) ?? calls) !== calls
+    const owner = callFamilyOfModel(name)
+    const isTaken = owner === undefined ? findTaskModel(name) !== undefined : owner !== calls
     if (!calls.isModelName(name) || isTaken)
       faults.push(`${where}.models.${name} cannot be the name of a ${calls.name} model`)
     if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))

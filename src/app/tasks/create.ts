@@ -4,23 +4,31 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
-import type { ChannelLease } from '../channels/directory.ts'
+import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
 import type { AdmissionRequest } from '../spending/admission.ts'
 import { newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
+import type { BegunTask } from './begun.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, keyHashOf, markerOf } from './identity.ts'
 import { chooseIdentity, keyConflict } from './idempotency.ts'
-import { recordRequested } from './record.ts'
+import { quietly, recordRequested } from './record.ts'
 import { submit } from './submit.ts'
-import type { CreatedTask, CreateTask, CreateTaskInput } from './types.ts'
+import type { CreatedTask, CreateTask, TaskOrder } from './types.ts'
 
 /** An end upstream is looked for this long after it must have come. */
 const EXPIRY_GRACE_MS = 3_600_000
 
-interface Prepared {
-  readonly request: TaskRequest
-  readonly lease: ChannelLease
+/** What creations of a kind do beside what is the same for all of them. */
+export interface CreationSteps<Order extends TaskOrder> {
+  /** The channel that is written down, held until `finish`. @throws DomainError where there is none */
+  readonly choose: (order: Order, wish: ChannelWish) => ChannelLease
+  /** What must be durable before the request is. */
+  readonly keep?: (order: Order, request: TaskRequest) => Promise<void>
+  /** What was kept is of no use: the request was not recorded. */
+  readonly discard?: (request: TaskRequest) => Promise<void>
+  /** Once the intent is durable (P1). */
+  readonly finish: (order: Order, begun: BegunTask) => Promise<CreatedTask>
 }
 
 /**
@@ -28,15 +36,30 @@ interface Prepared {
  * → `TaskSubmitted` → answer. Intent is durable before anything is sent (P1).
  */
 export function createCreateTask(deps: TaskDeps): CreateTask {
-  return async (input) => {
-    const model = modelFor(input)
+  return createTaskWith(deps, {
+    choose: (_input, wish) => {
+      const lease = deps.channels.lease(wish)
+      if (lease === undefined) throw nobodyToAsk(deps, wish, {})
+      return lease
+    },
+    finish: (input, begun) => submit(deps, input, begun),
+  })
+}
+
+/** The road of every creation, whoever makes the task. */
+export function createTaskWith<Order extends TaskOrder>(
+  deps: TaskDeps,
+  steps: CreationSteps<Order>,
+): (order: Order) => Promise<CreatedTask> {
+  return async (order) => {
+    const model = modelFor(order)
     const startedMs = monotonicClock.nowMs()
     await deps.log.ready()
-    const chosen = await chooseIdentity(deps, input)
+    const chosen = await chooseIdentity(deps, order)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen
     try {
-      const created = await createNew(deps, input, model, platformId, startedMs)
+      const created = await createNew(deps, steps, { order, model, platformId, startedMs })
       deps.metrics.created.inc({
         model: model.name,
         outcome: created.replayed ? 'replayed' : 'submitted',
@@ -51,7 +74,7 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
   }
 }
 
-function modelFor(input: CreateTaskInput): TaskModel {
+function modelFor(input: TaskOrder): TaskModel {
   const model = taskFamily(input.family).resolve(input.model)
   if (model === undefined)
     throw new DomainError('unknown_model', 'the model does not exist', { model: input.model })
@@ -63,58 +86,73 @@ function modelFor(input: CreateTaskInput): TaskModel {
   return model
 }
 
-async function createNew(
+interface NewTask<Order extends TaskOrder> {
+  readonly order: Order
+  readonly model: TaskModel
+  readonly platformId: string
+  readonly startedMs: number
+}
+
+async function createNew<Order extends TaskOrder>(
   deps: TaskDeps,
-  input: CreateTaskInput,
-  model: TaskModel,
-  platformId: string,
-  startedMs: number,
+  steps: CreationSteps<Order>,
+  task: NewTask<Order>,
 ): Promise<CreatedTask> {
-  const taken = deps.rates.take(input.principal)
-  let begun: Prepared | undefined
+  const { order, platformId } = task
+  const taken = deps.rates.take(order.principal)
+  let begun: BegunTask | undefined
   try {
-    begun = await begin(deps, input, model, platformId)
+    begun = await begin(deps, steps, task)
   } finally {
     // Only what is begun counts.
     if (begun === undefined) taken?.giveBack()
   }
-  if (begun === undefined) return keyConflict(deps, input, platformId)
-  return submit(deps, input, { ...begun, startedMs })
+  if (begun === undefined) return keyConflict(deps, order, platformId)
+  return steps.finish(order, begun)
 }
 
 /** Prepares, admits and records a creation; undefined when its id is taken. */
-async function begin(
+async function begin<Order extends TaskOrder>(
   deps: TaskDeps,
-  input: CreateTaskInput,
-  model: TaskModel,
-  platformId: string,
-): Promise<Prepared | undefined> {
-  const prepared = await prepare(deps, input, model, platformId)
-  const { request, lease } = prepared
-  let isBegun = false
+  steps: CreationSteps<Order>,
+  task: NewTask<Order>,
+): Promise<BegunTask | undefined> {
+  const { order, startedMs } = task
+  const { request, lease } = await prepare(deps, steps, task)
+  let mayBeRecorded = false
   try {
-    const recorded = await admitAndRecord(deps, request, input.principal.limits?.concurrentTasks)
-    isBegun = recorded.kind === 'recorded'
+    await steps.keep?.(order, request)
+    const { kind } = await admitAndRecord(deps, request, order.principal.limits?.concurrentTasks)
+    mayBeRecorded = kind === 'recorded'
+  } catch (error) {
+    mayBeRecorded = isDomainError(error, 'log_outcome_unknown')
+    lease.release('neutral')
+    throw error
   } finally {
-    if (!isBegun) lease.release('neutral')
+    if (!mayBeRecorded && steps.discard !== undefined)
+      await quietly(deps, request.platformId, steps.discard(request))
   }
-  return isBegun ? prepared : undefined
+  if (mayBeRecorded) return { request, lease, startedMs }
+  lease.release('neutral')
+  return undefined
 }
 
-async function prepare(
+async function prepare<Order extends TaskOrder>(
   deps: TaskDeps,
-  input: CreateTaskInput,
-  model: TaskModel,
-  platformId: string,
-): Promise<Prepared> {
+  steps: CreationSteps<Order>,
+  { order: input, model, platformId }: NewTask<Order>,
+): Promise<Pick<BegunTask, 'request' | 'lease'>> {
   const rules = taskFamily(input.family)
   const quote = rules.quote(model.name, input.facts, await deps.prices.current())
-  const wish = { family: input.family, region: model.region, model: model.name }
-  const lease = deps.channels.lease(wish)
-  if (lease === undefined) throw nobodyToAsk(deps, wish, {})
+  const { region, name } = model
+  const wish = { family: input.family, model: name, ...(region === undefined ? {} : { region }) }
+  const lease = steps.choose(input, wish)
+  const { channel } = lease
   const { principal, idempotencyKey, callerMarker } = input
   const nowMs = deps.clock.nowMs()
-  const expiryMs = (input.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + EXPIRY_GRACE_MS
+  // One that is made here is not looked for upstream.
+  const graceMs = rules.madeHere === undefined ? EXPIRY_GRACE_MS : 0
+  const expiryMs = (input.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + graceMs
   const secret = deps.markerSecret
   const request: TaskRequest = {
     platformId,
@@ -124,12 +162,13 @@ async function prepare(
     userId: principal.userId,
     tokenId: principal.tokenId,
     requestId: input.requestId,
-    model: model.name,
-    region: model.region,
-    channelId: lease.channel.id,
+    model: name,
+    region: region ?? channel.region,
+    channelId: channel.id,
     channelIds: deps.channels.serving(wish).map(({ id }) => id),
-    upstreamModel: lease.channel.models[model.name] ?? model.name,
+    upstreamModel: channel.models[name] ?? name,
     facts: input.facts,
+    ...(rules.madeHere === undefined ? {} : { madeHere: true }),
     marker: callerMarker ?? markerOf(secret, principal.tenantId, platformId),
     markerIsOurs: callerMarker === undefined,
     quote,

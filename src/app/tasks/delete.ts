@@ -35,7 +35,7 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
   const removals = createSingleFlight<void>()
   return async ({ principal, family, id, requestId }) => {
     const { tenantId, tokenId } = principal
-    const row = await findOwnSubmittedTask(deps, { tenantId, family, id })
+    const row = await findOwnSubmittedTask(deps, { tenantId, families: [family], id })
     const { platformId } = row
     await removals.run(platformId, () => remove(deps, refresher, { row, requestId, tokenId }))
     // What this answer says must hold on every replica.

@@ -8,7 +8,7 @@ import { loadTask } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import { bodyHashOf, keyedPlatformId, MAX_ATTEMPTS_PER_KEY } from './identity.ts'
 import { taskError } from './record.ts'
-import type { CreatedTask, CreateTaskInput } from './types.ts'
+import type { CreatedTask, TaskOrder } from './types.ts'
 
 /**
  * `Idempotency-Key`: the platform id follows from tenant, surface and key, so that the log itself
@@ -26,7 +26,7 @@ export type Identity =
  * The id a creation is to use, or the task it repeats.
  * @throws DomainError `idempotency_key_reused`, `idempotency_in_progress`, `submission_uncertain`
  */
-export async function chooseIdentity(deps: TaskDeps, input: CreateTaskInput): Promise<Identity> {
+export async function chooseIdentity(deps: TaskDeps, input: TaskOrder): Promise<Identity> {
   const { idempotencyKey: key, surface } = input
   const { idKind } = taskFamily(input.family)
   if (key === undefined)
@@ -49,7 +49,7 @@ export async function chooseIdentity(deps: TaskDeps, input: CreateTaskInput): Pr
 /** Another request under the same key was recorded first. @throws as `chooseIdentity` */
 export async function keyConflict(
   deps: TaskDeps,
-  input: CreateTaskInput,
+  input: TaskOrder,
   platformId: string,
 ): Promise<CreatedTask> {
   const task = repeated(deps, input, await loadTask(deps.log, platformId))
@@ -60,7 +60,7 @@ export async function keyConflict(
 /** The task a request repeats; undefined when that attempt was refused, so that a new one may be. */
 function repeated(
   deps: TaskDeps,
-  input: CreateTaskInput,
+  input: TaskOrder,
   state: TaskState,
 ): CreatedTask | undefined {
   if (state.phase === 'none') return undefined
@@ -74,17 +74,22 @@ function repeated(
   switch (state.phase) {
     case 'refused':
       return undefined
+    case 'started':
+      return madeHere(platformId)
     case 'active':
       return { platformId, nativeId: state.nativeId, replayed: true }
     case 'ended':
+      if (state.request.madeHere) return madeHere(platformId)
       if (state.nativeId !== undefined)
         return { platformId, nativeId: state.nativeId, replayed: true }
       // Upstream certainly never had it: a refusal that took its time.
       if (state.absence !== undefined) return undefined
       throw uncertain(platformId)
     case 'uncertain':
+      if (state.request.madeHere) return madeHere(platformId)
       throw uncertain(platformId)
     case 'requested':
+      if (state.request.madeHere) return madeHere(platformId)
       // Requested in the future: by a clock that was set back since.
       if (Math.abs(deps.clock.nowMs() - fromTimestamp(requestedAt)) < IN_PROGRESS_FOR_MS)
         throw inProgress(platformId)
@@ -92,6 +97,11 @@ function repeated(
     default:
       return unreachable(state)
   }
+}
+
+/** Whatever becomes of it: its creation was answered as soon as it was recorded. */
+function madeHere(platformId: string): CreatedTask {
+  return { platformId, nativeId: platformId, replayed: true }
 }
 
 function inProgress(platformId: string): DomainError {

@@ -2,7 +2,7 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
-import type { ChannelLease } from '../channels/directory.ts'
+import type { BegunTask } from './begun.ts'
 import { type Channel, ProviderError } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './record.ts'
@@ -11,13 +11,6 @@ import { callOptions, callUpstream, providerOf } from './upstream.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
-
-export interface Submission {
-  readonly request: TaskRequest
-  readonly lease: ChannelLease
-  /** Of `monotonicClock` when the use case began. */
-  readonly startedMs: number
-}
 
 type Sent =
   | { readonly kind: 'accepted'; readonly nativeId: string; readonly channelId: string }
@@ -31,7 +24,7 @@ type Sent =
 export async function submit(
   deps: TaskDeps,
   input: CreateTaskInput,
-  submission: Submission,
+  submission: BegunTask,
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
   const sentMs = monotonicClock.nowMs()
@@ -49,7 +42,7 @@ export async function submit(
 async function send(
   deps: TaskDeps,
   input: CreateTaskInput,
-  { request, lease: first }: Submission,
+  { request, lease: first }: BegunTask,
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
   const { family, region, model, marker } = request

@@ -4,7 +4,8 @@ import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of the task use cases, and what it gets back; no HTTP here. */
 
-export interface CreateTaskInput {
+/** What every creation brings, of whatever family. */
+export interface TaskOrder {
   readonly principal: Principal
   readonly family: string
   /** The interface the caller used, e.g. `provA.tasks`; written into the settlement. */
@@ -13,14 +14,17 @@ export interface CreateTaskInput {
   /** External name, aliases already normalised. */
   readonly model: string
   readonly facts: TaskFacts
-  /** The body for upstream without the model and the marker. */
-  readonly upstreamBody: Readonly<Record<string, unknown>>
   /** What the caller wants upstream to know the task by. */
   readonly callerMarker: string | undefined
   readonly executionExpiresAfterS: number | undefined
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to tell a repeated request from a different one. */
   readonly bodyHash: string
+}
+
+export interface CreateTaskInput extends TaskOrder {
+  /** The body for upstream without the model and the marker. */
+  readonly upstreamBody: Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {

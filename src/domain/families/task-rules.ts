@@ -11,7 +11,8 @@ export interface TaskModel {
   readonly name: string
   /** Accepted besides and normalised to `name`. */
   readonly aliases: readonly string[]
-  readonly region: 'domestic' | 'overseas'
+  /** Absent where models belong to no region. */
+  readonly region?: 'domestic' | 'overseas'
 }
 
 /** What a success is settled from; `output` has the actual specs by wire name. */
@@ -20,7 +21,7 @@ export interface TaskSuccess {
   readonly facts: TaskFacts
   readonly quote: Quote
   readonly usage: Usage
-  readonly output: Readonly<Record<string, unknown>>
+  readonly output: Readonly<Record<string, string | number | boolean | null>>
 }
 
 /** All that the life of a task asks of its family. Pure. */
@@ -32,6 +33,11 @@ export interface TaskFamilyRules {
   /** What upstream allows an execution to take when the caller says nothing, and at most. */
   readonly defaultExpiryS: number
   readonly longestExpiryS: number
+  /**
+   * Present where upstream has no tasks and a worker of ours makes each in one call. It is not waited
+   * for longer than this once it was started: longer than any channel may take to answer.
+   */
+  readonly madeHere?: { readonly longestS: number }
   /** Rows stay for ever: settling an old task needs its row. */
   readonly models: readonly TaskModel[]
   /** By external name or alias. */

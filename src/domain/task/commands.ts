@@ -1,4 +1,4 @@
-import type { TaskObservation } from './observation.ts'
+import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskRequest } from './state.ts'
 
 /** `at` is when it happened, RFC 3339. */
@@ -17,6 +17,28 @@ export type TaskCommand =
       readonly kind: 'refuse'
       readonly code: string
       readonly message: string
+      readonly at: string
+    }
+  | {
+      /** A worker of ours is about to send it. */
+      readonly kind: 'start'
+      readonly channelId: string
+      readonly expiresAt: string
+      readonly at: string
+    }
+  | {
+      /** A worker of ours has the result, and has kept it. */
+      readonly kind: 'succeed'
+      readonly nativeId: string
+      readonly seen: TaskSeen
+      readonly at: string
+    }
+  | {
+      /** It was never sent, or there is certainly no result. */
+      readonly kind: 'fail'
+      readonly code: string
+      readonly message: string
+      readonly possibleCostLeak: boolean
       readonly at: string
     }
   | { readonly kind: 'uncertain'; readonly reason: string; readonly at: string }

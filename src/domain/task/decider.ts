@@ -6,8 +6,8 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../families/task-rules.ts'
 import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
-import { maxMessageLength, maxWordLength, observeTask } from './observe.ts'
-import { evolveTask, initialTaskState, type TaskState } from './state.ts'
+import { maxMessageLength, maxWordLength, observeTask, settledSuccess } from './observe.ts'
+import { evolveTask, initialTaskState, type TaskRequest, type TaskState } from './state.ts'
 
 export type { TaskCommand } from './commands.ts'
 
@@ -15,6 +15,14 @@ export type { TaskCommand } from './commands.ts'
 const NOT_ACCEPTED_CODE = 'not_accepted'
 const NOT_ACCEPTED_MESSAGE =
   'The model service did not accept the task: nothing was started and nothing is charged.'
+
+/** Of a result that came without a usage to settle on: never billed at a guess. */
+const UNMEASURED = {
+  code: 'upstream_error',
+  message: 'The model service did not say what its answer used.',
+  possibleCostLeak: true,
+} as const
+const maxCodeLength = 128
 
 type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
 
@@ -40,6 +48,12 @@ export function createTaskDecider(
           return submitted(command, state)
         case 'refuse':
           return refuse(command, state)
+        case 'start':
+          return start(command, state)
+        case 'succeed':
+          return succeed(command, state, familyOf)
+        case 'fail':
+          return fail(command, state)
         case 'uncertain':
           return uncertain(command, state)
         case 'observe':
@@ -75,7 +89,9 @@ function submitted(command: Command<'submitted'>, state: TaskState): readonly Ta
     if (state.nativeId === nativeId) return []
     return conflict(state, 'submitted')
   }
-  if (state.phase === 'none' || state.phase === 'refused') return conflict(state, 'submitted')
+  if (state.phase !== 'requested' && state.phase !== 'uncertain')
+    return conflict(state, 'submitted')
+  if (state.request.madeHere) return conflict(state, 'submitted')
   const { platformId } = state.request
   const event: TaskEvent = {
     type: 'TaskSubmitted',
@@ -97,7 +113,7 @@ function refuse(command: Command<'refuse'>, state: TaskState): readonly TaskEven
       type: 'TaskSubmissionRefused',
       data: {
         platformId: state.request.platformId,
-        code: toStorable(command.code, 128),
+        code: toStorable(command.code, maxCodeLength),
         message: toStorable(command.message, maxMessageLength),
         refusedAt: command.at,
       },
@@ -105,10 +121,66 @@ function refuse(command: Command<'refuse'>, state: TaskState): readonly TaskEven
   ]
 }
 
-/** Doubt comes too late once the outcome is known. */
+/** Whoever starts it sends it: of two that want to, the second is told that it must not. */
+function start(command: Command<'start'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase !== 'requested' || !state.request.madeHere) return conflict(state, 'start')
+  const { channelId, expiresAt, at } = command
+  const { platformId } = state.request
+  return [{ type: 'TaskStarted', data: { platformId, channelId, startedAt: at, expiresAt } }]
+}
+
+/** Also out of doubt: a worker that was only slow has its result all the same, until the end. */
+function succeed(
+  { nativeId, seen, at }: Command<'succeed'>,
+  state: TaskState,
+  familyOf: (name: string) => TaskFamilyRules,
+): readonly TaskEvent[] {
+  if (state.phase === 'ended') return []
+  if (!isStarted(state)) return conflict(state, 'succeed')
+  const { request } = state
+  return (
+    settledSuccess(familyOf(request.family), { request, nativeId }, seen, at) ?? [
+      failed(request, { ...UNMEASURED, at }),
+    ]
+  )
+}
+
+/** One that was not started, too: its creation was answered, so its caller is told. */
+function fail(command: Command<'fail'>, state: TaskState): readonly TaskEvent[] {
+  if (state.phase === 'ended') return []
+  if (state.phase !== 'requested' && !isStarted(state)) return conflict(state, 'fail')
+  if (!state.request.madeHere) return conflict(state, 'fail')
+  return [failed(state.request, command)]
+}
+
+function isStarted(
+  state: TaskState,
+): state is Extract<TaskState, { readonly phase: 'started' | 'uncertain' }> {
+  if (state.phase === 'started') return true
+  return state.phase === 'uncertain' && state.request.madeHere === true
+}
+
+function failed(
+  { platformId }: TaskRequest,
+  { code, message, possibleCostLeak, at }: Omit<Command<'fail'>, 'kind'>,
+): TaskEvent {
+  return {
+    type: 'TaskFailed',
+    data: {
+      platformId,
+      code: toStorable(code, maxCodeLength),
+      message: toStorable(message, maxMessageLength),
+      ...(possibleCostLeak ? { possibleCostLeak } : {}),
+      failedAt: at,
+    },
+  }
+}
+
+/** Doubt comes too late once the outcome is known, and too early before anything was sent. */
 function uncertain(command: Command<'uncertain'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none') return conflict(state, 'uncertain')
-  if (state.phase !== 'requested') return []
+  const mayBeSent = state.phase === 'requested' && !state.request.madeHere
+  if (!mayBeSent && state.phase !== 'started') return []
   return [
     {
       type: 'TaskSubmissionUncertain',
@@ -127,6 +199,8 @@ function uncertain(command: Command<'uncertain'>, state: TaskState): readonly Ta
  */
 function expire({ nativeId, at }: Command<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
+  // Nothing of it was sent: it fails, and cannot cost anything.
+  if (state.phase === 'requested' && state.request.madeHere) return []
   if (nativeId !== (state.phase === 'active' ? state.nativeId : undefined)) return []
   if (fromTimestamp(at) < fromTimestamp(state.request.expiresAt)) return []
   const { platformId } = state.request
@@ -181,6 +255,7 @@ function remove({ tokenId, at }: Command<'delete'>, state: TaskState): readonly 
     case 'refused':
       throw new DomainError('task_not_found', 'the task does not exist', {})
     case 'requested':
+    case 'started':
     case 'uncertain':
     case 'active':
       throw new DomainError('task_running', 'a task that has not ended cannot be deleted', {

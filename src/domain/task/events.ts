@@ -34,6 +34,8 @@ export const taskEvents = {
     channelIds: Type.Optional(Type.Array(Type.String())),
     upstreamModel: Type.String(),
     facts: TaskFactsSchema,
+    /** A worker of ours makes it in one call: upstream has no task to ask for. */
+    madeHere: Type.Optional(Type.Literal(true)),
     /** What upstream knows the request by: the caller's own word or, when absent, our marker. */
     marker: Type.String(),
     markerIsOurs: Type.Boolean(),
@@ -42,6 +44,15 @@ export const taskEvents = {
     idempotency: Type.Optional(Type.Object({ keyHash: Type.String(), bodyHash: Type.String() })),
     requestedAt: Timestamp,
     /** After this the task is expired even if the provider never says so. */
+    expiresAt: Timestamp,
+  }),
+  /** It is about to be sent by a worker of ours: from here on upstream may have accepted it. */
+  TaskStarted: Type.Object({
+    platformId: Type.String(),
+    /** Where it is sent first. */
+    channelId: Type.String(),
+    startedAt: Timestamp,
+    /** No end of it is waited for after this. */
     expiresAt: Timestamp,
   }),
   TaskSubmitted: Type.Object({
@@ -99,6 +110,8 @@ export const taskEvents = {
      * complete lists began that did not have it.
      */
     absence: Type.Optional(Type.Object({ firstSeenAt: Timestamp, lastSeenAt: Timestamp })),
+    /** Upstream may have made something of it and bill us. */
+    possibleCostLeak: Type.Optional(Type.Literal(true)),
     failedAt: Timestamp,
   }),
   /** Upstream has after all what was told its caller as never accepted: our cost, nobody's bill. */

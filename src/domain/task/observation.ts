@@ -1,7 +1,14 @@
 import type { Usage } from '../pricing/usage.ts'
 
+/** What was seen of a result. */
+export interface TaskSeen {
+  readonly usage?: Usage | undefined
+  /** Echoed settings and actual specs by wire name; never a URL (P7). */
+  readonly output: Readonly<Record<string, string | number | boolean | null>>
+}
+
 /** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
-export interface TaskObservation {
+export interface TaskObservation extends TaskSeen {
   readonly nativeId: string
   readonly status:
     | 'queued'
@@ -16,9 +23,6 @@ export interface TaskObservation {
   readonly upstreamModel?: string
   /** What upstream knows the request by. */
   readonly marker?: string
-  readonly usage?: Usage | undefined
-  /** Echoed settings and actual specs by wire name; never a URL (P7). */
-  readonly output: Readonly<Record<string, string | number | boolean | null>>
   readonly error?: { readonly code: string; readonly message: string } | undefined
   /** Signed and expiring: only ever cached, never in an event (P7). */
   readonly urls?: Readonly<Record<string, string>>

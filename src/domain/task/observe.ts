@@ -1,7 +1,7 @@
 import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../families/task-rules.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
-import type { TaskObservation } from './observation.ts'
+import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskState } from './state.ts'
@@ -44,7 +44,10 @@ export function observeTask(
     case 'unknown':
       return noteUnknown(state, observation.upstreamStatus, at)
     case 'succeeded':
-      return succeed(rules, state, observation, at)
+      return (
+        settledSuccess(rules, state, observation, at) ??
+        noteUnknown(state, observation.upstreamStatus, at)
+      )
     case 'failed':
       return [{ type: 'TaskFailed', data: { platformId, ...failure(observation), failedAt: at } }]
     case 'expired':
@@ -61,19 +64,21 @@ export function observeTask(
   }
 }
 
-/** Pricing is part of the decision, so that state and money move together. */
-function succeed(
+/**
+ * A success and its settlement; undefined without a usage that can be settled on. Pricing is part of
+ * the decision, so that state and money move together.
+ */
+export function settledSuccess(
   rules: TaskFamilyRules,
-  state: ActiveTask,
-  observation: TaskObservation,
+  { request, nativeId }: Pick<ActiveTask, 'request' | 'nativeId'>,
+  seen: TaskSeen,
   at: string,
-): readonly TaskEvent[] {
-  const { request, nativeId } = state
+): readonly TaskEvent[] | undefined {
   const { platformId, model, facts, quote } = request
-  const usage = safeUsage(observation.usage)
-  const output = safeOutput(observation.output)
+  const usage = safeUsage(seen.usage)
+  const output = safeOutput(seen.output)
   const settlement = rules.settle({ model, facts, quote, usage, output })
-  if (settlement === undefined) return noteUnknown(state, observation.upstreamStatus, at)
+  if (settlement === undefined) return undefined
   return [
     {
       type: 'TaskSucceeded',
@@ -138,7 +143,7 @@ function safeUsage(usage: Usage | undefined): Usage {
 }
 
 /** Scalars only, bounded, and nothing that looks like a URL: those are signed and expire (P7). */
-function safeOutput(output: TaskObservation['output']): Output {
+function safeOutput(output: TaskSeen['output']): Output {
   return Object.fromEntries(
     Object.entries(output)
       .filter(([, value]) => isScalar(value) && !(typeof value === 'string' && isUrl(value)))

@@ -12,6 +12,8 @@ export type TaskState =
   | { readonly phase: 'none' }
   /** Durable intent; whether upstream has it is not known yet. */
   | { readonly phase: 'requested'; readonly request: TaskRequest }
+  /** A worker of ours makes it, or made it when it died. */
+  | { readonly phase: 'started'; readonly request: TaskRequest }
   | { readonly phase: 'uncertain'; readonly request: TaskRequest }
   /** Upstream ruled acceptance out. Such a task is shown to no caller. */
   | { readonly phase: 'refused'; readonly request: TaskRequest }
@@ -37,6 +39,8 @@ export type TaskState =
       readonly appearedLate: boolean
     }
 
+type EndedTask = Extract<TaskState, { readonly phase: 'ended' }>
+
 export const initialTaskState: TaskState = { phase: 'none' }
 
 /** Folds one event; an event out of place (impossible history) leaves the state as it is. */
@@ -53,6 +57,10 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
         status: 'queued',
         unknownStatuses: [],
       }
+    case 'TaskStarted': {
+      const { channelId, expiresAt } = event.data
+      return { phase: 'started', request: { ...request, channelId, expiresAt } }
+    }
     case 'TaskSubmissionRefused':
       return { phase: 'refused', request }
     case 'TaskSubmissionUncertain':
@@ -60,7 +68,7 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
     case 'TaskStatusChanged':
       return evolveStatus(state, event.data)
     case 'TaskSucceeded':
-      return end(state, request, 'succeeded')
+      return { ...end(state, request, 'succeeded'), nativeId: event.data.nativeId }
     case 'TaskSettled':
       return state.phase === 'ended' ? { ...state, settlement: event.data.settlement } : state
     case 'TaskFailed':
@@ -90,7 +98,7 @@ function end(
   request: TaskRequest,
   status: TaskEnd,
   absence?: TaskEventData<'TaskFailed'>['absence'],
-): TaskState {
+): EndedTask {
   const nativeId = state.phase === 'active' ? state.nativeId : undefined
   return {
     phase: 'ended',

@@ -59,6 +59,12 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
       return model.phase === 'requested' || model.phase === 'uncertain'
         ? ['TaskSubmissionRefused']
         : 'task_state_conflict'
+    case 'start':
+      // Upstream has tasks of this family: no worker of ours makes any.
+      return 'task_state_conflict'
+    case 'succeed':
+    case 'fail':
+      return model.phase === 'ended' ? [] : 'task_state_conflict'
     case 'uncertain':
       if (model.phase === 'none') return 'task_state_conflict'
       return model.phase === 'requested' ? ['TaskSubmissionUncertain'] : []

@@ -169,7 +169,7 @@ t.test('finding a task', async (t) => {
     [tasksProjection],
   )
   const find = (id: string, tenantId = 'tenant_1') =>
-    findTask(pool, { tenantId, family: 'video-a', id })
+    findTask(pool, { tenantId, families: ['video-a'], id })
   const byPlatform = await find(platformId(1))
   t.match(byPlatform, {
     platformId: platformId(1),

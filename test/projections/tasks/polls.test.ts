@@ -89,17 +89,17 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
     [first],
   )
   t.equal(again[0]?.attempts, 3)
-  const row = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: first! })
+  const row = await findTask(pool, { tenantId: 'tenant_1', families: ['video-a'], id: first! })
   t.equal(row?.observedAtMs, LATER + 7, 'a poll without news still counts as an observation')
   await noteObservation(pool, first!, LATER + 3)
-  const same = await findTask(pool, { tenantId: 'tenant_1', family: 'video-a', id: first! })
+  const same = await findTask(pool, { tenantId: 'tenant_1', families: ['video-a'], id: first! })
   t.equal(same?.observedAtMs, LATER + 7, 'an earlier one does not')
 })
 
 t.test('what was given up is shown as failed, and watched until its watch is ended', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, history({ 1: 'neverAccepted' }), [tasksProjection], 3)
-  const key = { tenantId: 'tenant_1', family: 'video-a', id: platformId(1) }
+  const key = { tenantId: 'tenant_1', families: ['video-a'], id: platformId(1) }
   t.match(await findTask(pool, key), {
     status: 'failed',
     submission: 'not_accepted',

@@ -69,7 +69,7 @@ function showOwnGauges(deps: TaskDeps): void {
 
 async function showBacklog({ pool, metrics }: TaskDeps, nowMs: number): Promise<void> {
   const backlog = await pollBacklog(pool, nowMs)
-  for (const kind of ['poll', 'reconcile']) {
+  for (const kind of ['poll', 'reconcile', 'make', 'finish']) {
     const row = backlog.find((one) => one.kind === kind)
     metrics.openTasks.set({ kind, state: 'open' }, row?.open ?? 0)
     metrics.openTasks.set({ kind, state: 'due' }, row?.due ?? 0)
