@@ -26,6 +26,7 @@ import type { LedgerLag } from './app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
 import { createKnownTasks } from './app/tasks/known-tasks.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
+import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/image-tasks/deps.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createRates } from './app/throttle/rates.ts'
 import type { EventLog } from './eventlog/log/types.ts'
@@ -77,6 +78,7 @@ export interface Parts {
   }
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
+  readonly imageTasks: ImageTaskDeps
   readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
@@ -122,17 +124,26 @@ export function compose(ground: Ground): Parts {
   const { store } = ground
   const { readModels } = tasks
   const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
+  const images: Parts['images'] = {
+    providers: providers.images,
+    keepImage: store && createKeepImage(store, clock),
+    fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
+    openImageFile: createOpenImageFile(files),
+  }
   return {
     store,
     files,
     tasks,
-    text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
-    images: {
-      providers: providers.images,
-      keepImage: store && createKeepImage(store, clock),
-      fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
-      openImageFile: createOpenImageFile(files),
+    imageTasks: {
+      ...tasks,
+      imageProviders: images.providers,
+      openImageFile: images.openImageFile,
+      fetchPublic: images.fetchPublic,
+      media: store && imageMediaIn(store, markerSecret),
+      imageLimits: defaultImageTaskLimits,
     },
+    text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
+    images,
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,

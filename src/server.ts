@@ -28,6 +28,8 @@ import { migrateOps } from './app/migrations.ts'
 import { createFileUseCases } from './app/files/use-cases.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
+import { imagePolicies } from './app/image-tasks/policies.ts'
+import { createImageTaskUseCases } from './app/image-tasks/use-cases.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
@@ -166,7 +168,8 @@ async function start(
   const deps = parts.tasks
   if (options.roles.has('worker')) {
     const owner = newId('process', clock.nowMs())
-    const policies = startPolicies(deps, { owner, scale: config.pollScale })
+    const settings = { owner, scale: config.pollScale }
+    const policies = startPolicies(deps, settings, imagePolicies(parts.imageTasks, settings))
     onStop(() => policies.stop())
     if (store !== undefined) {
       const purge = startPurge({ ...deps, store, registry: metrics })
@@ -256,6 +259,7 @@ async function listen(
     texts: createTextUseCases(textDeps, calls.running),
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
     files: createFileUseCases(parts.files),
+    imageTasks: createImageTaskUseCases(parts.imageTasks),
     standingsOf: (principal) => rates.standings(principal),
     countQuery: (principal) => void rates.take(principal),
     reads: projectionReads({

@@ -7,6 +7,7 @@ import Fastify, {
 import type { Registry } from 'prom-client'
 import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
+import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
@@ -50,6 +51,7 @@ export interface ApiDeps {
   readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly files: FileUseCases
+  readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
   readonly reads: QueryReads
@@ -189,6 +191,7 @@ async function registerCalls(
     texts,
     images,
     files,
+    imageTasks,
     standingsOf = () => ({}),
     resolveHost,
     upstreamHosts = new Set(),
@@ -199,7 +202,7 @@ async function registerCalls(
 ): Promise<void> {
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
   const formLimits = forms.imageForm
-  const media = { images, formLimits, files, fileForm: forms.fileForm }
+  const media = { images, imageTasks, formLimits, files, fileForm: forms.fileForm }
   const v1 = { ...deps, ...bodies, ...media, standingsOf, resolveHost }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }

@@ -23,6 +23,8 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   calls: ['access', 'channels', 'database', 'files', 'pricing', 'spending', 'throttle'],
   tasks: ['access', 'channels', 'database', 'pricing', 'read-models', 'spending', 'throttle'],
   'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
+  // Tasks that are made by calls.
+  'image-tasks': ['access', 'calls', 'channels', 'spending', 'tasks', 'tasks/watch'],
 }
 
 /** Folder of the application; undefined for a file beside the folders. */

@@ -29,6 +29,9 @@ const entries = {
   // Named as upstream names it.
   previous_response_not_found: 'previous_response_not_found',
   kept_unavailable: 'previous_response_unavailable',
+  task_not_found: 'task_not_found',
+  idempotency_key_reused: 'idempotency_key_reused',
+  idempotency_in_progress: 'idempotency_in_progress',
   n_not_supported: 'n_not_supported',
   unsupported_image_input: 'unsupported_image_input',
   image_too_large: 'image_too_large',
@@ -97,6 +100,40 @@ export const imageFailures: readonly FailureCode[] = [
   'no_image_generated',
   'image_url_not_available',
   'invalid_image_url',
+]
+
+/** What asking for asynchronous images can fail with besides: nothing is sent before the answer. */
+export const imageTaskFailures: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'body_empty',
+  'overloaded',
+  'invalid_request',
+  'unknown_model',
+  'model_not_allowed',
+  'price_not_configured',
+  'insufficient_balance',
+  'rate_limited',
+  'no_channel',
+  'log_unavailable',
+  'log_outcome_unknown',
+  'database_unavailable',
+  'n_not_supported',
+  'unsupported_image_input',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'storage_not_configured',
+  'storage_unavailable',
+]
+
+/** What looking at an asynchronous image can fail with. */
+export const imageQueryFailures: readonly FailureCode[] = [
+  ...behindToken,
+  'task_not_found',
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+  'storage_unavailable',
 ]
 
 /** What continuing an earlier response can fail with besides. */
@@ -180,6 +217,7 @@ export function toTextFailure(error: unknown): TextFailure {
   const retry =
     typeof failure.retry === 'number' ? Math.max(1, Math.ceil(failure.retry)) : failure.retry
   const callId = failure.text('callId')
+  const platformId = failure.text('platformId')
   const named =
     failure.failure === 'refused_invalid' && rule.status < 500
       ? refusedInput(rule, failure)
@@ -194,6 +232,7 @@ export function toTextFailure(error: unknown): TextFailure {
       ...(named.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
       ...retryHeaders(retry),
       ...(callId === undefined ? {} : { 'x-call-id': callId }),
+      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
     },
   }
 }

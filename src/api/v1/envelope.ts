@@ -26,6 +26,14 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
 /** Failures whose `type` is neither upstream's nor that of their status. */
 const typeByCode: Readonly<Record<string, string>> = { no_image_generated: 'gateway_error' }
 
+/** Failures of tasks that are the caller's to change. */
+const ofInput: ReadonlySet<string> = new Set(['content_policy_violation', 'invalid_value'])
+
+/** The `type` of a failure that is told as a task's end. */
+export function errorType(code: string): string {
+  return typeByCode[code] ?? (ofInput.has(code) ? 'invalid_request_error' : 'server_error')
+}
+
 /** The `error` object of a `/v1` answer or chat frame. */
 export interface V1Error {
   readonly message: string

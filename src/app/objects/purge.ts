@@ -86,7 +86,7 @@ function purgeUnneeded(
   remove: Remove,
   limit: number,
 ): PurgeRound {
-  const idOf = ({ key }: ListedObject): string => key.slice(prefix.length)
+  const idOf = ({ key }: ListedObject): string => key.slice(prefix.length).split('/', 1)[0] ?? ''
   let after: string | undefined
   return async (signal) => {
     const before = clock.nowMs() - GRACE_MS

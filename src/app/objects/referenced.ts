@@ -7,7 +7,7 @@ import { FILES, PAYLOADS } from '../../storage/object-key.ts'
 
 /** Objects that are kept for as long as something in the log needs them. */
 export interface Referenced {
-  /** What their keys begin with; an id follows. */
+  /** What their keys begin with; an id follows, and what may stand below it. */
   readonly prefix: string
   /** Those of some ids that are still needed. */
   readonly needed: (ids: readonly string[]) => Promise<ReadonlySet<string>>

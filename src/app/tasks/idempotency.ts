@@ -58,13 +58,11 @@ export async function keyConflict(
 }
 
 /** The task a request repeats; undefined when that attempt was refused, so that a new one may be. */
-function repeated(
-  deps: TaskDeps,
-  input: TaskOrder,
-  state: TaskState,
-): CreatedTask | undefined {
+function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTask | undefined {
   if (state.phase === 'none') return undefined
   const { platformId, idempotency, requestedAt } = state.request
+  const createdAtMs = fromTimestamp(requestedAt)
+  const replay = { platformId, replayed: true, createdAtMs }
   if (idempotency?.bodyHash !== bodyHashOf(deps.markerSecret, input.bodyHash))
     throw taskError(
       'idempotency_key_reused',
@@ -74,34 +72,29 @@ function repeated(
   switch (state.phase) {
     case 'refused':
       return undefined
+    // Made here: its creation was answered as soon as it was recorded, whatever becomes of it.
     case 'started':
-      return madeHere(platformId)
+      return { ...replay, nativeId: platformId }
     case 'active':
-      return { platformId, nativeId: state.nativeId, replayed: true }
+      return { ...replay, nativeId: state.nativeId }
     case 'ended':
-      if (state.request.madeHere) return madeHere(platformId)
-      if (state.nativeId !== undefined)
-        return { platformId, nativeId: state.nativeId, replayed: true }
+      if (state.request.madeHere) return { ...replay, nativeId: platformId }
+      if (state.nativeId !== undefined) return { ...replay, nativeId: state.nativeId }
       // Upstream certainly never had it: a refusal that took its time.
       if (state.absence !== undefined) return undefined
       throw uncertain(platformId)
     case 'uncertain':
-      if (state.request.madeHere) return madeHere(platformId)
+      if (state.request.madeHere) return { ...replay, nativeId: platformId }
       throw uncertain(platformId)
     case 'requested':
-      if (state.request.madeHere) return madeHere(platformId)
+      if (state.request.madeHere) return { ...replay, nativeId: platformId }
       // Requested in the future: by a clock that was set back since.
-      if (Math.abs(deps.clock.nowMs() - fromTimestamp(requestedAt)) < IN_PROGRESS_FOR_MS)
+      if (Math.abs(deps.clock.nowMs() - createdAtMs) < IN_PROGRESS_FOR_MS)
         throw inProgress(platformId)
       throw uncertain(platformId)
     default:
       return unreachable(state)
   }
-}
-
-/** Whatever becomes of it: its creation was answered as soon as it was recorded. */
-function madeHere(platformId: string): CreatedTask {
-  return { platformId, nativeId: platformId, replayed: true }
 }
 
 function inProgress(platformId: string): DomainError {

@@ -1,6 +1,6 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
-import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
+import { fromTimestamp, monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
 import type { BegunTask } from './begun.ts'
 import { type Channel, ProviderError } from '../ports.ts'
@@ -82,6 +82,7 @@ function logFailure(
 
 async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promise<CreatedTask> {
   const { platformId } = request
+  const createdAtMs = fromTimestamp(request.requestedAt)
   const at = toTimestamp(deps.clock.nowMs())
   if (sent.kind === 'accepted') {
     const { nativeId, channelId } = sent
@@ -93,7 +94,7 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
       at,
     })
     deps.crashPoint('create.after-submitted')
-    if (durable) return { platformId, nativeId, replayed: false }
+    if (durable) return { platformId, nativeId, replayed: false, createdAtMs }
     throw taskError(
       'submission_uncertain',
       'the task was accepted but could not be recorded in time',

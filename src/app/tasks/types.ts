@@ -31,6 +31,8 @@ export interface CreatedTask {
   readonly platformId: string
   readonly nativeId: string
   readonly replayed: boolean
+  /** Unix milliseconds. */
+  readonly createdAtMs: number
 }
 
 /**

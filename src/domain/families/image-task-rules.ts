@@ -21,7 +21,6 @@ export function imageTaskRules(family: ImageFamily): TaskFamilyRules {
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),
     settle: ({ quote, model, facts, usage, output }) =>
       family.settle(quote, { model, facts, usage, output }),
-    prices: (model) =>
-      family.neededSkus(model).map((sku) => ({ sku, currency: family.currency })),
+    prices: (model) => family.neededSkus(model).map((sku) => ({ sku, currency: family.currency })),
   }
 }

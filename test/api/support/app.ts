@@ -7,7 +7,7 @@ import type { Authenticate, Principal } from '../../../src/app/access/principal.
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
-import { MemoryImages } from './memory-images.ts'
+import { MemoryImages, noImageTasks } from './memory-images.ts'
 import { MemoryTexts } from './memory-texts.ts'
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
@@ -87,6 +87,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     texts: new MemoryTexts(nowMs),
     images: new MemoryImages(),
     files: new MemoryFiles(nowMs),
+    imageTasks: noImageTasks,
     reads: ledger,
     health: {
       dependencies: [],

@@ -1,3 +1,5 @@
+import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
 import type {
   CompletedImageCall,
   ImageCallInput,
@@ -31,4 +33,10 @@ export class MemoryImages implements ImageUseCases {
     })()
     return { callId: 'call_1', frames }
   }
+}
+
+/** Where there is no storage, nobody has an asynchronous image. */
+export const noImageTasks: ImageTaskUseCases = {
+  create: () => Promise.reject(new DomainError('storage_not_configured', 'no storage', {})),
+  get: () => Promise.reject(new DomainError('task_not_found', 'the task does not exist', {})),
 }

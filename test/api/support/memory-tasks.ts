@@ -73,6 +73,7 @@ export class MemoryTasks implements TaskUseCases {
       platformId: view.platformId,
       nativeId: view.nativeId ?? '',
       replayed: this.replay,
+      createdAtMs: view.createdAtMs,
     }
   }
 

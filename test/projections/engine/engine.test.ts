@@ -61,7 +61,11 @@ t.test('every read model follows the log, and goes on with what comes later', as
   const end = log.events.at(-1)!.position
   for (const name of ['tasks', 'timeline'])
     t.equal(await waitForPosition(pool, name, end, 10_000), true)
-  const task = await findTask(pool, { tenantId: 'tenant_1', families: ['video-a'], id: nativeId(50) })
+  const task = await findTask(pool, {
+    tenantId: 'tenant_1',
+    families: ['video-a'],
+    id: nativeId(50),
+  })
   t.equal(task?.platformId, platformId(50))
   t.equal((await historyOf(pool, platformId(50), {}, { limit: 10 })).items.length, 2)
   const [cny] = await balances(pool, 'tenant_1')

@@ -7,24 +7,10 @@ import {
 } from '../../../domain/families/video-a/request.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
-import { RequestError } from '../../kit/request-error.ts'
 import type { CreatedTaskSchema } from '../schemas.ts'
-
-const idempotencyKey = /^[\x20-\x7e]{1,255}$/
-
-function idempotencyKeyOf(request: FastifyRequest): string | undefined {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || !idempotencyKey.test(key))
-    throw new RequestError(
-      'parameter_invalid',
-      'Idempotency-Key must be 1 to 255 printable ASCII characters',
-      'Idempotency-Key',
-    )
-  return key
-}
 
 /** The body for upstream, its callback checked and written the way it was checked. */
 async function withCheckedCallback(

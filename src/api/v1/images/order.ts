@@ -29,11 +29,14 @@ export async function readOrder(
   request: FastifyRequest,
   kind: ImageKind,
   deps: { readonly resolveHost: ResolveHost; readonly formLimits: FormLimits },
+  /** What a route refuses besides. */
+  check: (order: ImageOrder) => void = () => undefined,
 ): Promise<ReadOrder> {
   const order =
     kind === 'edit' && isForm(request)
       ? await formOrder(request, kind, deps.formLimits)
       : jsonOrder(objectBody(request.body), kind)
+  check(order)
   const family = imageFamilyOf(order.model)
   if (family === undefined)
     throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {

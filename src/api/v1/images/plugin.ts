@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
@@ -13,12 +14,14 @@ import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/text-failures.ts'
 import { alsoInImages } from '../also-known.ts'
 import { describe } from '../documentation.ts'
+import { asyncImageRoutes } from './async.ts'
 import { imagesDialect } from './dialect.ts'
 import { readOrder } from './order.ts'
 import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
 
 export interface ImageRouteDeps {
   readonly images: ImageUseCases
+  readonly imageTasks: ImageTaskUseCases
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
   readonly streamLimits: StreamLimits
@@ -106,5 +109,6 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
+    asyncImageRoutes(app, deps)
   }
 }

@@ -63,6 +63,8 @@ export const EditBodySchema = Type.Object(
   },
 )
 
+const Seconds = Type.Integer({ description: 'Unix seconds.' })
+
 const Count = Type.Integer({ minimum: 0 })
 
 export const ImagesSchema = Type.Object(
@@ -94,4 +96,50 @@ export const ImagesSchema = Type.Object(
     ),
   },
   { ...open, description: 'With `stream`, an event for each image and one for all of them.' },
+)
+
+export const AsyncEditBodySchema = Type.Object(
+  {
+    model: common.model,
+    prompt: common.prompt,
+    response_format: Type.Optional(Type.Enum(['url'])),
+  },
+  {
+    ...open,
+    description: 'Sent as `multipart/form-data`; pictures are the parts `image`, `image[]`.',
+  },
+)
+
+const task = {
+  id: Type.String({ description: '`image_<ULID>`' }),
+  object: Type.Literal('image.generation.task'),
+  model: Type.String(),
+  created_at: Seconds,
+}
+
+export const CreatedImageTaskSchema = Type.Object({ ...task, status: Type.Literal('pending') })
+
+export const ImageTaskParamsSchema = Type.Object({ id: Type.String() })
+
+export const ImageTaskSchema = Type.Object(
+  {
+    ...task,
+    status: Type.Enum(['pending', 'in_progress', 'completed', 'failed']),
+    created: Type.Optional(Seconds),
+    data: Type.Optional(ImagesSchema.properties.data),
+    usage: ImagesSchema.properties.usage,
+    completed_at: Type.Optional(Seconds),
+    expires_at: Type.Optional(
+      Type.Integer({ description: 'Unix seconds. After this `data` is empty.' }),
+    ),
+    error: Type.Optional(
+      Type.Object({
+        code: Type.String(),
+        message: Type.String(),
+        type: Type.String(),
+        param: Type.Null(),
+      }),
+    ),
+  },
+  open,
 )

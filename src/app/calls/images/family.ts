@@ -14,6 +14,7 @@ import type {
 } from '../../ports.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../refusals.ts'
+import { checkImageCount } from './count.ts'
 import type { Way } from './deliver.ts'
 import type { ImageDeps } from './deps.ts'
 import type { ReadyImages } from './inputs.ts'
@@ -47,15 +48,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
   return {
     resolve: ({ family, model, request, ready }, serving) => {
       const { count, facts } = request
-      const largest = Math.max(...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
-      if (count > largest)
-        throw new DomainError(
-          'n_not_supported',
-          `${model} makes at most ${largest} images at once`,
-          {
-            param: 'n',
-          },
-        )
+      checkImageCount(model, count, serving)
       const rules = imageFamilyOf(model)
       invariant(rules, `the order was read by its family: ${model}`)
       const priced = imageCallRules(rules)

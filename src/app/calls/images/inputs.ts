@@ -27,7 +27,7 @@ type InputDeps = Pick<ImageDeps, 'openImageFile' | 'fetchPublic'>
  */
 export async function readyImages(
   deps: InputDeps,
-  { principal, request }: ImageCallInput,
+  { principal, request }: Pick<ImageCallInput, 'principal' | 'request'>,
   room: FetchRoom,
   stopped: AbortSignal,
 ): Promise<ReadyImages> {

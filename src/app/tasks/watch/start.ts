@@ -20,6 +20,13 @@ const PRESENCE_IDLE_MS = 1_000
 /** A stop waits no longer for its leases to be freed: others will, once it is silent. */
 const LEAVE_TIMEOUT_MS = 2_000
 
+/** What a family's own workers do beside what every task needs. */
+export interface FurtherPolicies {
+  readonly policies: readonly Policy[]
+  /** Waits for what is under way. */
+  readonly drain: () => Promise<void>
+}
+
 export interface Policies {
   /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
   readonly stop: () => Promise<void>
@@ -30,7 +37,11 @@ export interface Policies {
  * up, and tidying. Any
  * number of replicas may run them at once; leases and expected revisions keep them apart.
  */
-export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policies {
+export function startPolicies(
+  deps: TaskDeps,
+  settings: PolicySettings,
+  further?: FurtherPolicies,
+): Policies {
   const stopping = new AbortController()
   const { signal } = stopping
   // Every exchange under way listens; how many those are is bounded by channel.
@@ -60,13 +71,18 @@ export function startPolicies(deps: TaskDeps, settings: PolicySettings): Policie
       round: whileKnown(createWatchRound(deps, settings)),
     },
     { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: sweep.round },
+    ...(further?.policies ?? []).map((policy) => ({
+      ...policy,
+      idleMs: idle(policy.idleMs),
+      round: whileKnown(policy.round),
+    })),
   ]
   const loops = policies.map((policy) => runLoop(deps, policy, signal))
   return {
     stop: async () => {
       stopping.abort()
       await Promise.all(loops)
-      await poller.drain()
+      await Promise.all([poller.drain(), further?.drain()])
       await leaveInTime(deps, presence, sweep)
     },
   }

@@ -1,0 +1,170 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ImageTaskUseCases, ImageTaskView } from '../../../app/image-tasks/types.ts'
+import type { ImageKind, ImageOrder } from '../../../domain/families/image-rules.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
+import type { FormLimits } from '../../kit/multipart.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { imageQueryFailures, imageTaskFailures } from '../../kit/text-failures.ts'
+import { describe } from '../documentation.ts'
+import { errorType } from '../envelope.ts'
+import { readOrder } from './order.ts'
+import {
+  AsyncEditBodySchema,
+  CreatedImageTaskSchema,
+  GenerationBodySchema,
+  ImageTaskParamsSchema,
+  ImageTaskSchema,
+} from './schemas.ts'
+
+/** Asynchronous images: taken at once, made by our workers, asked for until they are there. */
+
+interface AsyncImageDeps {
+  readonly imageTasks: ImageTaskUseCases
+  readonly resolveHost: ResolveHost
+  readonly formLimits: FormLimits
+}
+
+const OBJECT = 'image.generation.task'
+/** When to ask again, in seconds. */
+const RETRY_AFTER_S = 3
+
+const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
+
+/** What only a caller who waits for the answer can ask for. @throws DomainError naming the member */
+function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
+  if (fields['stream'] === true) refuse('stream', '`stream` is not taken by asynchronous images')
+  if (fields['response_format'] === 'b64_json')
+    refuse('response_format', '`response_format` must be url: asynchronous images are kept')
+  if (kind !== 'edit') return
+  const other = uploads.find(({ name }) => name !== 'image' && name !== 'image[]')?.name
+  const referring = ['images', 'image', 'image[]', 'image_urls', 'image_urls[]', 'mask'].find(
+    (name) => fields[name] !== undefined,
+  )
+  const param = form === 'json' ? 'image' : (other ?? referring)
+  if (param !== undefined)
+    throw new DomainError(
+      'unsupported_image_input',
+      'Asynchronous edits take pictures as files of the form, in `image` or `image[]`',
+      { param },
+    )
+}
+
+async function create(
+  deps: AsyncImageDeps,
+  kind: ImageKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const idempotencyKey = idempotencyKeyOf(request)
+  const order = await readOrder(request, kind, deps, refuseForTasks)
+  // From here on only the use case holds the body.
+  request.body = undefined
+  const { platformId, replayed, createdAtMs } = await deps.imageTasks.create({
+    ...order,
+    surface: `v1.images.${kind}s.async`,
+    principal: principalOf(request),
+    requestId: request.id,
+    idempotencyKey,
+  })
+  void reply.headers({
+    'x-platform-id': platformId,
+    location: `/v1/images/generations/${platformId}`,
+    'retry-after': String(RETRY_AFTER_S),
+    'cache-control': 'no-store',
+    ...(replayed ? { 'idempotent-replayed': 'true' } : {}),
+  })
+  return {
+    id: platformId,
+    object: OBJECT,
+    status: 'pending',
+    model: order.model,
+    created_at: seconds(createdAtMs),
+  } as const
+}
+
+/** A task as callers know it. */
+function shown(view: ImageTaskView): JsonObject {
+  const { platformId: id, model, createdAtMs, status } = view
+  const task = { id, object: OBJECT, status, model, created_at: seconds(createdAtMs) }
+  switch (status) {
+    case 'pending':
+    case 'in_progress':
+      return task
+    case 'completed': {
+      const { completedAtMs, expiresAtMs, data } = view
+      const completed = seconds(completedAtMs)
+      return {
+        ...view.shown,
+        ...task,
+        created: completed,
+        data,
+        completed_at: completed,
+        expires_at: seconds(expiresAtMs),
+      }
+    }
+    case 'failed': {
+      const { code, message } = view.error
+      return { ...task, error: { code, message, type: errorType(code), param: null } }
+    }
+  }
+}
+
+/** To be registered where forms are let through. */
+export function asyncImageRoutes(instance: FastifyInstance, deps: AsyncImageDeps): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
+  app.post('/images/generations/async', {
+    // Each family judges its own fields; the schema only documents.
+    validatorCompiler: () => () => true,
+    schema: {
+      ...describe(
+        'Images',
+        'Generate images asynchronously',
+        CreatedImageTaskSchema,
+        imageTaskFailures,
+        [lacking],
+      ),
+      body: GenerationBodySchema,
+    },
+    handler: (request, reply) => create(deps, 'generation', request, reply),
+  })
+  app.post('/images/edits/async', {
+    validatorCompiler: () => () => true,
+    schema: {
+      ...describe(
+        'Images',
+        'Edit images asynchronously',
+        CreatedImageTaskSchema,
+        imageTaskFailures,
+        [lacking],
+      ),
+      body: AsyncEditBodySchema,
+    },
+    handler: (request, reply) => create(deps, 'edit', request, reply),
+  })
+  app.get('/images/generations/:id', {
+    schema: {
+      ...describe('Images', 'Query asynchronous images', ImageTaskSchema, imageQueryFailures),
+      params: ImageTaskParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const view = await deps.imageTasks.get({
+        principal: principalOf(request),
+        id: request.params.id,
+      })
+      const isOpen = view.status === 'pending' || view.status === 'in_progress'
+      void reply.headers({
+        'x-platform-id': view.platformId,
+        // It may hold URLs that lead to the pictures.
+        'cache-control': 'no-store',
+        ...(isOpen ? { 'retry-after': String(RETRY_AFTER_S) } : {}),
+      })
+      return shown(view)
+    },
+  })
+}

@@ -1,0 +1,127 @@
+import type { ReadyImages } from '../calls/images/inputs.ts'
+import type { DuePoll } from '../../../projections/tasks/query.ts'
+import { taskFamily } from '../../domain/families/tasks.ts'
+import { invariant } from '../../kernel/assert.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { pause } from '../../kernel/pause.ts'
+import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
+import { isLogOutage } from '../tasks/background-appends.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../tasks/commands.ts'
+import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+import { type KnownImageTask, recordEnd } from './end.ts'
+import { imageTaskFailure } from './failures.ts'
+import { MAKER } from './make.ts'
+import { readPayload } from './payload.ts'
+
+/** From a task that waits to one that is started: everything before its provider is called. */
+
+/** Whether a start is in the log is asked so often before it is left to its end. */
+const START_TRIES = 6
+const START_PAUSE_MS = 5_000
+
+/** A waiting task that can be started: its order is read, and a channel is held for it. */
+export interface ReadyTask {
+  readonly waiting: KnownImageTask
+  readonly media: ImageMedia
+  readonly images: ReadyImages
+  readonly wish: ChannelWish
+  readonly lease: ChannelLease
+}
+
+/**
+ * `later`: it cannot be begun now. `ended`: there is nothing to begin any more.
+ * @throws the log's codes
+ */
+export async function prepareImages(
+  deps: ImageTaskDeps,
+  { platformId }: DuePoll,
+  leaseOf: (wish: ChannelWish) => ChannelLease | undefined,
+): Promise<ReadyTask | 'later' | 'ended'> {
+  const { media } = deps
+  const state = await loadTask(deps.log, platformId)
+  // Begun by another or ended: the read model has not seen it yet.
+  if (state.phase !== 'requested') return 'later'
+  const { request } = state
+  const waiting = { state, revision: 0n }
+  const nowMs = deps.clock.nowMs()
+  const fail = async (code: string): Promise<'ended'> => {
+    const command = {
+      kind: 'fail',
+      ...imageTaskFailure(code, false),
+      at: toTimestamp(nowMs),
+    } as const
+    await recordEnd(deps, waiting, command, MAKER)
+    return 'ended'
+  }
+  if (nowMs >= fromTimestamp(request.expiresAt)) return fail('waited_too_long')
+  if (media === undefined) return 'later'
+  const images = await readOrSay(deps, media, waiting)
+  if (images === 'later') return 'later'
+  if (images === undefined) return fail('request_lost')
+  const { family, model } = request
+  const wish = { family, model, imageCount: images.count }
+  const lease = leaseOf(wish)
+  return lease === undefined ? 'later' : { waiting, media, images, wish, lease }
+}
+
+async function readOrSay(
+  { logger }: ImageTaskDeps,
+  media: ImageMedia,
+  { state }: KnownImageTask,
+): Promise<ReadyImages | undefined | 'later'> {
+  const { platformId } = state.request
+  try {
+    return await readPayload(media, state.request)
+  } catch (error) {
+    logger.warn({ platformId, err: error }, 'request not readable: tried again')
+    return 'later'
+  }
+}
+
+/**
+ * Says that it is about to be sent, at the revision it was read at: of two workers one is told that
+ * it must not. Undefined: another was first.
+ */
+export async function startImages(
+  deps: ImageTaskDeps,
+  { waiting, lease }: ReadyTask,
+  scale: number,
+): Promise<KnownImageTask | undefined | 'later'> {
+  const { platformId, tenantId, family } = waiting.state.request
+  const { madeHere } = taskFamily(family)
+  invariant(madeHere, `tasks of ${family} are made here`)
+  const nowMs = deps.clock.nowMs()
+  const command = {
+    kind: 'start',
+    channelId: lease.channel.id,
+    expiresAt: toTimestamp(nowMs + madeHere.longestS * 1_000),
+    at: toTimestamp(nowMs),
+  } as const
+  const commandId = newCommandId(nowMs)
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const { state, revision } = await executeTaskCommand(
+        deps.log,
+        platformId,
+        command,
+        commandId,
+        { correlationId: MAKER, tenantId },
+        waiting,
+      )
+      invariant(state.phase === 'started' && revision !== undefined, 'a start starts')
+      return { state, revision }
+    } catch (error) {
+      if (isDomainError(error, 'task_state_conflict')) return giveBack(lease, undefined)
+      // Nothing was sent: it may be begun again, unless the start came to stand in the log.
+      if (!isLogOutage(error)) return giveBack(lease, 'later')
+      if (tries === START_TRIES) return giveBack(lease, 'later')
+      await pause(START_PAUSE_MS * scale)
+    }
+  }
+}
+
+function giveBack<Outcome>(lease: ChannelLease, outcome: Outcome): Outcome {
+  lease.release('neutral')
+  return outcome
+}

@@ -1,0 +1,97 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { waitingTasks } from '../../../projections/tasks/query.ts'
+import { checkImageCount } from '../calls/images/count.ts'
+import { createFetchRooms } from '../calls/images/fetch-room.ts'
+import { readyImages, type ReadyImages } from '../calls/images/inputs.ts'
+import { nobodyToAsk } from '../channels/attempt.ts'
+import { createTaskWith } from '../tasks/create.ts'
+import type { TaskOrder } from '../tasks/types.ts'
+import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+import { hashOfOrder, keepPayload, removePayload } from './payload.ts'
+import type { CreateImageTaskInput, ImageTaskUseCases } from './types.ts'
+
+/** One that was turned away because too many wait may ask again after this. */
+const QUEUE_RETRY_MS = 10_000
+
+interface ImageTaskOrder extends TaskOrder {
+  readonly media: ImageMedia
+  readonly images: ReadyImages
+}
+
+/**
+ * Takes an order: what was asked goes into storage, then the hold, then `TaskRequested`. A payload
+ * without its event is an orphan that the purge removes.
+ */
+export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['create'] {
+  const create = createTaskWith<ImageTaskOrder>(deps, {
+    choose: (_order, wish) => {
+      const [channel] = deps.channels.serving(wish)
+      if (channel === undefined) throw nobodyToAsk(deps, wish, {})
+      // Nothing is sent now, so nothing is held: the worker chooses among all that serve it.
+      return { channel, release: () => undefined }
+    },
+    keep: async ({ media, images }, request) => {
+      await refuseWhenFull(deps)
+      await keepPayload(media, request, images)
+      deps.crashPoint('image.after-payload')
+    },
+    discard: async (request) => deps.media && removePayload(deps.media, request),
+    finish: async (_order, { request: { platformId, requestedAt } }) =>
+      Promise.resolve({
+        platformId,
+        nativeId: platformId,
+        replayed: false,
+        createdAtMs: fromTimestamp(requestedAt),
+      }),
+  })
+
+  const rooms = createFetchRooms()
+  /** Where a form brings its pictures nothing is fetched; elsewhere a process that ends lets it end. */
+  const ready = async (input: Pick<CreateImageTaskInput, 'principal' | 'request'>) => {
+    const room = rooms.enter()
+    try {
+      return await readyImages(deps, input, room, new AbortController().signal)
+    } finally {
+      room.leave()
+    }
+  }
+
+  return async ({ request, ...input }) => {
+    const media = await reachableMedia(deps)
+    const { family, model, principal } = input
+    checkImageCount(model, request.count, deps.channels.serving({ family, model }))
+    const images = await ready({ principal, request })
+    return create({
+      ...input,
+      media,
+      images,
+      facts: images.facts,
+      callerMarker: undefined,
+      executionExpiresAfterS: undefined,
+      bodyHash: input.idempotencyKey === undefined ? '' : hashOfOrder(images),
+    })
+  }
+}
+
+/** Where results lie must be reachable by callers. @throws DomainError `storage_not_configured` */
+async function reachableMedia({ media, clock }: ImageTaskDeps): Promise<ImageMedia> {
+  const url = await media?.store.publicUrl('results/reachable', clock.nowMs() + 1_000)
+  if (media === undefined || url === undefined)
+    throw new DomainError('storage_not_configured', 'There is no place for images', {})
+  return media
+}
+
+/**
+ * Counted up to the bound and no further. What was accepted in the last moments is not counted yet,
+ * so the bound is passed by as much at most.
+ */
+async function refuseWhenFull({ pool, imageLimits }: ImageTaskDeps): Promise<void> {
+  const { maxWaiting } = imageLimits
+  if ((await waitingTasks(pool, maxWaiting)) < maxWaiting) return
+  throw new DomainError(
+    'rate_limited',
+    `Too many images are waiting (${maxWaiting}); nothing was started`,
+    { limitedBy: 'queue', limit: maxWaiting, retryAfterMs: QUEUE_RETRY_MS },
+  )
+}

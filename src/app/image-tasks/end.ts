@@ -1,0 +1,66 @@
+import type { TaskCommand } from '../../domain/task/commands.ts'
+import type { TaskRequest, TaskState } from '../../domain/task/state.ts'
+import { executeTaskCommand, newCommandId } from '../tasks/commands.ts'
+import { quietly } from '../tasks/record.ts'
+import type { ImageTaskDeps } from './deps.ts'
+import { removePayload } from './payload.ts'
+
+/** What this process knows of a task's stream. */
+export interface KnownImageTask {
+  readonly state: Extract<TaskState, { readonly phase: 'requested' | 'started' }>
+  readonly revision: bigint
+}
+
+/**
+ * Appends what became of a task, and lets go of what was asked: it is never sent again. While the
+ * log does not take it, it is tried again in the background; past the task's end it says nothing.
+ */
+export async function recordEnd(
+  deps: ImageTaskDeps,
+  known: KnownImageTask,
+  command: TaskCommand,
+  correlationId: string,
+): Promise<void> {
+  const { request } = known.state
+  const { platformId, tenantId } = request
+  const commandId = newCommandId(deps.clock.nowMs())
+  const append = async (): Promise<void> => {
+    const context = { correlationId, tenantId }
+    const { events, state, position } = await executeTaskCommand(
+      deps.log,
+      platformId,
+      command,
+      commandId,
+      context,
+      known,
+    )
+    deps.crashPoint('image.after-end')
+    deps.recent.note(tenantId, position)
+    if (events.length > 0 && state.phase === 'ended') {
+      deps.metrics.ended.inc({ model: request.model, status: state.status })
+      if (events.some(({ type, data }) => type === 'TaskFailed' && data.possibleCostLeak))
+        reportLeak(deps, request)
+    }
+    await letGo(deps, request)
+  }
+  try {
+    await append()
+  } catch (error) {
+    deps.logger.warn({ platformId, command: command.kind, err: error }, 'end not recorded yet')
+    deps.background.keepTrying(command.kind, platformId, append)
+  }
+}
+
+function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest): void {
+  deps.metrics.possibleCostLeaks.inc()
+  deps.logger.error(
+    { platformId, tenantId },
+    'images made and not delivered: upstream may bill them',
+  )
+}
+
+/** What is left is purged later. */
+export async function letGo(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
+  if (deps.media !== undefined)
+    await quietly(deps, request.platformId, removePayload(deps.media, request))
+}

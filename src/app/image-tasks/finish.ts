@@ -1,0 +1,79 @@
+import {
+  type DuePoll,
+  leaseDuePolls,
+  type Reschedule,
+  reschedulePolls,
+} from '../../../projections/tasks/query.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../tasks/commands.ts'
+import { expireTask } from '../tasks/watch/expire.ts'
+import type { PolicySettings } from '../tasks/watch/poll.ts'
+import type { ImageTaskDeps } from './deps.ts'
+import { letGo } from './end.ts'
+
+/** The end of what its worker did not end. Nothing that was begun is ever sent again. */
+
+const LEASE_LIMIT = 100
+const LEASE_MS = 60_000
+const PUT_OFF_MS = 5_000
+const FINISHER = 'policy-finish-images'
+
+/**
+ * One round over what is due: at its deadline, or at once where whoever was making it has died. A
+ * worker that was only held ends its task as long as the deadline has not passed.
+ */
+export function createFinishRound(deps: ImageTaskDeps, { owner, scale }: PolicySettings) {
+  return async (): Promise<'more' | 'idle'> => {
+    const due = await leaseDuePolls(deps.pool, {
+      owner,
+      nowMs: deps.clock.nowMs(),
+      leaseMs: LEASE_MS,
+      limit: LEASE_LIMIT,
+      kind: 'finish',
+    })
+    const items = await Promise.all(
+      due.map(async (poll): Promise<Reschedule> => {
+        const dueAtMs = await finishOrSay(deps, poll)
+        const { platformId } = poll
+        return { platformId, dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale }
+      }),
+    )
+    await reschedulePolls(deps.pool, owner, items)
+    return due.length === LEASE_LIMIT ? 'more' : 'idle'
+  }
+}
+
+/** When to look again; undefined for soon. */
+async function finishOrSay(deps: ImageTaskDeps, poll: DuePoll): Promise<number | undefined> {
+  try {
+    return await finish(deps, poll)
+  } catch (error) {
+    deps.logger.warn({ platformId: poll.platformId, err: error }, 'end not recorded: tried again')
+    return undefined
+  }
+}
+
+async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | undefined> {
+  const { platformId, tenantId } = poll
+  const state = await loadTask(deps.log, platformId)
+  // Ended: the read model has not seen it yet.
+  if (state.phase !== 'started' && state.phase !== 'uncertain') return undefined
+  const nowMs = deps.clock.nowMs()
+  const expiresAtMs = fromTimestamp(state.request.expiresAt)
+  if (nowMs >= expiresAtMs) {
+    await expireTask(deps, { platformId, tenantId, nativeId: null }, FINISHER)
+    await letGo(deps, state.request)
+    return undefined
+  }
+  if (state.phase === 'started') {
+    await executeTaskCommand(
+      deps.log,
+      platformId,
+      { kind: 'uncertain', reason: 'worker_died', at: toTimestamp(nowMs) },
+      newCommandId(nowMs),
+      { correlationId: FINISHER, tenantId },
+    )
+    await letGo(deps, state.request)
+  }
+  return expiresAtMs
+}

@@ -1,0 +1,56 @@
+import type { TaskRow } from '../../../projections/tasks/query.ts'
+import { imageFamilies } from '../../domain/families/images.ts'
+import { RESULT_LIFE_MS } from '../../storage/object-key.ts'
+import { findOwnTask } from '../access/visibility.ts'
+import type { ImageTaskDeps } from './deps.ts'
+import { shownResult } from './results.ts'
+import type { ImageTaskUseCases, ImageTaskView } from './types.ts'
+
+const families = imageFamilies.map(({ name }) => name)
+
+/** Of a task whose outcome nobody saw by its deadline. */
+const UNKNOWN_OUTCOME = {
+  code: 'outcome_unknown',
+  message:
+    'It is not known whether the model service made the images. They are not delivered and not billed; ask again if they are still wanted.',
+} as const
+
+/** Query of one task, from our own records: nobody else knows of it. */
+export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'] {
+  return async ({ principal, id }) => {
+    const row = await findOwnTask(deps, { tenantId: principal.tenantId, families, id })
+    const { platformId, model, requestedAtMs: createdAtMs } = row
+    return { platformId, model, createdAtMs, ...(await standing(deps, row)) }
+  }
+}
+
+type Standing = ImageTaskView extends infer View
+  ? View extends { readonly status: string }
+    ? Omit<View, 'platformId' | 'model' | 'createdAtMs'>
+    : never
+  : never
+
+async function standing(deps: ImageTaskDeps, row: TaskRow): Promise<Standing> {
+  const { status, platformId, updatedAtMs: atMs } = row
+  switch (status) {
+    case 'queued':
+      return { status: 'pending' }
+    case 'running':
+      return { status: 'in_progress' }
+    case 'succeeded': {
+      const result = deps.media && (await shownResult(deps, deps.media, { platformId, atMs }))
+      return {
+        status: 'completed',
+        completedAtMs: atMs,
+        expiresAtMs: atMs + RESULT_LIFE_MS,
+        data: result?.data ?? [],
+        shown: result?.shown ?? {},
+      }
+    }
+    case 'expired':
+      return { status: 'failed', error: UNKNOWN_OUTCOME }
+    case 'failed':
+    case 'cancelled':
+      return { status: 'failed', error: row.error ?? UNKNOWN_OUTCOME }
+  }
+}

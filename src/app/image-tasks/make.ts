@@ -1,0 +1,121 @@
+import type { ImageSeen } from '../../domain/families/image-rules.ts'
+import type { TaskRequest } from '../../domain/task/state.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { pause } from '../../kernel/pause.ts'
+import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+import { type KnownImageTask, recordEnd } from './end.ts'
+import { type ImageTaskFailure, type Sent, undeliverable } from './failures.ts'
+import { type AnsweredImages, keepResult } from './results.ts'
+import { send, type SendingTask } from './send.ts'
+
+/** A store that is away is waited for, while the pictures are held in memory. */
+const STORE_PAUSE_MS = 2_000
+const STORE_PATIENCE_MS = 120_000
+
+export const MAKER = 'policy-make-images'
+
+export interface MakingTask extends Omit<SendingTask, 'platformId' | 'requestId'> {
+  readonly known: KnownImageTask
+  readonly media: ImageMedia
+}
+
+/** Whether pauses are shortened, and the signal by which a process that ends breaks calls off. */
+export interface MakingTimes {
+  readonly scale: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Makes a started task: sends it, keeps its pictures, and writes down what became of it. Success and
+ * settlement are one append, once the pictures are kept.
+ */
+export async function makeImages(
+  deps: ImageTaskDeps,
+  { known, media, images, wish, lease }: MakingTask,
+  times: MakingTimes,
+): Promise<void> {
+  const { platformId, requestId } = known.state.request
+  const sent = await send(deps, { platformId, requestId, images, wish, lease }, times)
+  deps.crashPoint('image.after-provider')
+  const at = (): string => toTimestamp(deps.clock.nowMs())
+  switch (sent.kind) {
+    case 'uncertain':
+      deps.crashPoint('image.before-uncertain')
+      return recordEnd(deps, known, { kind: 'uncertain', reason: sent.reason, at: at() }, MAKER)
+    case 'failed':
+      return recordEnd(deps, known, { kind: 'fail', ...sent.failure, at: at() }, MAKER)
+    case 'answered': {
+      const kept = await keep(deps, media, known.state.request, sent, times)
+      if (kept.kind === 'failed')
+        return recordEnd(deps, known, { kind: 'fail', ...kept.failure, at: at() }, MAKER)
+      deps.crashPoint('image.after-storage')
+      const command = {
+        kind: 'succeed',
+        // The provider has no task of it.
+        nativeId: platformId,
+        seen: kept.seen,
+        // Where its pictures lie follows from this.
+        at: toTimestamp(kept.atMs),
+      } as const
+      return recordEnd(deps, known, command, MAKER)
+    }
+  }
+}
+
+type Kept =
+  | { readonly kind: 'kept'; readonly atMs: number; readonly seen: ImageSeen }
+  | Extract<Sent, { readonly kind: 'failed' }>
+
+async function keep(
+  deps: ImageTaskDeps,
+  { store, results }: ImageMedia,
+  { platformId, model }: TaskRequest,
+  answered: AnsweredImages,
+  times: MakingTimes,
+): Promise<Kept> {
+  const untilMs = deps.monotonic.nowMs() + STORE_PATIENCE_MS * times.scale
+  const atMs = deps.clock.nowMs()
+  const inTime = (work: () => Promise<void>): Promise<void> => putInTime(deps, work, untilMs, times)
+  const place = {
+    put: (key: string, bytes: Uint8Array) =>
+      inTime(() => store.put(key, bytes, { sizeBytes: bytes.length })),
+    putSealed: (key: string, bytes: Uint8Array) => inTime(() => results.put(key, bytes)),
+    signal: times.signal,
+  }
+  try {
+    const seen = await keepResult(deps, { platformId, atMs }, answered, model, place)
+    return { kind: 'kept', atMs, seen }
+  } catch (error) {
+    return failed(deps, platformId, error)
+  }
+}
+
+/** @throws what the last try did */
+async function putInTime(
+  deps: ImageTaskDeps,
+  work: () => Promise<void>,
+  untilMs: number,
+  { scale, signal }: MakingTimes,
+): Promise<void> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const isOver = signal.aborted || deps.monotonic.nowMs() >= untilMs
+      if (isOver || !isDomainError(error, 'storage_unavailable')) throw error
+      deps.logger.warn({ err: error }, 'images not kept yet')
+      await pause(STORE_PAUSE_MS * scale, signal)
+    }
+  }
+}
+
+function failed(
+  { logger }: ImageTaskDeps,
+  platformId: string,
+  error: unknown,
+): { readonly kind: 'failed'; readonly failure: ImageTaskFailure } {
+  const failure = undeliverable(error)
+  logger.warn({ platformId, code: failure.code, err: error }, 'images not delivered')
+  return { kind: 'failed', failure }
+}

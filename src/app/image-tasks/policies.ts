@@ -1,0 +1,21 @@
+import type { FurtherPolicies } from '../tasks/watch/start.ts'
+import type { PolicySettings } from '../tasks/watch/poll.ts'
+import type { ImageTaskDeps } from './deps.ts'
+import { createFinishRound } from './finish.ts'
+import { createImageMaker } from './work.ts'
+
+/** How often an idle policy looks for work. */
+const MAKE_IDLE_MS = 250
+const FINISH_IDLE_MS = 2_000
+
+/** What the workers do about images, to be run beside their other policies. */
+export function imagePolicies(deps: ImageTaskDeps, settings: PolicySettings): FurtherPolicies {
+  const maker = createImageMaker(deps, settings)
+  return {
+    policies: [
+      { name: 'make-images', idleMs: MAKE_IDLE_MS, round: maker.round },
+      { name: 'finish-images', idleMs: FINISH_IDLE_MS, round: createFinishRound(deps, settings) },
+    ],
+    drain: maker.drain,
+  }
+}

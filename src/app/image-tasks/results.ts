@@ -1,0 +1,107 @@
+import { text } from 'node:stream/consumers'
+import { Buffer } from 'node:buffer'
+import type { ImageSeen } from '../../domain/families/image-rules.ts'
+import { imageFamilyOf } from '../../domain/families/images.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { RESULT_LIFE_MS, resultKey } from '../../storage/object-key.ts'
+import type { KeepImage } from '../calls/images/deps.ts'
+import { deliver } from '../calls/images/results.ts'
+import { keyedHash } from '../keyed-hash.ts'
+import type { Channel, ImageAnswer } from '../ports.ts'
+import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+
+/**
+ * What came of a task, in object storage: its pictures, and an encrypted document that names them.
+ * The names follow from the task and the moment it succeeded by a key of ours, so a URL can be made
+ * again from the task alone, and nothing that leads to a picture is in the log (P7).
+ */
+
+interface ResultDocument {
+  /** In the order upstream gave them: a picture's `url` is the key it is kept under. */
+  readonly data: readonly JsonObject[]
+  readonly shown: JsonObject
+}
+
+const DOCUMENT_TYPE = 'application/octet-stream'
+
+function keyOf(secret: string, platformId: string, part: string, atMs: number, type: string) {
+  const name = keyedHash(secret, 'image-result', [platformId, part]).toString('base64url')
+  return resultKey(atMs, name, type)
+}
+
+interface ResultOf {
+  readonly platformId: string
+  /** When it succeeded, Unix milliseconds: part of its keys. */
+  readonly atMs: number
+}
+
+/** An answer and where it came from. */
+export interface AnsweredImages {
+  readonly answer: ImageAnswer
+  readonly channel: Channel
+}
+
+/**
+ * Checks and keeps the pictures of an answer; the document last. Answers with what is settled of it.
+ * @throws as `deliver`, and what `put` throws
+ */
+export async function keepResult(
+  { markerSecret, fetchPublic }: Pick<ImageTaskDeps, 'markerSecret' | 'fetchPublic'>,
+  { platformId, atMs }: ResultOf,
+  { answer, channel }: AnsweredImages,
+  model: string,
+  { put, putSealed, signal }: KeepingPlace,
+): Promise<ImageSeen> {
+  let pictures = 0
+  const keepImage: KeepImage = async (bytes, mediaType) => {
+    const key = keyOf(markerSecret, platformId, String(pictures), atMs, mediaType)
+    pictures += 1
+    await put(key, bytes)
+    return key
+  }
+  const way = { delivery: 'url', channel, signal } as const
+  const settlesEach = imageFamilyOf(model)?.settlesEach === true
+  const { body, seen } = await deliver({ keepImage, fetchPublic }, way, answer, {
+    settlesEach,
+    nowS: Math.floor(atMs / 1_000),
+  })
+  const { data, created: _created, ...shown } = body
+  const document = Buffer.from(JSON.stringify({ data, shown }))
+  await putSealed(keyOf(markerSecret, platformId, 'document', atMs, DOCUMENT_TYPE), document)
+  return seen
+}
+
+/** How things are put where they are kept. */
+export interface KeepingPlace {
+  readonly put: (key: string, bytes: Uint8Array) => Promise<void>
+  readonly putSealed: (key: string, bytes: Uint8Array) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** What callers are shown of a result until it expires. */
+export interface ShownResult {
+  readonly data: readonly JsonObject[]
+  readonly shown: JsonObject
+}
+
+/** Undefined: it has expired. @throws DomainError `storage_unavailable` */
+export async function shownResult(
+  { markerSecret, clock }: Pick<ImageTaskDeps, 'markerSecret' | 'clock'>,
+  { store, results }: ImageMedia,
+  { platformId, atMs }: ResultOf,
+): Promise<ShownResult | undefined> {
+  const expiresAtMs = atMs + RESULT_LIFE_MS
+  if (clock.nowMs() >= expiresAtMs) return undefined
+  const found = await results.open(keyOf(markerSecret, platformId, 'document', atMs, DOCUMENT_TYPE))
+  if (found === undefined) return undefined
+  // Sealed by us: it is what was put.
+  const document = JSON.parse(await text(found)) as ResultDocument
+  const data = await Promise.all(
+    document.data.map(async (item): Promise<JsonObject> => {
+      const { url: key } = item
+      if (typeof key !== 'string') return item
+      return { ...item, url: await store.publicUrl(key, expiresAtMs) }
+    }),
+  )
+  return { data, shown: document.shown }
+}

@@ -1,0 +1,100 @@
+import type { ReadyImages } from '../calls/images/inputs.ts'
+import { invariant } from '../../kernel/assert.ts'
+import { pause } from '../../kernel/pause.ts'
+import { attempt, endAttempt, restChannel } from '../channels/attempt.ts'
+import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
+import { ProviderError } from '../ports.ts'
+import { callOptions, callUpstream } from '../tasks/upstream.ts'
+import type { ImageTaskDeps } from './deps.ts'
+import { imageTaskFailure, type Sent, sentOf } from './failures.ts'
+
+/** Channels tried one after another, each only after the one before ruled acceptance out. */
+const MAX_CHANNELS = 3
+/** While every channel is busy a started task waits for one … */
+const FIRST_BUSY_MS = 1_000
+const LONGEST_BUSY_MS = 20_000
+/** … so long in all: with a channel's longest answer it is less than a task may take. */
+const BUSY_PATIENCE_MS = 120_000
+
+export interface SendingTask {
+  readonly platformId: string
+  readonly requestId: string
+  readonly images: ReadyImages
+  readonly wish: ChannelWish
+  /** The first channel, held. */
+  readonly lease: ChannelLease
+}
+
+/**
+ * Sends a started task upstream until a channel answers, or may have: what may have been accepted is
+ * never sent again (P5). `scale` multiplies every pause.
+ */
+export async function send(
+  deps: ImageTaskDeps,
+  task: SendingTask,
+  { scale, signal }: { readonly scale: number; readonly signal: AbortSignal },
+): Promise<Sent> {
+  const untilMs = performance.now() + BUSY_PATIENCE_MS * scale
+  let first: ChannelLease | undefined = task.lease
+  for (let busyMs = FIRST_BUSY_MS; ; busyMs = Math.min(2 * busyMs, LONGEST_BUSY_MS)) {
+    const sent = await sendOnce(deps, task, first, signal)
+    if (sent.kind !== 'busy') return sent
+    const waitMs = Math.max(busyMs * scale, sent.retryAfterMs ?? 0)
+    if (signal.aborted || performance.now() + waitMs > untilMs) return sent.otherwise
+    await pause(waitMs, signal)
+    first = undefined
+  }
+}
+
+interface Busy {
+  readonly kind: 'busy'
+  readonly retryAfterMs: number | undefined
+  /** What it is when nobody waits any longer. */
+  readonly otherwise: Sent
+}
+
+async function sendOnce(
+  deps: ImageTaskDeps,
+  { platformId, requestId, images, wish }: SendingTask,
+  first: ChannelLease | undefined,
+  signal: AbortSignal,
+): Promise<Sent | Busy> {
+  const provider = deps.imageProviders.get(wish.family)
+  invariant(provider, `every family of images has a provider: ${wish.family}`)
+  const plan = {
+    wish,
+    maxChannels: MAX_CHANNELS,
+    ...(first === undefined ? {} : { first }),
+    onFailure: ({ id: channelId }: { readonly id: string }, error: unknown) => {
+      if (!(error instanceof ProviderError)) return
+      const { kind, acceptance, code: upstreamCode } = error
+      deps.logger.warn({ platformId, channelId, kind, acceptance, upstreamCode }, 'images failed')
+    },
+  }
+  const sent = await attempt(deps, plan, (channel) => {
+    const upstreamModel = channel.models[images.model] ?? images.model
+    return callUpstream(deps, channel, 'create', () =>
+      provider.make(channel, { ...images, upstreamModel }, callOptions(requestId, signal)),
+    )
+  })
+  if (sent.kind === 'untried') {
+    const failure = imageTaskFailure('model_unavailable', false)
+    return { kind: 'busy', retryAfterMs: undefined, otherwise: { kind: 'failed', failure } }
+  }
+  if (sent.kind === 'failed') {
+    const { error } = sent
+    const otherwise = sentOf(error)
+    return isBusy(error) ? { kind: 'busy', retryAfterMs: error.retryAfterMs, otherwise } : otherwise
+  }
+  const { lease, result: answer } = sent
+  endAttempt(deps, wish, lease, undefined)
+  restChannel(deps, wish, lease.channel, answer.restMs)
+  const { failure } = answer
+  if (failure === undefined) return { kind: 'answered', answer, channel: lease.channel }
+  return { kind: 'failed', failure: imageTaskFailure(failure.code, true) }
+}
+
+/** Nothing was begun there, and it may be in a moment. */
+function isBusy({ acceptance, kind }: ProviderError): boolean {
+  return acceptance === 'ruled_out' && (kind === 'rate_limited' || kind === 'unavailable')
+}

@@ -1,0 +1,60 @@
+import type { ImageRequest } from '../../domain/families/image-rules.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import type { Principal } from '../access/principal.ts'
+
+/** What the API asks of asynchronous images, and what it gets back; no HTTP here. */
+
+export interface CreateImageTaskInput {
+  readonly principal: Principal
+  readonly family: string
+  readonly surface: string
+  readonly requestId: string
+  /** External name. */
+  readonly model: string
+  /** Read by the family of its model. */
+  readonly request: ImageRequest
+  readonly idempotencyKey: string | undefined
+}
+
+export interface CreatedImageTask {
+  readonly platformId: string
+  readonly replayed: boolean
+  /** Unix milliseconds. */
+  readonly createdAtMs: number
+}
+
+/** As its tenant may see it; times in Unix milliseconds. */
+export type ImageTaskView = {
+  readonly platformId: string
+  readonly model: string
+  readonly createdAtMs: number
+} & (
+  | { readonly status: 'pending' | 'in_progress' }
+  | {
+      readonly status: 'completed'
+      readonly completedAtMs: number
+      /** After this there are no URLs of it any more. */
+      readonly expiresAtMs: number
+      /** `{url, …}` of each picture, or `{error}` of one that was not made; none once expired. */
+      readonly data: readonly JsonObject[]
+      /** What the model service said beside, e.g. `usage`. */
+      readonly shown: JsonObject
+    }
+  | {
+      readonly status: 'failed'
+      readonly error: { readonly code: string; readonly message: string }
+    }
+)
+
+export interface ImageTaskUseCases {
+  /**
+   * Domain error codes: those of `CreateTask` but for what a provider says, `n_not_supported`,
+   * `storage_not_configured`, `storage_unavailable`, and `rate_limited` when too many are waiting.
+   */
+  readonly create: (input: CreateImageTaskInput) => Promise<CreatedImageTask>
+  /** Codes: `task_not_found` (also for another tenant's), `storage_unavailable`. */
+  readonly get: (input: {
+    readonly principal: Principal
+    readonly id: string
+  }) => Promise<ImageTaskView>
+}
