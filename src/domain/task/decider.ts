@@ -214,7 +214,9 @@ function expire({ nativeId, at }: Command<'expire'>, state: TaskState): readonly
 
 /** Only while in doubt, and only by a marker no other request has: anything else proves nothing. */
 function notAccepted(command: Command<'not-accepted'>, state: TaskState): readonly TaskEvent[] {
-  if (state.phase !== 'uncertain' || !state.request.markerIsOurs) return []
+  // What is made here has no list it could be missing in.
+  if (state.phase !== 'uncertain' || state.request.madeHere) return []
+  if (!state.request.markerIsOurs) return []
   const { firstSeenAt, lastSeenAt, at } = command
   return [
     {

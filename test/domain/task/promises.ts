@@ -31,8 +31,10 @@ export function explained(
       sum += amount
     }
     if (sum !== parseAmount(settlement.amount)) throw new Error('lines do not add up')
-    const tokens = settlement.lines.find(({ unit }) => unit === 'token')?.quantity ?? 0
-    if (tokens !== usage.completion_tokens) throw new Error('the quantity is not the usage')
+    const unit = usage['completion_tokens'] === undefined ? 'image' : 'token'
+    const quantity = settlement.lines.find((line) => line.unit === unit)?.quantity ?? 0
+    if (quantity !== (usage['completion_tokens'] ?? usage['image']))
+      throw new Error('the quantity is not the usage')
     if (settlement.priceBookVersion !== quote.priceBookVersion) throw new Error('another book')
   }
 }
