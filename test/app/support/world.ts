@@ -18,6 +18,10 @@ import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
+import type { ImageTaskLimits } from '../../../src/app/image-tasks/deps.ts'
+import { imagePolicies } from '../../../src/app/image-tasks/policies.ts'
+import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
+import { createImageTaskUseCases } from '../../../src/app/image-tasks/use-cases.ts'
 import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
@@ -28,6 +32,7 @@ import { acceptVideoARequest } from '../../../src/domain/families/video-a/reques
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
 import { compose } from '../../../src/compose.ts'
+import type { ObjectStore } from '../../../src/storage/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { EventLogLimits } from '../../../src/eventlog/log/limits.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
@@ -54,11 +59,15 @@ export interface ReplicaOptions {
   readonly crashPoint?: CrashPoint
   /** Instead of the world's own, for a process that loses it. */
   readonly log?: EventLog
+  /** Where media lies: only with it workers make images. */
+  readonly store?: ObjectStore
+  readonly imageLimits?: Partial<ImageTaskLimits>
 }
 
 export interface Replica {
   readonly deps: TaskDeps
   readonly tasks: TaskUseCases
+  readonly images: ImageTaskUseCases
   readonly startPolicies: () => void
   readonly stop: () => Promise<void>
 }
@@ -182,17 +191,25 @@ export function makeReplica(
     logger: silentLog,
     metrics: new Registry(),
     crashPoint: options.crashPoint ?? noCrash,
+    store: options.store,
   })
   const deps = parts.tasks
+  const imageDeps = {
+    ...parts.imageTasks,
+    imageLimits: { ...parts.imageTasks.imageLimits, ...options.imageLimits },
+  }
   let policies: { readonly stop: () => Promise<void> } | undefined
   const start = (): void => {
-    policies ??= startPolicies(deps, { owner, scale: options.scale ?? 0.1 })
+    const settings = { owner, scale: options.scale ?? 0.1 }
+    const further = options.store && imagePolicies(imageDeps, settings)
+    policies ??= startPolicies(deps, settings, further)
   }
   if (options.policies === true) start()
   let stopping: Promise<void> | undefined
   return {
     deps,
     tasks: createTaskUseCases(deps),
+    images: createImageTaskUseCases(imageDeps),
     startPolicies: start,
     stop: () =>
       (stopping ??= (async () => {
