@@ -179,7 +179,12 @@ export async function writePolls(
              join tasks t on t.platform_id = b.platform_id
              on conflict (platform_id) do update
              set kind = excluded.kind, native_id = excluded.native_id,
-                 channel_id = excluded.channel_id, due_at_ms = excluded.due_at_ms, attempts = 0,
+                 channel_id = excluded.channel_id, attempts = 0,
+                 expires_at_ms = excluded.expires_at_ms,
+                 -- Freed before this was read: whoever began it is gone.
+                 due_at_ms = case when polls.kind = 'make' and excluded.kind = 'finish'
+                                       and polls.lease_owner is null
+                                  then excluded.requested_at_ms else excluded.due_at_ms end,
                  lease_owner = case when polls.kind = 'make' and excluded.kind = 'finish'
                                     then polls.lease_owner end`,
       values: [

@@ -6,12 +6,21 @@ import { codeOf, type Replica } from '../support/world.ts'
 import { imageInput, PAST_THE_END_MS, startImageScene } from './support/scene.ts'
 
 const scene = await startImageScene(t)
-const { world, replica, keys, typesOf, reaches, sent, moneyOf } = scene
+const { world, store, replica, keys, typesOf, reaches, sent, moneyOf } = scene
 
 /** A process that is as good as dead once it reaches a point: nothing it does has an effect. */
 function mortal(at: CrashPointName): Replica & { readonly isDead: () => boolean } {
   let dead = false
+  const alive = async (work: () => Promise<void>): Promise<void> => {
+    if (dead) throw new Error('dead')
+    return work()
+  }
   const made = replica({
+    store: {
+      ...store,
+      put: (...given) => alive(() => store.put(...given)),
+      remove: (key) => alive(() => store.remove(key)),
+    },
     log: {
       ...world.log,
       append: (...given) =>
