@@ -80,34 +80,46 @@ export function taskSteps(shape: TaskShape) {
   } as const
   const amount = formatAmount(lineAmount(tokens, PRICE, 1_000_000))
   const usage = { completion_tokens: tokens, total_tokens: tokens }
+  const requested = {
+    type: 'TaskRequested',
+    data: {
+      platformId: id,
+      family: 'video-a',
+      surface,
+      ...owner,
+      requestId,
+      model,
+      region: 'domestic',
+      channelId: 'channel_1',
+      upstreamModel: `up-${model}`,
+      facts: {
+        inputs: { text: 1, image: n % 2, video: 0, audio: 0 },
+        tools: [],
+        settings: { duration: 5, ratio: '16:9', resolution: '720p', watermark: false },
+      },
+      marker: `m-${n}`,
+      markerIsOurs: true,
+      quote: {
+        priceBookVersion: '2026-03-01',
+        currency: 'CNY',
+        candidates: [rated, { ...rated, sku: 'domestic-video-2-5-video', price: '42' }],
+        hold: '10.5',
+      },
+      requestedAt: at(n, 0),
+      expiresAt: at(n, 172_800_000),
+    },
+  } satisfies AnyEvent
   return {
-    requested: {
-      type: 'TaskRequested',
+    requested,
+    /** Of one that a worker of ours makes. */
+    waiting: { ...requested, data: { ...requested.data, madeHere: true } },
+    started: {
+      type: 'TaskStarted',
       data: {
         platformId: id,
-        family: 'video-a',
-        surface,
-        ...owner,
-        requestId,
-        model,
-        region: 'domestic',
-        channelId: 'channel_1',
-        upstreamModel: `up-${model}`,
-        facts: {
-          inputs: { text: 1, image: n % 2, video: 0, audio: 0 },
-          tools: [],
-          settings: { duration: 5, ratio: '16:9', resolution: '720p', watermark: false },
-        },
-        marker: `m-${n}`,
-        markerIsOurs: true,
-        quote: {
-          priceBookVersion: '2026-03-01',
-          currency: 'CNY',
-          candidates: [rated, { ...rated, sku: 'domestic-video-2-5-video', price: '42' }],
-          hold: '10.5',
-        },
-        requestedAt: at(n, 0),
-        expiresAt: at(n, 172_800_000),
+        channelId: 'channel_2',
+        startedAt: at(n, 250),
+        expiresAt: at(n, 900_250),
       },
     },
     submitted: {
@@ -219,6 +231,13 @@ export const lives = {
   stuck: ['requested', 'submitted', 'running'],
   begun: ['requested'],
   queued: ['requested', 'submitted'],
+  made: ['waiting', 'started', 'succeeded', 'settled'],
+  madeSlowly: ['waiting', 'started', 'uncertain', 'succeeded', 'settled'],
+  notMade: ['waiting', 'failed'],
+  lostByItsWorker: ['waiting', 'started', 'uncertain', 'expired'],
+  waiting: ['waiting'],
+  making: ['waiting', 'started'],
+  doubted: ['waiting', 'started', 'uncertain'],
 } as const satisfies Record<string, readonly TaskStep[]>
 
 export type Life = keyof typeof lives

@@ -43,6 +43,13 @@ const statusOf: Readonly<Record<Life, TaskStatus | 'invisible'>> = {
   stuck: 'running',
   begun: 'queued',
   queued: 'queued',
+  made: 'succeeded',
+  madeSlowly: 'succeeded',
+  notMade: 'failed',
+  lostByItsWorker: 'expired',
+  waiting: 'queued',
+  making: 'running',
+  doubted: 'running',
 }
 
 const lifeOf = (n: number): Life => LIVES[(n * 7 + (n >> 3)) % LIVES.length] ?? 'settled'
