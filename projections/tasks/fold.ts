@@ -79,7 +79,9 @@ export function pollKind(standing: Standing): PollKind | undefined {
     case 'started':
     case 'lost':
       return 'finish'
-    default:
+    case 'requested':
+    case 'uncertain':
+    case 'appeared_late':
       return 'reconcile'
   }
 }

@@ -34,13 +34,13 @@ export async function send(
   task: SendingTask,
   { scale, signal }: { readonly scale: number; readonly signal: AbortSignal },
 ): Promise<Sent> {
-  const untilMs = performance.now() + BUSY_PATIENCE_MS * scale
+  const untilMs = deps.monotonic.nowMs() + BUSY_PATIENCE_MS * scale
   let first: ChannelLease | undefined = task.lease
   for (let busyMs = FIRST_BUSY_MS; ; busyMs = Math.min(2 * busyMs, LONGEST_BUSY_MS)) {
     const sent = await sendOnce(deps, task, first, signal)
     if (sent.kind !== 'busy') return sent
     const waitMs = Math.max(busyMs * scale, sent.retryAfterMs ?? 0)
-    if (signal.aborted || performance.now() + waitMs > untilMs) return sent.otherwise
+    if (signal.aborted || deps.monotonic.nowMs() + waitMs > untilMs) return sent.otherwise
     await pause(waitMs, signal)
     first = undefined
   }

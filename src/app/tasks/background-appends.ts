@@ -23,7 +23,7 @@ export interface BackgroundAppends {
 }
 
 /** Whether trying the same again may help. */
-function isLogOutage(error: unknown): boolean {
+export function isLogOutage(error: unknown): boolean {
   return (
     isDomainError(error, 'log_unavailable') ||
     isDomainError(error, 'log_outcome_unknown') ||

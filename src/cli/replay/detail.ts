@@ -22,6 +22,7 @@ const linesOf = ({ lines }: Settlement): string =>
 /** Of every event there is, what a person wants to know beside time, name and money. */
 const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
   TaskRequested: ({ model }) => model,
+  TaskStarted: ({ channelId, expiresAt }) => `through ${channelId}, until ${expiresAt}`,
   TaskSubmitted: ({ nativeId, via }) =>
     via === 'reconciliation' ? `${nativeId}, found upstream` : nativeId,
   TaskSubmissionRefused: failure,

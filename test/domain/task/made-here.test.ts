@@ -12,7 +12,6 @@ import {
   after,
   appeared,
   at,
-  confirmCancelled,
   given,
   notAccepted,
   observe,
@@ -144,7 +143,6 @@ t.test('what is said of tasks upstream means nothing here', async (t) => {
   for (const past of [requested, started, doubted]) {
     t.throws(() => after(...past).when(submitted), { code: 'task_state_conflict' })
     t.strictSame(after(...past).when(observe('succeeded')), [])
-    t.strictSame(after(...past).when(confirmCancelled), [])
     t.strictSame(after(...past).when(appeared), [])
     t.throws(() => after(...past).when(remove), { code: 'task_running' })
   }

@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type { TSchema } from 'typebox'
 import type { ImageTaskUseCases, ImageTaskView } from '../../../app/image-tasks/types.ts'
 import type { ImageKind, ImageOrder } from '../../../domain/families/image-rules.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
@@ -115,41 +116,54 @@ function shown(view: ImageTaskView): JsonObject {
 }
 
 /** To be registered where forms are let through. */
-export function asyncImageRoutes(instance: FastifyInstance, deps: AsyncImageDeps): void {
+export function asyncImageRoutes(
+  instance: FastifyInstance,
+  deps: AsyncImageDeps,
+  validatorCompiler: FastifySchemaCompiler<TSchema>,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
   app.post('/images/generations/async', {
-    // Each family judges its own fields; the schema only documents.
-    validatorCompiler: () => () => true,
+    // Each family judges its own fields; of the schema only misspelt names are told.
+    validatorCompiler,
     schema: {
-      ...describe(
-        'Images',
-        'Generate images asynchronously',
-        CreatedImageTaskSchema,
-        imageTaskFailures,
-        [lacking],
-      ),
+      ...describe({
+        tag: 'Images',
+        operationId: 'createImageTask',
+        summary: 'Generate images asynchronously',
+        ok: CreatedImageTaskSchema,
+        failures: imageTaskFailures,
+        further: [lacking],
+      }),
       body: GenerationBodySchema,
     },
     handler: (request, reply) => create(deps, 'generation', request, reply),
   })
   app.post('/images/edits/async', {
+    // A form is judged when it is read.
     validatorCompiler: () => () => true,
     schema: {
-      ...describe(
-        'Images',
-        'Edit images asynchronously',
-        CreatedImageTaskSchema,
-        imageTaskFailures,
-        [lacking],
-      ),
+      ...describe({
+        tag: 'Images',
+        operationId: 'createImageEditTask',
+        summary: 'Edit images asynchronously',
+        ok: CreatedImageTaskSchema,
+        failures: imageTaskFailures,
+        further: [lacking],
+      }),
       body: AsyncEditBodySchema,
     },
     handler: (request, reply) => create(deps, 'edit', request, reply),
   })
   app.get('/images/generations/:id', {
     schema: {
-      ...describe('Images', 'Query asynchronous images', ImageTaskSchema, imageQueryFailures),
+      ...describe({
+        tag: 'Images',
+        operationId: 'getImageTask',
+        summary: 'Query asynchronous images',
+        ok: ImageTaskSchema,
+        failures: imageQueryFailures,
+      }),
       params: ImageTaskParamsSchema,
     },
     handler: async (request, reply) => {

@@ -109,6 +109,6 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps)
+    asyncImageRoutes(app, deps, validatorCompiler)
   }
 }

@@ -1,3 +1,4 @@
+import { taskFamilies } from '../../../domain/families/tasks.ts'
 import { spread, type Random } from '../../../kernel/random.ts'
 
 /** When a task is asked for next: pure, in milliseconds. */
@@ -18,6 +19,9 @@ const LONGEST_RECONCILE_MS = 300_000
 /** What was given up is watched ever more seldom. */
 const FIRST_WATCH_MS = 60_000
 const LONGEST_WATCH_MS = 3_600_000
+/** No end of what a worker of ours makes is waited for longer. */
+const longestMakingMs =
+  1_000 * Math.max(0, ...[...taskFamilies.values()].map(({ madeHere }) => madeHere?.longestS ?? 0))
 /** No lease lasts longer. */
 const LONGEST_LEASE_MS = 600_000
 /** Spreads tasks that were created together. */
@@ -59,12 +63,14 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
 /** Further ahead nothing is ever due: a time beyond it is of a clock that was set back since. */
 export function farthestDueMs(
   scale: number,
-): Readonly<Record<'poll' | 'reconcile' | 'watch', number>> {
+): Readonly<Record<'poll' | 'reconcile' | 'watch' | 'make' | 'finish', number>> {
   const spreadOut = Math.max(1, scale) * (1 + JITTER)
   return {
     poll: 2 * GONE_POLL_MS * spreadOut,
     reconcile: LONGEST_LEASE_MS + LONGEST_RECONCILE_MS * spreadOut,
     watch: LONGEST_LEASE_MS + LONGEST_WATCH_MS * spreadOut,
+    make: LONGEST_LEASE_MS + LONGEST_LEASE_MS * spreadOut,
+    finish: LONGEST_LEASE_MS + longestMakingMs,
   }
 }
 
