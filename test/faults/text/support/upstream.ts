@@ -34,6 +34,7 @@ interface Logged {
 }
 
 export interface Upstream {
+  readonly url: string
   /** Every accepted call, oldest first. */
   readonly calls: () => Promise<readonly UpstreamCall[]>
   /** The marker of each request that arrived, by the request id the gateway gave it. */
@@ -66,6 +67,7 @@ export function follow(sandbox: Sandbox): Upstream {
   const readInTurn = (): Promise<void> => (reading = reading.then(readLog))
   const timer = setInterval(() => void readInTurn().catch(() => undefined), LOG_EVERY_MS)
   return {
+    url: sandbox.url,
     calls: async () => {
       const calls: UpstreamCall[] = []
       for (let next: number | null = 0; next !== null;) {

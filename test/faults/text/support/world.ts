@@ -35,6 +35,8 @@ export interface TextWorld<S extends EventStore = Store> {
   /** Of the seed and of this file. */
   readonly dice: Dice
   readonly seed: string
+  readonly tenant: { readonly modelToken: string; readonly queryToken: string }
+  readonly directory: string
   readonly upstream: Upstream
   readonly store: S
   /** A gateway, not started yet, with a data directory of its own. */
@@ -118,6 +120,8 @@ async function start<S extends EventStore>(
   return {
     dice: dice(`${seed}/${name}`),
     seed,
+    tenant,
+    directory,
     upstream,
     store,
     heard,
