@@ -171,10 +171,7 @@ async function start(
     const settings = { owner, scale: config.pollScale }
     const policies = startPolicies(deps, settings, imagePolicies(parts.imageTasks, settings))
     onStop(() => policies.stop())
-    if (store !== undefined) {
-      const purge = startPurge({ ...deps, store, registry: metrics })
-      onStop(() => purge.stop())
-    }
+    if (store !== undefined) onStop(startPurge({ ...deps, store, registry: metrics }).stop)
   }
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const said: Said = {

@@ -41,7 +41,9 @@ const CRASH_SHARE = 0.6
 
 /** The points of a task's life upstream; there is no traffic here for those of calls and of images. */
 export function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !/^(?:call|file|image)\./.test(name))
+  return crashPoints.filter(
+    (name) => name !== UNREACHABLE_POINT && !/^(?:call|file|image)\./.test(name),
+  )
 }
 
 /** One of several runs that reach the named points together. */
