@@ -139,6 +139,21 @@ void t.test('an edit by form; one key makes one task', async (t) => {
   t.equal(upstreamOf('a3').length, 1)
 })
 
+void t.test('every family of images is made so', async (t) => {
+  const asked = [
+    [{ model: 'gen-2.5-flash-image', prompt: 'x [[client=b1]]' }, 'gen-2.5-flash-image-1k-image'],
+    [{ model: 'artB-5.0-pro', prompt: 'x [[client=b2]]', size: '1K' }, 'artB-5.0-pro-image'],
+  ] as const
+  for (const [body, sku] of asked) {
+    const created = await generate(body)
+    t.equal(created.status, 200, JSON.stringify(created.body))
+    const { data } = (await reaches(created.body.id, 'completed')).body
+    const image = await fetch(String(data[0].url).replace(PUBLIC, url))
+    t.match(await sharp(await image.arrayBuffer()).metadata(), { width: Number }, body.model)
+    t.strictSame(await billed(created.body.id), { [sku]: 1 })
+  }
+})
+
 void t.test('what fails is shown as failed, and costs nothing', async (t) => {
   const ends = [
     ['black', 'suspected_black_image_from_upstream', 'server_error', true],
