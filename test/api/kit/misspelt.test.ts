@@ -121,6 +121,8 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/v1/responses': alsoInResponses,
     '/v1/images/generations': alsoInImages,
     '/v1/images/edits': alsoInImages,
+    '/v1/images/edits/async': alsoInImages,
+    '/v1/images/generations/async': alsoInImages,
     '/v1beta/models/{model}:generateContent': alsoInNative,
     '/v1beta/models/{model}:streamGenerateContent': alsoInNative,
   }
