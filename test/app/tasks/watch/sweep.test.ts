@@ -21,11 +21,11 @@ t.test('one process sweeps for all, and clocks that were set stall nothing', asy
       (await replica.deps.metrics.openTasks.get()).values.length
     await first.round()
     await second.round()
-    t.equal(await shown(one), 4)
+    t.equal(await shown(one), 8)
     t.equal(await shown(two), 0, 'the tasks that are open are counted once')
     await first.stop()
     await second.round()
-    t.equal(await shown(two), 4)
+    t.equal(await shown(two), 8)
     await first.round()
     t.equal(await shown(one), 0)
   })
