@@ -63,7 +63,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     new RegExp(`${adjustmentId} +1\\.5 +CNY +line ${line.line_id} +Ada L\\. +it was broken`),
   )
   const replayed = await run('replay', '--tenant', tenantId)
-  t.match(replayed.stdout, /AdjustmentPosted {2}by Ada L\. {2}\{.*it was broken/)
+  t.match(replayed.stdout, /AdjustmentPosted .*it was broken, by Ada L\.$/m)
   const { rows } = await stack.gateway.pool.query<{ actor: string }>(
     `select metadata->>'actor' as actor from timeline.events where type = 'AdjustmentPosted'`,
   )
@@ -125,10 +125,10 @@ t.test('whoever administers is named, the operating-system user unless told', as
   ])
     t.equal((await run(...args, '--actor', 'Eve')).code, 0, args.join(' '))
   const { stdout } = await run('replay', '--tenant', 'tenant_named')
-  const events = stdout.trim().split('\n')
+  const events = stdout.split('\n').filter((line) => /^\d{4}-\d\d-\d\d /.test(line))
   t.equal(events.length, 9)
-  for (const event of events.slice(0, 2)) t.match(event, ` by ${userInfo().username} `)
-  for (const event of events.slice(2)) t.match(event, / {2}by Eve {2}/)
+  for (const event of events.slice(0, 2)) t.match(event, `by ${userInfo().username}`)
+  for (const event of events.slice(2)) t.match(event, /\bby Eve$/)
 })
 
 t.test('the audit accepts it and a rebuild is identical', async (t) => {
