@@ -60,6 +60,12 @@ t.test('the documentation lists every metric; those of any process have stock na
   t.same(listed.toSorted(), ours)
   t.ok(stock.includes('process_cpu_seconds_total'))
   t.ok(stock.includes('nodejs_eventloop_lag_seconds'))
+  const alarms = readFileSync(new URL('infra/alerts.yaml', checkout), 'utf8')
+  const watched = [...alarms.matchAll(/^ +expr: (.*)$/gm)].flatMap(
+    ([, expr = '']) => expr.match(/tollgate_\w+/g) ?? [],
+  )
+  t.ok(watched.length >= 8)
+  for (const name of watched) t.ok(ours.includes(name), `${name} of an alarm`)
 })
 
 t.test('metrics tell what was settled, what is held, and that the books agree', async (t) => {

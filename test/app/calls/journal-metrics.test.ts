@@ -1,15 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { parse } from 'yaml'
-import {
-  backlogAt,
-  journalMetrics,
-  useBacklogMetrics,
-} from '../../../src/app/calls/journal-metrics.ts'
+import { backlogAt, useBacklogMetrics } from '../../../src/app/calls/journal-metrics.ts'
 import type { SpoolState } from '../../../src/eventlog/journal/spool.ts'
 
-const alerts = new URL('../../../infra/alerts.yaml', import.meta.url)
 const empty: SpoolState = {
   batches: 0,
   records: 0,
@@ -44,21 +37,4 @@ void t.test('a scrape tells how much waits, and for how long', async (t) => {
 void t.test('a clock that was set back makes nothing younger than now', async (t) => {
   const { valueOf } = metricsOf(() => ({ ...empty, batches: 1, oldestAtMs: 5_000 }))
   t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
-})
-
-interface Alerts {
-  readonly groups: readonly {
-    readonly rules: readonly { readonly alert: string; readonly expr: string }[]
-  }[]
-}
-
-void t.test('every metric of an alarm exists', async (t) => {
-  const { registry } = metricsOf(() => empty)
-  journalMetrics(registry)
-  const { groups } = parse(await readFile(alerts, 'utf8')) as Alerts
-  const named = groups.flatMap(({ rules }) =>
-    rules.flatMap(({ expr }) => expr.match(/tollgate_\w+/g) ?? []),
-  )
-  t.ok(named.length >= 3)
-  for (const name of named) t.ok(registry.getSingleMetric(name), name)
 })

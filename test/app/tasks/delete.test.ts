@@ -174,7 +174,7 @@ t.test('a task is not called running on the word of a read model that is behind'
           query,
           ...rest,
         ])) as { readonly rows: readonly object[] }
-        if (query.name !== 'engine.checkpoint') return answer
+        if (query.name !== 'engine.checkpoints') return answer
         return {
           ...answer,
           rows: answer.rows.map((row) => ({ ...row, commit: '0', prepare: '0' })),
