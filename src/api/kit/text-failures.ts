@@ -65,8 +65,8 @@ const surface = createSurface(entries)
 /** What looking at a model can fail with. */
 export const modelFailures: readonly FailureCode[] = [...behindToken, 'unknown_model']
 
-/** What making a call can fail with; statuses upstream passes on come besides. */
-export const callFailures: readonly FailureCode[] = [
+/** What asking for anything of a model can fail with before it is sent. */
+const beforeSending: readonly FailureCode[] = [
   ...behindToken,
   ...withBody,
   'body_empty',
@@ -81,6 +81,11 @@ export const callFailures: readonly FailureCode[] = [
   'log_unavailable',
   'log_outcome_unknown',
   'database_unavailable',
+]
+
+/** What making a call can fail with; statuses upstream passes on come besides. */
+export const callFailures: readonly FailureCode[] = [
+  ...beforeSending,
   'read_model_behind',
   'call_refused',
   'refused_invalid',
@@ -104,20 +109,7 @@ export const imageFailures: readonly FailureCode[] = [
 
 /** What asking for asynchronous images can fail with besides: nothing is sent before the answer. */
 export const imageTaskFailures: readonly FailureCode[] = [
-  ...behindToken,
-  ...withBody,
-  'body_empty',
-  'overloaded',
-  'invalid_request',
-  'unknown_model',
-  'model_not_allowed',
-  'price_not_configured',
-  'insufficient_balance',
-  'rate_limited',
-  'no_channel',
-  'log_unavailable',
-  'log_outcome_unknown',
-  'database_unavailable',
+  ...beforeSending,
   'n_not_supported',
   'unsupported_image_input',
   'idempotency_key_reused',
