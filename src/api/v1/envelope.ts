@@ -2,7 +2,7 @@ import { isDomainError } from '../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
-import { toTextFailure, type TextFailure } from '../kit/text-failures.ts'
+import { toCallFailure, type CallFailure } from '../kit/call-failures.ts'
 
 /** The `type` of an error goes with its status, unless upstream named one. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -42,7 +42,7 @@ export interface V1Error {
   readonly code: string | null
 }
 
-function errorOf(failure: TextFailure): V1Error {
+function errorOf(failure: CallFailure): V1Error {
   return {
     message: failure.message,
     type: failure.type ?? typeByCode[failure.code ?? ''] ?? typeByStatus[failure.status],
@@ -58,12 +58,12 @@ function usageOf(error: unknown): { readonly usage?: JsonObject } {
 
 /** What a failure is called in the middle of a stream. */
 export function v1Error(error: unknown): V1Error {
-  return errorOf(toTextFailure(error))
+  return errorOf(toCallFailure(error))
 }
 
 /** The error shape of `/v1`: `{error: {message, type, param, code}}`. */
 export const v1Envelope: Envelope = (error): Answer => {
-  const failure = toTextFailure(error)
+  const failure = toCallFailure(error)
   return {
     status: failure.status,
     headers: { 'cache-control': 'no-store', ...failure.headers },

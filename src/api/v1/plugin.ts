@@ -15,7 +15,7 @@ import {
   callFailures,
   continuationFailures,
   modelFailures,
-} from '../kit/text-failures.ts'
+} from '../kit/call-failures.ts'
 import { alsoInChat, alsoInResponses } from './also-known.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'

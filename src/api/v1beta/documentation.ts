@@ -2,7 +2,7 @@ import type { FastifySchema } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { answer, type DescribedAnswer } from '../kit/answer-documentation.ts'
 import { failureResponses } from '../kit/failure-documentation.ts'
-import { callExamples, callFailures } from '../kit/text-failures.ts'
+import { callExamples, callFailures } from '../kit/call-failures.ts'
 import { v1betaEnvelope } from './envelope.ts'
 
 const ErrorSchema = Type.Object({

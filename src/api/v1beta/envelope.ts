@@ -1,6 +1,6 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
-import { toTextFailure, type TextFailure } from '../kit/text-failures.ts'
+import { toCallFailure, type CallFailure } from '../kit/call-failures.ts'
 
 /** The `status` word of an error goes with its HTTP status. */
 const wordByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -26,7 +26,7 @@ const inputWords: ReadonlySet<string> = new Set(['FAILED_PRECONDITION', 'OUT_OF_
 
 type Detail = Readonly<Record<string, unknown>>
 
-function detailsOf(failure: TextFailure): readonly Detail[] {
+function detailsOf(failure: CallFailure): readonly Detail[] {
   const details: Detail[] = []
   // Clients read why from here; the code is the one `/v1` shows.
   if (failure.code !== null && !/^[A-Z_]+$/.test(failure.code))
@@ -48,7 +48,7 @@ function detailsOf(failure: TextFailure): readonly Detail[] {
   return details
 }
 
-function bodyOf(failure: TextFailure): unknown {
+function bodyOf(failure: CallFailure): unknown {
   const said = failure.code !== null && inputWords.has(failure.code) ? failure.code : undefined
   const details = detailsOf(failure)
   return {
@@ -63,12 +63,12 @@ function bodyOf(failure: TextFailure): unknown {
 
 /** What a failure looks like in the middle of a stream: the same object as its body. */
 export function v1betaFailureBody(error: unknown): unknown {
-  return bodyOf(toTextFailure(error))
+  return bodyOf(toCallFailure(error))
 }
 
 /** The error shape of `/v1beta`: `{error: {code, message, status, details}}`. */
 export const v1betaEnvelope: Envelope = (error): Answer => {
-  const failure = toTextFailure(error)
+  const failure = toCallFailure(error)
   return {
     status: failure.status,
     headers: { 'cache-control': 'no-store', ...failure.headers },

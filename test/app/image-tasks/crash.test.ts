@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
-import { DomainError } from '../../../src/kernel/errors.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { mortality } from '../support/mortality.ts'
 import { codeOf, type Replica } from '../support/world.ts'
 import { imageInput, PAST_THE_END_MS, startImageScene } from './support/scene.ts'
 
@@ -10,9 +10,9 @@ const { world, store, replica, keys, typesOf, reaches, sent, moneyOf } = scene
 
 /** A process that is as good as dead once it reaches a point: nothing it does has an effect. */
 function mortal(at: CrashPointName): Replica & { readonly isDead: () => boolean } {
-  let dead = false
+  const { isDead, log, crashPoint } = mortality(world.log, at)
   const alive = async (work: () => Promise<void>): Promise<void> => {
-    if (dead) throw new Error('dead')
+    if (isDead()) throw new Error('dead')
     return work()
   }
   const made = replica({
@@ -21,21 +21,10 @@ function mortal(at: CrashPointName): Replica & { readonly isDead: () => boolean 
       put: (...given) => alive(() => store.put(...given)),
       remove: (key) => alive(() => store.remove(key)),
     },
-    log: {
-      ...world.log,
-      append: (...given) =>
-        dead
-          ? Promise.reject(new DomainError('log_unavailable', 'dead', {}))
-          : world.log.append(...given),
-    },
-    crashPoint: (name) => {
-      if (dead || name === at) {
-        dead = true
-        throw new Error(`died at ${at}`)
-      }
-    },
+    log,
+    crashPoint,
   })
-  return { ...made, isDead: () => dead }
+  return { ...made, isDead }
 }
 
 t.test('a process dies between any two steps of a creation', async (t) => {

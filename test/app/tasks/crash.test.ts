@@ -1,9 +1,9 @@
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
-import { DomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { mortality } from '../support/mortality.ts'
 import {
   codeOf,
   createInput,
@@ -16,22 +16,8 @@ import {
 
 /** A process that is as good as dead once it reaches a point: nothing it does has an effect. */
 function mortal(world: World, at: CrashPointName, policies: boolean): Replica {
-  let dead = false
-  const replica = world.replica({
-    log: {
-      ...world.log,
-      append: (...given) =>
-        dead
-          ? Promise.reject(new DomainError('log_unavailable', 'dead', {}))
-          : world.log.append(...given),
-    },
-    crashPoint: (name) => {
-      if (dead || name === at) {
-        dead = true
-        throw new Error(`died at ${at}`)
-      }
-    },
-  })
+  const { log, crashPoint } = mortality(world.log, at)
+  const replica = world.replica({ log, crashPoint })
   if (policies) replica.startPolicies()
   return replica
 }

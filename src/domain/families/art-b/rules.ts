@@ -1,8 +1,10 @@
-import { invariant } from '../../../kernel/assert.ts'
+import { knownModel } from '../checks/known-model.ts'
 import type { ImageFamily } from '../image-rules.ts'
-import { type ArtBModel, artBModel, artBModels, MAX_GROUP } from './models.ts'
+import { artBModel, artBModels, MAX_GROUP } from './models.ts'
 import { artBSkus, expectedArtB, neededArtBSkus, settleArtB } from './pricing.ts'
 import { readArtBOrder } from './request.ts'
+
+const known = knownModel(artBModel)
 
 /** The `artB-*` family. */
 export const artBFamily: ImageFamily = {
@@ -18,10 +20,4 @@ export const artBFamily: ImageFamily = {
   expected: (_model, facts) => expectedArtB(facts),
   settle: (quote, made) => settleArtB(known(made.model), quote, made),
   neededSkus: (model) => neededArtBSkus(known(model)),
-}
-
-function known(name: string): ArtBModel {
-  const model = artBModel(name)
-  invariant(model, `the catalog keeps every model it ever had: ${name}`)
-  return model
 }

@@ -1,8 +1,10 @@
-import { invariant } from '../../../kernel/assert.ts'
+import { knownModel } from '../checks/known-model.ts'
 import type { ImageFamily } from '../image-rules.ts'
-import { genModel, genModels, type GenModel } from './models.ts'
+import { genModel, genModels } from './models.ts'
 import { expectedGen, genSkus, neededGenSkus, settleGen } from './pricing.ts'
 import { fitGenBase, readGenOrder } from './request.ts'
+
+const known = knownModel(genModel)
 
 /** The `gen-*` family. */
 export const genFamily: ImageFamily = {
@@ -17,10 +19,4 @@ export const genFamily: ImageFamily = {
   expected: (model, facts) => expectedGen(known(model), facts),
   settle: (quote, made) => settleGen(known(made.model), quote, made),
   neededSkus: (model) => neededGenSkus(known(model)),
-}
-
-function known(name: string): GenModel {
-  const model = genModel(name)
-  invariant(model, `the catalog keeps every model it ever had: ${name}`)
-  return model
 }

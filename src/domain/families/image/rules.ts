@@ -1,8 +1,10 @@
-import { invariant } from '../../../kernel/assert.ts'
+import { knownModel } from '../checks/known-model.ts'
 import type { ImageFamily } from '../image-rules.ts'
-import { type ImageModel, imageModel, imageModels } from './models.ts'
+import { imageModel, imageModels } from './models.ts'
 import { expectedImages, imageSkus, neededImageSkus, settleImages } from './pricing.ts'
 import { readImageOrder } from './request.ts'
+
+const known = knownModel(imageModel)
 
 /** The `image-*` family. */
 export const imageFamily: ImageFamily = {
@@ -16,10 +18,4 @@ export const imageFamily: ImageFamily = {
   expected: (model, facts) => expectedImages(known(model), facts),
   settle: (quote, made) => settleImages(known(made.model), quote, made),
   neededSkus: (model) => neededImageSkus(known(model)),
-}
-
-function known(name: string): ImageModel {
-  const model = imageModel(name)
-  invariant(model, `the catalog keeps every model it ever had: ${name}`)
-  return model
 }

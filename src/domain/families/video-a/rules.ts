@@ -1,9 +1,11 @@
-import { invariant } from '../../../kernel/assert.ts'
+import { knownModel } from '../checks/known-model.ts'
 import type { TaskFamilyRules } from '../task-rules.ts'
-import { resolveVideoAModel, videoAModels, type VideoAModel } from './models.ts'
+import { resolveVideoAModel, videoAModels } from './models.ts'
 import { isSettleableVideoA, quoteVideoA, settleVideoA, videoATokenPrices } from './pricing.ts'
 
 const HOUR_S = 3_600
+
+const known = knownModel(resolveVideoAModel)
 
 /** The `/provA` video family. */
 export const videoARules: TaskFamilyRules = {
@@ -19,10 +21,4 @@ export const videoARules: TaskFamilyRules = {
       ? settleVideoA({ model: known(model), usage, ...success })
       : undefined,
   prices: (model) => videoATokenPrices(known(model)),
-}
-
-function known(name: string): VideoAModel {
-  const model = resolveVideoAModel(name)
-  invariant(model, `the catalog keeps every model it ever had: ${name}`)
-  return model
 }

@@ -3,7 +3,7 @@ import type { FailureCode, FailureStatus } from './failure-table.ts'
 import { behindToken, withBody } from './route-failures.ts'
 import { createSurface, type Failure, type Rule, type SurfaceFailures } from './surface-failures.ts'
 
-/** What text calls can fail with, before the envelope of a surface gives it its shape. */
+/** What calls of a model can fail with, before the envelope of a surface gives it its shape. */
 
 const entries = {
   route_not_found: 'unknown_url',
@@ -148,7 +148,7 @@ export function callExamples(field: string): readonly Error[] {
 }
 
 /** A failure without a shape. */
-export interface TextFailure {
+export interface CallFailure {
   readonly status: FailureStatus
   readonly code: string | null
   /** The type upstream gave it, where it may be shown. */
@@ -175,7 +175,7 @@ function retryHeaders(retry: Failure['retry']): Record<string, string> {
 }
 
 /** Upstream speaks of the caller's input: in its own code, where it gave one. */
-function refusedInput(rule: Rule, failure: Failure): Pick<TextFailure, 'status' | 'code'> {
+function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' | 'code'> {
   const status = failure.number('status')
   return {
     status: inputStatuses.find((known) => known === status) ?? rule.status,
@@ -202,8 +202,8 @@ function withCircumstances(failure: Failure): Failure {
     : { ...failure, retry: 'never' }
 }
 
-/** Reads anything thrown on the way of a text call; never throws. */
-export function toTextFailure(error: unknown): TextFailure {
+/** Reads anything thrown on the way of a call; never throws. */
+export function toCallFailure(error: unknown): CallFailure {
   const failure = withCircumstances(surface.read(error))
   const { rule, message, param } = failure
   const retry =
