@@ -42,9 +42,11 @@ t.teardown(() => {
     t.comment(line)
   rmSync(notes, { recursive: true, force: true })
 })
+/** What was compiled of modules that many processes load; versions of Node that cannot keep it ignore this. */
+const compiled = `NODE_COMPILE_CACHE=${join(notes, 'compiled')}`
 for (const { name, paths } of groups) {
   const order: GroupOrder = { paths, timeoutMs, usageFile }
-  const env = ['-u', 'NODE_OPTIONS', `TEST_GROUP=${JSON.stringify(order)}`]
+  const env = ['-u', 'NODE_OPTIONS', compiled, `TEST_GROUP=${JSON.stringify(order)}`]
   void t.spawn(
     'env',
     [...env, process.execPath, '--enable-source-maps', group, name],
