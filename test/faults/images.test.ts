@@ -5,13 +5,18 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startTextWorld } from './text/support/world.ts'
 
-/** Asynchronous images through the deaths of the process that makes them. */
+/** Images through the deaths of the process that makes them. */
 
 t.setTimeout(300_000)
 
 /** More than a started task is waited for. */
 const PAST_THE_END_MS = 16 * 60_000
 const ENDED_MS = 20_000
+/** Longer than any life of these tests. */
+const NEVER_MS = 120_000
+/** Far more than fits between a gateway and a caller who does not read. */
+const MOST_IMAGES = 10
+const LARGEST_SIZE = '3840x2160'
 const PRICE = { sku: 'image-2-low-image', currency: 'USD', unit: 'image', price: '0.0113', per: 1 }
 
 /** Each step of an asynchronous image, and how often upstream may have been asked by then. */
@@ -36,6 +41,7 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
     base_url: `${upstream.url}/images/v1`,
     credential: { env: 'FAULTS_UPSTREAM_KEY' },
     models: { 'image-2': 'picture-2-2026-04-21' },
+    largest_image_counts: { 'image-2': MOST_IMAGES },
   }
   const files = {
     CHANNELS_FILE: { channels: [channel] },
@@ -67,22 +73,27 @@ interface Body {
   readonly error?: { readonly code: string }
 }
 
+function ask(path: string, marker: string, body: object = {}, switches = ''): Promise<Response> {
+  return fetch(`${machine.address}/v1/images/generations${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${tenant.modelToken}`,
+      'content-type': 'application/json',
+      ...(path === '/async' ? { 'idempotency-key': marker } : {}),
+    },
+    body: JSON.stringify({
+      model: 'image-2',
+      prompt: `a boat [[client=${marker}]]${switches}`,
+      size: '816x816',
+      ...body,
+    }),
+  })
+}
+
 /** Undefined where the process died before it answered. */
 async function create(marker: string): Promise<Body | undefined> {
   try {
-    const response = await fetch(`${machine.address}/v1/images/generations/async`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${tenant.modelToken}`,
-        'content-type': 'application/json',
-        'idempotency-key': marker,
-      },
-      body: JSON.stringify({
-        model: 'image-2',
-        prompt: `a boat [[client=${marker}]]`,
-        size: '816x816',
-      }),
-    })
+    const response = await ask('/async', marker)
     const body = (await response.json()) as Body
     if (!response.ok) t.comment(JSON.stringify(body))
     return response.ok ? body : undefined
@@ -98,15 +109,94 @@ async function read<Answer>(path: string, token: string): Promise<Answer> {
   return (await response.json()) as Answer
 }
 
+/** Starts a life that must end at this point. */
+async function diesAt(crashAt: string): Promise<() => Promise<string>> {
+  if ((await machine.start({ crashAt })) === 'ended') throw new Error(machine.tail())
+  return () => {
+    const late = sleep(ENDED_MS, undefined, { ref: false }).then(() => machine.tail())
+    return Promise.race([machine.ended, late])
+  }
+}
+
+const callsOf = async (marker: string) =>
+  (await world.upstream.calls()).filter(({ client_marker }) => client_marker === marker)
+
+/** How many pictures of each synchronous call the log has settled, by its marker. */
+async function settledCalls(): Promise<Readonly<Record<string, number>>> {
+  const markers = await world.upstream.markers()
+  const settled = (await world.logged()).filter(({ type }) => type === 'CallSettled')
+  return Object.fromEntries(
+    settled.map(({ requestId, settlement }) => [
+      markers.get(requestId) ?? requestId,
+      (settlement?.lines ?? []).reduce((sum, { quantity }) => sum + quantity, 0),
+    ]),
+  )
+}
+
+interface LedgerLine {
+  readonly source_id: string
+  readonly request_id: string
+  readonly amount: string
+}
+
+async function ledgerLines(query: string): Promise<readonly LedgerLine[]> {
+  const { data } = await read<{ readonly data: { readonly items: readonly LedgerLine[] } }>(
+    `/api/query/v1/ledger/lines?${query}`,
+    tenant.queryToken,
+  )
+  return data.items
+}
+
+/** What each synchronous call is billed, by its marker. */
+async function ledgerOfCalls(): Promise<Readonly<Record<string, string>>> {
+  const markers = await world.upstream.markers()
+  const lines = (await ledgerLines('limit=500')).filter(({ source_id: id }) =>
+    id.startsWith('call_'),
+  )
+  return Object.fromEntries(
+    lines.map(({ request_id: id, amount }) => [markers.get(id) ?? id, amount]),
+  )
+}
+
+t.test('a call that is killed is billed if it was settled, and not delivered before', async (t) => {
+  const broken = (marker: string, body?: object, switches?: string) =>
+    t.rejects(
+      ask('', marker, body, switches).then((response) => response.text()),
+      `${marker}: no whole answer`,
+    )
+  const first = await diesAt('call.before-append:3')
+  const unanswered = broken('unanswered', {}, `[[sandbox first-byte-ms=${NEVER_MS}]]`)
+  await eventually('upstream has accepted it', async () => (await callsOf('unanswered'))[0])
+  const delivered = await ask('', 'delivered')
+  t.equal(((await delivered.json()) as { data: unknown[] }).data.length, 1)
+  // Its head has come, so it is settled; the rest waits for a reader.
+  const halfway = await ask('', 'halfway', { n: MOST_IMAGES, size: LARGEST_SIZE })
+  t.equal(halfway.status, 200)
+  t.strictSame(await settledCalls(), { delivered: 1, halfway: MOST_IMAGES })
+  const answered = broken('answered', { response_format: 'url' })
+  t.equal(await first(), 'ended by SIGKILL')
+  await Promise.all([unanswered, answered, t.rejects(halfway.text(), 'halfway: cut off')])
+
+  const second = await diesAt('call.after-append')
+  const settled = broken('settled')
+  t.equal(await second(), 'ended by SIGKILL')
+  await settled
+  for (const marker of ['unanswered', 'delivered', 'halfway', 'answered', 'settled'])
+    t.equal((await callsOf(marker)).length, 1, `${marker}: sent once`)
+  t.strictSame(await settledCalls(), {
+    delivered: 1,
+    halfway: MOST_IMAGES,
+    settled: 1,
+  })
+})
+
 t.test(
   'killed between any two steps, each is made once or never, and billed if shown',
   async (t) => {
     for (const { at } of points) {
-      const began = await machine.start({ crashAt: at })
-      t.equal(began, 'ready')
+      const ended = await diesAt(at)
       await create(at)
-      const late = sleep(ENDED_MS, undefined, { ref: false }).then(() => machine.tail())
-      t.equal(await Promise.race([machine.ended, late]), 'ended by SIGKILL', at)
+      t.equal(await ended(), 'ended by SIGKILL', at)
     }
     const last = await machine.start({ clockAheadMs: PAST_THE_END_MS })
     t.equal(last, 'ready')
@@ -123,17 +213,18 @@ t.test(
       if (ends === 'failed') t.equal(end.error?.code, 'outcome_unknown', at)
       else completed += 1
       const lines = await eventually(`${at}: the ledger has it`, async () => {
-        const { data } = await read<{ readonly data: { readonly items: readonly unknown[] } }>(
-          `/api/query/v1/ledger/lines?source_id=${id}`,
-          tenant.queryToken,
-        )
-        return ends === 'failed' || data.items.length > 0 ? data.items.length : undefined
+        const found = await ledgerLines(`source_id=${id}`)
+        return ends === 'failed' || found.length > 0 ? found.length : undefined
       })
       t.equal(lines, ends === 'completed' ? 1 : 0, `${at}: billed`)
-      const calls = (await upstream.calls()).filter(({ client_marker }) => client_marker === at)
-      t.equal(calls.length, sent, `${at}: sent ${sent} times`)
+      t.equal((await callsOf(at)).length, sent, `${at}: sent ${sent} times`)
     }
     t.equal(completed, 2)
+    t.strictSame(await ledgerOfCalls(), {
+      delivered: '0.0113',
+      halfway: '0.113',
+      settled: '0.0113',
+    })
     const { exitCode, output } = await machine.command(['audit'])
     t.equal(exitCode, 0, output)
     await machine.stop()
