@@ -10,6 +10,8 @@ export const TASKS = '/provA/api/v3/contents/generations/tasks'
 export interface Answer {
   readonly status: number
   readonly headers: Headers
+  readonly text: string
+  /** The same as JSON; empty where it is none. */
   readonly body: Readonly<Record<string, unknown>>
 }
 
@@ -25,36 +27,46 @@ export type Call = (
   method: string,
   path: string,
   options?: {
+    /** A form, or what is sent as JSON. */
     readonly body?: unknown
     readonly headers?: Readonly<Record<string, string>>
     /** The caller hangs up after this. */
     readonly hangUpMs?: number
+    /** Told of an answer that was broken off, as far as it came. */
+    readonly onBroken?: (answer: Answer) => void
   },
 ) => Promise<Answer | undefined>
 
 /** Undefined when there was no answer: the gateway is down, or went down, or the caller hung up. */
 export function createCaller({ address, token, witness }: CallerOptions): Call {
-  return async (operation, method, path, { body, headers, hangUpMs } = {}) => {
+  return async (operation, method, path, options = {}) => {
+    const { body, headers, hangUpMs, onBroken } = options
     const base = address()
     if (base === undefined) {
       await sleep(DOWN_PAUSE_MS)
       return undefined
     }
-    let response: Response
-    let text: string
+    let response: Response | undefined
+    let text = ''
     try {
       response = await fetch(`${base}${path}`, {
         method,
         headers: {
           authorization: `Bearer ${token}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(body === undefined || body instanceof FormData
+            ? {}
+            : { 'content-type': 'application/json' }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined
+          ? {}
+          : { body: body instanceof FormData ? body : JSON.stringify(body) }),
         signal: AbortSignal.timeout(hangUpMs ?? REQUEST_TIMEOUT_MS),
       })
-      text = await response.text()
+      for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? [])
+        text += piece
     } catch (error) {
+      if (response !== undefined) onBroken?.(answerOf(response, text))
       witness.count(operation, 'none')
       const patience = hangUpMs === undefined && error instanceof Error
       if (patience && error.name === 'TimeoutError' && address() === base)
@@ -63,10 +75,14 @@ export function createCaller({ address, token, witness }: CallerOptions): Call {
       return undefined
     }
     witness.count(operation, response.status)
-    const answer = { status: response.status, headers: response.headers, body: parse(text) }
-    checkShape(witness, operation, path, answer, text)
+    const answer = answerOf(response, text)
+    checkShape(witness, operation, path, answer)
     return answer
   }
+}
+
+function answerOf({ status, headers }: Response, text: string): Answer {
+  return { status, headers, text, body: parse(text) }
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {
@@ -78,24 +94,25 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Statuses this family's callers may meet while anything at all is broken. */
-const allowed = new Set([200, 400, 402, 404, 409, 429, 502, 503])
+/** Statuses that callers may meet while anything at all is broken; of `/v1` a few besides. */
+const allowed: ReadonlySet<number> = new Set([200, 400, 402, 404, 409, 429, 502, 503])
+const allowedBelowV1: ReadonlySet<number> = new Set([...allowed, 422, 504])
 
 function checkShape(
   witness: Witness,
   operation: string,
   path: string,
-  { status, body }: Answer,
-  text: string,
+  { status, body, text }: Answer,
 ): void {
   const subject = `${operation} ${path.slice(0, 120)}`
-  if (!allowed.has(status))
+  const isV1 = path.startsWith('/v1/')
+  if (!(isV1 ? allowedBelowV1 : allowed).has(status))
     witness.differ('bad_status', subject, `answered ${status}: ${text.slice(0, 300)}`)
   if (status === 200) return
   const error = body['error']
-  const fields = typeof error === 'object' && error !== null ? error : {}
-  const shaped = ['code', 'message', 'param', 'type'].every(
-    (name) => typeof (fields as Record<string, unknown>)[name] === 'string',
-  )
+  const fields = (typeof error === 'object' && error !== null ? error : {}) as Answer['body']
+  const isText = (name: string): boolean =>
+    typeof fields[name] === 'string' || (isV1 && name === 'param' && fields[name] === null)
+  const shaped = ['code', 'message', 'param', 'type'].every(isText)
   if (!shaped) witness.differ('bad_envelope', subject, `${status}: ${text.slice(0, 300)}`)
 }

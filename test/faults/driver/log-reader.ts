@@ -5,6 +5,8 @@ import { EventStoreDBClient, START } from '@eventstore/db-client'
 const READ_TIMEOUT_MS = 60_000
 
 export interface LoggedEvent {
+  /** Of its namespace, without that. */
+  readonly stream: string
   readonly type: string
   readonly revision: bigint
   readonly at: number
@@ -12,10 +14,15 @@ export interface LoggedEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-interface Line {
-  readonly sku: string
-  readonly quantity: number
+/** What a success is billed. */
+export interface LoggedSettlement {
+  readonly currency: string
   readonly amount: string
+  readonly lines: readonly {
+    readonly sku: string
+    readonly quantity: number
+    readonly amount: string
+  }[]
 }
 
 /** One task as its own stream tells it. */
@@ -36,13 +43,10 @@ export interface LoggedTask {
   readonly possibleCostLeak: boolean
   /** Given up as certainly never accepted upstream. */
   readonly neverAccepted: boolean
-  readonly settlements: readonly {
+  readonly settlements: readonly (LoggedSettlement & {
     readonly nativeId: string
     readonly tokens: number
-    readonly currency: string
-    readonly amount: string
-    readonly lines: readonly Line[]
-  }[]
+  })[]
 }
 
 const ends: Readonly<Record<string, LoggedTask['end']>> = {
@@ -52,23 +56,20 @@ const ends: Readonly<Record<string, LoggedTask['end']>> = {
   TaskCancelled: 'cancelled',
 }
 
-/** Every task of the log by platform id. */
-export async function readTasks(
+/** Every event of a namespace, in the log's order. */
+export async function readLog(
   eventStoreUrl: string,
   namespace = 'tollgate.',
-): Promise<ReadonlyMap<string, LoggedTask>> {
+): Promise<readonly LoggedEvent[]> {
   const client = EventStoreDBClient.connectionString(eventStoreUrl)
-  const streams = new Map<string, LoggedEvent[]>()
-  const prefix = `${namespace}task-`
+  const events: LoggedEvent[] = []
   try {
     const reading = client.readAll({ fromPosition: START, deadline: READ_TIMEOUT_MS })
     for await (const { event } of reading) {
-      if (event === undefined || !event.streamId.startsWith(prefix)) continue
-      const id = event.streamId.slice(prefix.length)
-      const known = streams.get(id) ?? []
-      streams.set(id, known)
+      if (event === undefined || !event.streamId.startsWith(namespace)) continue
       const metadata = event.metadata as { readonly commandId?: string } | undefined
-      known.push({
+      events.push({
+        stream: event.streamId.slice(namespace.length),
         type: event.type,
         revision: event.revision,
         at: event.created.getTime(),
@@ -79,7 +80,29 @@ export async function readTasks(
   } finally {
     await client.dispose()
   }
-  return new Map([...streams].map(([id, events]) => [id, fold(id, events)]))
+  return events
+}
+
+/** The streams whose names begin so, by the rest of their names. */
+export function streamsOf(
+  log: readonly LoggedEvent[],
+  prefix: string,
+): ReadonlyMap<string, readonly LoggedEvent[]> {
+  const streams = new Map<string, LoggedEvent[]>()
+  for (const event of log) {
+    if (!event.stream.startsWith(prefix)) continue
+    const id = event.stream.slice(prefix.length)
+    const known = streams.get(id)
+    if (known === undefined) streams.set(id, [event])
+    else known.push(event)
+  }
+  return streams
+}
+
+/** Every video task by platform id. */
+export function videoTasksOf(log: readonly LoggedEvent[]): ReadonlyMap<string, LoggedTask> {
+  const streams = [...streamsOf(log, 'task-')].filter(([id]) => id.startsWith('video_'))
+  return new Map(streams.map(([id, events]) => [id, fold(id, events)]))
 }
 
 function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
@@ -110,11 +133,7 @@ function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
         const { settlement, usage, nativeId } = data as {
           readonly nativeId: string
           readonly usage: { readonly completion_tokens: number }
-          readonly settlement: {
-            readonly currency: string
-            readonly amount: string
-            readonly lines: readonly Line[]
-          }
+          readonly settlement: LoggedSettlement
         }
         const { currency, amount, lines } = settlement
         return { nativeId, tokens: usage.completion_tokens, currency, amount, lines }

@@ -73,6 +73,8 @@ export class Machine {
   readonly #options: MachineOptions
   readonly #log: WriteStream
   readonly #seen = new Map<string, Known>()
+  /** When its lives ended, Unix milliseconds. */
+  readonly deathsMs: number[] = []
   #life: Life | undefined
   #address: string | undefined
 
@@ -161,6 +163,7 @@ export class Machine {
       })
     const ended = once(child, 'exit').then(([code, name]) => {
       this.#address = undefined
+      this.deathsMs.push(Date.now())
       return name === null ? `exited with status ${String(code)}` : `ended by ${String(name)}`
     })
     this.#life = { process: child, pid: child.pid ?? 0, ended, tail }

@@ -31,7 +31,7 @@ const accepted: Accepted = {
 }
 
 function event(type: string, commandId = 'cmd'): LoggedEvent {
-  return { type, revision: 0n, at: 0, commandId, data: {} }
+  return { stream: 'task-video_1', type, revision: 0n, at: 0, commandId, data: {} }
 }
 
 const settlement = {
@@ -104,6 +104,16 @@ function codes(scene: Scene = {}): readonly string[] {
     accepted: scene.accepted ?? [accepted],
     tasks: new Map(tasks.map((one) => [one.platformId, one])),
     lines: scene.lines ?? [line],
+    images: {
+      accepted: [],
+      markers: new Map(),
+      calls: [],
+      tasks: new Map(),
+      lines: [],
+      witness: witness.images,
+      deathsMs: [],
+      mayBeOpen: false,
+    },
     witness,
     when,
   }

@@ -1,4 +1,5 @@
 import type { LedgerLine } from './ledger.ts'
+import { type ImageFindings, judgeImages } from './images/oracle.ts'
 import { isOpen, type LoggedTask } from './log-reader.ts'
 import { expectedCurrency, expectedPico, toPico } from './prices.ts'
 import type { Accepted } from './sandbox.ts'
@@ -15,7 +16,9 @@ export type When = 'present' | 'past-every-absence' | 'past-every-deadline'
 export interface Findings {
   readonly accepted: readonly Accepted[]
   readonly tasks: ReadonlyMap<string, LoggedTask>
+  /** Of these tasks. */
   readonly lines: readonly LedgerLine[]
+  readonly images: ImageFindings
   readonly witness: Witness
   readonly when: When
 }
@@ -26,21 +29,28 @@ type Say = (code: string, subject: string, message: string) => void
 export function judge(findings: Findings): readonly Difference[] {
   const differences: Difference[] = []
   const say: Say = (code, subject, message) => differences.push({ code, subject, message })
-  judgeStreams(findings, say)
+  judgeStreams([...findings.tasks.values(), ...findings.images.tasks.values()], say)
   const owners = ownersOf(findings, say)
   judgeUpstream(findings, owners, say)
   judgeLedger(findings, owners, say)
   judgeGivenUp(findings, say)
   judgeOpen(findings, owners, say)
-  return differences
+  return [...differences, ...judgeImages(findings.images)]
 }
 
+const once = ['TaskRequested', 'TaskStarted', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled']
+
 /** P1, P2: what stands in one stream, looked at by itself. */
-function judgeStreams({ tasks }: Findings, say: Say): void {
-  for (const { platformId, events, settlements } of tasks.values()) {
+function judgeStreams(
+  tasks: readonly (Pick<LoggedTask, 'platformId' | 'events'> & {
+    readonly settlements: readonly unknown[]
+  })[],
+  say: Say,
+): void {
+  for (const { platformId, events, settlements } of tasks) {
     const types = events.map(({ type }) => type)
     if (types[0] !== 'TaskRequested') say('no_intent', platformId, `begins with ${types[0]}`)
-    for (const type of ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'])
+    for (const type of once)
       if (types.filter((one) => one === type).length > 1) say('twice', platformId, `${type} twice`)
     const ended = types.filter((type) => /^Task(Succeeded|Failed|Expired|Cancelled)$/.test(type))
     if (ended.length > 1) say('two_ends', platformId, ended.join(', '))

@@ -39,11 +39,9 @@ const UNREACHABLE_POINT: CrashPointName = 'watch.before-append'
 const STORE_SHARE = 0.35
 const CRASH_SHARE = 0.6
 
-/** The points of a task's life upstream; there is no traffic here for those of calls and of images. */
+/** The points at which something can die. */
 export function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter(
-    (name) => name !== UNREACHABLE_POINT && !/^(?:call|file|image)\./.test(name),
-  )
+  return crashPoints.filter((name) => name !== UNREACHABLE_POINT)
 }
 
 /** One of several runs that reach the named points together. */

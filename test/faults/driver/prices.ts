@@ -1,3 +1,8 @@
+import { readFile } from 'node:fs/promises'
+import { parse } from 'yaml'
+import { checkout } from '../../helpers/checkout.ts'
+import { imagePrices } from './images/prices.ts'
+
 /**
  * What a success costs, from the price tables alone and with arithmetic of its own: an
  * oracle that shares either with the product would share its faults.
@@ -21,6 +26,17 @@ const table: Readonly<Record<string, Pair>> = {
   'overseas 2.0 mini': ['3.5', '2.1'],
   'domestic 2.5': ['70', '42'],
   'overseas 2.5': ['10.7', '6.4'],
+}
+
+/** The price book of a run: what is shipped, without demonstrations, and images at prices of their own. */
+export async function runPriceBook(): Promise<string> {
+  const shipped = parse(await readFile(new URL('infra/pricebook.yaml', checkout), 'utf8')) as {
+    readonly prices: readonly { readonly sku: string; readonly demonstration?: true }[]
+  }
+  const ours = new Set(imagePrices.map(({ sku }) => sku))
+  const kept = shipped.prices.filter((one) => one.demonstration !== true && !ours.has(one.sku))
+  // JSON is YAML.
+  return JSON.stringify({ ...shipped, version: 'faults-1', prices: [...kept, ...imagePrices] })
 }
 
 /** What the request said that decides its price. */

@@ -7,19 +7,23 @@ import type { Difference, Witness } from './witness.ts'
 
 const AT_ONCE = 8
 
+/** One look at what a caller was given; undefined: it is as it should be. */
+export type Check = () => Promise<Difference | undefined>
+
 export async function judgeReach(
   call: Call,
   witness: Witness,
   tasks: ReadonlyMap<string, LoggedTask>,
+  further: readonly Check[],
 ): Promise<readonly Difference[]> {
   const differences: Difference[] = []
   const byNativeId = new Map([...tasks.values()].map((task) => [task.nativeId, task]))
-  const checks: (() => Promise<void>)[] = []
+  const checks: Check[] = [...further]
   const look = (id: string, task: LoggedTask): void => {
     checks.push(async () => {
       const answer = await call('reach', 'GET', `${TASKS}/${id}`)
       const message = problemOf(answer, task)
-      if (message !== undefined) differences.push({ code: 'out_of_reach', subject: id, message })
+      return message === undefined ? undefined : { code: 'out_of_reach', subject: id, message }
     })
   }
   for (const { marker, nativeIds, platformIds } of witness.intended.values()) {
@@ -49,7 +53,10 @@ export async function judgeReach(
   }
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let check = checks.pop(); check; check = checks.pop()) await check()
+      for (let check = checks.pop(); check; check = checks.pop()) {
+        const found = await check()
+        if (found !== undefined) differences.push(found)
+      }
     }),
   )
   return differences

@@ -2,8 +2,10 @@ import type { Product } from '../../helpers/product.ts'
 import { LEASES_MS, Lives } from './lives.ts'
 import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
 import { dice } from './random.ts'
+import { figuresOf } from './figures.ts'
+import { startImageTraffic } from './images/traffic.ts'
 import { startTraffic } from './traffic.ts'
-import { figuresOf, Trial } from './trial.ts'
+import { Trial } from './trial.ts'
 import type { Difference } from './witness.ts'
 
 /** A whole run: traffic and kills, then peace, then the comparison of what upstream did with what we say. */
@@ -43,17 +45,15 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   try {
     const { machine, sandbox, witness } = trial
     const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
-    const traffic = startTraffic(chance.fork('traffic'), {
-      caller: () => trial.caller(),
-      witness,
-      focus: () => lives.focus,
-    })
+    const callers = { caller: () => trial.caller(), witness, focus: () => lives.focus }
+    const traffic = startTraffic(chance.fork('traffic'), callers)
+    const images = await startImageTraffic(chance.fork('images'), callers)
     try {
       // The last ones strike after the traffic, where something is given up or expires.
       const kills = options.kills - LAST_KILLS
       await lives.run(planLives(chance.fork('plan'), kills, points), kills)
     } finally {
-      await traffic.stop()
+      await Promise.all([traffic.stop(), images.stop()])
     }
     await lives.peace(LEASES_MS)
     await trial.loseSome()

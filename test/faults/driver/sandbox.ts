@@ -174,9 +174,31 @@ const overseas = {
   'overseas-video-2-5': 'overseas-video-2-5-260628',
 }
 
+const images = [
+  { id: 'images', family: 'image', region: 'overseas', path: 'images/v1' },
+  { id: 'gen', family: 'gen', region: 'overseas', path: 'gen/v1beta' },
+  { id: 'art', family: 'art-b', region: 'domestic', path: 'api/v3' },
+] as const
+const imageModels = {
+  image: {
+    'image-2': 'picture-2-2026-04-21',
+    'image-2.5-flare': 'picture-2.5-flare-2026-09-08',
+  },
+  gen: {
+    'gen-2.5-flash-image': 'painter-2.5-flash-image',
+    'gen-3.1-flash-image': 'painter-3.1-flash-image-preview',
+  },
+  'art-b': {
+    'artB-5.0-lite': 'drawing-5-0-lite-260128',
+    'artB-5.0-pro': 'drawing-5-0-pro-260628',
+  },
+}
+/** A picture may take long to be made where other things run beside it. */
+const IMAGE_TIMEOUT_MS = 6_000
+
 /**
- * Writes the channel file: two channels a region, so that a creation may move on, and both on the
- * one account, so that each of them lists the tasks of the other.
+ * Writes the channel file: of video two channels a region, so that a creation may move on, and both on
+ * the one account, so that each of them lists the tasks of the other; of images one a family.
  */
 export async function writeChannels(
   directory: string,
@@ -184,7 +206,8 @@ export async function writeChannels(
   timeoutMs: number,
 ): Promise<string> {
   const path = join(directory, 'channels.yaml')
-  const channels = [
+  const credential = { env: 'FAULTS_UPSTREAM_KEY' }
+  const videoChannels = [
     ['domestic-a', 'domestic', domestic],
     ['domestic-b', 'domestic', domestic],
     ['overseas-a', 'overseas', overseas],
@@ -194,12 +217,20 @@ export async function writeChannels(
     family: 'video-a',
     region,
     base_url: `${sandboxUrl}/api/v3`,
-    credential: { env: 'FAULTS_UPSTREAM_KEY' },
+    credential,
     models,
     timeout_ms: timeoutMs,
     max_queries_per_second: 200,
   }))
+  const imageChannels = images.map(({ path: below, ...channel }) => ({
+    ...channel,
+    base_url: `${sandboxUrl}/${below}`,
+    credential,
+    models: imageModels[channel.family],
+    timeout_ms: IMAGE_TIMEOUT_MS,
+  }))
   // JSON is YAML.
+  const channels = [...videoChannels, ...imageChannels]
   await writeFile(path, JSON.stringify({ channels }, undefined, 2))
   return path
 }

@@ -1,15 +1,20 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Product } from '../../helpers/product.ts'
+import { callsOf } from './call-log.ts'
 import { type Call, createCaller, TASKS } from './caller.ts'
 import { lostCreations } from './creations.ts'
+import { imageChecks } from './images/reach.ts'
+import { imageTasksOf } from './images/tasks.ts'
 import { readLedger } from './ledger.ts'
-import { isOpen, readTasks } from './log-reader.ts'
+import { readLog, videoTasksOf } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
-import { excuses, type Findings, judge, type When } from './oracle.ts'
+import { type Findings, judge, type When } from './oracle.ts'
+import { runPriceBook } from './prices.ts'
 import { judgeReach } from './reach.ts'
 import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
+import { follow, type Upstream } from './upstream-record.ts'
 import { type Difference, Witness } from './witness.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -38,12 +43,14 @@ export class Trial {
   readonly differences: Difference[] = []
   readonly machine: Machine
   readonly sandbox: Sandbox
+  readonly #upstream: Upstream
   readonly #say: (line: string) => void
   #demo: Demo | undefined
 
   private constructor(machine: Machine, sandbox: Sandbox, say: (line: string) => void) {
     this.machine = machine
     this.sandbox = sandbox
+    this.#upstream = follow(sandbox)
     this.#say = say
   }
 
@@ -53,6 +60,8 @@ export class Trial {
     await mkdir(directory, { recursive: true, mode: 0o711 })
     const times = { queuedMs: QUEUED_MS, runningMs: RUNNING_MS }
     const sandbox = await startSandbox(build, directory, { ...times, seed })
+    const priceBookFile = join(directory, 'prices.json')
+    await writeFile(priceBookFile, await runPriceBook())
     const machine = new Machine({
       build,
       dataDir: join(directory, 'data'),
@@ -60,6 +69,7 @@ export class Trial {
       ...(options.settableClock === true ? { clockFile: join(directory, 'clock') } : {}),
       environment: {
         CHANNELS_FILE: await writeChannels(directory, sandbox.url, CHANNEL_TIMEOUT_MS),
+        PRICEBOOK_FILE: priceBookFile,
         FAULTS_UPSTREAM_KEY: 'one-account',
         POLL_SCALE: '0.3',
         LOG_LEVEL: 'info',
@@ -128,8 +138,10 @@ export class Trial {
   }
 
   /** Every id is found, the books are equal, the gateway ends in order and leaves nothing behind. */
-  async conclude({ tasks }: Findings): Promise<void> {
-    this.differences.push(...(await judgeReach(this.caller(), this.witness, tasks)))
+  async conclude({ tasks, images }: Findings): Promise<void> {
+    const call = this.caller()
+    const ofImages = imageChecks(call, this.witness.images, images.tasks)
+    this.differences.push(...(await judgeReach(call, this.witness, tasks, ofImages)))
     await this.#command(['audit'])
     const names = ['ledger', 'tasks', 'timeline']
     await Promise.all(names.map((name) => this.#command(['rebuild', name])))
@@ -142,7 +154,7 @@ export class Trial {
   /** Lets go of everything, however it went. */
   async close(): Promise<void> {
     await this.machine.clear()
-    await this.sandbox.stop()
+    await this.#upstream.stop()
   }
 
   async #begin(): Promise<void> {
@@ -171,33 +183,30 @@ export class Trial {
     const { eventStoreUrl } = await machine.runtime()
     // Upstream first: of what it accepts while we look, the log knows before it does.
     const accepted = await sandbox.accepted()
-    const tasks = await readTasks(eventStoreUrl)
-    const lines = await readLedger(address, this.demo.queryToken)
-    return { accepted, tasks, lines, witness, when }
-  }
-}
-
-/** What became of everything, in figures. */
-export function figuresOf(findings: Findings): Readonly<Record<string, number>> {
-  const { accepted, tasks, lines, witness } = findings
-  const all = [...tasks.values()]
-  const count = (fits: (task: (typeof all)[number]) => boolean): number => all.filter(fits).length
-  return {
-    'creations sent by callers': witness.intended.size,
-    'tasks accepted upstream': accepted.length,
-    'successes upstream': accepted.filter(({ success }) => success).length,
-    'tasks in the log': all.length,
-    settled: count(({ settlements }) => settlements.length > 0),
-    ...excuses(findings),
-    'ledger lines': lines.length,
-    refused: count(({ refused }) => refused),
-    'declared uncertain': count(({ uncertain }) => uncertain),
-    'adopted by reconciliation': count(({ via }) => via === 'reconciliation'),
-    failed: count(({ end, neverAccepted }) => end === 'failed' && !neverAccepted),
-    'given up as never accepted': count(({ neverAccepted }) => neverAccepted),
-    cancelled: count(({ end }) => end === 'cancelled'),
-    'hidden by callers': count(({ deleted }) => deleted),
-    'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
-    open: count(isOpen),
+    const images = {
+      accepted: await this.#upstream.calls(),
+      markers: await this.#upstream.markers(),
+    }
+    const log = await readLog(eventStoreUrl)
+    const all = await readLedger(address, this.demo.queryToken)
+    const [lines, ofImages] = [true, false].map((isVideo) =>
+      all.filter(({ source_id: id }) => id.startsWith('video_') === isVideo),
+    )
+    return {
+      accepted,
+      tasks: videoTasksOf(log),
+      lines: lines ?? [],
+      images: {
+        ...images,
+        calls: callsOf(log),
+        tasks: imageTasksOf(log),
+        lines: ofImages ?? [],
+        witness: witness.images,
+        deathsMs: machine.deathsMs,
+        mayBeOpen: when === 'present',
+      },
+      witness,
+      when,
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { ImageWitness } from './images/witness.ts'
 import type { Priced } from './prices.ts'
 
 /** Something that is not as promised. */
@@ -33,6 +34,7 @@ export interface Sighting {
 export class Witness {
   readonly intended = new Map<string, Intended>()
   readonly sightings = new Map<string, Sighting>()
+  readonly images = new ImageWitness()
   readonly differences: Difference[] = []
   /** Answers by operation and status; `none` where the connection broke. */
   readonly answers = new Map<string, number>()

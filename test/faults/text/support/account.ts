@@ -1,7 +1,7 @@
 import type { Heard } from './caller.ts'
-import type { LoggedCall } from './call-log.ts'
+import type { LoggedCall } from '../../driver/call-log.ts'
 import { type Owed, owedFor, owedLines } from './prices.ts'
-import type { UpstreamCall } from './upstream.ts'
+import type { UpstreamCall } from '../../driver/upstream-record.ts'
 
 /** Compares what upstream accepted, what was written down and what callers were told. */
 

@@ -1,4 +1,4 @@
-import type { UpstreamCall } from './upstream.ts'
+import type { UpstreamCall } from '../../driver/upstream-record.ts'
 
 /**
  * What a call costs, from this table and the upstream's own figures alone: an oracle that shared the

@@ -7,9 +7,12 @@ import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newNamespace } from '../../../helpers/eventstore.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
+import { callsOf, type LoggedCall } from '../../driver/call-log.ts'
+import { readLog } from '../../driver/log-reader.ts'
 import { Machine } from '../../driver/machine.ts'
 import { type Dice, dice } from '../../driver/random.ts'
 import { startSandbox } from '../../driver/sandbox.ts'
+import { follow, type Upstream } from '../../driver/upstream-record.ts'
 import {
   account,
   type Account,
@@ -19,11 +22,9 @@ import {
 } from './account.ts'
 import { writeTextChannels } from './channels.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
-import { type LoggedCall, readCalls } from './call-log.ts'
 import { priceBook } from './prices.ts'
 import { builtProduct, type Product } from '../../../helpers/product.ts'
 import { startStore, type Store } from './store.ts'
-import { follow, type Upstream } from './upstream.ts'
 
 /** Gateways as processes of their own on stores that outlive them, and an upstream that never dies. */
 
@@ -116,7 +117,7 @@ async function start<S extends EventStore>(
   const heard: Heard[] = []
   const dataDirOf = (machine: string): string => join(directory, machine)
   const logFileOf = (machine: string): string => join(directory, `${machine}.log`)
-  const logged = () => readCalls(store.url, namespace)
+  const logged = async () => callsOf(await readLog(store.url, namespace))
   return {
     dice: dice(`${seed}/${name}`),
     seed,

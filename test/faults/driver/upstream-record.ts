@@ -1,5 +1,4 @@
-import type { Sandbox } from '../../driver/sandbox.ts'
-import type { Family } from './caller.ts'
+import type { Sandbox } from './sandbox.ts'
 
 /** What upstream says of the synchronous calls it accepted, and of who asked for which. */
 
@@ -10,7 +9,8 @@ const LOG_EVERY_MS = 250
 
 /** One accepted call (`GET /__sandbox/calls`). */
 export interface UpstreamCall {
-  readonly family: Family
+  readonly id: string
+  readonly family: string
   readonly model: string
   readonly client_marker: string | null
   readonly stream: boolean
@@ -25,6 +25,11 @@ export interface UpstreamCall {
   }
   readonly tool_calls: Readonly<Record<string, number>>
   readonly finished: boolean
+  readonly accepted_at: string
+  /** As its own wire reports it. */
+  readonly wire_usage: unknown
+  /** Of images. */
+  readonly pictures: { readonly count: number; readonly quality?: string } | null
 }
 
 interface Logged {
@@ -64,7 +69,7 @@ export function follow(sandbox: Sandbox): Upstream {
     }
   }
   let reading: Promise<void> = Promise.resolve()
-  const readInTurn = (): Promise<void> => (reading = reading.then(readLog))
+  const readInTurn = (): Promise<void> => (reading = reading.catch(() => undefined).then(readLog))
   const timer = setInterval(() => void readInTurn().catch(() => undefined), LOG_EVERY_MS)
   return {
     url: sandbox.url,

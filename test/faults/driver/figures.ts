@@ -1,0 +1,50 @@
+import type { ImageFindings } from './images/oracle.ts'
+import { isOpen } from './log-reader.ts'
+import { excuses, type Findings } from './oracle.ts'
+
+/** What became of everything, in figures. */
+export function figuresOf(findings: Findings): Readonly<Record<string, number>> {
+  const { accepted, tasks, lines, witness } = findings
+  const all = [...tasks.values()]
+  const count = (fits: (task: (typeof all)[number]) => boolean): number => all.filter(fits).length
+  return {
+    'creations sent by callers': witness.intended.size,
+    'tasks accepted upstream': accepted.length,
+    'successes upstream': accepted.filter(({ success }) => success).length,
+    'tasks in the log': all.length,
+    settled: count(({ settlements }) => settlements.length > 0),
+    ...excuses(findings),
+    'ledger lines': lines.length,
+    refused: count(({ refused }) => refused),
+    'declared uncertain': count(({ uncertain }) => uncertain),
+    'adopted by reconciliation': count(({ via }) => via === 'reconciliation'),
+    failed: count(({ end, neverAccepted }) => end === 'failed' && !neverAccepted),
+    'given up as never accepted': count(({ neverAccepted }) => neverAccepted),
+    cancelled: count(({ end }) => end === 'cancelled'),
+    'hidden by callers': count(({ deleted }) => deleted),
+    'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
+    open: count(isOpen),
+    ...imageFigures(findings.images),
+  }
+}
+
+function imageFigures(findings: ImageFindings): Readonly<Record<string, number>> {
+  const { accepted, calls, tasks, lines, witness } = findings
+  const ordered = [...witness.ordered.values()]
+  const all = [...tasks.values()]
+  const settled = calls.filter(({ type }) => type === 'CallSettled').length
+  return {
+    'images ordered by callers': ordered.length,
+    'image orders accepted upstream': accepted.length,
+    'image orders made upstream': accepted.filter(({ success }) => success).length,
+    'image calls delivered': ordered.filter(({ delivered }) => delivered).length,
+    'image calls settled': settled,
+    'image calls failed': calls.length - settled,
+    'image tasks in the log': all.length,
+    'image tasks settled': all.filter(({ settlements }) => settlements.length > 0).length,
+    'image tasks in doubt': all.filter(({ uncertain }) => uncertain !== undefined).length,
+    'image tasks with a possible cost leak': all.filter((task) => task.possibleCostLeak).length,
+    'image ledger lines': lines.length,
+    'files uploaded': witness.files.size,
+  }
+}

@@ -1,0 +1,238 @@
+import type { LoggedCall } from '../call-log.ts'
+import type { LedgerLine } from '../ledger.ts'
+import type { LoggedSettlement } from '../log-reader.ts'
+import { toPico } from '../prices.ts'
+import type { UpstreamCall } from '../upstream-record.ts'
+import type { Difference } from '../witness.ts'
+import { mayBeLost } from './orders.ts'
+import { type Owed, owedFor } from './prices.ts'
+import type { LoggedImageTask } from './tasks.ts'
+import type { ImageWitness, Ordered } from './witness.ts'
+
+/** Compares the images that upstream made with what the log and the ledger say of them. */
+
+export interface ImageFindings {
+  readonly accepted: readonly UpstreamCall[]
+  /** Markers by request id, as upstream was told them. */
+  readonly markers: ReadonlyMap<string, string>
+  readonly calls: readonly LoggedCall[]
+  readonly tasks: ReadonlyMap<string, LoggedImageTask>
+  /** Of calls and of these tasks. */
+  readonly lines: readonly LedgerLine[]
+  readonly witness: ImageWitness
+  /** When gateways died, Unix milliseconds. */
+  readonly deathsMs: readonly number[]
+  /** Whether what nobody knows the end of may still be waited for. */
+  readonly mayBeOpen: boolean
+}
+
+/** No call takes longer from its acceptance to its settlement. */
+const LONGEST_CALL_MS = 15_000
+const CLOCKS_MS = 1_000
+
+type Say = (code: string, subject: string, message: string) => void
+
+/** What the log has of the order of one marker. */
+interface Bills {
+  readonly calls: ReadonlyMap<string, LoggedCall>
+  readonly failed: ReadonlySet<string>
+  readonly tasks: ReadonlyMap<string, LoggedImageTask>
+}
+
+/** Every difference there is. */
+export function judgeImages(findings: ImageFindings): readonly Difference[] {
+  const differences: Difference[] = []
+  const say: Say = (code, subject, message) => differences.push({ code, subject, message })
+  const accepted = acceptedByMarker(findings, say)
+  const bills = billsOf(findings, accepted, say)
+  for (const [marker, upstream] of accepted) {
+    const ordered = findings.witness.ordered.get(marker)
+    if (ordered === undefined) say('unasked', marker, 'nobody asked for it')
+    else if (ordered.order.way === 'async')
+      judgeTask(findings, ordered, upstream, bills.tasks.get(marker), say)
+    else judgeCall(findings, ordered, upstream, bills, say)
+  }
+  for (const ordered of findings.witness.ordered.values()) judgeTold(ordered, bills, say)
+  judgeEnds(findings, accepted, bills, say)
+  judgeLedger(findings, say)
+  return differences
+}
+
+function acceptedByMarker(
+  { accepted }: ImageFindings,
+  say: Say,
+): ReadonlyMap<string, UpstreamCall> {
+  const byMarker = new Map<string, UpstreamCall>()
+  for (const call of accepted) {
+    const marker = call.client_marker ?? ''
+    if (byMarker.has(marker)) say('sent_twice', marker, `accepted as ${call.id} again`)
+    byMarker.set(marker, call)
+  }
+  return byMarker
+}
+
+function billsOf(
+  { calls, tasks, markers, witness }: ImageFindings,
+  accepted: ReadonlyMap<string, UpstreamCall>,
+  say: Say,
+): Bills {
+  const told = new Map<string, string>()
+  for (const { order, callIds, platformIds } of witness.ordered.values())
+    for (const id of [...callIds, ...platformIds]) told.set(id, order.marker)
+  const billed = new Map<string, LoggedCall>()
+  const failed = new Set<string>()
+  const seen = new Set<string>()
+  for (const call of calls) {
+    const { callId, requestId, type } = call
+    if (seen.size === seen.add(callId).size) say('twice', callId, 'is written down twice')
+    const marker = markers.get(requestId) ?? told.get(callId)
+    if (type !== 'CallSettled') {
+      if (marker !== undefined) failed.add(marker)
+    } else if (marker === undefined || !accepted.has(marker))
+      say('made_up', callId, 'is billed and was never accepted upstream')
+    else {
+      if (billed.has(marker)) say('billed_twice', marker, `as ${callId} again`)
+      billed.set(marker, call)
+    }
+  }
+  const begun = new Map<string, LoggedImageTask>()
+  for (const task of tasks.values()) {
+    const marker = markers.get(task.requestId) ?? told.get(task.platformId)
+    if (marker === undefined) continue
+    const other = begun.get(marker)
+    if (other !== undefined)
+      say('two_tasks', marker, `is ${other.platformId} and ${task.platformId}`)
+    begun.set(marker, task)
+  }
+  return { calls: billed, failed, tasks: begun }
+}
+
+const shown = ({ sku, quantity, currency, pico }: Owed): string =>
+  `${sku} ${quantity} ${pico} ${currency}`
+
+const sorted = (texts: readonly string[]): string =>
+  texts.toSorted((a, b) => a.localeCompare(b)).join('; ')
+
+/** Whether exactly what is owed stands in a settlement. */
+function judgeBill(
+  { order }: Ordered,
+  upstream: UpstreamCall,
+  { currency, lines }: LoggedSettlement,
+  say: Say,
+): void {
+  if (!upstream.success) {
+    say('settled_in_vain', order.marker, 'failed upstream')
+    return
+  }
+  const owed = sorted(owedFor(order, upstream).map(shown))
+  const billed = sorted(
+    lines.map((line) => shown({ ...line, currency, pico: toPico(line.amount) })),
+  )
+  if (owed !== billed) say('wrong_amount', order.marker, `owes ${owed} and has ${billed}`)
+}
+
+/** P3, P5: a call that was answered is settled before, and one that failed is free. */
+function judgeCall(
+  findings: ImageFindings,
+  ordered: Ordered,
+  upstream: UpstreamCall,
+  { calls, failed }: Bills,
+  say: Say,
+): void {
+  const { order, delivered } = ordered
+  const bill = calls.get(order.marker)
+  if (bill?.settlement !== undefined) {
+    judgeBill(ordered, upstream, bill.settlement, say)
+    return
+  }
+  if (!upstream.success || delivered || owedFor(order, upstream).length === 0) return
+  if (mayBeLost(order) && failed.has(order.marker)) return
+  const acceptedMs = Date.parse(upstream.accepted_at)
+  const died = findings.deathsMs.some(
+    (atMs) => atMs >= acceptedMs - CLOCKS_MS && atMs <= acceptedMs + LONGEST_CALL_MS,
+  )
+  if (!died) say('unsettled', order.marker, `${upstream.model} was made, and its process lived`)
+}
+
+/** P1, P5: what was sent has a task that began before, and its success is settled or reported. */
+function judgeTask(
+  { mayBeOpen }: ImageFindings,
+  ordered: Ordered,
+  upstream: UpstreamCall,
+  task: LoggedImageTask | undefined,
+  say: Say,
+): void {
+  const { marker } = ordered.order
+  if (task === undefined) {
+    say('unreported', marker, 'was sent, and no task of ours speaks of it')
+    return
+  }
+  const { platformId, started, requestedAtMs, uncertain, end, possibleCostLeak } = task
+  if (!started || Date.parse(upstream.accepted_at) < requestedAtMs - CLOCKS_MS)
+    say('intent_too_late', platformId, 'was sent before it was started (P1)')
+  const [settlement] = task.settlements
+  if (settlement !== undefined) return judgeBill(ordered, upstream, settlement, say)
+  if (!upstream.success || owedFor(ordered.order, upstream).length === 0) return
+  if (end === undefined) {
+    if (uncertain === undefined || !mayBeOpen) say('end_unseen', platformId, 'was made upstream')
+  } else if (!possibleCostLeak)
+    say('leak_unreported', platformId, `${end} without a word of what was made`)
+  // Where nothing is in doubt only what cannot be delivered is a failure.
+  else if (end === 'failed' && !mayBeLost(ordered.order))
+    say('unsettled', platformId, 'failed, and its pictures were whole')
+}
+
+/** What callers were told agrees with what is billed. */
+function judgeTold({ order, callIds, delivered, refused }: Ordered, bills: Bills, say: Say): void {
+  const bill = bills.calls.get(order.marker)
+  if (delivered && bill === undefined)
+    say('delivered_unsettled', order.marker, 'was delivered and is not billed (P3)')
+  if (bill !== undefined && callIds.size > 0 && !callIds.has(bill.callId))
+    say('wrong_id', order.marker, `told ${[...callIds].join(' ')}, billed as ${bill.callId}`)
+  // Whether a call was written down may be unknown; input alone is billed with its refusal.
+  const isFree = refused !== undefined && !/^503 |no_image_generated/.test(refused)
+  if (isFree && (bill?.settlement?.lines.length ?? 0) > 0)
+    say('billed_though_refused', order.marker, `was told ${refused}`)
+}
+
+/** Each order that was taken is there and comes to one end. */
+function judgeEnds(
+  { tasks, witness, mayBeOpen }: ImageFindings,
+  accepted: ReadonlyMap<string, UpstreamCall>,
+  bills: Bills,
+  say: Say,
+): void {
+  for (const { platformId, end, uncertain } of tasks.values())
+    if (end === undefined && (uncertain === undefined || !mayBeOpen))
+      say('still_open', platformId, uncertain ?? 'nothing is in doubt')
+  for (const [marker, { platformId, settlements }] of bills.tasks)
+    if (settlements.length > 0 && !accepted.has(marker))
+      say('settled_in_vain', platformId, 'was never accepted upstream')
+  for (const { order, platformIds } of witness.ordered.values()) {
+    if (platformIds.size > 1) say('two_tasks', order.marker, [...platformIds].join(' '))
+    for (const id of platformIds) if (!tasks.has(id)) say('id_lost', id, `told to ${order.marker}`)
+  }
+}
+
+/** The ledger holds exactly the lines of the settlements. */
+function judgeLedger({ calls, tasks, lines }: ImageFindings, say: Say): void {
+  const expected = new Map<string, string>()
+  const expect = (id: string, settlement: LoggedSettlement): void => {
+    for (const [index, line] of settlement.lines.entries()) {
+      const { sku, quantity, amount } = line
+      const { currency } = settlement
+      expected.set(`${id}:${index + 1}`, shown({ sku, quantity, currency, pico: toPico(amount) }))
+    }
+  }
+  for (const { callId, settlement } of calls) if (settlement) expect(callId, settlement)
+  for (const { platformId, settlements } of tasks.values())
+    for (const settlement of settlements) expect(platformId, settlement)
+  for (const { line_id: id, amount, ...line } of lines) {
+    const told = shown({ ...line, pico: toPico(amount) })
+    const should = expected.get(id)
+    if (should === undefined) say('line_unexplained', id, told)
+    else if (should !== told) say('line_differs', id, `${told} instead of ${should}`)
+    expected.delete(id)
+  }
+  for (const [id, line] of expected) say('line_missing', id, line)
+}
