@@ -7,7 +7,7 @@ import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
-import { createKeepImage } from './app/calls/images/keep.ts'
+import { createImagePlace } from './app/calls/images/keep.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
 import type { FileDeps } from './app/files/deps.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
@@ -79,7 +79,7 @@ export interface Parts {
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
   readonly imageTasks: ImageTaskDeps
-  readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
+  readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
 }
@@ -126,7 +126,7 @@ export function compose(ground: Ground): Parts {
   const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
   const images: Parts['images'] = {
     providers: providers.images,
-    keepImage: store && createKeepImage(store, clock),
+    imagePlace: store && createImagePlace(store, clock, monotonic),
     fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
     openImageFile: createOpenImageFile(files),
   }

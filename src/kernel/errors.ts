@@ -26,6 +26,7 @@ export const domainCodes = [
   'suspected_black_image',
   'no_image_generated',
   'image_url_not_available',
+  'image_not_kept',
   'file_not_found',
   'storage_not_configured',
   'storage_unavailable',

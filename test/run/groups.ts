@@ -25,6 +25,9 @@ const alone = [
   'test/cli/serve',
 ]
 
+/** Of those the rules that judge them, which start nothing. */
+const PURE = 'test/faults/driver/'
+
 /**
  * So many files at most share a process. More would save little of loading, and the last one would run on alone at the
  * end.
@@ -33,7 +36,8 @@ const MAX_FILES = 20
 
 /** The groups that files, in order of their path, run in; what takes longest begins first. */
 export function groupsOf(files: readonly string[]): readonly Group[] {
-  const turnOf = (path: string): number => alone.findIndex((prefix) => path.startsWith(prefix))
+  const turnOf = (path: string): number =>
+    path.startsWith(PURE) ? -1 : alone.findIndex((prefix) => path.startsWith(prefix))
   const long = files.filter((path) => turnOf(path) >= 0).sort((a, b) => turnOf(a) - turnOf(b))
   const short = files.filter((path) => !long.includes(path))
   const count = Math.ceil(short.length / MAX_FILES)

@@ -39,6 +39,7 @@ const entries = {
   suspected_black_image: 'suspected_black_image_from_upstream',
   no_image_generated: 'no_image_generated',
   image_url_not_available: 'image_url_not_available',
+  image_not_kept: 'storage_unavailable',
   // As this family's upstream names it.
   invalid_image_url: 'InvalidParameter',
   log_unavailable: 'service_unavailable',
@@ -104,6 +105,8 @@ export const imageFailures: readonly FailureCode[] = [
   'suspected_black_image',
   'no_image_generated',
   'image_url_not_available',
+  'image_not_kept',
+  'storage_unavailable',
   'invalid_image_url',
 ]
 

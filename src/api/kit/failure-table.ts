@@ -167,6 +167,12 @@ const ofImages = {
       'URLs of images are not available here; nothing was started. Ask for response_format b64_json',
     retry: 'never',
   },
+  // Made again they would cost again.
+  image_not_kept: {
+    status: 503,
+    words: 'The images were made and could not be kept; they are not billed',
+    retry: 'never',
+  },
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 /** Status, advice and words of every failure; a surface adds its names and where it departs. */

@@ -59,9 +59,9 @@ export async function keepResult(
     await put(key, bytes)
     return key
   }
-  const way = { delivery: 'url', channel, signal } as const
+  const way = { delivery: 'url', channel, signal, keepImage } as const
   const settlesEach = imageFamilyOf(model)?.settlesEach === true
-  const { body, seen } = await deliver({ keepImage, fetchPublic }, way, answer, {
+  const { body, seen } = await deliver({ fetchPublic }, way, answer, {
     settlesEach,
     nowS: Math.floor(atMs / 1_000),
   })

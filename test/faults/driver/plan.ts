@@ -44,6 +44,11 @@ export function allPoints(): readonly CrashPointName[] {
   return crashPoints.filter((name) => name !== UNREACHABLE_POINT)
 }
 
+/** Those of a video task's life. */
+export function taskPoints(): readonly CrashPointName[] {
+  return allPoints().filter((name) => !/^(?:call|file|image)\./.test(name))
+}
+
 /** One of several runs that reach the named points together. */
 export interface Part {
   /** From 0. */
@@ -55,9 +60,12 @@ export interface Part {
 export const WHOLE: Part = { index: 0, of: 1 }
 
 /** Those that traffic leads to, or what one run of several has of them. */
-export function pointsToReach(part: Part = WHOLE): readonly CrashPointName[] {
+export function pointsToReach(
+  part: Part = WHOLE,
+  among: readonly CrashPointName[] = allPoints(),
+): readonly CrashPointName[] {
   const last: ReadonlySet<CrashPointName> = new Set([...absencePoints, DEADLINE_POINT])
-  return allPoints()
+  return among
     .filter((name) => !last.has(name))
     .filter((_name, position) => position % part.of === part.index)
 }

@@ -1,3 +1,4 @@
+import type { CrashPointName } from '../../../src/app/crash-points.ts'
 import type { Product } from '../../helpers/product.ts'
 import { LEASES_MS, Lives } from './lives.ts'
 import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly seed: string
   /** Which of several runs this is, that reach the named points together. */
   readonly part?: Part
+  /** The named points that those runs reach together; all of them unless said otherwise. */
+  readonly among?: readonly CrashPointName[]
   readonly say: (line: string) => void
 }
 
@@ -38,7 +41,7 @@ export interface Report {
 
 export async function runFaults(options: RunOptions): Promise<Report> {
   const { say, part = WHOLE } = options
-  const points = pointsToReach(part)
+  const points = pointsToReach(part, options.among)
   const startedMs = performance.now()
   const chance = dice(part.of === 1 ? options.seed : `${options.seed}/${part.index}`)
   const trial = await Trial.open({ ...options, seed: chance.integer(1, 1_000_000) })

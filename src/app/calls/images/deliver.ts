@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 import type { ImageDelivery } from '../../../domain/families/image-rules.ts'
-import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
 import {
@@ -14,7 +14,7 @@ import {
   ProviderError,
 } from '../../ports.ts'
 import { isBlack, LARGEST_BLACK_BYTES } from './black.ts'
-import type { ImageDeps } from './deps.ts'
+import type { ImageDeps, KeepImage } from './deps.ts'
 import { sidesOf } from './sides.ts'
 
 /** No picture is larger: 4096x4096 without any loss. */
@@ -27,13 +27,15 @@ const LONG_LENGTH = Math.ceil((LARGEST_BLACK_BYTES * 4) / 3)
 /** A URL is asked a second time where it led nowhere: what lies there is paid for. */
 const FETCH_TRIES = 2
 
-export type DeliverDeps = Pick<ImageDeps, 'keepImage' | 'fetchPublic'>
+export type DeliverDeps = Pick<ImageDeps, 'fetchPublic'>
 
 /** To whom and from where a picture is brought. */
 export interface Way {
   readonly delivery: ImageDelivery
   readonly channel: Channel
   readonly signal: AbortSignal
+  /** Undefined: nothing can be kept here. */
+  readonly keepImage: KeepImage | undefined
 }
 
 export type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
@@ -42,8 +44,7 @@ export type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
  * A picture as its caller gets it: fetched where upstream told a URL, looked at, and kept where a URL
  * is asked for. One picture at a time is held.
  *
- * @throws DomainError `suspected_black_image`, `image_url_not_available` and those of the storage;
- *   ProviderError for a picture that does not come, or is none
+ * @throws DomainError `suspected_black_image` and those of `KeepImage`; ProviderError for a picture that does not come, or is none
  */
 export async function deliverPicture(
   deps: DeliverDeps,
@@ -65,13 +66,19 @@ export async function deliverPicture(
     throw new DomainError('suspected_black_image', 'The image is black all over', {})
   if (way.delivery === 'b64_json')
     return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }
-  if (deps.keepImage === undefined)
+  if (way.keepImage === undefined)
     throw new DomainError('image_url_not_available', 'There is no place to keep images in', {})
-  return { url: await deps.keepImage(bytes, mediaType), ...shown }
+  return { url: await way.keepImage(bytes, mediaType), ...shown }
 }
 
 function isLong(picture: MadePicture): picture is Extract<MadePicture, { base64: unknown }> {
   return 'base64' in picture && picture.base64.length > LONG_LENGTH
+}
+
+/** What callers know the loss of one of several pictures as. */
+const lossCodes: Readonly<Partial<Record<DomainCode, string>>> = {
+  suspected_black_image: 'suspected_black_image_from_upstream',
+  image_not_kept: 'storage_unavailable',
 }
 
 /** Why one of several pictures was not delivered, as callers are told. @throws what is no such reason */
@@ -79,9 +86,7 @@ export function lossOf(error: unknown): ImageItemError {
   if (error instanceof ProviderError)
     return { code: 'upstream_unavailable', message: error.message }
   if (!isDomainError(error)) throw error
-  const code =
-    error.code === 'suspected_black_image' ? 'suspected_black_image_from_upstream' : error.code
-  return { code, message: error.message }
+  return { code: lossCodes[error.code] ?? error.code, message: error.message }
 }
 
 async function bytesOf(deps: DeliverDeps, way: Way, picture: MadePicture): Promise<Uint8Array> {

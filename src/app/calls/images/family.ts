@@ -28,7 +28,7 @@ export interface PicturedCall extends ImageCallInput {
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
-type Deps = Pick<ImageDeps, 'providers' | 'keepImage' | 'fetchPublic' | 'clock'>
+type Deps = Pick<ImageDeps, 'providers' | 'imagePlace' | 'fetchPublic' | 'clock'>
 
 /** Read on for a caller who has gone: as much as an answer may have that is not streamed. */
 const MAX_STREAM_BYTES = 192 << 20
@@ -63,7 +63,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
     ask: async (input, channel, ready, options) => {
       const call = callAt(input, channel, await ready(options.signal))
       const answer = await providerOf(deps, input).make(channel, call, options)
-      const way = { delivery: input.request.delivery, channel, signal: options.signal }
+      const way = wayOf(deps, input, channel, options.signal)
       return wholeAnswer(deps, way, input, answer)
     },
     open: async (input, channel, ready, options) => {
@@ -71,7 +71,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
       invariant(stream, `${input.family} streams what it reads as a stream`)
       const call = callAt(input, channel, await ready(options.signal))
       const source = await stream(channel, call, options)
-      const way = { delivery: input.request.delivery, channel, signal: options.signal }
+      const way = wayOf(deps, input, channel, options.signal)
       return deliveredStream(deps, way, source)
     },
     // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
@@ -95,6 +95,17 @@ function providerOf(
   const provider = providers.get(family)
   invariant(provider, `every family of images has a provider: ${family}`)
   return provider
+}
+
+/** A store is waited for as long as the channel is, at most. */
+function wayOf(
+  { imagePlace }: Pick<Deps, 'imagePlace'>,
+  { request }: ImageCallInput,
+  channel: Channel,
+  signal: AbortSignal,
+): Way {
+  const keepImage = imagePlace?.open(channel.timeoutMs)
+  return { delivery: request.delivery, channel, signal, keepImage }
 }
 
 /** What one channel is asked. */

@@ -1,19 +1,62 @@
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { Clock } from '../../../kernel/clock.ts'
-import { DomainError } from '../../../kernel/errors.ts'
 import { newSecret } from '../../../kernel/ids.ts'
+import { within } from '../../../kernel/pause.ts'
 import { RESULT_LIFE_MS, resultKey } from '../../../storage/object-key.ts'
 import type { ObjectStore } from '../../../storage/types.ts'
-import type { KeepImage } from './deps.ts'
+import type { ImagePlace, KeepImage } from './deps.ts'
 
-/** Keeps pictures in the store. What it throws is the store's, and `image_url_not_available`. */
-export function createKeepImage(store: ObjectStore, clock: Clock): KeepImage {
-  return async (bytes, mediaType) => {
-    const nowMs = clock.nowMs()
-    const key = resultKey(nowMs, newSecret(''), mediaType)
-    await store.put(key, bytes, { sizeBytes: bytes.length })
-    const url = await store.publicUrl(key, nowMs + RESULT_LIFE_MS)
-    if (url === undefined)
-      throw new DomainError('image_url_not_available', 'Nobody can reach what is kept', {})
-    return url
+/** All pictures of one call together are waited for no longer. */
+const LONGEST_KEEP_MS = 60_000
+/** A store that failed is not relied on for so long: what cannot be delivered need not be made. */
+const AWAY_MS = 2_000
+
+const late = (): DomainError =>
+  new DomainError('storage_unavailable', 'Object storage does not answer in time', {})
+
+/** A store as the place that pictures of calls are kept in for a day. */
+export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Clock): ImagePlace {
+  let awayUntilMs = Number.NEGATIVE_INFINITY
+
+  const put = async (key: string, bytes: Uint8Array, patienceMs: number): Promise<void> => {
+    try {
+      if (patienceMs <= 0) throw late()
+      const kept = store.put(key, bytes, { sizeBytes: bytes.length })
+      // What comes to lie there too late is nobody's, and purged.
+      kept.catch(() => undefined)
+      await within(patienceMs, kept, () => {
+        throw late()
+      })
+    } catch (error) {
+      if (!isDomainError(error, 'storage_unavailable')) throw error
+      awayUntilMs = monotonic.nowMs() + AWAY_MS
+      const lost = new DomainError('image_not_kept', 'The image could not be kept', error.details)
+      lost.cause = error
+      throw lost
+    }
+  }
+
+  return {
+    check: () => {
+      if (monotonic.nowMs() < awayUntilMs)
+        throw new DomainError('storage_unavailable', 'Object storage has just failed', {})
+    },
+    open: (longestMs): KeepImage => {
+      let leftMs = Math.min(longestMs, LONGEST_KEEP_MS)
+      return async (bytes, mediaType) => {
+        const nowMs = clock.nowMs()
+        const key = resultKey(nowMs, newSecret(''), mediaType)
+        const startedMs = monotonic.nowMs()
+        try {
+          await put(key, bytes, leftMs)
+        } finally {
+          leftMs -= monotonic.nowMs() - startedMs
+        }
+        const url = await store.publicUrl(key, nowMs + RESULT_LIFE_MS)
+        if (url === undefined)
+          throw new DomainError('image_url_not_available', 'Nobody can reach what is kept', {})
+        return url
+      }
+    },
   }
 }

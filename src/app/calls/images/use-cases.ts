@@ -18,8 +18,11 @@ export function createImageUseCases(deps: ImageDeps, running: RunningCalls): Ima
     work: (pictured: PicturedCall) => Promise<Result>,
   ): Promise<Result> => {
     // Also where the family's default is a URL: whoever asked for none looks for one all the same.
-    if (input.request.delivery === 'url' && deps.keepImage === undefined)
-      throw new DomainError('image_url_not_available', 'There is no place for images', {})
+    if (input.request.delivery === 'url') {
+      if (deps.imagePlace === undefined)
+        throw new DomainError('image_url_not_available', 'There is no place for images', {})
+      deps.imagePlace.check()
+    }
     const room = rooms.enter()
     let images: Promise<ReadyImages> | undefined
     const ready = (signal: AbortSignal) => (images ??= readyImages(deps, input, room, signal))

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import t from 'tap'
 import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
-import type { ImageDeps } from '../../../../src/app/calls/images/deps.ts'
+import type { ImageDeps, KeepImage } from '../../../../src/app/calls/images/deps.ts'
 import { deliver } from '../../../../src/app/calls/images/results.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running.ts'
@@ -27,13 +27,13 @@ const answerOf = (...items: readonly ImageItem[]): ImageAnswer => ({
 const asked = (delivery: 'url' | 'b64_json') => ({ request: { delivery } }) as ImageCallInput
 /** The body of an answer as it is delivered; none of it lies at a URL of upstream's. */
 async function body(delivery: 'url' | 'b64_json', answer: ImageAnswer) {
-  const deps = { keepImage, fetchPublic: () => Promise.reject(new Error('nothing to fetch')) }
+  const deps = { fetchPublic: () => Promise.reject(new Error('nothing to fetch')) }
   const channel = { baseUrl: 'https://upstream.example.test' } as Channel
-  const way = { delivery, channel, signal: new AbortController().signal }
+  const way = { delivery, channel, signal: new AbortController().signal, keepImage }
   return (await deliver(deps, way, answer, { settlesEach: false, nowS: 9 })).body
 }
 const kept: string[] = []
-const keepImage: ImageDeps['keepImage'] = (bytes, mediaType) => {
+const keepImage: KeepImage = (bytes, mediaType) => {
   kept.push(`${mediaType} ${bytes.length}`)
   return Promise.resolve('https://media.example.com/kept')
 }
@@ -79,7 +79,7 @@ void t.test(
         work(new AbortController().signal),
     } as RunningCalls
     // Nothing else of it is reached.
-    const deps = { keepImage: undefined } as ImageDeps
+    const deps = { imagePlace: undefined } as ImageDeps
     await t.rejects(createImageUseCases(deps, running).make(asked('url')), {
       code: 'image_url_not_available',
     })

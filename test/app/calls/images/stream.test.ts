@@ -108,9 +108,12 @@ function scene(
     ...road.deps,
     providers: new Map([['art-b', source.provider]]),
     fetchPublic: fetched,
-    keepImage: (bytes) => {
-      kept.push(bytes.length)
-      return Promise.resolve(`https://gateway.example.test/${kept.length}`)
+    imagePlace: {
+      check: () => undefined,
+      open: () => (bytes) => {
+        kept.push(bytes.length)
+        return Promise.resolve(`https://gateway.example.test/${kept.length}`)
+      },
     },
     openImageFile: () => Promise.reject(new Error('no files here')),
     ...deps,
@@ -310,7 +313,7 @@ void t.test('moderation in the midst of a stream is called by its name', async (
 
 void t.test('without a place to keep them nothing is asked for, by default neither', async (t) => {
   for (const fields of [{}, { response_format: 'url' }]) {
-    const s = scene(upstream(made('fine'), whole), { fields, deps: { keepImage: undefined } })
+    const s = scene(upstream(made('fine'), whole), { fields, deps: { imagePlace: undefined } })
     await s.read()
     t.match(s.error(), { code: 'image_url_not_available' })
     t.same([s.ends, s.events], [[], []])

@@ -1,0 +1,221 @@
+import t from 'tap'
+import type { LoggedCall } from '../call-log.ts'
+import type { LedgerLine } from '../ledger.ts'
+import type { UpstreamCall } from '../upstream-record.ts'
+import { type ImageFindings, judgeImages } from './oracle.ts'
+import type { ImageOrder } from './orders.ts'
+import { owedFor } from './prices.ts'
+import type { LoggedImageTask } from './tasks.ts'
+import { ImageWitness, type Ordered } from './witness.ts'
+
+/** The oracle of images itself: it finds nothing where nothing is wrong, and every wrong there can be. */
+
+const AT = '2026-01-02T03:04:05.000Z'
+const AT_MS = Date.parse(AT)
+
+const order: ImageOrder = {
+  marker: 'i0-1',
+  family: 'image',
+  model: 'image-2',
+  way: 'whole',
+  quality: 'low',
+  size: '816x816',
+  switches: [],
+  path: '/v1/images/generations',
+  body: {},
+  upload: undefined,
+}
+const later: ImageOrder = { ...order, way: 'async' }
+
+const made: UpstreamCall = {
+  id: 'img_1',
+  family: 'image',
+  model: 'picture-2-2026-04-21',
+  client_marker: 'i0-1',
+  stream: false,
+  success: true,
+  usage: {
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    cache_write_5m_tokens: 0,
+    cache_write_1h_tokens: 0,
+    output_tokens: 0,
+    tool_prompt_tokens: 0,
+  },
+  tool_calls: {},
+  finished: true,
+  accepted_at: AT,
+  wire_usage: {},
+  pictures: { count: 2, quality: 'low' },
+}
+
+const settlement = {
+  currency: 'USD',
+  amount: '0.0226',
+  priceBookVersion: 'faults-1',
+  lines: [
+    {
+      sku: 'image-2-low-image',
+      quantity: 2,
+      price: '0.0113',
+      per: 1,
+      amount: '0.0226',
+      measurement: 'reported' as const,
+    },
+  ],
+}
+const settled: LoggedCall = {
+  type: 'CallSettled',
+  stream: 'journal-a-1',
+  callId: 'call_1',
+  requestId: 'req_1',
+  outcome: 'completed',
+  settlement,
+}
+const failed: LoggedCall = { ...settled, type: 'CallFailed', settlement: undefined }
+
+const task: LoggedImageTask = {
+  platformId: 'image_1',
+  events: [],
+  requestId: 'req_1',
+  requestedAtMs: AT_MS - 50,
+  started: true,
+  uncertain: undefined,
+  end: 'succeeded',
+  possibleCostLeak: false,
+  settlements: [settlement],
+}
+const lost: LoggedImageTask = { ...task, end: 'failed', possibleCostLeak: true, settlements: [] }
+const doubtful: LoggedImageTask = { ...lost, end: undefined, uncertain: 'worker_died' }
+
+const lineOf = (source: string): LedgerLine => ({
+  line_id: `${source}:1`,
+  source_id: source,
+  native_id: null,
+  tenant_id: 'tenant_demo',
+  model: 'image-2',
+  sku: 'image-2-low-image',
+  quantity: 2,
+  currency: 'USD',
+  amount: '0.022600000000',
+})
+
+interface Scene extends Partial<
+  Pick<ImageFindings, 'accepted' | 'calls' | 'lines' | 'deathsMs' | 'mayBeOpen'>
+> {
+  readonly order?: ImageOrder
+  readonly told?: Partial<Ordered>
+  readonly tasks?: readonly LoggedImageTask[]
+}
+
+function codes({
+  order: asked = order,
+  told = {},
+  tasks = [],
+  ...scene
+}: Scene): readonly string[] {
+  const witness = new ImageWitness()
+  Object.assign(witness.order(asked), told)
+  const found = judgeImages({
+    accepted: [made],
+    markers: new Map([['req_1', 'i0-1']]),
+    calls: [],
+    tasks: new Map(tasks.map((one) => [one.platformId, one])),
+    lines: [],
+    witness,
+    deathsMs: [],
+    mayBeOpen: false,
+    ...scene,
+  })
+  return [...new Set(found.map(({ code }) => code))].sort()
+}
+
+const delivered = { delivered: true, callIds: new Set(['call_1']) }
+const whole = { calls: [settled], lines: [lineOf('call_1')], told: delivered }
+
+t.test('a call and a task that are settled once and exactly are no difference', async (t) => {
+  t.same(codes(whole), [])
+  const told = { platformIds: new Set(['image_1']) }
+  t.same(codes({ order: later, tasks: [task], lines: [lineOf('image_1')], told }), [])
+})
+
+t.test('a call: unsettled, doubled, wrong or in vain', async (t) => {
+  t.same(codes({}), ['unsettled'])
+  t.same(codes({ told: delivered }), ['delivered_unsettled'])
+  t.same(codes({ calls: [failed] }), ['unsettled'], 'a failure needs a reason')
+  const black = { ...order, switches: ['black'] }
+  t.same(codes({ order: black, calls: [failed] }), [])
+  t.same(codes({ deathsMs: [AT_MS + 2_000] }), [], 'its process died')
+  t.same(codes({ deathsMs: [AT_MS + 60_000] }), ['unsettled'], 'not while it was made')
+  t.same(codes({ ...whole, calls: [settled, settled] }), ['billed_twice', 'twice'])
+  t.same(codes({ ...whole, accepted: [{ ...made, success: false }] }), ['settled_in_vain'])
+  t.same(codes({ ...whole, accepted: [] }), ['delivered_unsettled', 'made_up'])
+  t.same(codes({ ...whole, accepted: [made, made] }), ['sent_twice'])
+  const three = { ...made, pictures: { count: 3 } }
+  t.same(codes({ ...whole, accepted: [three] }), ['wrong_amount'])
+  t.ok(codes({ accepted: [{ ...made, client_marker: 'i9-9' }] }).includes('unasked'))
+})
+
+t.test(
+  'a call is billed under the id its caller has, and not to one who was refused',
+  async (t) => {
+    t.same(codes({ ...whole, told: { ...delivered, callIds: new Set(['call_2']) } }), ['wrong_id'])
+    const refused = (words: string) => codes({ ...whole, told: { refused: words } })
+    t.same(refused('502 upstream_error'), ['billed_though_refused'])
+    t.same(refused('503 service_unavailable'), [], 'whether it was written down was not known')
+    t.same(refused('422 no_image_generated'), [])
+  },
+)
+
+t.test('a task: begun before it is sent, settled or reported, and ended', async (t) => {
+  const asked = { order: later }
+  t.same(codes(asked), ['unreported'])
+  const late = { ...task, requestedAtMs: AT_MS + 5_000 }
+  const lines = [lineOf('image_1')]
+  t.same(codes({ ...asked, tasks: [late], lines }), ['intent_too_late'])
+  t.same(codes({ ...asked, tasks: [{ ...task, started: false }], lines }), ['intent_too_late'])
+  t.same(codes({ ...asked, tasks: [lost] }), ['unsettled'])
+  t.same(codes({ order: { ...later, switches: ['malformed'] }, tasks: [lost] }), [])
+  t.same(codes({ ...asked, tasks: [{ ...lost, possibleCostLeak: false }] }), ['leak_unreported'])
+  t.same(codes({ ...asked, tasks: [{ ...lost, end: 'expired' }] }), [])
+  t.same(codes({ ...asked, tasks: [doubtful], mayBeOpen: true }), [])
+  t.same(codes({ ...asked, tasks: [doubtful] }), ['end_unseen', 'still_open'])
+  const running = { ...doubtful, uncertain: undefined }
+  t.same(codes({ ...asked, tasks: [running], mayBeOpen: true }), ['end_unseen', 'still_open'])
+  const twin = { ...task, platformId: 'image_2', settlements: [] }
+  t.ok(codes({ ...asked, tasks: [task, twin], lines }).includes('two_tasks'))
+  t.same(codes({ ...asked, tasks: [task], accepted: [], lines }), ['settled_in_vain'])
+  const told = { platformIds: new Set(['image_1', 'image_9']) }
+  t.same(codes({ ...asked, tasks: [task], lines, told }), ['id_lost', 'two_tasks'])
+})
+
+t.test('the ledger holds the lines of the settlements and no others', async (t) => {
+  t.same(codes({ ...whole, lines: [] }), ['line_missing'])
+  t.same(codes({ ...whole, lines: [...whole.lines, lineOf('call_9')] }), ['line_unexplained'])
+  t.same(codes({ ...whole, lines: [{ ...lineOf('call_1'), quantity: 1 }] }), ['line_differs'])
+})
+
+t.test('what is owed follows from upstream’s record, to the last digit', async (t) => {
+  const owed = (of: Partial<ImageOrder>, call: Partial<UpstreamCall>) =>
+    owedFor({ ...order, ...of }, { ...made, ...call }).map(
+      ({ sku, quantity, pico, currency }) => `${sku} ${quantity} ${pico} ${currency}`,
+    )
+  const auto = { count: 1, quality: 'medium' }
+  t.same(owed({ quality: 'auto' }, { pictures: auto }), ['image-2-medium-image 1 42700000000 USD'])
+  const wire = { input_tokens_details: { text_tokens: 9, image_tokens: 0 } }
+  const tokens = { wire_usage: wire, usage: { ...made.usage, output_tokens: 7 } }
+  t.same(owed({ model: 'image-2.5-flare' }, tokens), [
+    'image-2.5-text-input 9 45027000 USD',
+    'image-2.5-image-output 7 210077000 USD',
+  ])
+  const gen = { family: 'gen', model: 'gen-3.1-flash-image', size: '512' } as const
+  t.same(owed(gen, { pictures: { count: 1 } }), ['gen-3.1-flash-image-512-image 1 45300000000 USD'])
+  const none = { pictures: { count: 0 }, usage: { ...made.usage, input_tokens: 10 } }
+  t.same(owed(gen, none), ['gen-3.1-flash-image-input-token 10 6130000 USD'])
+  t.same(owed({ ...gen, way: 'async' }, none), [])
+  t.same(owed({ ...gen, switches: ['blocked'] }, none), [])
+  const art = { family: 'art-b', model: 'artB-5.0-lite' } as const
+  t.same(owed({ ...art, switches: ['one-black'] }, { pictures: { count: 3 } }), [
+    'artB-5.0-lite-image 2 440600000000 CNY',
+  ])
+})
