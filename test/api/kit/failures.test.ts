@@ -52,7 +52,7 @@ function everything(withBodies: boolean, refused: 'call_refused' | 'submission_r
 }
 
 function answered(envelope: Envelope, errors: readonly Error[]): number[] {
-  return [...new Set(errors.map((error) => envelope(error).status))].sort((a, b) => a - b)
+  return [...new Set(errors.map((error) => envelope(error, 'req_1').status))].sort((a, b) => a - b)
 }
 
 function documented(prefix: string): number[] {
