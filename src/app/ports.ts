@@ -73,17 +73,19 @@ export interface TaskSubmission {
   readonly body: Readonly<Record<string, unknown>>
   /** The caller's own settings, for what the body does not have: which creation it is, of several. */
   readonly settings: TaskFacts['settings']
-  /** What a list upstream shows of it, so that it can be found again. */
+  /** What a list upstream may show of it, so that it can be found again. */
   readonly marker: string
 }
 
 export interface TaskProvider {
   readonly family: string
-  /** Most ids one `list` may ask for. */
+  /** Most ids one `list` may ask for; 0 where upstream lists page by page alone. */
   readonly maxListIds: number
   /** Longest page of `list`, and how many pages there can be. */
   readonly maxListSize: number
   readonly maxListPages: number
+  /** Whether a list shows the marker a task was created with. */
+  readonly showsMarkers: boolean
   /** @throws ProviderError */
   readonly create: (
     channel: Channel,

@@ -15,6 +15,8 @@ import { createResponsesProvider } from './responses/client.ts'
 import { responsesSandbox } from './responses/sandbox.ts'
 import { createVideoAProvider } from './video-a/client.ts'
 import { videoASandbox } from './video-a/sandbox.ts'
+import { createVideoBProvider } from './video-b/client.ts'
+import { videoBSandbox } from './video-b/sandbox.ts'
 
 /** Accounts of the sandbox for every model of every family. */
 export const sandboxAccounts: {
@@ -22,7 +24,7 @@ export const sandboxAccounts: {
   readonly text: readonly SandboxAccount[]
   readonly images: readonly SandboxAccount[]
 } = {
-  tasks: videoASandbox,
+  tasks: [...videoASandbox, videoBSandbox],
   text: [chatSandbox, responsesSandbox, nativeSandbox],
   images: [imageSandbox, genSandbox, artBSandbox],
 }
@@ -35,15 +37,15 @@ export function createProviders(): {
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
-  const videoA = createVideoAProvider()
+  const tasks = [createVideoAProvider(), createVideoBProvider()]
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
   const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {
-    tasks: new Map<string, TaskProvider>([videoA].map((provider) => [provider.family, provider])),
+    tasks: new Map<string, TaskProvider>(tasks.map((provider) => [provider.family, provider])),
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),
     images: new Map<string, ImageProvider>(images.map((provider) => [provider.family, provider])),
     close: async () => {
-      await Promise.all([videoA, ...text, ...images].map((provider) => provider.close()))
+      await Promise.all([...tasks, ...text, ...images].map((provider) => provider.close()))
     },
   }
 }

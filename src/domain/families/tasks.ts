@@ -4,9 +4,14 @@ import { imageFamilies } from './images.ts'
 import { createTaskDecider } from '../task/decider.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { videoARules } from './video-a/rules.ts'
+import { videoBRules } from './video-b/rules.ts'
 
 /** Every family of asynchronous tasks: a further one is a folder and a line here. */
-const all: readonly TaskFamilyRules[] = [videoARules, ...imageFamilies.map(imageTaskRules)]
+const all: readonly TaskFamilyRules[] = [
+  videoARules,
+  videoBRules,
+  ...imageFamilies.map(imageTaskRules),
+]
 
 /** The rules of each family, by its name. */
 export const taskFamilies: ReadonlyMap<string, TaskFamilyRules> = new Map(

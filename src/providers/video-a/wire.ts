@@ -16,6 +16,7 @@ export const videoAWire: TaskWire = {
   // Bounds of `page_size` and `page_num` on the wire.
   maxListSize: 500,
   maxListPages: 500,
+  showsMarkers: true,
   credentialHeaders: ({ credential }) => ({ authorization: `Bearer ${credential}` }),
   createPath: () => TASKS_PATH,
   createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),

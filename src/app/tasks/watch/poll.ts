@@ -22,6 +22,8 @@ const LEASE_LIMIT = 400
 const LEASE_MS = 60_000
 /** Lists of one channel under way or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8
+/** Tasks asked for one by one in one place, where upstream does not list them by id: within a lease at any pace. */
+const SINGLES_A_CHUNK = 25
 /** A busy channel's further tasks are looked at again after this. */
 const PUT_OFF_MS = 1_000
 
@@ -67,7 +69,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       places.take(channelId, () => withoutChannel(deps, settings, channelId, tasks))
       return
     }
-    const size = providerOf(deps, first.family).maxListIds
+    const size = providerOf(deps, first.family).maxListIds || SINGLES_A_CHUNK
     for (const chunk of inChunks(tasks, size)) {
       const free = places.free(channelId)
       places.take(channelId, () =>
@@ -187,7 +189,7 @@ async function askAll(
   const pace = deps.paces.of(channel)
   const options = callOptions('policy-poll', signal)
   const answers = new Map<string, Seen>()
-  if (nativeIds.length > 1) {
+  if (nativeIds.length > 1 && provider.maxListIds > 0) {
     const listed = await pace
       .run(signal, () =>
         callUpstream(deps, channel, 'list', () => provider.list(channel, { nativeIds }, options)),

@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
+import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { BodyInPieces } from './body-in-pieces.ts'
+import type { SentBody } from './open-stream.ts'
 
 /** Bytes that stand in a JSON text as base64, after a prefix such as that of a data URI. */
 export class InBase64 {
@@ -19,33 +21,59 @@ const PIECE_BYTES = 192 * 1024
 
 const base64Length = (bytes: Uint8Array): number => Math.ceil(bytes.length / 3) * 4
 
-/** JSON whose `InBase64` values are written when they are sent, piece by piece. */
+type Held = InBase64 | AsciiText
+
+const heldLength = (value: Held): number =>
+  value instanceof AsciiText ? value.length : base64Length(value.bytes)
+
+/** JSON whose `InBase64` and `AsciiText` values are written when they are sent, piece by piece. */
 export function jsonInPieces(body: JsonObject): BodyInPieces {
-  const held: InBase64[] = []
+  const held: Held[] = []
   // Nobody who wrote a text of the body could know it.
   const mark = newUuid()
-  const text = JSON.stringify(body, (_name, value: unknown) =>
-    value instanceof InBase64 ? `${value.prefix}${mark}${held.push(value) - 1};` : value,
-  )
+  const hold = (value: Held): string => `${mark}${held.push(value) - 1};`
+  const text = JSON.stringify(body, (_name, value: unknown) => {
+    if (value instanceof AsciiText) return hold(value)
+    return value instanceof InBase64 ? `${value.prefix}${hold(value)}` : value
+  })
   const texts = text.split(new RegExp(`${mark}\\d+;`)).map((part) => Buffer.from(part))
   const sum = (lengths: readonly number[]): number => lengths.reduce((all, one) => all + one, 0)
   return new BodyInPieces(
     'application/json',
     { [Symbol.iterator]: () => piecesOf(texts, held) },
-    sum(texts.map(({ length }) => length)) + sum(held.map(({ bytes }) => base64Length(bytes))),
+    sum(texts.map(({ length }) => length)) + sum(held.map(heldLength)),
   )
+}
+
+/** A body as it is sent, and the headers that go with it: one with media in it in pieces. */
+export function sentJson(body: JsonObject | BodyInPieces): {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: SentBody
+} {
+  if (!(body instanceof BodyInPieces))
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  return {
+    headers: { 'content-type': body.contentType, 'content-length': String(body.lengthBytes) },
+    body: body.pieces,
+  }
 }
 
 /** Values are met in the order they are written in. */
 function* piecesOf(
   texts: readonly Uint8Array[],
-  held: readonly InBase64[],
+  held: readonly Held[],
 ): Generator<Uint8Array, undefined> {
   for (const [index, text] of texts.entries()) {
     yield text
-    const { bytes } = held[index] ?? { bytes: new Uint8Array() }
+    const value = held[index]
+    if (value === undefined) continue
+    const { bytes } = value
     for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
       const piece = bytes.subarray(start, start + PIECE_BYTES)
+      if (value instanceof AsciiText) {
+        yield piece
+        continue
+      }
       const base64 = Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString('base64')
       yield Buffer.from(base64, 'latin1')
     }

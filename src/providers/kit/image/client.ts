@@ -7,13 +7,13 @@ import type {
   ImageProvider,
 } from '../../../app/ports.ts'
 import { AsciiText } from '../../../kernel/ascii-text.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { BodyInPieces } from '../http/body-in-pieces.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { type LiftedJson, parseLifting } from '../../../kernel/long-strings.ts'
 import { malformed } from '../http/failures.ts'
 import { createFrameStream } from '../http/frame-stream.ts'
 import { headOf } from '../http/limit-headers.ts'
+import { sentJson } from '../http/json-in-pieces.ts'
 import { createLines, type Line } from '../http/lines.ts'
-import { type LiftedJson, parseLifting } from '../http/long-strings.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import type { ImageWire } from './wire.ts'
 
@@ -96,20 +96,11 @@ function patience({ timeoutMs }: Channel) {
 
 function requestOf(wire: ImageWire, line: Line, call: ImageCall, options: CallOptions) {
   const { path, body } = wire.request(call)
-  const sent = bodyOf(body)
+  const sent = sentJson(body)
   return {
     path: `${line.basePath}${path}`,
     headers: { ...line.headers, ...sent.headers, 'x-client-request-id': options.requestId },
     body: sent.body,
     signal: options.signal,
-  }
-}
-
-function bodyOf(body: JsonObject | BodyInPieces) {
-  if (!(body instanceof BodyInPieces))
-    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  return {
-    headers: { 'content-type': body.contentType, 'content-length': String(body.lengthBytes) },
-    body: body.pieces,
   }
 }

@@ -3,6 +3,7 @@ import { ExchangeError } from '../http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { fromExchange, malformed } from '../http/failures.ts'
 import { createLines } from '../http/lines.ts'
+import { sentJson } from '../http/json-in-pieces.ts'
 import { parseLossless } from '../http/lossless-json.ts'
 import type { Scrubber } from '../http/scrub.ts'
 import { fromTaskResponse } from './errors.ts'
@@ -12,6 +13,10 @@ import type { TaskWire } from './wire.ts'
 export const QUERY_TIMEOUT_MS = 15_000
 /** Connections kept for queries beside those for creations. */
 const QUERY_CONNECTIONS = 16
+
+/** What differs from request to request. */
+type Sent = Pick<ExchangeRequest, 'method' | 'path' | 'timeoutMs'> &
+  Partial<ReturnType<typeof sentJson>>
 
 interface Answered {
   readonly response: ExchangeResponse
@@ -27,11 +32,7 @@ export function createTaskProvider(
     connections: (channel) => channel.maxConcurrent + QUERY_CONNECTIONS,
   })
 
-  const send = async (
-    channel: Channel,
-    sent: Pick<ExchangeRequest, 'method' | 'path' | 'timeoutMs' | 'body'>,
-    options: CallOptions,
-  ): Promise<Answered> => {
+  const send = async (channel: Channel, sent: Sent, options: CallOptions): Promise<Answered> => {
     const { exchange, basePath, headers, scrub } = lines.of(channel)
     const response = await exchange
       .request({
@@ -41,7 +42,7 @@ export function createTaskProvider(
           ...headers,
           accept: 'application/json',
           'x-client-request-id': options.requestId,
-          ...(sent.body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...sent.headers,
         },
         signal: options.signal,
       })
@@ -53,7 +54,7 @@ export function createTaskProvider(
 
   const query = (
     channel: Channel,
-    sent: Pick<ExchangeRequest, 'method' | 'path' | 'body'>,
+    sent: Omit<Sent, 'timeoutMs'>,
     options: CallOptions,
   ): Promise<Answered> => {
     const timeoutMs = Math.min(channel.timeoutMs, QUERY_TIMEOUT_MS)
@@ -67,11 +68,12 @@ export function createTaskProvider(
     maxListIds: wire.maxListIds,
     maxListSize: wire.maxListSize,
     maxListPages: wire.maxListPages,
+    showsMarkers: wire.showsMarkers,
 
     create: async (channel, submission, options) => {
       const { timeoutMs } = channel
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
-      const sent = { ...creation, body: JSON.stringify(wire.createBody(submission)) }
+      const sent = { ...creation, ...sentJson(wire.createBody(submission)) }
       const nativeId = wire.readCreated(accepted(wire, await send(channel, sent, options)))
       if (nativeId === undefined) throw malformed()
       return { nativeId }
@@ -110,13 +112,10 @@ export function createTaskProvider(
   }
 }
 
-function cancelRequestOf(
-  wire: TaskWire,
-  nativeId: string,
-): Pick<ExchangeRequest, 'method' | 'path' | 'body'> {
+function cancelRequestOf(wire: TaskWire, nativeId: string): Omit<Sent, 'timeoutMs'> {
   if (wire.cancelRequest === undefined) return { method: 'DELETE', path: wire.taskPath(nativeId) }
   const { body, ...request } = wire.cancelRequest(nativeId)
-  return body === undefined ? request : { ...request, body: JSON.stringify(body) }
+  return body === undefined ? request : { ...request, ...sentJson(body) }
 }
 
 function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWire['readError']> {
@@ -127,9 +126,12 @@ function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWir
   }
 }
 
-/** A 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */
+/** It says so, or is a 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */
 function isGone(wire: TaskWire, response: ExchangeResponse): boolean {
-  return response.statusCode === 404 && errorIn(wire, response)?.account === false
+  const { statusCode } = response
+  if (statusCode < 400 || statusCode >= 500) return false
+  const error = errorIn(wire, response)
+  return error?.missing === true || (statusCode === 404 && error?.account === false)
 }
 
 /** The body of a 2xx answer. @throws ProviderError for any other, or one that is not JSON. */

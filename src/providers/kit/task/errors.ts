@@ -17,6 +17,8 @@ export interface UpstreamError {
   readonly param: string | undefined
   /** It speaks of our account upstream rather than of what the caller sent, whatever the status. */
   readonly account: boolean
+  /** It says that there is no such task, whatever the status. */
+  readonly missing?: boolean
 }
 
 const accountStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405])

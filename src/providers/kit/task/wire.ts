@@ -1,5 +1,6 @@
 import type { Channel, TaskObservation, TaskProvider, TaskSubmission } from '../../../app/ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import type { BodyInPieces } from '../http/body-in-pieces.ts'
 import type { Scrubber } from '../http/scrub.ts'
 import type { UpstreamError } from './errors.ts'
 
@@ -9,13 +10,13 @@ export type Wanted = Parameters<TaskProvider['list']>[1]
 /** What one asynchronous family is on the wire; everything else is the same for all of them. */
 export interface TaskWire extends Pick<
   TaskProvider,
-  'family' | 'maxListIds' | 'maxListSize' | 'maxListPages'
+  'family' | 'maxListIds' | 'maxListSize' | 'maxListPages' | 'showsMarkers'
 > {
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
   readonly createPath: (submission: TaskSubmission) => string
-  /** A creation as upstream takes it, its marker where lists show it. */
-  readonly createBody: (submission: TaskSubmission) => JsonObject
+  /** A creation as upstream takes it, its marker where lists show it; large media in pieces. */
+  readonly createBody: (submission: TaskSubmission) => JsonObject | BodyInPieces
   readonly taskPath: (nativeId: string) => string
   /** How a task is cancelled; absent: by deleting it at its path. */
   readonly cancelRequest?: (nativeId: string) => {
@@ -29,11 +30,7 @@ export interface TaskWire extends Pick<
   /** The id of an accepted task; undefined when it is no answer of this wire. */
   readonly readCreated: (body: unknown) => string | undefined
   /** `asked` is the id of a query for one task, for a wire whose answer may leave it out. */
-  readonly readTask: (
-    body: unknown,
-    scrub: Scrubber,
-    asked?: string,
-  ) => TaskObservation | undefined
+  readonly readTask: (body: unknown, scrub: Scrubber, asked?: string) => TaskObservation | undefined
   readonly readList: (
     body: unknown,
   ) => { readonly items: readonly unknown[]; readonly total: number | undefined } | undefined

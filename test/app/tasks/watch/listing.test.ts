@@ -61,6 +61,7 @@ async function list(
     maxListIds: 1,
     maxListSize: given.size ?? 3,
     maxListPages: given.pages ?? 500,
+    showsMarkers: true,
     create: unasked,
     get: unasked,
     cancel: unasked,

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { parseLifting } from '../../../../src/providers/kit/http/long-strings.ts'
+import { parseLifting } from '../../src/kernel/long-strings.ts'
 
 /** The parsed value with what was lifted put back. */
-function whole(json: string, shortestBytes?: number): unknown {
-  const { value, bytesOf } = parseLifting(Buffer.from(json), shortestBytes)
+function whole(json: string, shortestBytes = 32 * 1024): unknown {
+  const { value, bytesOf } = parseLifting(Buffer.from(json), { shortestBytes })
   const restored = (part: unknown): unknown => {
     if (typeof part === 'string') {
       const bytes = bytesOf(part)

@@ -1,5 +1,5 @@
 import { type Buffer, isAscii } from 'node:buffer'
-import { newUuid } from '../../../kernel/ids.ts'
+import { newUuid } from './ids.ts'
 
 /** Shorter strings are parsed with the rest. */
 const SHORTEST_LIFTED_BYTES = 32 * 1024
@@ -18,14 +18,23 @@ export interface LiftedJson {
   readonly bytesOf: (text: string) => Uint8Array | undefined
 }
 
+export interface Lifting {
+  readonly shortestBytes?: number
+  /** Which of the long strings are left as bytes; all without it. */
+  readonly isWanted?: (inside: Buffer) => boolean
+  /** Reads what is left; `JSON.parse` without it. */
+  readonly parse?: (text: string) => unknown
+}
+
 /**
  * Parses JSON without making text of its long strings, such as media in base64: those stay bytes,
  * which need neither be decoded nor be encoded again. A string with an escape, or with more than ASCII,
  * is parsed.
  *
- * @throws SyntaxError
+ * @throws SyntaxError, or what `parse` throws
  */
-export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES): LiftedJson {
+export function parseLifting(json: Buffer, how: Lifting = {}): LiftedJson {
+  const { shortestBytes = SHORTEST_LIFTED_BYTES, isWanted = () => true, parse = JSON.parse } = how
   const lifted: Uint8Array[] = []
   let text = ''
   let from = 0
@@ -33,7 +42,7 @@ export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES
     const close = closingQuote(json, open)
     if (close === -1) break
     const inside = json.subarray(open + 1, close)
-    if (inside.length >= shortestBytes && isPlain(inside)) {
+    if (inside.length >= shortestBytes && isWanted(inside) && isPlain(inside)) {
       text += `${json.toString('utf8', from, open)}"${mark}${lifted.length}"`
       lifted.push(inside)
       from = close + 1
@@ -41,7 +50,7 @@ export function parseLifting(json: Buffer, shortestBytes = SHORTEST_LIFTED_BYTES
     open = json.indexOf(QUOTE, close + 1)
   }
   return {
-    value: JSON.parse(text + json.toString('utf8', from)),
+    value: parse(text + json.toString('utf8', from)),
     bytesOf: (found) =>
       found.startsWith(mark) ? lifted[Number(found.slice(mark.length))] : undefined,
   }

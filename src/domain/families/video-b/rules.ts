@@ -1,0 +1,22 @@
+import { knownModel } from '../checks/known-model.ts'
+import type { TaskFamilyRules } from '../task-rules.ts'
+import { resolveVideoBModel, videoBModels } from './models.ts'
+import { quoteVideoB, settleVideoB, videoBPrices } from './pricing.ts'
+
+const HOUR_S = 3_600
+
+const known = knownModel(resolveVideoBModel)
+
+/** The `/provB` video family. */
+export const videoBRules: TaskFamilyRules = {
+  family: 'video-b',
+  idKind: 'video',
+  // Upstream names no bound; its longest video takes minutes.
+  defaultExpiryS: 24 * HOUR_S,
+  longestExpiryS: 72 * HOUR_S,
+  models: videoBModels,
+  resolve: resolveVideoBModel,
+  quote: (model, facts, book) => quoteVideoB(known(model), facts, book),
+  settle: ({ facts, quote, usage }) => settleVideoB({ facts, quote, usage }),
+  prices: (model) => videoBPrices(known(model)),
+}
