@@ -6,8 +6,11 @@ import type { TaskStore, StoredTask } from './tasks/store.ts'
 import type { CallbackPlan } from './tasks/record.ts'
 import { isTerminal, timeline, type Segment } from './tasks/timeline.ts'
 
-/** What a query would answer for a task in a given stretch of its life. */
-export type RenderCallback = (task: StoredTask, segment: Segment) => object
+/** What a query would answer for a task in a given stretch of its life; null: nobody is told of it. */
+export type RenderCallback = (task: StoredTask, segment: Segment) => object | null
+
+/** Headers a family proves its callbacks with. */
+export type SignCallback = (task: StoredTask, target: URL) => Readonly<Record<string, string>>
 
 /** Deliveries of one task so far. */
 export interface CallbackCounts {
@@ -41,6 +44,7 @@ export class Callbacks {
   readonly #watches = new Map<string, Watch>()
   readonly #counts = new Map<string, { attempts: number; acknowledged: number }>()
   readonly #renderers = new Map<string, RenderCallback>()
+  readonly #signers = new Map<string, SignCallback>()
   readonly #queue: Delivery[] = []
   readonly #abort = new AbortController()
   #active = 0
@@ -56,9 +60,10 @@ export class Callbacks {
     this.#log = log
   }
 
-  /** Says how a family's tasks look. */
-  renderWith(family: string, render: RenderCallback): void {
+  /** Says how a family's tasks look, and how it signs what it says of them. */
+  renderWith(family: string, render: RenderCallback, sign?: SignCallback): void {
     this.#renderers.set(family, render)
+    if (sign !== undefined) this.#signers.set(family, sign)
   }
 
   /** Begins to watch a task that was just accepted. */
@@ -175,14 +180,14 @@ export class Callbacks {
     const render = this.#renderers.get(record.family)
     if (render === undefined) return
     const { phase } = delivery.segment
-    const body = JSON.stringify(
-      render(this.#store.get(record.id) ?? delivery.task, delivery.segment),
-    )
+    const told = render(this.#store.get(record.id) ?? delivery.task, delivery.segment)
+    if (told === null) return
+    const body = JSON.stringify(told)
     const retries = phase === 'succeeded' || phase === 'failed' ? MAX_RETRIES : 0
     for (let attempt = 0; attempt <= retries; attempt += 1) {
       if (this.#abort.signal.aborted) return
       if (attempt > 0) await this.#pauseBefore(attempt)
-      if (await this.#post(record.id, delivery.plan.url, body)) {
+      if (await this.#post(delivery, body)) {
         if (isTerminal(phase)) await this.#store.mark(record.id, { endAcknowledged: true })
         return
       }
@@ -200,7 +205,8 @@ export class Callbacks {
   }
 
   /** Whether the receiver acknowledged with a 2xx in time. */
-  async #post(id: string, url: string, body: string): Promise<boolean> {
+  async #post({ task, plan: { url } }: Delivery, body: string): Promise<boolean> {
+    const { id, family } = task.record
     const counts = this.#counts.get(id) ?? { attempts: 0, acknowledged: 0 }
     this.#counts.set(id, counts)
     counts.attempts += 1
@@ -209,7 +215,11 @@ export class Callbacks {
       const timeout = AbortSignal.timeout(this.#options.callbackTimeoutMs)
       const response = await request(target.url, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', host: target.host },
+        headers: {
+          'content-type': 'application/json',
+          host: target.host,
+          ...this.#signers.get(family)?.(task, new URL(url)),
+        },
         body,
         signal: AbortSignal.any([timeout, this.#abort.signal]),
       })

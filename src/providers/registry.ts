@@ -17,6 +17,8 @@ import { createVideoAProvider } from './video-a/client.ts'
 import { videoASandbox } from './video-a/sandbox.ts'
 import { createVideoBProvider } from './video-b/client.ts'
 import { videoBSandbox } from './video-b/sandbox.ts'
+import { createVideoCProvider } from './video-c/client.ts'
+import { videoCSandbox } from './video-c/sandbox.ts'
 
 /** Accounts of the sandbox for every model of every family. */
 export const sandboxAccounts: {
@@ -24,7 +26,7 @@ export const sandboxAccounts: {
   readonly text: readonly SandboxAccount[]
   readonly images: readonly SandboxAccount[]
 } = {
-  tasks: [...videoASandbox, videoBSandbox],
+  tasks: [...videoASandbox, videoBSandbox, videoCSandbox],
   text: [chatSandbox, responsesSandbox, nativeSandbox],
   images: [imageSandbox, genSandbox, artBSandbox],
 }
@@ -37,7 +39,7 @@ export function createProviders(): {
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
-  const tasks = [createVideoAProvider(), createVideoBProvider()]
+  const tasks = [createVideoAProvider(), createVideoBProvider(), createVideoCProvider()]
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
   const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {

@@ -1,7 +1,8 @@
 import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
 import { randomInteger, type Random } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
-import type { CallbackPlan, TaskPlan } from '../tasks/record.ts'
+import { callbackOf } from '../tasks/callback-plan.ts'
+import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 import { tokensOf } from './tokens.ts'
 
@@ -91,16 +92,6 @@ function failCodeOf(request: VideoRequest, faults: Faults): string | null {
   return edit && !fits ? 'InvalidParameter.TaskTypeConstraint' : null
 }
 
-function callbackOf(request: VideoRequest, faults: Faults): CallbackPlan | null {
-  if (request.callbackUrl === null) return null
-  const copies = countOf(faults, 'callback-storm') ?? (isOn(faults, 'callback-duplicate') ? 2 : 1)
-  return {
-    url: request.callbackUrl,
-    copies: Math.min(100, Math.max(1, copies)),
-    reorder: isOn(faults, 'callback-reorder'),
-  }
-}
-
 /** Everything that will become of a task. */
 export function planOf(request: VideoRequest, faults: Faults, options: SandboxOptions): TaskPlan {
   const stuck = isOn(faults, 'stall-queued')
@@ -115,6 +106,6 @@ export function planOf(request: VideoRequest, faults: Faults, options: SandboxOp
     expiresMs: endless ? null : scaled(request.executionExpiresAfter * 1000),
     strangeStatus: wordOf(faults, 'status'),
     goneMs: countOf(faults, 'gone-ms') ?? (isOn(faults, 'gone') ? 0 : null),
-    callback: callbackOf(request, faults),
+    callback: callbackOf(request.callbackUrl, faults),
   }
 }

@@ -5,11 +5,13 @@ import { createTaskDecider } from '../task/decider.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { videoARules } from './video-a/rules.ts'
 import { videoBRules } from './video-b/rules.ts'
+import { videoCRules } from './video-c/rules.ts'
 
 /** Every family of asynchronous tasks: a further one is a folder and a line here. */
 const all: readonly TaskFamilyRules[] = [
   videoARules,
   videoBRules,
+  videoCRules,
   ...imageFamilies.map(imageTaskRules),
 ]
 

@@ -1,0 +1,85 @@
+import { signUrl } from '../media/signed-url.ts'
+import type { TaskRecord } from '../tasks/record.ts'
+import type { StoredTask } from '../tasks/store.ts'
+import type { Segment } from '../tasks/timeline.ts'
+import type { VideoDetail, VideoUsage } from './plan.ts'
+
+/** Path under which result files are served. */
+export const MEDIA_PATH = '/media/video-c'
+/** How long a task is `created` before it is in the queue. */
+const CREATED_MS = 100
+
+/** Where result URLs point and how long they are good. */
+export interface Site {
+  readonly baseUrl: string
+  readonly urlSeconds: number
+}
+
+const words = {
+  queued: 'queueing',
+  running: 'processing',
+  succeeded: 'success',
+  failed: 'failed',
+  expired: 'failed',
+  cancelled: 'failed',
+} as const
+
+/** The word for where a task stands. */
+export function stateOf({ record }: StoredTask, segment: Segment, nowMs: number): string {
+  const isNew = segment.phase === 'queued' && nowMs - record.acceptedAtMs < CREATED_MS
+  return segment.strange ?? (isNew ? 'created' : words[segment.phase])
+}
+
+function errorOf(task: StoredTask, { phase }: Segment): string {
+  if (phase === 'cancelled') return 'UserCancelled'
+  if (phase === 'expired') return 'Canceled'
+  return phase === 'failed' ? (task.record.plan.failCode ?? 'InternalServiceFailure') : ''
+}
+
+function creationsOf({ record }: StoredTask, segment: Segment, site: Site): readonly object[] {
+  if (segment.phase !== 'succeeded') return []
+  const detail = record.detail as unknown as VideoDetail
+  const url = (file: string): string =>
+    signUrl(site.baseUrl, `${MEDIA_PATH}/${file}`, segment.atMs, site.urlSeconds)
+  const video = { id: detail.creationId, url: url(`${record.id}.mp4`) }
+  const shown = { ...video, cover_url: url(`${record.id}-cover.png`) }
+  return [detail.watermark ? { ...shown, watermarked_url: url(`${record.id}-mark.mp4`) } : shown]
+}
+
+/** Known from the start; what failed or was cancelled gets its own back. */
+function creditsOf({ record, marks }: StoredTask, { phase }: Segment): Partial<VideoUsage> {
+  if (phase === 'failed' || phase === 'cancelled' || phase === 'expired') return { credits: 0 }
+  const later = marks.toldAtMs === null ? null : record.usageLater
+  const usage = (later ?? record.usage) as VideoUsage | null
+  return usage === null ? {} : { credits: usage.credits }
+}
+
+/** A task as queries, lists and callbacks show it in a stretch of its life. */
+export function taskBody(task: StoredTask, segment: Segment, site: Site, nowMs: number): object {
+  const detail = task.record.detail as unknown as VideoDetail
+  return {
+    id: task.record.id,
+    state: stateOf(task, segment, nowMs),
+    err_code: errorOf(task, segment),
+    ...creditsOf(task, segment),
+    payload: detail.payload,
+    bgm: detail.bgm,
+    off_peak: detail.offPeak,
+    creations: creationsOf(task, segment, site),
+  }
+}
+
+/** What a creation is answered with, and lists say besides. */
+export function settingsBody(record: TaskRecord): object {
+  const detail = record.detail as unknown as VideoDetail
+  return {
+    model: record.model,
+    duration: detail.duration,
+    resolution: detail.resolution,
+    aspect_ratio: detail.aspectRatio,
+    movement_amplitude: detail.movementAmplitude,
+    seed: detail.seed,
+    watermark: detail.watermark,
+    created_at: new Date(record.acceptedAtMs).toISOString(),
+  }
+}

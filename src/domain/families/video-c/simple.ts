@@ -1,0 +1,51 @@
+import { inCallersWords, type SimpleVideo, type SimpleVideoRules } from '../simple-video.ts'
+import type { VideoCMode } from './models.ts'
+import { acceptVideoCRequest } from './request.ts'
+import { refuseField } from './refusals.ts'
+
+/** `/provC` video as it can be asked for without knowing the family: the mode follows from the pictures. */
+
+const NAMES: Readonly<Record<string, string>> = {
+  images: 'input_reference',
+  duration: 'seconds',
+  aspect_ratio: 'ratio',
+  audio: 'generate_audio',
+}
+
+function nameOf(param: string): string | undefined {
+  return NAMES[/^[a-z_]+/.exec(param)?.[0] ?? '']
+}
+
+/** One picture begins the video; several are what it is to show. */
+function modeFor(images: number): VideoCMode {
+  if (images === 0) return 'text2video'
+  return images === 1 ? 'img2video' : 'reference2video'
+}
+
+function imagesOf({ references }: SimpleVideo): readonly string[] {
+  if (references.some(({ kind }) => kind !== 'image'))
+    refuseField('images', '`images` must be pictures for this model')
+  return references.map(({ url }) => url)
+}
+
+export const simpleVideoC: SimpleVideoRules = {
+  accept: (order) =>
+    inCallersWords(nameOf, () => {
+      const { model, prompt, seconds, resolution, ratio, generateAudio } = order
+      const images = imagesOf(order)
+      const body = Object.entries({
+        model,
+        prompt,
+        duration: seconds,
+        resolution,
+        aspect_ratio: ratio,
+        audio: generateAudio,
+        images: images.length === 0 ? undefined : images,
+      }).filter(([, value]) => value !== undefined)
+      const accepted = acceptVideoCRequest(modeFor(images.length), Object.fromEntries(body))
+      const { facts, upstreamBody } = accepted
+      return { model: accepted.model.name, facts, upstreamBody, assetIds: [] }
+    }),
+  settings: { seconds: 'duration', resolution: 'resolution', ratio: 'aspect_ratio' },
+  links: { video: 'url', picture: 'cover_url' },
+}
