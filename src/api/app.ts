@@ -10,7 +10,7 @@ import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
-import type { TaskUseCases } from '../app/tasks/types.ts'
+import type { ResolveMediaFiles, TaskUseCases } from '../app/tasks/types.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
@@ -31,6 +31,9 @@ import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { provAEnvelope } from './prov-a/envelope.ts'
 import { provAPlugin } from './prov-a/plugin.ts'
+import { provBV2Envelope } from './prov-b/v2/envelope.ts'
+import { noMediaFiles } from './prov-b/v2/media.ts'
+import { provBV2Plugin } from './prov-b/v2/plugin.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { queryPlugin } from './query/plugin.ts'
 import type { QueryReads } from './query/reads.ts'
@@ -48,6 +51,8 @@ export interface ApiDeps {
   readonly metrics: Registry
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
+  /** Without it no uploaded file is known. */
+  readonly resolveMediaFiles?: ResolveMediaFiles
   readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly files: FileUseCases
@@ -78,6 +83,8 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` body: inline images make it large. */
   readonly provABodyBytes: number
+  /** Of one `/provB/v2` body, Base64 expansion counted. */
+  readonly provBV2BodyBytes: number
   /** Of one text body: inline images, audio and long conversations. */
   readonly textBodyBytes: number
   /** Of one form with images, and of what is in it. */
@@ -95,6 +102,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
+  provBV2BodyBytes: 64 * 1024 * 1024,
   textBodyBytes: 64 * 1024 * 1024,
   imageForm: {
     bodyBytes: 128 * 1024 * 1024,
@@ -118,6 +126,7 @@ export const defaultLimits: ApiLimits = {
 
 /** Prefixes with an error shape of their own, the longest first; anything else is `operating`. */
 const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
+  { prefix: '/provB/v2', envelope: provBV2Envelope },
   { prefix: '/provA', envelope: provAEnvelope },
   { prefix: '/api', envelope: queryEnvelope },
   { prefix: '/v1beta', envelope: v1betaEnvelope },
@@ -234,6 +243,11 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
+  const { authenticate, tasks, resolveHost, resolveMediaFiles = noMediaFiles } = deps
+  const video = { authenticate, tasks, resolveHost, resolveMediaFiles, bodyBudget }
+  await app.register(provBV2Plugin({ ...video, bodyLimitBytes: limits.provBV2BodyBytes }), {
+    prefix: '/provB/v2',
+  })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)
   await app.register(

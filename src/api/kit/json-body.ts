@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { countBody } from './body-budget.ts'
+import { parseMediaJson } from './media-json.ts'
 import { RequestError } from './request-error.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -26,6 +27,8 @@ export interface JsonBodyOptions {
   readonly anyText?: boolean
   /** Nobody asks for `bodyHashOf`. */
   readonly withoutHash?: boolean
+  /** Long data URIs are left as bytes: see `parseMediaJson`. */
+  readonly keepsMedia?: boolean
 }
 
 /**
@@ -49,7 +52,10 @@ export function useJsonBody(
           return
         }
         countBody(request, body)
-        const value = parseStrictJson(body, options.anyText)
+        const value =
+          options.keepsMedia === true
+            ? parseMediaJson(body)
+            : parseStrictJson(body, options.anyText)
         if (options.withoutHash !== true) bodyHashes.set(request, sha256Hex(body))
         done(null, value)
       } catch (error) {

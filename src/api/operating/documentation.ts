@@ -41,7 +41,10 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
       // Of what says nothing else: the operating routes.
       security: [],
       tags: [
-        { name: 'Video tasks', description: 'Create, query, list and delete `/provA` tasks.' },
+        {
+          name: 'Video tasks',
+          description: 'Create, query, list and delete tasks that make a video.',
+        },
         { name: 'Text', description: 'Chat, responses, native generation and models.' },
         { name: 'Images', description: 'Generate and edit images.' },
         { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },

@@ -46,7 +46,8 @@ async function send(
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
   const { family, region, model, marker } = request
-  const wish = { family, region, model }
+  const { channelId } = input
+  const wish = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
   const onFailure = (channel: Channel, error: unknown): void => {
     if (error instanceof ProviderError) logFailure(deps, request, channel, error)
   }

@@ -20,7 +20,21 @@ export interface TaskOrder {
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to tell a repeated request from a different one. */
   readonly bodyHash: string
+  /** Only this account will do: what was uploaded for the task lies there. */
+  readonly channelId?: string | undefined
 }
+
+/**
+ * Finds files a tenant uploaded for its tasks, by the digits of their ids: the one account they lie at,
+ * and what they are called there; undefined where none is wanted. Another tenant's is as good as none
+ * (P8). @throws DomainError `invalid_request` with `details.param`
+ */
+export type ResolveMediaFiles = (
+  principal: Pick<Principal, 'tenantId'>,
+  wanted: readonly { readonly fileId: string; readonly param: string }[],
+) => Promise<
+  { readonly channelId: string; readonly upstreamIds: ReadonlyMap<string, string> } | undefined
+>
 
 export interface CreateTaskInput extends TaskOrder {
   /** The body for upstream without the model and the marker. */

@@ -1,0 +1,59 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { CreateTask } from '../../../app/tasks/types.ts'
+import { isPresent, own, text } from '../../../domain/families/checks/fields.ts'
+import { acceptVideoBRequest } from '../../../domain/families/video-b/request.ts'
+import { upstreamBodyOf } from '../../../domain/families/video-b/upstream-body.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
+import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
+import { locateMedia, type MediaDeps, publicUrl } from './media.ts'
+import type { CreatedVideoSchema } from './schemas.ts'
+
+const MAX_CALLBACK_URL_LENGTH = 2_048
+
+export interface CreateDeps extends MediaDeps {
+  readonly createTask: CreateTask
+}
+
+async function callbackUrlOf(body: JsonObject, { resolveHost }: MediaDeps) {
+  const param = 'callback_url'
+  if (!isPresent(body, param)) return undefined
+  return publicUrl(text(own(body, param), param, MAX_CALLBACK_URL_LENGTH), param, resolveHost)
+}
+
+/**
+ * `POST …/video_generation`: the catalog's rules, then what takes more than the body, then the use case.
+ * Every answer once the id exists carries `x-platform-id`.
+ */
+export function createVideoHandler(deps: CreateDeps) {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Static<typeof CreatedVideoSchema>> => {
+    const key = idempotencyKeyOf(request)
+    const body = objectBody(request.body)
+    const principal = principalOf(request)
+    const accepted = acceptVideoBRequest(body)
+    const { urlOf, channelId } = await locateMedia(accepted.media, principal, deps)
+    const upstreamBody = upstreamBodyOf(accepted, urlOf, await callbackUrlOf(body, deps))
+    const created = await deps.createTask({
+      principal,
+      family: 'video-b',
+      surface: 'provB.video',
+      requestId: request.id,
+      model: accepted.model.name,
+      facts: accepted.facts,
+      upstreamBody,
+      channelId,
+      callerMarker: undefined,
+      executionExpiresAfterS: undefined,
+      idempotencyKey: key,
+      bodyHash: bodyHashOf(request),
+    })
+    void reply.header('x-platform-id', created.platformId)
+    if (created.replayed) void reply.header('idempotent-replayed', 'true')
+    return { task_id: created.nativeId, platform_id: created.platformId }
+  }
+}
