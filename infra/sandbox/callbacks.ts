@@ -35,6 +35,9 @@ interface Delivery {
 const MAX_CONCURRENT = 64
 const MAX_QUEUED = 20_000
 const MAX_RETRIES = 3
+/** A receiver must give a challenge back within this time. */
+const CHALLENGE_TIMEOUT_MS = 3_000
+const MAX_CHALLENGE_ANSWER_BYTES = 65_536
 const MAX_TIMER_MS = 2_000_000_000
 /** An end that was not acknowledged before a restart is delivered again within this time. */
 const RESUME_WITHIN_MS = 3_600_000
@@ -64,6 +67,28 @@ export class Callbacks {
   renderWith(family: string, render: RenderCallback, sign?: SignCallback): void {
     this.#renderers.set(family, render)
     if (sign !== undefined) this.#signers.set(family, sign)
+  }
+
+  /** Whether a receiver gives a challenge back, as some upstreams ask before they accept a task. */
+  async challenge(url: string, challenge: string): Promise<boolean> {
+    try {
+      const target = this.#target(url)
+      const timeout = AbortSignal.timeout(CHALLENGE_TIMEOUT_MS)
+      const { statusCode, headers, body } = await request(target.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', host: target.host },
+        body: JSON.stringify({ challenge }),
+        signal: AbortSignal.any([timeout, this.#abort.signal]),
+      })
+      if (statusCode !== 200 || Number(headers['content-length']) > MAX_CHALLENGE_ANSWER_BYTES) {
+        await body.dump()
+        return false
+      }
+      const answer: unknown = await body.json()
+      return Reflect.get(Object(answer), 'challenge') === challenge
+    } catch {
+      return false
+    }
   }
 
   /** Begins to watch a task that was just accepted. */

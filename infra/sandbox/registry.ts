@@ -6,11 +6,13 @@ import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
 import { videoA } from './video-a/routes.ts'
+import { videoB } from './video-b/routes.ts'
 import { videoC } from './video-c/routes.ts'
 
 /** Every simulated upstream. */
 export const families: readonly SandboxFamily[] = [
   videoA,
+  videoB,
   videoC,
   chat,
   responses,

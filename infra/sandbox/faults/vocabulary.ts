@@ -16,6 +16,7 @@ const SWITCHES = {
   tokens: 'count',
   'usage-missing': 'flag',
   'usage-changes': 'flag',
+  'total-missing': 'flag',
   'tool-searches': 'count',
   'reference-seconds': 'count',
   'task-type': 'word',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 export interface Delivery {
   readonly path: string
   readonly host: string
-  readonly body: { readonly id: string; readonly status: string }
+  readonly body: { readonly id: string; readonly status: string; readonly challenge?: string }
 }
 
 export interface Receiver {
@@ -22,12 +22,11 @@ export async function startReceiver(): Promise<Receiver> {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      deliveries.push({
-        path: request.url ?? '',
-        host: request.headers.host ?? '',
-        body: JSON.parse(Buffer.concat(chunks).toString()) as Delivery['body'],
-      })
-      response.end('{}')
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Delivery['body']
+      deliveries.push({ path: request.url ?? '', host: request.headers.host ?? '', body })
+      // Some upstreams ask first whether they may call; `/mute` does not say so.
+      const { challenge } = body
+      response.end(JSON.stringify(request.url === '/mute' ? {} : { challenge }))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

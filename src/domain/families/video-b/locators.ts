@@ -36,7 +36,7 @@ export function acceptLocator(value: unknown, kind: MediaKind, param: string): L
   if (value instanceof AsciiText || (typeof value === 'string' && DATA.test(value)))
     return acceptDataUri(value, kind, param)
   const url = text(value, param, MAX_URL_LENGTH)
-  if (/^https:/.test(url) && isWebUrl(url)) return { from: 'web', url }
+  if (url.startsWith('https:') && isWebUrl(url)) return { from: 'web', url }
   const fileId = FILE.exec(url)?.[1]
   if (fileId !== undefined && BigInt(fileId) <= LARGEST_INT64) return { from: 'file', fileId }
   return refuse(
