@@ -34,6 +34,8 @@ import { provAPlugin } from './prov-a/plugin.ts'
 import { provBV2Envelope } from './prov-b/v2/envelope.ts'
 import { noMediaFiles } from './prov-b/v2/media.ts'
 import { provBV2Plugin } from './prov-b/v2/plugin.ts'
+import { provCEnvelope } from './prov-c/envelope.ts'
+import { provCPlugin } from './prov-c/plugin.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { queryPlugin } from './query/plugin.ts'
 import type { QueryReads } from './query/reads.ts'
@@ -81,7 +83,7 @@ export interface ApiDeps {
 
 /** The named bounds of the HTTP interface (P10). */
 export interface ApiLimits {
-  /** Of one `/provA` body: inline images make it large. */
+  /** Of one `/provA` or `/provC` body: inline images make it large. */
   readonly provABodyBytes: number
   /** Of one `/provB/v2` body, Base64 expansion counted. */
   readonly provBV2BodyBytes: number
@@ -128,6 +130,7 @@ export const defaultLimits: ApiLimits = {
 const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
   { prefix: '/provB/v2', envelope: provBV2Envelope },
   { prefix: '/provA', envelope: provAEnvelope },
+  { prefix: '/provC', envelope: provCEnvelope },
   { prefix: '/api', envelope: queryEnvelope },
   { prefix: '/v1beta', envelope: v1betaEnvelope },
   { prefix: '/v1', envelope: v1Envelope },
@@ -247,6 +250,10 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const video = { authenticate, tasks, resolveHost, resolveMediaFiles, bodyBudget }
   await app.register(provBV2Plugin({ ...video, bodyLimitBytes: limits.provBV2BodyBytes }), {
     prefix: '/provB/v2',
+  })
+  const clips = { authenticate, tasks, resolveHost, bodyBudget }
+  await app.register(provCPlugin({ ...clips, bodyLimitBytes: limits.provABodyBytes }), {
+    prefix: '/provC',
   })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)

@@ -13,6 +13,7 @@ export const domainCodes = [
   'asset_not_found',
   'task_not_found',
   'task_running',
+  'task_ended',
   'task_state_conflict',
   'idempotency_key_reused',
   'idempotency_in_progress',

@@ -197,6 +197,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
     words: 'A task that is running cannot be deleted',
     retry: 'never',
   },
+  task_ended: own(409, 'The task has ended', 'never'),
   task_state_conflict: broken,
   idempotency_key_reused: own(409, 'This Idempotency-Key came with another body', 'never'),
   idempotency_in_progress: own(409, 'This Idempotency-Key is being worked on', 1_000),

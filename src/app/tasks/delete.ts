@@ -6,11 +6,12 @@ import { type Channel, ProviderError } from '../ports.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import { executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
-import { catchUp, findOwnSubmittedTask } from '../access/visibility.ts'
+import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
 import { inTurn, type Refreshed, type Refresher } from './refresh.ts'
 import { quietly, taskError } from './record.ts'
-import type { DeleteTask } from './types.ts'
+import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
+import { viewOf } from './view.ts'
 import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
 
 /** A refresh older than this says too little about whether the task is still queued. */
@@ -24,6 +25,8 @@ interface Removal {
   readonly row: TaskRow
   readonly requestId: string
   readonly tokenId: string
+  /** What becomes of one that has ended by itself, or before. */
+  readonly ended: (status: string) => Promise<void>
 }
 
 /**
@@ -33,20 +36,46 @@ interface Removal {
  */
 export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTask {
   const removals = createSingleFlight<void>()
-  return async ({ principal, family, id, requestId }) => {
-    const { tenantId, tokenId } = principal
-    const row = await findOwnSubmittedTask(deps, { tenantId, families: [family], id })
+  return async (key) => {
+    const row = await findOwnSubmittedTask(deps, ownKey(key))
     const { platformId } = row
-    await removals.run(platformId, () => remove(deps, refresher, { row, requestId, tokenId }))
+    const { requestId, principal } = key
+    const removal = { row, requestId, tokenId: principal.tokenId }
+    await removals.run(platformId, () =>
+      remove(deps, refresher, { ...removal, ended: () => hide(deps, removal) }),
+    )
     // What this answer says must hold on every replica.
-    await quietly(deps, platformId, catchUp(deps, tenantId))
+    await quietly(deps, platformId, catchUp(deps, principal.tenantId))
     return { platformId }
   }
 }
 
+/**
+ * The same for a caller who only wants it cancelled: whether that or its own end came first is what the
+ * log has, and an end stays as it is.
+ */
+export function createCancelTask(deps: TaskDeps, refresher: Refresher): CancelTask {
+  const cancels = createSingleFlight<void>()
+  return async (key) => {
+    const row = await findOwnSubmittedTask(deps, ownKey(key))
+    const { platformId } = row
+    const { requestId, principal } = key
+    const ended = (status: string): Promise<void> => Promise.reject(hasEnded(row, status))
+    await cancels.run(platformId, () =>
+      remove(deps, refresher, { row, requestId, tokenId: principal.tokenId, ended }),
+    )
+    await quietly(deps, platformId, catchUp(deps, principal.tenantId))
+    return viewOf(await findOwnTask(deps, { ...ownKey(key), id: platformId }), undefined)
+  }
+}
+
+function ownKey({ principal, family, id }: TaskKey): Parameters<typeof findOwnTask>[1] {
+  return { tenantId: principal.tenantId, families: [family].flat(), id }
+}
+
 async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
   const { row } = removal
-  if (isTerminal(row.status)) return hide(deps, removal)
+  if (isTerminal(row.status)) return removal.ended(row.status)
   if (row.nativeId === null) throw running(row)
   for (let attempt = 0; attempt < REFRESHES_BEFORE_FORWARDING; attempt += 1) {
     const { seen, outcome } = await ask(refresher, removal)
@@ -54,7 +83,7 @@ async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): P
     // Another DELETE was quicker: what this one asked for has come to be.
     if (seen.status === 'cancelled') return undefined
     // A success is settled by the refresh itself, before anything is hidden.
-    if (outcome.ended) return hide(deps, removal)
+    if (outcome.ended) return removal.ended(seen.status)
     if (seen.status === 'gone') throw vanished(deps, removal)
     if (seen.status !== 'queued') throw running(row)
     const forwarded = await forward(deps, removal, row.nativeId, seenAtMs)
@@ -125,14 +154,17 @@ async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): 
     if (seen.status === 'gone') throw vanished(deps, removal)
     // Recorded as cancelled by the refresh: the task stays visible as such.
     if (seen.status === 'cancelled') return
-    // It was quicker than the deletion: its end is recorded and settled, so it may be hidden.
-    if (outcome.ended) return hide(deps, removal)
+    // It was quicker than the deletion: its end is recorded and settled.
+    if (outcome.ended) return removal.ended(seen.status)
     if (seen.status !== 'queued') throw running(row)
   }
   throw unavailable(row)
 }
 
-async function hide(deps: TaskDeps, { row, requestId, tokenId }: Removal): Promise<void> {
+async function hide(
+  deps: TaskDeps,
+  { row, requestId, tokenId }: Omit<Removal, 'ended'>,
+): Promise<void> {
   const { platformId, tenantId } = row
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('delete.before-hide')
@@ -148,6 +180,12 @@ async function hide(deps: TaskDeps, { row, requestId, tokenId }: Removal): Promi
 
 function running(row: TaskRow): DomainError {
   return taskError('task_running', 'a task that is running cannot be deleted', row.platformId)
+}
+
+function hasEnded(row: TaskRow, status: string): DomainError {
+  return taskError('task_ended', 'a task that has ended cannot be cancelled', row.platformId, {
+    status,
+  })
 }
 
 function unavailable(row: TaskRow): DomainError {

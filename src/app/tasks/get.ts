@@ -34,7 +34,7 @@ export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
   }
 
   return async ({ principal, family, id, requestId }) => {
-    const key = { tenantId: principal.tenantId, families: [family], id }
+    const key = { tenantId: principal.tenantId, families: [family].flat(), id }
     const row = await refreshed(await findOwnTask(deps, key), key, requestId)
     return viewOf(row, await urlsFor(deps, refresher, row, requestId))
   }

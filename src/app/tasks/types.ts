@@ -63,6 +63,7 @@ export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expire
 
 /** A task as its tenant may see it. */
 export interface TaskView {
+  readonly family: string
   readonly platformId: string
   /** Undefined while a submission is uncertain. */
   readonly nativeId: string | undefined
@@ -79,18 +80,24 @@ export interface TaskView {
   /** Unix milliseconds. */
   readonly createdAtMs: number
   readonly updatedAtMs: number
+  /** When upstream last said how it stands; undefined before it was asked. */
+  readonly observedAtMs: number | undefined
+}
+
+/** A task of the caller's tenant, by platform or native id. */
+export interface TaskKey {
+  readonly principal: Principal
+  /** The family whose tasks the caller asks for, or several. */
+  readonly family: string | readonly string[]
+  readonly id: string
+  readonly requestId: string
 }
 
 /**
  * By platform or native id. Refreshes a task last observed over a second ago, and re-queries
  * upstream when result URLs have expired. Code: `task_not_found` (also for another tenant's).
  */
-export type GetTask = (input: {
-  readonly principal: Principal
-  readonly family: string
-  readonly id: string
-  readonly requestId: string
-}) => Promise<TaskView>
+export type GetTask = (key: TaskKey) => Promise<TaskView>
 
 export interface ListTasksInput {
   readonly principal: Principal
@@ -107,16 +114,15 @@ export type ListTasks = (
 ) => Promise<{ readonly items: readonly TaskView[]; readonly total: number }>
 
 /** Codes: `task_not_found`, `task_running`, `upstream_unavailable`, `log_unavailable`. */
-export type DeleteTask = (input: {
-  readonly principal: Principal
-  readonly family: string
-  readonly id: string
-  readonly requestId: string
-}) => Promise<{ readonly platformId: string }>
+export type DeleteTask = (key: TaskKey) => Promise<{ readonly platformId: string }>
+
+/** As `DeleteTask`, and besides `task_ended` (details: status): what has ended is neither hidden nor changed. */
+export type CancelTask = (key: TaskKey) => Promise<TaskView>
 
 export interface TaskUseCases {
   readonly createTask: CreateTask
   readonly getTask: GetTask
   readonly listTasks: ListTasks
   readonly deleteTask: DeleteTask
+  readonly cancelTask: CancelTask
 }

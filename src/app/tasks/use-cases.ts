@@ -1,5 +1,5 @@
 import { createCreateTask } from './create.ts'
-import { createDeleteTask } from './delete.ts'
+import { createCancelTask, createDeleteTask } from './delete.ts'
 import type { TaskDeps } from './deps.ts'
 import { createGetTask } from './get.ts'
 import { createListTasks } from './list.ts'
@@ -15,5 +15,6 @@ export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
     getTask: createGetTask(deps, refresher),
     listTasks: createListTasks(deps),
     deleteTask: createDeleteTask(deps, refresher),
+    cancelTask: createCancelTask(deps, refresher),
   }
 }

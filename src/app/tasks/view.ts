@@ -5,6 +5,7 @@ import type { TaskView } from './types.ts'
 export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
   const shown = row.status === 'succeeded' && row.settled
   return {
+    family: row.family,
     platformId: row.platformId,
     nativeId: row.nativeId ?? undefined,
     model: row.model,
@@ -16,5 +17,6 @@ export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | un
     urls: shown && urls !== undefined && Object.keys(urls).length > 0 ? urls : undefined,
     createdAtMs: row.requestedAtMs,
     updatedAtMs: row.updatedAtMs,
+    observedAtMs: row.observedAtMs ?? undefined,
   }
 }

@@ -31,6 +31,7 @@ export class MemoryTasks implements TaskUseCases {
   add(tenantId: string, part: Partial<TaskView> = {}): TaskView {
     this.#next += 1
     const view: TaskView = {
+      family: 'video-a',
       platformId: `video_01JABCDEFGHJKMNPQRSTVWXY${String(this.#next).padStart(2, '0')}`,
       nativeId: `cgt-20260304050607-${String(this.#next).padStart(5, 'a')}`,
       model: 'overseas-video-2-0-mini',
@@ -42,6 +43,7 @@ export class MemoryTasks implements TaskUseCases {
       urls: undefined,
       createdAtMs: this.#now,
       updatedAtMs: this.#now + 1_500,
+      observedAtMs: undefined,
       ...part,
     }
     this.owned.unshift({ tenantId, view })
@@ -104,5 +106,14 @@ export class MemoryTasks implements TaskUseCases {
     const view = this.#find(principal.tenantId, id)
     if (view.status === 'running') throw new DomainError('task_running', 'running', {})
     return { platformId: view.platformId }
+  }
+
+  cancelTask: TaskUseCases['cancelTask'] = async ({ principal, id }) => {
+    await this.#begin()
+    const view = this.#find(principal.tenantId, id)
+    if (view.status === 'running') throw new DomainError('task_running', 'running', {})
+    if (view.status !== 'queued')
+      throw new DomainError('task_ended', 'ended', { status: view.status })
+    return { ...view, status: 'cancelled' }
   }
 }

@@ -1,11 +1,13 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** One delivery as the receiver saw it. */
 export interface Delivery {
   readonly path: string
   readonly host: string
-  readonly body: { readonly id: string; readonly status: string; readonly challenge?: string }
+  readonly headers: IncomingHttpHeaders
+  // oxlint-disable-next-line typescript/no-explicit-any -- every family has a shape of its own
+  readonly body: any
 }
 
 export interface Receiver {
@@ -22,11 +24,11 @@ export async function startReceiver(): Promise<Receiver> {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString()) as Delivery['body']
-      deliveries.push({ path: request.url ?? '', host: request.headers.host ?? '', body })
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      const { url: path = '', headers } = request
+      deliveries.push({ path, host: headers.host ?? '', headers, body })
       // Some upstreams ask first whether they may call; `/mute` does not say so.
-      const { challenge } = body
-      response.end(JSON.stringify(request.url === '/mute' ? {} : { challenge }))
+      response.end(JSON.stringify(path === '/mute' ? {} : { challenge: body.challenge }))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,0 +1,35 @@
+import { afterAcceptance } from '../kit/circumstances.ts'
+import type { Answer, Envelope } from '../kit/envelope.ts'
+import { retryHeaders } from '../kit/retry-headers.ts'
+import { createSurface, type Failure } from '../kit/surface-failures.ts'
+import { clipFailures } from './failures.ts'
+
+const surface = createSurface(clipFailures)
+
+/** Upstream's own word for a refused input is kept, and so is ours for a field of its. */
+function reasonOf({ failure, rule, text }: Failure): string {
+  if (failure === 'refused_invalid') return text('upstreamCode') ?? rule.code
+  return text('reason') ?? rule.code
+}
+
+/** The error shape of `/provC`: `{code, reason, message, metadata: {trace_id}}`. */
+export const provCEnvelope: Envelope = (error, requestId): Answer => {
+  const failure = afterAcceptance(surface.read(error))
+  const { status } = failure.rule
+  const platformId = failure.text('platformId')
+  return {
+    status,
+    headers: {
+      'cache-control': 'no-store',
+      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...retryHeaders(failure.retry),
+      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
+    },
+    body: {
+      code: status,
+      reason: reasonOf(failure),
+      message: failure.message,
+      metadata: { trace_id: requestId },
+    },
+  }
+}

@@ -1,0 +1,294 @@
+import { createHmac } from 'node:crypto'
+import t from 'tap'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
+import { startReceiver } from './support/receiver.ts'
+
+const receiver = await startReceiver()
+t.teardown(() => receiver.close())
+const stack = await startStack({
+  sandbox: { callbackMap: new Map([['hooks.example.com', receiver.origin]]) },
+  hosts: { 'hooks.example.com': ['93.184.216.34'], 'inside.example.com': ['10.0.0.7'] },
+})
+t.teardown(() => stack.stop())
+const finance = queriesOf(stack.url, stack.demo.queryToken)
+
+const IMAGE = 'https://media.example.com/boat.png'
+
+function clipsOf(token: string) {
+  const at = (path: string, init: RequestInit = {}): Promise<Answer> =>
+    call(`${stack.url}/provC/ent/v2${path}`, { token, ...init })
+  const create = (mode: string, body: object, headers: Record<string, string> = {}) =>
+    at(`/${mode}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  const get = (id: string) => at(`/tasks/${id}/creations`)
+  return {
+    create,
+    text: (prompt: string, rest: object = {}) =>
+      create('text2video', { model: 'clipq3-pro', prompt, ...rest }),
+    get,
+    cancel: (id: string) => at(`/tasks/${id}/cancel`, { method: 'POST' }),
+    reaches: (id: string, state: string) =>
+      eventually(`${id} ${state}`, async () => {
+        const answer = await get(id)
+        return answer.body?.state === state ? answer : undefined
+      }),
+  }
+}
+
+const clips = clipsOf(stack.demo.modelToken)
+const foreign = clipsOf(stack.other.modelToken)
+const acceptedOf = (id: string) => stack.sandbox.accepted().find((task) => task.id === id)
+
+function payloadOf(body: unknown): unknown {
+  return typeof body === 'object' && body !== null ? Reflect.get(body, 'payload') : undefined
+}
+
+async function linesOf(platformId: string) {
+  await stack.caughtUp()
+  return (await finance.lines(`source_id=${platformId}`)).body.data.items
+}
+
+t.test('each mode makes a video, settled once by the credits upstream took', async (t) => {
+  const bodies = {
+    text2video: { model: 'clipq3-pro', prompt: 'a fox in the snow', duration: 5, style: 'anime' },
+    img2video: { model: 'clip1.5', images: [IMAGE] },
+    'start-end2video': { model: 'clipq2-turbo', images: [IMAGE, IMAGE], resolution: '1080p' },
+    reference2video: { model: 'clipq2', prompt: 'they meet', images: [IMAGE, IMAGE, IMAGE] },
+  }
+  const seconds = { text2video: 5, img2video: 4, 'start-end2video': 5, reference2video: 5 }
+  const each = Object.entries(bodies).map(async ([mode, body]) => {
+    const created = await clips.create(mode, body)
+    t.equal(created.status, 200, created.text)
+    const { task_id: id, platform_id: platformId, state } = created.body
+    t.match(id, /^8\d{15}$/)
+    t.equal(created.body.id, id)
+    t.match(platformId, /^video_[0-9A-HJKMNP-TV-Z]{26}$/)
+    t.equal(created.headers.get('x-platform-id'), platformId)
+    t.equal(state, 'created')
+    const done = await clips.reaches(id, 'success')
+    const credits = seconds[mode as keyof typeof seconds] * (mode === 'start-end2video' ? 40 : 20)
+    t.match(done.body, {
+      id,
+      platform_id: platformId,
+      state: 'success',
+      err_code: '',
+      credits,
+      model: body.model,
+      creations: [{ id: /^8\d{15}$/, url: /^http/, cover_url: /^http/ }],
+    })
+    t.notOk(Object.hasOwn(done.body.creations[0], 'watermarked_url'), 'it was not asked for')
+    t.same((await clips.get(platformId)).body, done.body, 'the platform id finds it too')
+    t.match(await linesOf(platformId), [
+      {
+        native_id: id,
+        surface: `provC.${mode}`,
+        model: body.model,
+        sku: `${body.model}-credit`,
+        rule: 'video-c/credit',
+        quantity: credits,
+        unit: 'credit',
+        price: '0.005',
+        currency: 'USD',
+        amount: String(credits * 0.005),
+      },
+    ])
+    t.equal(acceptedOf(id)?.model, body.model.replace('clip', 'reel'), 'upstream has its own names')
+  })
+  await Promise.all(each)
+})
+
+t.test('off-peak costs half; the watermark is where it was wanted', async (t) => {
+  const created = await clips.text('x [[sandbox queued-ms=0 running-ms=0]]', {
+    off_peak: true,
+    watermark: true,
+    wm_position: 'top_left',
+    payload: 'order-7',
+  })
+  const done = await clips.reaches(created.body.task_id, 'success')
+  t.match(done.body, { credits: 50, off_peak: true, watermark: true, payload: 'order-7' })
+  t.match(done.body.creations[0].watermarked_url, /^http/)
+  t.match(await linesOf(created.body.platform_id), [
+    { rule: 'video-c/credit/off-peak', quantity: 50, amount: '0.25' },
+  ])
+  const sent = stack.sandbox.requestLog().find(({ body }) => payloadOf(body) === 'order-7')
+  t.match(sent?.body, { wm_position: 1, payload: 'order-7', off_peak: true })
+})
+
+t.test('a waiting video is cancelled upstream and costs nothing', async (t) => {
+  const created = await clips.text('x [[sandbox stall-queued]]')
+  const { task_id: id, platform_id: platformId } = created.body
+  await clips.reaches(id, 'queueing')
+  const cancelled = await clips.cancel(platformId)
+  t.equal(cancelled.status, 200, cancelled.text)
+  const ended = { id, state: 'failed', err_code: 'UserCancelled', credits: 0, creations: [] }
+  t.match(cancelled.body, ended)
+  t.match((await clips.get(id)).body, ended)
+  t.equal(acceptedOf(id)?.cancelled, true)
+  t.same(await linesOf(platformId), [])
+  const again = await clips.cancel(id)
+  t.equal(again.status, 400)
+  t.match(again.body, { code: 400, reason: 'BadRequest', metadata: { trace_id: /^req_/ } })
+  const types = (await finance.history(id)).body.data.items.map((i: { type: string }) => i.type)
+  t.same(types, ['TaskRequested', 'TaskSubmitted', 'TaskCancelled'])
+})
+
+t.test('400 once it is worked on, or has ended: it goes on, and is billed', async (t) => {
+  const working = await clips.text('x [[sandbox queued-ms=0 stall]]')
+  await clips.reaches(working.body.task_id, 'processing')
+  const late = await clips.cancel(working.body.task_id)
+  t.equal(late.status, 400)
+  t.match(late.body, { reason: 'BadRequest', message: /can not cancel/ })
+  t.equal((await clips.get(working.body.task_id)).body.state, 'processing')
+  const created = await clips.text('x [[sandbox queued-ms=0 running-ms=0]]')
+  const { task_id: id, platform_id: platformId } = created.body
+  await clips.reaches(id, 'success')
+  t.equal((await clips.cancel(id)).status, 400)
+  t.equal((await clips.get(id)).body.state, 'success', 'it is not hidden')
+  t.equal((await linesOf(platformId)).length, 1)
+})
+
+t.test('of cancellations that meet the end, the log has one winner and its money', async (t) => {
+  const made = await Promise.all(
+    Array.from({ length: 6 }, async (_, index) => {
+      const wait = 40 * index
+      const { body } = await clips.text(`x [[sandbox queued-ms=${wait} running-ms=0]]`)
+      const cancel = await clips.cancel(body.task_id)
+      const ended = await eventually(`${body.task_id} ends`, async () => {
+        const answer = await clips.get(body.task_id)
+        return ['success', 'failed'].includes(answer.body?.state) ? answer : undefined
+      })
+      return { body, cancel, ended }
+    }),
+  )
+  for (const { body, cancel, ended } of made) {
+    const won = acceptedOf(body.task_id)?.cancelled === true
+    t.equal(ended.body.state, won ? 'failed' : 'success')
+    if (won) t.equal(ended.body.err_code, 'UserCancelled')
+    t.equal(cancel.status, won ? 200 : 400)
+    t.equal((await linesOf(body.platform_id)).length, won ? 0 : 1)
+  }
+})
+
+t.test('failures of a video have their name, and cost nothing', async (t) => {
+  const failed = await clips.text('x [[sandbox fail=CreationPolicyViolation running-ms=0]]')
+  const ended = await clips.reaches(failed.body.task_id, 'failed')
+  t.match(ended.body, { err_code: 'CreationPolicyViolation', credits: 0, creations: [] })
+  t.same(await linesOf(failed.body.platform_id), [])
+})
+
+t.test("errors in the family's own shape", async (t) => {
+  const post = (body: string, headers: Record<string, string> = {}) =>
+    call(`${stack.url}/provC/ent/v2/text2video`, {
+      method: 'POST',
+      token: stack.demo.modelToken,
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    })
+  const url = `${stack.url}/provC/ent/v2/tasks/8000000000000000/creations`
+  const q3 = { model: 'clipq3-pro' }
+  const cases = [
+    [await post('{"model":'), 400, 'BadRequest'],
+    [await post('{}', { 'content-type': 'text/plain' }), 415, 'BadRequest'],
+    [await post('{}'), 400, 'FieldLacking'],
+    [await clips.text('x', { duration: 17 }), 400, 'FieldInvalid'],
+    [await clips.text('x', { images: [IMAGE] }), 400, 'FieldUnwanted'],
+    [await clips.create('img2video', { ...q3, images: [] }), 400, 'FieldItemCountOutOfRange'],
+    [
+      await clips.create('reference2video', { ...q3, prompt: 'x', images: [IMAGE] }),
+      400,
+      'FieldInvalid',
+    ],
+    [await clips.text('x', { callback_url: 'https://inside.example.com/' }), 400, 'FieldInvalid'],
+    [
+      await clips.text('x [[sandbox refuse=TaskPromptPolicyViolation]]'),
+      400,
+      'TaskPromptPolicyViolation',
+    ],
+    [await clips.text('x [[sandbox refuse=CreditInsufficient]]'), 503, 'ModelUnavailable'],
+    [
+      await clips.text('x [[sandbox refuse=SystemThrottling]]', { model: 'clipq1' }),
+      429,
+      'SystemThrottling',
+    ],
+    [await clips.text('x [[sandbox drop-after-accept]]'), 502, 'InternalServiceFailure'],
+    [await call(url), 401, 'Unauthorized'],
+    [await call(url, { token: stack.demo.queryToken }), 403, 'Forbidden'],
+    [await clips.get('8000000000000000'), 404, 'TaskNotFound'],
+    [
+      await call(`${stack.url}/provC/ent/v2/nothing`, { token: stack.demo.modelToken }),
+      404,
+      'NotFound',
+    ],
+  ] as const
+  for (const [answer, status, reason] of cases) {
+    t.equal(answer.status, status, `${status} ${reason} ${answer.text}`)
+    t.same(Object.keys(answer.body), ['code', 'reason', 'message', 'metadata'])
+    t.match(answer.body, { code: status, reason, metadata: { trace_id: /^req_/ } })
+  }
+})
+
+t.test('a creation with a lost answer is found again by what it was sent with', async (t) => {
+  const lost = await clips.text('x [[client=lost]] [[sandbox drop-after-accept running-ms=0]]')
+  t.equal(lost.status, 502)
+  t.equal(lost.headers.get('x-should-retry'), 'false')
+  const platformId = lost.headers.get('x-platform-id') ?? ''
+  await clips.reaches(platformId, 'success')
+  t.equal(stack.sandbox.accepted({ client_marker: 'lost' }).length, 1, 'sent once')
+  t.equal((await linesOf(platformId)).length, 1)
+})
+
+t.test('a key repeats no creation; another mode is another request', async (t) => {
+  const key = { 'idempotency-key': 'clip-1' }
+  const body = { model: 'clipq2', prompt: 'once' }
+  const first = await clips.create('text2video', body, key)
+  const again = await clips.create('text2video', body, key)
+  t.equal(again.body.task_id, first.body.task_id)
+  t.equal(again.headers.get('idempotent-replayed'), 'true')
+  const reused = await clips.create('text2video', { ...body, prompt: 'twice' }, key)
+  t.equal(reused.status, 409)
+  t.equal(reused.body.reason, 'Conflict')
+  const other = await clips.create('reference2video', { ...body, images: [IMAGE] }, key)
+  t.not(other.body.task_id, first.body.task_id)
+})
+
+t.test('callbacks are passed on, signed with a key of ours', async (t) => {
+  const created = await clips.text('x', { callback_url: 'https://hooks.example.com/clip?n=1' })
+  const id: string = created.body.task_id
+  const told = await eventually('two callbacks', () => {
+    const found = receiver.deliveries.filter(({ body }) => body.id === id)
+    return found.length >= 2 ? found : undefined
+  })
+  t.same(
+    told.map(({ body }) => body.state),
+    ['processing', 'success'],
+  )
+  const { headers = {} } = told[0] ?? {}
+  const signed = `Date:${headers['date']}\nx-request-nonce:${headers['x-request-nonce']}\n`
+  const text = `POST\n/clip\nn=1\n${headers['x-hmac-access-key']}\n${headers['date']}\n${signed}`
+  const expected = createHmac('sha256', 'sandbox').update(text).digest('base64')
+  t.equal(headers['x-hmac-signature'], expected)
+})
+
+t.test("another tenant's video is byte for byte the 404 of an unknown one", async (t) => {
+  const unknown = '8000000000000000'
+  const created = await clips.text('x [[sandbox stall-queued]]')
+  const ids: string[] = [created.body.task_id, created.body.platform_id]
+  const plain = ({ text }: Answer) => text.replace(/req_\w+/, 'req')
+  for (const ask of [foreign.get, foreign.cancel]) {
+    const reference = await ask(unknown)
+    t.equal(reference.status, 404)
+    for (const id of ids) {
+      const answer = await ask(id)
+      t.equal(answer.status, 404)
+      t.equal(plain(answer), plain(reference))
+      t.same(steadyHeaders(answer), steadyHeaders(reference))
+    }
+  }
+  t.match((await clips.get(unknown)).status, 404)
+  t.equal(acceptedOf(created.body.task_id)?.cancelled, false, 'nothing happened to it')
+})
