@@ -32,7 +32,11 @@ import { createRates } from './app/throttle/rates.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock } from './kernel/clock.ts'
 import type { Log } from './kernel/log.ts'
-import { createPublicFetch, type PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
+import {
+  createOpenPublic,
+  createPublicFetch,
+  type PublicFetchDeps,
+} from './providers/kit/http/public-fetch.ts'
 import { resolveByDns } from './providers/kit/http/resolve-host.ts'
 import { createProviders } from './providers/registry.ts'
 import type { ObjectStore } from './storage/types.ts'
@@ -91,6 +95,7 @@ export function compose(ground: Ground): Parts {
   const providers = createProviders()
   const background = createBackgroundAppends({ clock: monotonic, logger })
   const prices = createPriceBookSource(pool, clock, monotonic)
+  const hosts = ground.hosts ?? { resolveHost: resolveByDns }
   const tasks: TaskDeps = {
     pool,
     log,
@@ -114,6 +119,7 @@ export function compose(ground: Ground): Parts {
     recent: createRecentWrites(),
     known: createKnownTasks(),
     putTaskUrls: createUrlCache(pool),
+    openPublic: createOpenPublic(hosts),
     metrics: createTaskMetrics(metrics),
     clock,
     monotonic,
@@ -127,7 +133,7 @@ export function compose(ground: Ground): Parts {
   const images: Parts['images'] = {
     providers: providers.images,
     imagePlace: store && createImagePlace(store, clock, monotonic),
-    fetchPublic: createPublicFetch(ground.hosts ?? { resolveHost: resolveByDns }),
+    fetchPublic: createPublicFetch(hosts),
     openImageFile: createOpenImageFile(files),
   }
   return {

@@ -12,6 +12,7 @@ export {
 } from './audited.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
 export { openTasks } from './open.ts'
+export { pageTasks, taskPlace, type TaskPageFilter, type TaskPlace } from './pages.ts'
 export { tasksWithoutEnd } from './without-end.ts'
 export {
   endWatches,

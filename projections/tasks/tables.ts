@@ -86,6 +86,8 @@ export const indexesSql = `
   create index if not exists tasks_native on tasks (native_id) where native_id is not null;
   create index if not exists tasks_open on tasks (token_id) where status in ('queued', 'running');
   create index if not exists tasks_all on tasks (scope_id, seq) where visible;
+  create index if not exists tasks_requested on tasks (scope_id, requested_at_ms, platform_id)
+    where visible;
   create index if not exists tasks_status on tasks (scope_id, status, seq) where visible;
   create index if not exists tasks_model on tasks (scope_id, model, seq) where visible;
   create index if not exists tasks_status_model on tasks (scope_id, status, model, seq)

@@ -14,6 +14,7 @@ export const domainCodes = [
   'task_not_found',
   'task_running',
   'task_ended',
+  'result_not_available',
   'task_state_conflict',
   'idempotency_key_reused',
   'idempotency_in_progress',

@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+
 /** Fetching what a URL leads to that somebody else wrote. */
 
 export interface FetchBounds {
@@ -20,6 +22,40 @@ export interface FetchBounds {
  * @throws FetchFault
  */
 export type FetchPublic = (url: string, bounds: FetchBounds) => Promise<Uint8Array>
+
+/** What an opened URL answers, whatever its status; its body comes as it is read. */
+export interface OpenedUrl {
+  readonly status: number
+  /** Of the headers only those that say what the body is. */
+  readonly headers: Readonly<Partial<Record<BodyHeader, string>>>
+  /** Whoever does not read it to the end destroys it. */
+  readonly body: Readable
+}
+
+export const bodyHeaders = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+] as const
+export type BodyHeader = (typeof bodyHeaders)[number]
+
+/**
+ * The same as it comes, of any size.
+ *
+ * @throws FetchFault before it answers; the body fails by itself
+ */
+export type OpenPublic = (
+  url: string,
+  how: {
+    /** Of a `Range` header. */
+    readonly range: string | undefined
+    readonly signal: AbortSignal
+    readonly firstByteTimeoutMs: number
+    readonly idleTimeoutMs: number
+    readonly trustedOrigin?: string
+  },
+) => Promise<OpenedUrl>
 
 export type FetchFaultReason =
   /** It is no URL that may be fetched, or leads to one. */

@@ -198,6 +198,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
     retry: 'never',
   },
   task_ended: own(409, 'The task has ended', 'never'),
+  result_not_available: own(404, 'There is no such file of the task'),
   task_state_conflict: broken,
   idempotency_key_reused: own(409, 'This Idempotency-Key came with another body', 'never'),
   idempotency_in_progress: own(409, 'This Idempotency-Key is being worked on', 1_000),

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { OpenPublic } from '../../kernel/public-fetch.ts'
 import type { Admissions } from '../spending/admission.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
@@ -31,6 +32,7 @@ export interface TaskDeps {
   readonly recent: RecentWrites
   readonly known: KnownTasks
   readonly putTaskUrls: PutTaskUrls
+  readonly openPublic: OpenPublic
   readonly metrics: TaskMetrics
   readonly clock: Clock
   /** Of durations. */

@@ -4,14 +4,19 @@ import type { TaskDeps } from './deps.ts'
 import { findOwnTask, isProjected } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
 import type { Refresher } from './refresh.ts'
-import type { GetTask } from './types.ts'
+import type { GetTask, TaskKey } from './types.ts'
 import { viewOf } from './view.ts'
 
 /** A task not ended is asked for upstream when it was last observed longer ago than this. */
 const STALE_AFTER_MS = 1_000
 
-/** Query of one task, fresh from upstream where that can tell more than we know. */
-export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
+/** A task and its result links, fresh from upstream where that can tell more than we know. */
+export type LookUp = (key: TaskKey) => Promise<{
+  readonly row: TaskRow
+  readonly urls: Readonly<Record<string, string>> | undefined
+}>
+
+export function createLookUp(deps: TaskDeps, refresher: Refresher): LookUp {
   const refreshed = async (
     row: TaskRow,
     key: Parameters<typeof findOwnTask>[1],
@@ -36,7 +41,15 @@ export function createGetTask(deps: TaskDeps, refresher: Refresher): GetTask {
   return async ({ principal, family, id, requestId }) => {
     const key = { tenantId: principal.tenantId, families: [family].flat(), id }
     const row = await refreshed(await findOwnTask(deps, key), key, requestId)
-    return viewOf(row, await urlsFor(deps, refresher, row, requestId))
+    return { row, urls: await urlsFor(deps, refresher, row, requestId) }
+  }
+}
+
+/** Query of one task. */
+export function createGetTask(lookUp: LookUp): GetTask {
+  return async (key) => {
+    const { row, urls } = await lookUp(key)
+    return viewOf(row, urls)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
+import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of the task use cases, and what it gets back; no HTTP here. */
@@ -119,10 +120,38 @@ export type DeleteTask = (key: TaskKey) => Promise<{ readonly platformId: string
 /** As `DeleteTask`, and besides `task_ended` (details: status): what has ended is neither hidden nor changed. */
 export type CancelTask = (key: TaskKey) => Promise<TaskView>
 
+/** Of several families, in the order they were asked for. Code: `invalid_request` naming `after`. */
+export type PageTasks = (input: {
+  readonly principal: Principal
+  readonly families: readonly string[]
+  readonly order: 'asc' | 'desc'
+  /** Platform or native id: the page begins after it. */
+  readonly after: string | undefined
+  readonly limit: number
+}) => Promise<{ readonly items: readonly TaskView[]; readonly hasMore: boolean }>
+
+/** A file of a result, its body to be read to the end or destroyed. */
+export type OpenedResult = OpenedUrl
+
+/**
+ * Opens what one of a task's result links leads to; `linkOf` names the link. Codes: `task_not_found`,
+ * `result_not_available`, `upstream_unavailable`, `overloaded`.
+ */
+export type OpenResult = (
+  input: TaskKey & {
+    readonly linkOf: (view: TaskView) => string | undefined
+    /** The caller's `Range`. */
+    readonly range: string | undefined
+    readonly signal: AbortSignal
+  },
+) => Promise<OpenedResult>
+
 export interface TaskUseCases {
   readonly createTask: CreateTask
   readonly getTask: GetTask
   readonly listTasks: ListTasks
   readonly deleteTask: DeleteTask
   readonly cancelTask: CancelTask
+  readonly pageTasks: PageTasks
+  readonly openResult: OpenResult
 }

@@ -1,8 +1,10 @@
 import { createCreateTask } from './create.ts'
 import { createCancelTask, createDeleteTask } from './delete.ts'
 import type { TaskDeps } from './deps.ts'
-import { createGetTask } from './get.ts'
+import { createGetTask, createLookUp } from './get.ts'
 import { createListTasks } from './list.ts'
+import { createOpenResult } from './open-result.ts'
+import { createPageTasks } from './page.ts'
 import { createObserve } from './observe.ts'
 import { createRefresher } from './refresh.ts'
 import type { TaskUseCases } from './types.ts'
@@ -10,11 +12,14 @@ import type { TaskUseCases } from './types.ts'
 /** The task use cases of every family, over what `main.ts` puts together. */
 export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
   const refresher = createRefresher(deps, createObserve(deps))
+  const lookUp = createLookUp(deps, refresher)
   return {
     createTask: createCreateTask(deps),
-    getTask: createGetTask(deps, refresher),
+    getTask: createGetTask(lookUp),
     listTasks: createListTasks(deps),
     deleteTask: createDeleteTask(deps, refresher),
     cancelTask: createCancelTask(deps, refresher),
+    pageTasks: createPageTasks(deps),
+    openResult: createOpenResult(deps, lookUp),
   }
 }

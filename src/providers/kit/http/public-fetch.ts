@@ -2,7 +2,13 @@ import { Buffer } from 'node:buffer'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
-import { FetchFault, type FetchBounds, type FetchPublic } from '../../../kernel/public-fetch.ts'
+import {
+  bodyHeaders,
+  FetchFault,
+  type FetchBounds,
+  type FetchPublic,
+  type OpenPublic,
+} from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
 import { headerOf } from './retry-after.ts'
@@ -24,17 +30,73 @@ export interface PublicFetchDeps {
 /** Every fetch has a connection of its own: no later one may be led by what an earlier one found. */
 export function createPublicFetch(deps: PublicFetchDeps): FetchPublic {
   return async (url, bounds) => {
-    const endsAtMs = monotonicClock.nowMs() + bounds.timeoutMs
     const signal = AbortSignal.any([bounds.signal, AbortSignal.timeout(bounds.timeoutMs)])
-    let target = url
-    for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-      const place = await placeOf(deps, target, bounds, endsAtMs - monotonicClock.nowMs())
-      const found = await visit(place, bounds, signal)
-      if (found instanceof Uint8Array) return found
-      target = found.location
+    const { client, answer } = await follow(deps, url, { ...bounds, deadline: signal })
+    try {
+      if (answer.statusCode !== 200)
+        throw new FetchFault('unreachable', `answers with the status ${answer.statusCode}`)
+      return await bodyOf(answer, bounds.maxBytes)
+    } catch (error) {
+      throw faultOf(error, bounds.signal, signal)
+    } finally {
+      // Whatever more is coming, such as a body that never ends, is cut off here.
+      await client.destroy()
     }
-    throw new FetchFault('unreachable', `is redirected more than ${MAX_REDIRECTS} times`)
   }
+}
+
+/** The same, handed on as it comes: its connection ends with its body. */
+export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
+  return async (url, { range, signal, firstByteTimeoutMs, idleTimeoutMs, trustedOrigin }) => {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), firstByteTimeoutMs)
+    const deadline = AbortSignal.any([signal, late.signal])
+    try {
+      const { client, answer } = await follow(deps, url, {
+        signal,
+        timeoutMs: firstByteTimeoutMs,
+        deadline,
+        idleTimeoutMs,
+        ...(range === undefined ? {} : { headers: { range } }),
+        ...(trustedOrigin === undefined ? {} : { trustedOrigin }),
+      })
+      answer.body.once('close', () => void client.destroy())
+      const said = bodyHeaders.flatMap((name) => {
+        const value = headerOf(answer.headers, name)
+        return value === undefined ? [] : [[name, value] as const]
+      })
+      return { status: answer.statusCode, headers: Object.fromEntries(said), body: answer.body }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+interface Road extends Pick<FetchBounds, 'timeoutMs' | 'signal' | 'trustedOrigin'> {
+  /** The caller's signal and the bound on time together. */
+  readonly deadline: AbortSignal
+  /** Beside those of every fetch. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Longest silence within the body; none of its own without it. */
+  readonly idleTimeoutMs?: number
+}
+
+interface Visited {
+  readonly client: Client
+  readonly answer: Dispatcher.ResponseData
+}
+
+/** Goes where a URL leads; whoever gets the answer lets go of the connection. */
+async function follow(deps: PublicFetchDeps, url: string, road: Road): Promise<Visited> {
+  const endsAtMs = monotonicClock.nowMs() + road.timeoutMs
+  let target = url
+  for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
+    const place = await placeOf(deps, target, road, endsAtMs - monotonicClock.nowMs())
+    const found = await visit(place, road)
+    if ('answer' in found) return found
+    target = found.location
+  }
+  throw new FetchFault('unreachable', `is redirected more than ${MAX_REDIRECTS} times`)
 }
 
 /** Where a connection goes. */
@@ -47,7 +109,7 @@ interface Place {
 async function placeOf(
   { resolveHost, locate = (address) => address }: PublicFetchDeps,
   target: string,
-  { trustedOrigin, signal }: FetchBounds,
+  { trustedOrigin, signal }: Road,
   leftMs: number,
 ): Promise<Place> {
   if (trustedOrigin !== undefined && originOf(target) === trustedOrigin)
@@ -75,9 +137,8 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
 
 async function visit(
   { url, addresses }: Place,
-  { maxBytes, signal: caller }: FetchBounds,
-  signal: AbortSignal,
-): Promise<Uint8Array | { readonly location: string }> {
+  { signal, deadline, headers, idleTimeoutMs = 0 }: Road,
+): Promise<Visited | { readonly location: string }> {
   const client = new Client(url.origin, {
     connect: buildConnector({
       timeout: CONNECT_TIMEOUT_MS,
@@ -87,29 +148,33 @@ async function visit(
     maxHeaderSize: MAX_HEADER_BYTES,
     // The one deadline of a fetch is its own.
     headersTimeout: 0,
-    bodyTimeout: 0,
+    bodyTimeout: idleTimeoutMs,
   })
+  let isHandedOn = false
   try {
     const path = `${url.pathname}${url.search}`
-    const answer = await client.request({ method: 'GET', path, headers: HEADERS, signal })
+    const sent = { ...HEADERS, ...headers }
+    const answer = await client.request({ method: 'GET', path, headers: sent, signal: deadline })
     const location = headerOf(answer.headers, 'location')
-    if (REDIRECTS.has(answer.statusCode) && location !== undefined) {
-      if (!URL.canParse(location, url.href))
-        throw new FetchFault('unreachable', 'is redirected nowhere')
-      return { location: new URL(location, url.href).href }
+    if (!REDIRECTS.has(answer.statusCode) || location === undefined) {
+      isHandedOn = true
+      return { client, answer }
     }
-    if (answer.statusCode !== 200)
-      throw new FetchFault('unreachable', `answers with the status ${answer.statusCode}`)
-    return await bodyOf(answer, maxBytes)
+    if (!URL.canParse(location, url.href))
+      throw new FetchFault('unreachable', 'is redirected nowhere')
+    return { location: new URL(location, url.href).href }
   } catch (error) {
-    if (error instanceof FetchFault) throw error
-    if (caller.aborted) throw new FetchFault('aborted', 'was not waited for', error)
-    if (signal.aborted) throw new FetchFault('timeout', 'did not come in time', error)
-    throw new FetchFault('unreachable', 'cannot be reached', error)
+    throw faultOf(error, signal, deadline)
   } finally {
-    // Whatever more is coming, such as a body that never ends, is cut off here.
-    await client.destroy()
+    if (!isHandedOn) await client.destroy()
   }
+}
+
+function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
+  if (error instanceof FetchFault) return error
+  if (caller.aborted) return new FetchFault('aborted', 'was not waited for', error)
+  if (deadline.aborted) return new FetchFault('timeout', 'did not come in time', error)
+  return new FetchFault('unreachable', 'cannot be reached', error)
 }
 
 async function bodyOf(

@@ -1,0 +1,69 @@
+import { DomainError } from '../../kernel/errors.ts'
+import { FetchFault } from '../../kernel/public-fetch.ts'
+import type { TaskDeps } from './deps.ts'
+import type { LookUp } from './get.ts'
+import { taskError } from './record.ts'
+import type { OpenResult, OpenedResult, TaskView } from './types.ts'
+import { viewOf } from './view.ts'
+
+/** Files handed on at once by one process: each holds a connection to its end. */
+const MAX_OPEN = 256
+/** From asking to the head of the answer, redirects included. */
+const FIRST_BYTE_TIMEOUT_MS = 30_000
+/** Longest silence within a file. */
+const IDLE_TIMEOUT_MS = 60_000
+
+/** Upstream's words for a link that has ended: signed, or taken too often. */
+const ENDED: ReadonlySet<number> = new Set([401, 403, 404, 410])
+
+/** Hands on what a result link leads to, as it comes. */
+export function createOpenResult(deps: TaskDeps, lookUp: LookUp): OpenResult {
+  let open = 0
+  return async ({ linkOf, range, signal, ...key }) => {
+    const { row, urls } = await lookUp(key)
+    const view = viewOf(row, urls)
+    const url = linkTo(view, linkOf(view))
+    const channel = deps.channels.byId(row.channelId)
+    if (open >= MAX_OPEN)
+      throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
+    open += 1
+    let held = true
+    const release = (): void => {
+      if (held) open -= 1
+      held = false
+    }
+    try {
+      const opened = await deps.openPublic(url, {
+        range,
+        signal,
+        firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
+        idleTimeoutMs: IDLE_TIMEOUT_MS,
+        ...(channel === undefined ? {} : { trustedOrigin: new URL(channel.baseUrl).origin }),
+      })
+      opened.body.once('close', release)
+      return judged(view, opened)
+    } catch (error) {
+      release()
+      if (!(error instanceof FetchFault)) throw error
+      deps.logger.info({ platformId: row.platformId, reason: error.reason }, 'result not opened')
+      throw taskError('upstream_unavailable', 'The file cannot be had at the moment', row.platformId)
+    }
+  }
+}
+
+function linkTo(view: TaskView, name: string | undefined): string {
+  const url = name === undefined ? undefined : view.urls?.[name]
+  if (url !== undefined) return url
+  const open = view.status === 'queued' || view.status === 'running'
+  const why = open ? 'The video is not finished yet' : 'There is no such file of the video (any more)'
+  throw taskError('result_not_available', why, view.platformId)
+}
+
+function judged(view: TaskView, opened: OpenedResult): OpenedResult {
+  const { status, body } = opened
+  if (status === 200 || status === 206 || status === 416) return opened
+  body.destroy()
+  if (ENDED.has(status))
+    throw taskError('result_not_available', 'The link to the file has ended', view.platformId)
+  throw taskError('upstream_unavailable', 'The file cannot be had at the moment', view.platformId)
+}
