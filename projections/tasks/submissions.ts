@@ -7,18 +7,18 @@ export interface OpenSubmission {
   readonly model: string
 }
 
-/** Tasks of a family sent, or about to be sent, with a marker, whose outcome is not known. */
+/** Tasks of a family sent, or about to be sent, with a marker or any, whose outcome is not known. */
 export async function findOpenSubmissions(
   db: Queryable,
-  key: { readonly family: string; readonly marker: string; readonly limit: number },
+  key: { readonly family: string; readonly marker?: string; readonly limit: number },
 ): Promise<readonly OpenSubmission[]> {
   const { rows } = await db.query<{ platform_id: string; channel_id: string; model: string }>({
     name: 'tasks.submissions.open',
     text: `select t.platform_id, t.channel_id, t.model
            from tasks.polls p join tasks.tasks t on t.platform_id = p.platform_id
-           where p.kind = 'reconcile' and t.family = $1 and t.marker = $2
+           where p.kind = 'reconcile' and t.family = $1 and ($2::text is null or t.marker = $2)
            order by t.platform_id limit $3`,
-    values: [key.family, key.marker, key.limit],
+    values: [key.family, key.marker ?? null, key.limit],
   })
   return rows.map((row) => ({
     platformId: row.platform_id,

@@ -29,6 +29,8 @@ import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
 import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
+import { acceptVideoBRequest } from '../../../src/domain/families/video-b/request.ts'
+import { upstreamBodyOf } from '../../../src/domain/families/video-b/upstream-body.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
 import { compose } from '../../../src/compose.ts'
@@ -267,6 +269,29 @@ export function createInput(wish: Wish = {}): CreateTaskInput {
   }
 }
 
+/** What the API would hand over for a body of a family whose lists show no marker. */
+export function unmarkedInput(
+  prompt: string,
+  { tenantId, duration = 6 }: { readonly tenantId?: string; readonly duration?: number } = {},
+): CreateTaskInput {
+  const body = {
+    model: 'h3-video',
+    content: [{ type: 'text', text: prompt }],
+    duration,
+    ratio: '1:1',
+  }
+  const accepted = acceptVideoBRequest(body)
+  return {
+    ...createInput(tenantId === undefined ? {} : { tenantId }),
+    family: 'video-b',
+    surface: 'provB.video',
+    model: accepted.model.name,
+    facts: accepted.facts,
+    upstreamBody: upstreamBodyOf(accepted, () => '', undefined),
+    bodyHash: sha256Hex(JSON.stringify(body)),
+  }
+}
+
 export function taskKey(id: string, tenantId: string = TENANT) {
   return {
     principal: principalOf(tenantId),
@@ -293,9 +318,14 @@ export function shortChannels(world: Pick<World, 'channels'>, timeoutMs: number)
 }
 
 /** Creates a task whose outcome stays unknown and returns its platform id. */
-export async function uncertain(createTask: CreateTask, wish: Wish): Promise<string> {
+export function uncertain(createTask: CreateTask, wish: Wish): Promise<string> {
+  return uncertainOf(createTask, createInput(wish))
+}
+
+/** The same of any family. */
+export async function uncertainOf(createTask: CreateTask, input: CreateTaskInput): Promise<string> {
   try {
-    await createTask(createInput(wish))
+    await createTask(input)
   } catch (error) {
     if (isDomainError(error, 'submission_uncertain')) return String(error.details['platformId'])
     throw error

@@ -78,23 +78,38 @@ function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
     requests.some((request) => mayBeUnmarked(request, { channel, task }))
 }
 
+/** Native ids that are tasks of ours already, by family, each with the marker it was sent with. */
+export type Known = ReadonlyMap<string, ReadonlyMap<string, string>>
+
 /**
- * Native ids of listed tasks that are ours already, with their markers. Read after the listing and
- * after the read model passed the log's end: whoever made a listed task had recorded its intent
- * before (P1). Undefined when the read model stays behind; then nothing is adopted.
+ * Which listed tasks are ours already. Read after the listing and after the read model passed the log's
+ * end: whoever made a listed task had recorded its intent before (P1). Undefined when the read model
+ * stays behind; then nothing is adopted.
  */
 export async function knownOf(
   deps: TaskDeps,
-  family: TaskRequest['family'],
   listings: ReadonlyMap<string, Listing>,
-): Promise<ReadonlyMap<string, string> | undefined> {
-  const all = [...listings.values()]
-  const found = all.flatMap(({ tasks }) => tasks.map(({ task }) => task.nativeId))
-  if (found.length > 0) {
+): Promise<Known | undefined> {
+  const shown = new Map<string, Set<string>>()
+  let anyFound = false
+  for (const [channelId, { tasks, newest }] of listings) {
+    const family = deps.channels.byId(channelId)?.family ?? ''
+    const ids = shown.get(family) ?? new Set()
+    shown.set(family, ids)
+    for (const { task } of tasks) ids.add(task.nativeId)
+    for (const { nativeId } of newest) ids.add(nativeId)
+    anyFound ||= tasks.length > 0
+  }
+  if (anyFound) {
     const end = await deps.log.endPosition()
     if (end === undefined) return undefined
     if (!(await waitForPosition(deps.pool, 'tasks', end, CATCH_UP_MS))) return undefined
   }
-  const shown = all.flatMap(({ newest }) => newest.map(({ nativeId }) => nativeId))
-  return findKnownNativeIds(deps.pool, family, [...new Set([...found, ...shown])])
+  const known = await Promise.all(
+    [...shown].map(
+      async ([family, ids]) =>
+        [family, await findKnownNativeIds(deps.pool, family, [...ids])] as const,
+    ),
+  )
+  return new Map(known)
 }

@@ -47,15 +47,16 @@ export function certainMatches(
   return listed.filter(({ task }) => task.marker === request.marker)
 }
 
-/** Listed tasks that agree with a request in everything both sides know. */
+/** Listed tasks that agree with a request in everything both sides know, its marker where lists show one. */
 export function possibleMatches(
   request: TaskRequest,
   listed: readonly ListedTask[],
   windowMs: number,
+  showsMarkers = true,
 ): readonly ListedTask[] {
   return listed.filter(
     ({ channel, task }) =>
-      task.marker === request.marker &&
+      (!showsMarkers || task.marker === request.marker) &&
       sameModel(task.upstreamModel, channel.models[request.model]) &&
       inWindow(task.createdAtMs, request, windowMs) &&
       sameSettings(task.output, request.facts.settings),
@@ -107,6 +108,14 @@ function sameSettings(
 }
 
 /**
+ * Without markers nothing is adopted from this time on: whoever else may have made it is open until
+ * then, as all of a family wait equally long, and one that has ended would not be seen as a rival.
+ */
+export function lastUnmarkedMs({ expiresAt }: TaskRequest, windowMs: number): number {
+  return fromTimestamp(expiresAt) - windowMs - 2 * SKEW_MS
+}
+
+/**
  * The one listed task that can only be this request's: it has no other candidate, and the candidate
  * has no other request. Undefined when there is none or any doubt.
  */
@@ -115,14 +124,15 @@ export function onlyMatch(
   rivals: readonly TaskRequest[],
   listed: readonly ListedTask[],
   windowMs: number,
+  showsMarkers = true,
 ): ListedTask | undefined {
-  const candidates = possibleMatches(request, listed, windowMs)
+  const candidates = possibleMatches(request, listed, windowMs, showsMarkers)
   const [candidate] = candidates
   if (candidate === undefined || candidates.length > 1) return undefined
   const contested = rivals.some(
     (rival) =>
       rival.platformId !== request.platformId &&
-      possibleMatches(rival, [candidate], windowMs).length > 0,
+      possibleMatches(rival, [candidate], windowMs, showsMarkers).length > 0,
   )
   return contested ? undefined : candidate
 }

@@ -18,12 +18,20 @@ import {
   provesAbsence,
   reachBack,
 } from './absence.ts'
-import { knownOf, listAll, loadOpen, type Open } from './evidence.ts'
+import { type Known, knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { giveUp } from './give-up.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
-import { certainMatches, type ListedTask, onlyMatch, sendingTimeMs } from './match.ts'
+import {
+  certainMatches,
+  lastUnmarkedMs,
+  type ListedTask,
+  onlyMatch,
+  possibleMatches,
+  sendingTimeMs,
+} from './match.ts'
+import { providerOf } from '../upstream.ts'
 import type { PolicySettings } from './poll.ts'
 
 /** Finds out what became of submissions without a known outcome. */
@@ -83,8 +91,7 @@ async function look(
   const listings = await listAll(deps, open, signal)
   // The leases of one that stops are freed with it.
   if (signal.aborted) return []
-  const [first] = open
-  const known = first && (await knownOf(deps, first.request.family, listings))
+  const known = await knownOf(deps, listings)
   const items: Reschedule[] = []
   const adopted = new Set<string>()
   for (const poll of due) {
@@ -119,7 +126,7 @@ interface Case {
   readonly poll: DuePoll
   readonly one: Open | 'settled'
   readonly listings: ReadonlyMap<string, Listing>
-  readonly known: ReadonlyMap<string, string> | undefined
+  readonly known: Known | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
   /** Unix milliseconds before upstream was listed. */
@@ -163,13 +170,14 @@ async function treat(
 }
 
 async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {
-  const { one, listings, known, adopted, askedMs } = given
+  const { one, listings, adopted, askedMs } = given
   // Its outcome is in the log; the read model only has to catch up.
   if (one === 'settled') return 'settled'
   const { request, phase, channels } = one
   await declareUncertain(deps, one, phase)
   const mine = channels.map((channel) => listings.get(channel.id))
-  if (known === undefined) return 'unreachable'
+  if (given.known === undefined) return 'unreachable'
+  const known = given.known.get(request.family) ?? new Map<string, string>()
   const listed = mine
     .flatMap((listing) => listing?.tasks ?? [])
     .filter(({ task }) => !known.has(task.nativeId) && !adopted.has(task.nativeId))
@@ -184,17 +192,22 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   const look = { listings, known, askedMs }
   if (provesAbsence(request, channels, look)) return 'missing'
   if (!reachBack(request, channels, listings)) return 'unreachable'
-  if (request.markerIsOurs) return 'absent'
+  const { showsMarkers } = providerOf(deps, request.family)
+  if (showsMarkers && request.markerIsOurs) return 'absent'
   const windowMs = sendingTimeMs(channels)
-  const rivals = await rivalsOf(deps, request)
-  const only = rivals && onlyMatch(request, rivals, distinct(listed), windowMs)
+  const agreeing = possibleMatches(request, distinct(listed), windowMs, showsMarkers)
+  if (!showsMarkers && askedMs >= lastUnmarkedMs(request, windowMs)) return 'absent'
+  const rivals = await rivalsOf(deps, request, showsMarkers)
+  const only = rivals && onlyMatch(request, rivals, agreeing, windowMs, showsMarkers)
   // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.
   if (only !== undefined && !(await isKnown(deps, request, only))) {
     await adopt(deps, observe, request, only)
     adopted.add(only.task.nativeId)
     return 'adopted'
   }
-  const candidates = listed.filter(({ task }) => task.marker === request.marker)
+  const candidates = showsMarkers
+    ? listed.filter(({ task }) => task.marker === request.marker)
+    : agreeing
   return candidates.length === 0 ? 'absent' : report(deps, request, candidates.length)
 }
 
@@ -235,15 +248,20 @@ async function declareUncertain(
 }
 
 /**
- * Other requests with the same marker and no outcome the read model knows of; one that has it since
- * is still a rival for what was listed before. Undefined when there are too many.
+ * Other requests without an outcome the read model knows of, of the same marker where lists show it; one
+ * that has it since is still a rival for what was listed before. Undefined when there are too many.
  */
 async function rivalsOf(
   deps: TaskDeps,
   request: TaskRequest,
+  showsMarkers: boolean,
 ): Promise<readonly TaskRequest[] | undefined> {
   const { family, marker } = request
-  const open = await findOpenSubmissions(deps.pool, { family, marker, limit: MAX_RIVALS + 1 })
+  const open = await findOpenSubmissions(deps.pool, {
+    family,
+    ...(showsMarkers ? { marker } : {}),
+    limit: MAX_RIVALS + 1,
+  })
   if (open.length > MAX_RIVALS) return undefined
   const states = await Promise.all(open.map(({ platformId }) => loadTask(deps.log, platformId)))
   return states.flatMap((state) =>

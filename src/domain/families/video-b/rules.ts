@@ -11,8 +11,9 @@ const known = knownModel(resolveVideoBModel)
 export const videoBRules: TaskFamilyRules = {
   family: 'video-b',
   idKind: 'video',
-  // Upstream names no bound; its longest video takes minutes.
-  defaultExpiryS: 24 * HOUR_S,
+  // Upstream names none. A video takes minutes, and what it still works on is waited for longer: this
+  // only ends what it does not show, of which nothing can be proved.
+  defaultExpiryS: HOUR_S,
   longestExpiryS: 72 * HOUR_S,
   models: videoBModels,
   resolve: resolveVideoBModel,

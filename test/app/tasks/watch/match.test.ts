@@ -1,6 +1,7 @@
 import t from 'tap'
 import {
   certainMatches,
+  lastUnmarkedMs,
   type ListedTask,
   onlyMatch,
   possibleMatches,
@@ -118,3 +119,22 @@ t.test('only a pair that fits nothing else is taken', async (t) => {
 t.test('the window covers every try of a creation', async (t) => {
   t.ok(sendingTimeMs([channel, { ...channel, timeoutMs: 60_000 }]) >= 3 * 60_000)
 })
+
+t.test(
+  'without markers a match is by model, time and settings, and never near the end',
+  async (t) => {
+    const mine = request({ markerIsOurs: true })
+    const { marker: _marker, ...task } = listed().task
+    const unmarked = { channel, task }
+    const find = (rivals: readonly TaskRequest[], all: readonly ListedTask[]) =>
+      onlyMatch(mine, [mine, ...rivals], all, WINDOW_MS, false)?.task.nativeId
+    t.equal(find([], [unmarked]), 'cgt-1')
+    t.equal(find([request({ platformId: 'video_2', tenantId: 'tenant_2' })], [unmarked]), undefined)
+    t.equal(find([], [unmarked, { channel, task: { ...task, nativeId: 'cgt-2' } }]), undefined)
+    for (const [title, over] of different.slice(1))
+      t.equal(find([], [{ channel, task: { ...task, ...over } }]), undefined, title)
+    // A rival may be older by the window and the clocks' difference on both sides.
+    const endsMs = Date.parse(mine.expiresAt)
+    t.ok(lastUnmarkedMs(mine, WINDOW_MS) <= endsMs - WINDOW_MS - 20_000)
+  },
+)

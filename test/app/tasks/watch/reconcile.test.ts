@@ -10,6 +10,8 @@ import {
   startWorld,
   taskKey,
   uncertain,
+  uncertainOf,
+  unmarkedInput,
   type World,
 } from '../../support/world.ts'
 
@@ -250,3 +252,56 @@ async function waitOf(world: World, platformId: string): Promise<number> {
   )
   return Number(rows[0]?.due_at_ms) - ahead.nowMs()
 }
+
+t.test(
+  'where lists show no marker, only what agrees in everything and fits nothing else is adopted',
+  async (t) => {
+    const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+    await world.tenant('tenant_2', '100')
+    const { tasks } = world.replica()
+    const drop = 'x [[sandbox drop-after-accept]]'
+    const alone = await uncertainOf(tasks.createTask, unmarkedInput(`${drop} [[client=alone]]`))
+    const twins = await Promise.all(
+      ['tenant_1', 'tenant_2'].map((tenantId) =>
+        uncertainOf(tasks.createTask, unmarkedInput(drop, { tenantId, duration: 7 })),
+      ),
+    )
+    await tasks.createTask(unmarkedInput('known', { tenantId: 'tenant_2', duration: 8 }))
+    const hasty = world.replica({ channels: shortChannels(world, 300) })
+    const neverSent = await uncertainOf(
+      hasty.tasks.createTask,
+      unmarkedInput('x [[sandbox hang]]', { duration: 8 }),
+    )
+    // Of another family: what of its list is ours must not be told by this one's.
+    const marked = await uncertain(tasks.createTask, { prompt: drop })
+    let nowMs = Date.now() + 6_000
+    const { deps } = world.replica({ policies: true, clock: { nowMs: () => nowMs } })
+    for (const id of [alone, marked])
+      await eventually('the adoption', async () =>
+        (await world.eventsOf(id)).find((event) => event.type === 'TaskSubmitted'),
+      )
+    const [made] = world.sandbox.accepted({ client_marker: 'alone' })
+    t.match(
+      (await world.eventsOf(alone)).find((event) => event.type === 'TaskSubmitted'),
+      { data: { nativeId: made?.id, via: 'reconciliation' } },
+    )
+    await eventually('rounds over the others', async () => {
+      const { rows } = await world.pool.query<{ least: number }>(
+        `select min(attempts) as least from tasks.polls where kind = 'reconcile'`,
+      )
+      return (rows[0]?.least ?? 0) >= 2 ? true : undefined
+    })
+    for (const id of [...twins, neverSent])
+      t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
+    // Nothing can be proved of them, so they end with the family's shorter wait.
+    nowMs += 2 * 3_600_000
+    for (const id of [...twins, neverSent])
+      t.match(
+        await eventually('the expiry', async () =>
+          (await world.eventsOf(id)).find((event) => event.type === 'TaskExpired'),
+        ),
+        { data: { reason: 'deadline', possibleCostLeak: true } },
+      )
+    t.equal((await deps.metrics.possibleCostLeaks.get()).values[0]?.value, 3)
+  },
+)
