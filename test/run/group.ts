@@ -1,3 +1,4 @@
+import './no-async-hooks.ts'
 import { appendFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
