@@ -258,6 +258,7 @@ t.test(
   async (t) => {
     const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
     await world.tenant('tenant_2', '100')
+    await world.settle()
     const { tasks } = world.replica()
     const drop = 'x [[sandbox drop-after-accept]]'
     const alone = await uncertainOf(tasks.createTask, unmarkedInput(`${drop} [[client=alone]]`))
@@ -274,8 +275,9 @@ t.test(
     )
     // Of another family: what of its list is ours must not be told by this one's.
     const marked = await uncertain(tasks.createTask, { prompt: drop })
-    let nowMs = Date.now() + 6_000
-    const { deps } = world.replica({ policies: true, clock: { nowMs: () => nowMs } })
+    let aheadMs = 6_000
+    const clock = { nowMs: () => Date.now() + aheadMs }
+    const { deps } = world.replica({ policies: true, clock })
     for (const id of [alone, marked])
       await eventually('the adoption', async () =>
         (await world.eventsOf(id)).find((event) => event.type === 'TaskSubmitted'),
@@ -294,7 +296,7 @@ t.test(
     for (const id of [...twins, neverSent])
       t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
     // Nothing can be proved of them, so they end with the family's shorter wait.
-    nowMs += 2 * 3_600_000
+    aheadMs += 2 * 3_600_000
     for (const id of [...twins, neverSent])
       t.match(
         await eventually('the expiry', async () =>
