@@ -56,6 +56,15 @@ const familyRooms: Readonly<
       'infra/sandbox/video-a/',
     ],
   },
+  'video-b': {
+    words: /video-b(?![a-z])|[vV]ideoB(?![a-z])|\bh3-/,
+    rooms: [
+      'src/domain/families/video-b/',
+      'src/providers/video-b/',
+      'src/api/prov-b/v2/',
+      'infra/sandbox/video-b/',
+    ],
+  },
   image: {
     words: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
     rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],

@@ -46,7 +46,11 @@ export function createOpenResult(deps: TaskDeps, lookUp: LookUp): OpenResult {
       release()
       if (!(error instanceof FetchFault)) throw error
       deps.logger.info({ platformId: row.platformId, reason: error.reason }, 'result not opened')
-      throw taskError('upstream_unavailable', 'The file cannot be had at the moment', row.platformId)
+      throw taskError(
+        'upstream_unavailable',
+        'The file cannot be had at the moment',
+        row.platformId,
+      )
     }
   }
 }
@@ -55,7 +59,9 @@ function linkTo(view: TaskView, name: string | undefined): string {
   const url = name === undefined ? undefined : view.urls?.[name]
   if (url !== undefined) return url
   const open = view.status === 'queued' || view.status === 'running'
-  const why = open ? 'The video is not finished yet' : 'There is no such file of the video (any more)'
+  const why = open
+    ? 'The video is not finished yet'
+    : 'There is no such file of the video (any more)'
   throw taskError('result_not_available', why, view.platformId)
 }
 

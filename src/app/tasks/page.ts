@@ -13,7 +13,9 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
     await deps.readModels.requireCurrent('tasks')
     await catchUp(deps, tenantId)
     const place =
-      after === undefined ? undefined : await taskPlace(deps.pool, { tenantId, families, id: after })
+      after === undefined
+        ? undefined
+        : await taskPlace(deps.pool, { tenantId, families, id: after })
     if (after !== undefined && place === undefined)
       throw new DomainError('invalid_request', '`after` must be the id of one in the list', {
         param: 'after',

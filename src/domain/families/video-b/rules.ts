@@ -1,6 +1,7 @@
 import { knownModel } from '../checks/known-model.ts'
 import type { TaskFamilyRules } from '../task-rules.ts'
 import { resolveVideoBModel, videoBModels } from './models.ts'
+import { simpleVideoB } from './simple.ts'
 import { quoteVideoB, settleVideoB, videoBPrices } from './pricing.ts'
 
 const HOUR_S = 3_600
@@ -20,4 +21,5 @@ export const videoBRules: TaskFamilyRules = {
   quote: (model, facts, book) => quoteVideoB(known(model), facts, book),
   settle: ({ facts, quote, usage }) => settleVideoB({ facts, quote, usage }),
   prices: (model) => videoBPrices(known(model)),
+  simpleVideo: simpleVideoB,
 }

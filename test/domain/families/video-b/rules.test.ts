@@ -407,3 +407,48 @@ t.test('the hold has the seconds asked for, those of reference videos, and extra
   )
   t.end()
 })
+
+t.test('asked for as any video: what is left open has a default, refusals name the order', (t) => {
+  const rules = videoBRules.simpleVideo
+  const order = {
+    model: 'h3-video',
+    prompt: 'a lantern' as string | undefined,
+    seconds: undefined as number | undefined,
+    resolution: undefined as string | undefined,
+    ratio: undefined as string | undefined,
+    generateAudio: undefined as boolean | undefined,
+    references: [] as readonly { kind: 'image' | 'video' | 'audio'; url: string }[],
+  }
+  const bodyFor = (over: Partial<typeof order>) =>
+    rules?.accept({ ...order, ...over }).upstreamBody ?? {}
+  t.match(bodyFor({}), { duration: 5, resolution: '768P', ratio: '16:9' })
+  t.match(bodyFor({ resolution: '2k', seconds: 8, ratio: '1:1' }), {
+    duration: 8,
+    resolution: '2K',
+    ratio: '1:1',
+  })
+  const image = { kind: 'image', url: URL } as const
+  t.match(bodyFor({ references: [image] }), {
+    ratio: 'adaptive',
+    content: [{ type: 'text' }, { role: 'reference_image', image_url: { url: URL } }],
+  })
+  t.match(bodyFor({ model: 'h3-video-max', references: [image] }), {
+    content: [{ type: 'text' }, { role: 'first_frame' }],
+  })
+  for (const [param, over] of [
+    ['prompt', { prompt: undefined }],
+    ['seconds', { seconds: 60 }],
+    ['resolution', { resolution: '720p' }],
+    ['ratio', { ratio: '2:1' }],
+    ['generate_audio', { generateAudio: true }],
+    ['input_reference', { references: [{ kind: 'image', url: 'asset://a' }] }],
+    ['input_reference', { references: [{ kind: 'image', url: 'media_file://1' }] }],
+  ] as const)
+    try {
+      bodyFor(over)
+      t.fail(`${param} was accepted`)
+    } catch (error) {
+      t.equal(isDomainError(error) && error.details['param'], param)
+    }
+  t.end()
+})
