@@ -56,12 +56,7 @@ export async function pageTasks(
   const { rows } = await db.query<TaskRecord>({
     name: `tasks.page.${order}${goesOn ? '.on' : ''}`,
     text: pageSql(order, goesOn),
-    values: [
-      tenantId,
-      families,
-      limit,
-      ...(goesOn ? [after.requestedAtMs, after.platformId] : []),
-    ],
+    values: [tenantId, families, limit, ...(goesOn ? [after.requestedAtMs, after.platformId] : [])],
   })
   return rows.map(toTaskRow)
 }

@@ -204,6 +204,7 @@ async function registerCalls(
     images,
     files,
     imageTasks,
+    tasks,
     standingsOf = () => ({}),
     resolveHost,
     upstreamHosts = new Set(),
@@ -214,7 +215,7 @@ async function registerCalls(
 ): Promise<void> {
   const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
   const formLimits = forms.imageForm
-  const media = { images, imageTasks, formLimits, files, fileForm: forms.fileForm }
+  const media = { images, imageTasks, tasks, formLimits, files, fileForm: forms.fileForm }
   const v1 = { ...deps, ...bodies, ...media, standingsOf, resolveHost }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
   const native = { ...deps, ...bodies, resolveHost, upstreamHosts }

@@ -21,6 +21,7 @@ const entries = {
   outage: 'service_unavailable',
   internal: 'internal_error',
   invalid_request: 'invalid_value',
+  invalid_duration: 'invalid_value',
   unknown_model: 'model_not_found',
   model_not_allowed: 'model_not_allowed',
   price_not_configured: 'price_not_configured',
@@ -31,6 +32,12 @@ const entries = {
   previous_response_not_found: 'previous_response_not_found',
   kept_unavailable: 'previous_response_unavailable',
   task_not_found: 'task_not_found',
+  task_running: {
+    code: 'video_in_progress',
+    words: 'A video that is being made cannot be deleted',
+  },
+  result_not_available: 'result_not_available',
+  asset_not_found: 'asset_not_found',
   idempotency_key_reused: 'idempotency_key_reused',
   idempotency_in_progress: 'idempotency_in_progress',
   n_not_supported: 'n_not_supported',
@@ -50,6 +57,8 @@ const entries = {
   },
   database_unavailable: 'service_unavailable',
   read_model_behind: 'service_unavailable',
+  wrong_expected_revision: 'service_unavailable',
+  append_too_large: 'request_too_large',
   file_not_found: 'file_not_found',
   storage_not_configured: 'storage_not_configured',
   storage_unavailable: 'service_unavailable',
@@ -57,6 +66,12 @@ const entries = {
   call_refused: 'upstream_error',
   refused_invalid: 'invalid_request',
   refused_account: 'model_unavailable',
+  submission_refused: 'upstream_error',
+  submission_uncertain: 'upstream_error',
+  refused_rate_limited: 'rate_limit_exceeded',
+  refused_unavailable: 'upstream_unavailable',
+  refused_timeout: 'upstream_timeout',
+  refused_malformed: 'upstream_error',
   upstream_unavailable: 'upstream_unavailable',
   upstream_timeout: 'upstream_timeout',
   upstream_malformed: 'upstream_error',
@@ -130,6 +145,36 @@ export const imageQueryFailures: readonly FailureCode[] = [
   'database_unavailable',
   'read_model_behind',
   'storage_unavailable',
+]
+
+/** What looking at a video can fail with. */
+export const videoFailures: readonly FailureCode[] = [
+  ...behindToken,
+  'task_not_found',
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+]
+
+/** What asking for a video can fail with. */
+export const videoCreationFailures: readonly FailureCode[] = [
+  ...beforeSending,
+  'read_model_behind',
+  'parameter_invalid',
+  'invalid_duration',
+  'asset_not_found',
+  'wrong_expected_revision',
+  'append_too_large',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'submission_refused',
+  'submission_uncertain',
+  'refused_invalid',
+  'refused_rate_limited',
+  'refused_account',
+  'refused_unavailable',
+  'refused_timeout',
+  'refused_malformed',
 ]
 
 /** What continuing an earlier response can fail with besides. */

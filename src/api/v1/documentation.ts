@@ -25,7 +25,7 @@ const shape = {
 
 /** What the OpenAPI description says of a `/v1` route, its failures included. */
 export function describe(route: {
-  readonly tag: 'Text' | 'Images' | 'Files'
+  readonly tag: 'Text' | 'Images' | 'Videos' | 'Files'
   readonly operationId: string
   readonly summary: string
   /** It has an id of its own. */

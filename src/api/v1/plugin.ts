@@ -36,8 +36,9 @@ import {
   ResponsesBodySchema,
   ResponseSchema,
 } from './schemas.ts'
+import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 
-export interface V1Deps extends ImageRouteDeps, FileRouteDeps {
+export interface V1Deps extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps {
   readonly authenticate: Authenticate
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
@@ -140,7 +141,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
 }
 
-/** Chat, responses, images, files and models, to be registered under `/v1`. */
+/** Chat, responses, images, videos, files and models, to be registered under `/v1`. */
 export function v1Plugin(deps: V1Deps) {
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, v1Envelope)
@@ -152,6 +153,7 @@ export function v1Plugin(deps: V1Deps) {
     responsesRoute(app, deps)
     modelRoutes(app, deps.texts)
     await app.register(imagesPlugin(deps))
+    await app.register(videosPlugin(deps))
     await app.register(filesPlugin(deps))
   }
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type {
   CreatedTask,
   CreateTaskInput,
@@ -115,5 +116,17 @@ export class MemoryTasks implements TaskUseCases {
     if (view.status !== 'queued')
       throw new DomainError('task_ended', 'ended', { status: view.status })
     return { ...view, status: 'cancelled' }
+  }
+
+  pageTasks: TaskUseCases['pageTasks'] = async ({ principal, limit }) => {
+    await this.#begin()
+    const found = this.owned.filter((each) => each.tenantId === principal.tenantId)
+    return { items: found.slice(0, limit).map((each) => each.view), hasMore: found.length > limit }
+  }
+
+  openResult: TaskUseCases['openResult'] = async ({ principal, id }) => {
+    await this.#begin()
+    this.#find(principal.tenantId, id)
+    return { status: 200, headers: { 'content-type': 'video/mp4' }, body: Readable.from(['mp4']) }
   }
 }

@@ -1,0 +1,209 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TaskKey, TaskUseCases } from '../../../app/tasks/types.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { sha256Hex } from '../../../kernel/ids.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { videoCreationFailures, videoFailures } from '../../kit/call-failures.ts'
+import type { FailureCode } from '../../kit/failure-table.ts'
+import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
+import { refuseMisspelt } from '../../kit/misspelt.ts'
+import { useForms } from '../../kit/multipart.ts'
+import { withBody } from '../../kit/route-failures.ts'
+import { taskIdOf } from '../../kit/task-id.ts'
+import { describe } from '../documentation.ts'
+import { sendContent } from './content.ts'
+import { videoFamilies, videoFamilyOf, videoRules } from './families.ts'
+import { type OrderDeps, readVideoOrder } from './order.ts'
+import {
+  alsoInVideos,
+  CreateVideoBodySchema,
+  DEFAULT_PAGE_VIDEOS,
+  DeletedVideoSchema,
+  VideoContentQuerySchema,
+  VideoListQuerySchema,
+  VideoListSchema,
+  VideoParamsSchema,
+  VideoSchema,
+} from './schemas.ts'
+import { toVideo } from './view.ts'
+
+export interface VideoRouteDeps extends OrderDeps {
+  readonly tasks: TaskUseCases
+}
+
+const tag = { tag: 'Videos' } as const
+
+/** Once a task has its id it may have been submitted, unless that was refused: then nothing was. */
+function mayExist(error: unknown): unknown {
+  if (!isDomainError(error) || error.details['platformId'] === undefined) return error
+  if (error.code === 'submission_refused') return error
+  return new DomainError(error.code, error.message, { ...error.details, acceptance: 'unknown' })
+}
+
+async function create(deps: VideoRouteDeps, request: FastifyRequest, reply: FastifyReply) {
+  const idempotencyKey = idempotencyKeyOf(request)
+  const order = await readVideoOrder(request, deps)
+  // From here on only the use case holds the body.
+  request.body = undefined
+  const family = videoFamilyOf(order.model)
+  const accepted = videoRules(family).accept(order)
+  // There is no asset library yet, so no caller has an asset.
+  if (accepted.assetIds.length > 0)
+    throw new DomainError('asset_not_found', 'no such asset', { param: 'input_reference' })
+  const { model, facts, upstreamBody } = accepted
+  const asked = { family, surface: 'v1.videos', requestId: request.id, model, facts, upstreamBody }
+  const { createTask } = deps.tasks
+  const created = await createTask({
+    ...asked,
+    principal: principalOf(request),
+    callerMarker: undefined,
+    executionExpiresAfterS: undefined,
+    idempotencyKey,
+    // Of what was understood: a form and JSON that say the same are the same request.
+    bodyHash: sha256Hex(JSON.stringify(order)),
+  }).catch((error: unknown) => {
+    throw mayExist(error)
+  })
+  const { platformId, nativeId, replayed, createdAtMs } = created
+  void reply.headers({
+    'x-platform-id': platformId,
+    ...(replayed ? { 'idempotent-replayed': 'true' } : {}),
+  })
+  const { settings } = facts
+  return toVideo({ family, platformId, nativeId, model, status: 'queued', settings, createdAtMs })
+}
+
+function keyOf(request: FastifyRequest): TaskKey {
+  const { id } = request.params as { readonly id: string }
+  return {
+    principal: principalOf(request),
+    family: videoFamilies,
+    id: taskIdOf(id),
+    requestId: request.id,
+  }
+}
+
+function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/videos', {
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'listVideos',
+        summary: 'List the videos of the tenant, of every family',
+        ok: VideoListSchema,
+        failures: [...ofOwn, 'parameter_invalid', 'invalid_request'],
+      }),
+      querystring: VideoListQuerySchema,
+    },
+    handler: async (request) => {
+      const { after, limit = DEFAULT_PAGE_VIDEOS, order = 'desc' } = request.query
+      const principal = principalOf(request)
+      const asked = { principal, families: videoFamilies, order, limit }
+      const page = await tasks.pageTasks({ ...asked, after })
+      const data = page.items.map(toVideo)
+      return {
+        object: 'list' as const,
+        data,
+        first_id: data.at(0)?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+        has_more: page.hasMore,
+      }
+    },
+  })
+}
+
+const ofOwn: readonly FailureCode[] = videoFailures.filter((code) => code !== 'task_not_found')
+
+/** `/v1/videos`, to be registered below `/v1`. */
+export function videosPlugin(deps: VideoRouteDeps) {
+  return async (instance: FastifyInstance): Promise<void> => {
+    await useForms(instance)
+    const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+    const { tasks } = deps
+    app.post('/videos', {
+      // Each family judges its own fields; of the schema only misspelt names are told.
+      validatorCompiler: refuseMisspelt(alsoInVideos),
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'createVideo',
+          summary: 'Create a video with a model of any family',
+          ok: VideoSchema,
+          failures: videoCreationFailures,
+          further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
+        }),
+        body: CreateVideoBodySchema,
+      },
+      handler: (request, reply) => create(deps, request, reply),
+    })
+    listRoute(instance, deps)
+    app.get('/videos/:id', {
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'getVideo',
+          summary: 'Query a video',
+          ok: VideoSchema,
+          failures: videoFailures,
+        }),
+        params: VideoParamsSchema,
+      },
+      handler: async (request, reply) => {
+        const view = await tasks.getTask(keyOf(request))
+        void reply.header('x-platform-id', view.platformId)
+        return toVideo(view)
+      },
+    })
+    app.get('/videos/:id/content', {
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'downloadVideo',
+          summary: 'Download a video or a picture of it',
+          ok: undefined,
+          bytes: 'The bytes, or with `Range` a part of them where upstream gives parts.',
+          failures: [
+            ...videoFailures,
+            'parameter_invalid',
+            'result_not_available',
+            'upstream_unavailable',
+            'overloaded',
+          ],
+        }),
+        params: VideoParamsSchema,
+        querystring: VideoContentQuerySchema,
+      },
+      handler: (request, reply) => {
+        const { variant = 'video' } = request.query
+        return sendContent(tasks.openResult, keyOf(request), variant, request, reply)
+      },
+    })
+    app.delete('/videos/:id', {
+      schema: {
+        ...describe({
+          ...tag,
+          operationId: 'deleteVideo',
+          summary: 'Cancel a queued video or hide a finished one',
+          ok: DeletedVideoSchema,
+          failures: [
+            ...videoFailures,
+            ...withBody,
+            'overloaded',
+            'task_running',
+            'log_outcome_unknown',
+            'wrong_expected_revision',
+            'upstream_unavailable',
+          ],
+        }),
+        params: VideoParamsSchema,
+      },
+      handler: async (request, reply) => {
+        const { platformId } = await tasks.deleteTask(keyOf(request))
+        void reply.header('x-platform-id', platformId)
+        return { id: platformId, object: 'video.deleted' as const, deleted: true as const }
+      },
+    })
+  }
+}
