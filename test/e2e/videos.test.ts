@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
+import OpenAI, { toFile } from 'openai'
 import t from 'tap'
+import { pngOf } from '../../infra/sandbox/media/png.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
@@ -9,7 +11,11 @@ const receiver = await startReceiver()
 t.teardown(() => receiver.close())
 const stack = await startStack({
   sandbox: { callbackMap: new Map([['hooks.example.com', receiver.origin]]) },
-  hosts: { 'hooks.example.com': ['93.184.216.34'], 'inside.example.com': ['10.0.0.7'] },
+  hosts: {
+    'hooks.example.com': ['93.184.216.34'],
+    'media.example.com': ['93.184.216.34'],
+    'inside.example.com': ['10.0.0.7'],
+  },
 })
 t.teardown(() => stack.stop())
 const finance = queriesOf(stack.url, stack.demo.queryToken)
@@ -291,4 +297,199 @@ t.test("another tenant's video is byte for byte the 404 of an unknown one", asyn
   }
   t.match((await clips.get(unknown)).status, 404)
   t.equal(acceptedOf(created.body.task_id)?.cancelled, false, 'nothing happened to it')
+})
+
+const openai = new OpenAI({
+  apiKey: stack.demo.modelToken,
+  baseURL: `${stack.url}/v1`,
+  maxRetries: 0,
+})
+const QUICK = 'x [[sandbox queued-ms=0 running-ms=0]]'
+
+function completed(id: string) {
+  return eventually(`${id} completed`, async () => {
+    const video = await openai.videos.retrieve(id)
+    return video.status === 'completed' ? video : undefined
+  })
+}
+
+/** What our own answers have beside those of the client's types. */
+function own(video: object, name: string): unknown {
+  return Reflect.get(video, name)
+}
+
+t.test('the official client makes, follows, downloads, lists and deletes videos', async (t) => {
+  const asked = { prompt: QUICK, seconds: '5' as never, size: '1280x720' } as const
+  const ofA = await openai.videos.create({ model: 'overseas-video-2-0', ...asked })
+  t.match(ofA, {
+    id: /^video_/,
+    object: 'video',
+    status: 'queued',
+    model: 'overseas-video-2-0',
+    progress: 0,
+    seconds: '5',
+    size: '1280x720',
+    error: null,
+    completed_at: null,
+  })
+  t.match(own(ofA, 'task_id'), /^cgt-/)
+  const ofC = await openai.videos.create({ model: 'clipq2', ...asked })
+  t.match(own(ofC, 'task_id'), /^8\d{15}$/)
+  const begun = await openai.videos.create({
+    model: 'clipq3-pro',
+    prompt: QUICK,
+    input_reference: await toFile(pngOf(64, 64), 'boat.png'),
+  })
+
+  for (const { id } of [ofA, ofC, begun]) {
+    const done = await completed(id)
+    t.match(done, { progress: 100, completed_at: Number, error: null })
+    const whole = Buffer.from(await (await openai.videos.downloadContent(id)).arrayBuffer())
+    t.equal(whole.subarray(4, 8).toString('latin1'), 'ftyp')
+  }
+  t.match(own(await completed(ofA.id), 'usage'), { completion_tokens: Number })
+  t.match(own(await completed(ofC.id), 'usage'), { credits: 100 })
+  const clip = await clips.get(ofC.id)
+  t.equal(clip.body.state, 'success', 'one task, whichever surface looks at it')
+  t.equal((await completed(clip.body.id)).id, ofC.id, 'by its native id too')
+  t.match(await linesOf(begun.id), [{ surface: 'v1.videos', sku: 'clipq3-pro-credit' }])
+  const sent = stack.sandbox.requestLog().filter(({ url }) => url.endsWith('/img2video'))
+  t.match(JSON.stringify(sent.at(-1)?.body), /"images":\["data:image\/png;base64,/)
+
+  const two = await openai.videos.list({ limit: 2 })
+  t.same(
+    two.data.map(({ id }) => id),
+    [begun.id, ofC.id],
+  )
+  t.equal(two.has_more, true)
+  const rest = await two.getNextPage()
+  t.equal(rest.data[0]?.id, ofA.id)
+  const oldest = await openai.videos.list({ order: 'asc', limit: 100 })
+  t.same(
+    oldest.data.map(({ id }) => id),
+    (await openai.videos.list({ limit: 100 })).data.map(({ id }) => id).toReversed(),
+  )
+
+  t.same(await openai.videos.delete(ofA.id), {
+    id: ofA.id,
+    object: 'video.deleted',
+    deleted: true,
+  })
+  await t.rejects(openai.videos.retrieve(ofA.id), { status: 404, code: 'task_not_found' })
+  const on = await openai.videos.list({ after: ofA.id })
+  t.same(on.data[0]?.id, rest.data[1]?.id, 'lists go on from one that was deleted')
+})
+
+t.test('a part of a video, its picture, and what is not there', async (t) => {
+  const made = await openai.videos.create({ model: 'clip2.0', prompt: QUICK })
+  await completed(made.id)
+  const content = (query: string, headers: Record<string, string> = {}) =>
+    fetch(`${stack.url}/v1/videos/${made.id}/content${query}`, {
+      headers: { authorization: `Bearer ${stack.demo.modelToken}`, ...headers },
+    })
+  const part = await content('', { range: 'bytes=4-7' })
+  t.equal(part.status, 206)
+  t.match(part.headers.get('content-range'), /^bytes 4-7\/\d+$/)
+  t.equal(part.headers.get('content-type'), 'video/mp4')
+  t.equal(await part.text(), 'ftyp')
+  t.equal((await content('', { range: 'bytes=999999999-' })).status, 416)
+  const picture = await content('?variant=thumbnail')
+  t.equal(picture.headers.get('content-type'), 'image/png')
+  await picture.arrayBuffer()
+  const none = await content('?variant=spritesheet')
+  t.equal(none.status, 404)
+  t.match(await none.json(), { error: { code: 'result_not_available' } })
+  const waiting = await openai.videos.create({ model: 'clipq2', prompt: 'x [[sandbox stall]]' })
+  await t.rejects(openai.videos.downloadContent(waiting.id), {
+    status: 404,
+    code: 'result_not_available',
+  })
+  const rule = stack.sandbox.faults.add({ faults: ['http=503'], match: { op: 'media' } })
+  t.equal((await content('')).status, 502)
+  stack.sandbox.faults.clear(rule.id)
+  t.equal((await content('')).status, 200)
+})
+
+t.test('what a family refuses is named as it was written here', async (t) => {
+  const post = (body: object) =>
+    call(`${stack.url}/v1/videos`, {
+      method: 'POST',
+      token: stack.demo.modelToken,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const clip = { model: 'clipq2', prompt: 'x' }
+  const asset = { model: 'overseas-video-2-5', prompt: 'x', input_reference: ['asset://a1'] }
+  const cases = [
+    [{}, 400, 'invalid_value', 'model'],
+    [{ ...clip, model: 'text-basic' }, 404, 'model_not_found', 'model'],
+    [{ ...clip, seconds: '9' }, 400, 'invalid_value', 'seconds'],
+    [{ ...clip, seconds: 'long' }, 400, 'invalid_value', 'seconds'],
+    [{ ...clip, size: '1280x700' }, 400, 'invalid_value', 'resolution'],
+    [{ ...clip, size: '1280x720', ratio: '16:9' }, 400, 'invalid_value', 'size'],
+    [{ ...clip, generate_audio: true }, 400, 'invalid_value', 'generate_audio'],
+    [
+      { ...clip, input_reference: ['https://inside.example.com/a.png'] },
+      400,
+      'invalid_value',
+      'input_reference',
+    ],
+    [
+      { ...clip, input_reference: { url: IMAGE, type: 'video' } },
+      400,
+      'invalid_value',
+      'input_reference',
+    ],
+    [asset, 404, 'asset_not_found', 'input_reference'],
+    [
+      { ...clip, prompt: 'x [[sandbox refuse=TaskPromptPolicyViolation]]' },
+      400,
+      'TaskPromptPolicyViolation',
+      null,
+    ],
+    [{ ...clip, prompt: 'x [[sandbox drop-after-accept]]' }, 502, 'upstream_error', null],
+  ] as const
+  for (const [body, status, code, param] of cases) {
+    const answer = await post(body)
+    t.equal(answer.status, status, `${status} ${answer.text}`)
+    t.match(answer.body.error, { code, param })
+    if (status === 502) t.equal(answer.headers.get('x-should-retry'), 'false')
+  }
+})
+
+t.test("another tenant's videos are byte for byte those that are not there", async (t) => {
+  const made = await openai.videos.create({ model: 'clipq2', prompt: QUICK })
+  await completed(made.id)
+  const native = String(own(made, 'task_id'))
+  const ask = (id: string, path = '', init: RequestInit = {}) =>
+    call(`${stack.url}/v1/videos/${id}${path}`, { token: stack.other.modelToken, ...init })
+  for (const [path, init] of [
+    ['', {}],
+    ['/content', {}],
+    ['', { method: 'DELETE' }],
+  ] as const) {
+    const reference = await ask('video_01JABCDEFGHJKMNPQRSTVWXYZ0', path, init)
+    t.equal(reference.status, 404)
+    for (const id of [made.id, native]) {
+      const answer = await ask(id, path, init)
+      t.equal(answer.status, 404)
+      t.equal(answer.text, reference.text)
+      t.same(steadyHeaders(answer), steadyHeaders(reference))
+    }
+  }
+  const list = (query: string) =>
+    call(`${stack.url}/v1/videos?${query}`, { token: stack.other.modelToken })
+  t.same((await list('')).body.data, [])
+  const after = await list(`after=${made.id}`)
+  t.equal(after.status, 400)
+  t.equal(after.text, (await list('after=video_01JABCDEFGHJKMNPQRSTVWXYZ0')).text)
+  t.equal((await openai.videos.retrieve(made.id)).status, 'completed', 'nothing happened to it')
+})
+
+t.test('neither prompts nor links are in the log', async (t) => {
+  for await (const event of stack.gateway.log.readAll())
+    t.notMatch(
+      JSON.stringify(event.data),
+      /a fox|sandbox queued|X-Tos|media\.example|hooks\.example/,
+    )
 })

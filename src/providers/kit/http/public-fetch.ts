@@ -60,7 +60,8 @@ export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
         ...(range === undefined ? {} : { headers: { range } }),
         ...(trustedOrigin === undefined ? {} : { trustedOrigin }),
       })
-      answer.body.once('close', () => void client.destroy())
+      // One that is let go of fails without anybody who listens.
+      answer.body.on('error', () => undefined).once('close', () => void client.destroy())
       const said = bodyHeaders.flatMap((name) => {
         const value = headerOf(answer.headers, name)
         return value === undefined ? [] : [[name, value] as const]
