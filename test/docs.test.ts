@@ -109,7 +109,9 @@ function codesOf({ content = {} }: Response): readonly string[] {
     ...Object.values(examples).map(({ value }) => value),
   ])
   return shown.flatMap((example) => {
-    const error: unknown = Object(example).error
+    const { error, reason }: { readonly error?: unknown; readonly reason?: unknown } =
+      Object(example)
+    if (typeof reason === 'string') return [reason]
     if (typeof error !== 'object' || error === null) return []
     return Object.entries(error).flatMap(([name, value]) =>
       (name === 'code' || name === 'status') && typeof value === 'string' ? [value] : [],

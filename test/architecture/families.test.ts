@@ -65,6 +65,15 @@ const familyRooms: Readonly<
       'infra/sandbox/video-b/',
     ],
   },
+  'video-c': {
+    words: /video-c|[vV]ideoC(?![a-z])|\bclip(?:q\d|\d\.)/,
+    rooms: [
+      'src/domain/families/video-c/',
+      'src/providers/video-c/',
+      'src/api/prov-c/',
+      'infra/sandbox/video-c/',
+    ],
+  },
   image: {
     words: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
     rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],

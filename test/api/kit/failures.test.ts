@@ -2,6 +2,7 @@ import t from 'tap'
 import { failureTable } from '../../../src/api/kit/failure-table.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import { provAEnvelope } from '../../../src/api/prov-a/envelope.ts'
+import { provCEnvelope } from '../../../src/api/prov-c/envelope.ts'
 import { queryEnvelope } from '../../../src/api/query/envelope.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
 import { v1betaEnvelope } from '../../../src/api/v1beta/envelope.ts'
@@ -87,6 +88,7 @@ t.test('only what certainly did nothing may be sent again by itself', (t) => {
 
 const surfaces = [
   ['/provA', provAEnvelope, everything(true, 'submission_refused')],
+  ['/provC', provCEnvelope, everything(true, 'submission_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
   ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
   [

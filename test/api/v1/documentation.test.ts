@@ -100,7 +100,7 @@ void t.test('the description names every form, header and credential', async (t)
       for (const [status, { headers = {} }] of Object.entries(responses))
         t.ok(headers['x-request-id'], `${method} ${path} ${status}`)
       const schemes = security.flatMap((one) => Object.keys(one))
-      const isOpen = !/^\/(?:v1|v1beta|provA|api)\//.test(path)
+      const isOpen = !/^\/(?:v1|v1beta|prov[A-D]|api)\//.test(path)
       const expected = path.startsWith('/v1beta')
         ? ['modelToken', 'modelKey', 'modelClientKey']
         : [path.startsWith('/api') ? 'queryToken' : 'modelToken']
