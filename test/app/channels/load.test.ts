@@ -3,7 +3,7 @@ import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
 import { sandboxTaskChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { textFamilies } from '../../../src/domain/families/text/models.ts'
-import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
+import { taskFamilies } from '../../../src/domain/families/tasks.ts'
 
 const minimal = `
 channels:
@@ -51,9 +51,12 @@ t.test('the example file is valid, covers every video model and every text wire'
     'utf8',
   )
   const channels = parseChannels(text, () => 'secret')
-  const videos = channels.filter(({ family }) => family === 'video-a')
-  const served = new Set(videos.flatMap((channel) => Object.keys(channel.models)))
-  t.same(served, new Set(videoAModels.map((model) => model.name)))
+  const videos = [...taskFamilies.values()].filter(({ simpleVideo }) => simpleVideo !== undefined)
+  for (const { family, models } of videos) {
+    const serving = channels.filter((channel) => channel.family === family)
+    const served = new Set(serving.flatMap((channel) => Object.keys(channel.models)))
+    t.same(served, new Set(models.map(({ name }) => name)), family)
+  }
   for (const family of textFamilies)
     t.ok(
       channels.some((channel) => channel.family === family),
@@ -204,10 +207,11 @@ t.test('without a file the sandbox serves every model', async (t) => {
   const channels = sandboxTaskChannels({ baseUrl: 'http://127.0.0.1:9300/' })
   t.same(
     new Set(channels.flatMap((channel) => Object.keys(channel.models))),
-    new Set(videoAModels.map((model) => model.name)),
+    new Set(
+      [...taskFamilies.values()]
+        .filter(({ madeHere }) => madeHere === undefined)
+        .flatMap(({ models }) => models.map(({ name }) => name)),
+    ),
   )
-  t.same(
-    new Set(channels.map((channel) => channel.baseUrl)),
-    new Set(['http://127.0.0.1:9300/api/v3']),
-  )
+  for (const { baseUrl } of channels) t.match(baseUrl, /^http:\/\/127\.0\.0\.1:9300(?:\/[a-z]|$)/)
 })

@@ -33,16 +33,18 @@ export const simpleVideoC: SimpleVideoRules = {
     inCallersWords(nameOf, () => {
       const { model, prompt, seconds, resolution, ratio, generateAudio } = order
       const images = imagesOf(order)
+      const mode = modeFor(images.length)
       const body = Object.entries({
         model,
         prompt,
         duration: seconds,
         resolution,
-        aspect_ratio: ratio,
+        // A picture that begins a video gives it its shape.
+        aspect_ratio: mode === 'img2video' ? undefined : ratio,
         audio: generateAudio,
         images: images.length === 0 ? undefined : images,
       }).filter(([, value]) => value !== undefined)
-      const accepted = acceptVideoCRequest(modeFor(images.length), Object.fromEntries(body))
+      const accepted = acceptVideoCRequest(mode, Object.fromEntries(body))
       const { facts, upstreamBody } = accepted
       return { model: accepted.model.name, facts, upstreamBody, assetIds: [] }
     }),
