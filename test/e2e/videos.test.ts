@@ -274,8 +274,9 @@ t.test('callbacks are passed on, signed with a key of ours', async (t) => {
     ['processing', 'success'],
   )
   const { headers = {} } = told[0] ?? {}
-  const signed = `Date:${headers['date']}\nx-request-nonce:${headers['x-request-nonce']}\n`
-  const text = `POST\n/clip\nn=1\n${headers['x-hmac-access-key']}\n${headers['date']}\n${signed}`
+  const of = (name: string): string => String(headers[name])
+  const signed = `Date:${of('date')}\nx-request-nonce:${of('x-request-nonce')}\n`
+  const text = `POST\n/clip\nn=1\n${of('x-hmac-access-key')}\n${of('date')}\n${signed}`
   const expected = createHmac('sha256', 'sandbox').update(text).digest('base64')
   t.equal(headers['x-hmac-signature'], expected)
 })

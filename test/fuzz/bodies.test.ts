@@ -271,3 +271,43 @@ void t.test('any content type: 415, 400 or 200', async (t) => {
   t.ok(seen.of(415) > 300, `${seen.of(415)} × 415`)
   t.ok(seen.of(200) > 20, `${seen.of(200)} × 200`)
 })
+
+const clipFields =
+  'model prompt images duration resolution aspect_ratio style audio movement_amplitude bgm seed off_peak watermark wm_position wm_url payload meta_data callback_url constructor'
+const videoFields =
+  'model prompt seconds size resolution ratio generate_audio input_reference constructor toString'
+const image = 'https://hooks.example.com/a.png'
+/** What each route takes as it is, and may take in place of any of it. */
+const alike = [
+  ['/provC/ent/v2/text2video', { model: 'clipq3-pro', prompt: 'a fox' }, clipFields],
+  ['/provC/ent/v2/img2video', { model: 'clip1.5', images: [image] }, clipFields],
+  ['/provC/ent/v2/start-end2video', { model: 'clipq1', images: [image, image] }, clipFields],
+  ['/provC/ent/v2/reference2video', { model: 'clipq2', prompt: 'x', images: [image] }, clipFields],
+  ['/v1/videos', { model: 'clipq2', prompt: 'a fox', input_reference: image }, videoFields],
+  ['/v1/videos', { model: 'overseas-video-2-5', prompt: 'a fox' }, videoFields],
+] as const
+
+void t.test('a good video of any kind with some fields gone strange: 4xx, or 200', async (t) => {
+  const seen = tally()
+  const known = fc.constantFrom<unknown>('clipq2', 'clip2.0', '720p', '16:9', '1280x720', 8, '8')
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...alike),
+      fc.infiniteStream(fc.nat()),
+      fc.array(fc.oneof(known, strange), { maxLength: 3 }),
+      async ([url, good, names], places, values) => {
+        const all = names.split(' ')
+        const changes = values.map(
+          (value) => [all[Number(places.next().value) % all.length], value] as const,
+        )
+        const payload = JSON.stringify({ ...good, ...Object.fromEntries(changes) })
+        const headers = { ...asModel, 'content-type': 'application/json' }
+        const answer = await attempt(harness, { method: 'POST', url, headers, payload })
+        seen.add(answer.statusCode)
+      },
+    ),
+    { numRuns: 2_500, seed: 106 },
+  )
+  t.ok(seen.of(400) > 800, `${seen.of(400)} × 400`)
+  t.ok(seen.of(200) > 300, `${seen.of(200)} × 200`)
+})

@@ -84,13 +84,14 @@ const paths = [
   tasksPath,
   '/api/query/v1/ledger/lines',
   '/api/query/v1/ledger/summary',
+  '/v1/videos',
   '/healthz',
   '/readyz',
   '/openapi.json',
 ] as const
 
 const secretFor = (url: string): string =>
-  url.startsWith('/provA') ? 'Bearer sk-one' : 'Bearer qak-operator'
+  /^\/(?:prov[A-C]|v1)(?:\/|$)/.test(url) ? 'Bearer sk-one' : 'Bearer qak-operator'
 
 /** The parameters of a query string, each as it is called decoded and as it stands there. */
 function namesIn(search: string): readonly string[] {
@@ -131,6 +132,11 @@ void t.test('any id on any route that takes one: 404, or the undecodable 400', a
   const route = fc.constantFrom<readonly [InjectOptions['method'], string, string]>(
     ['GET', `${tasksPath}/`, ''],
     ['DELETE', `${tasksPath}/`, ''],
+    ['GET', '/provC/ent/v2/tasks/', '/creations'],
+    ['POST', '/provC/ent/v2/tasks/', '/cancel'],
+    ['GET', '/v1/videos/', ''],
+    ['GET', '/v1/videos/', '/content'],
+    ['DELETE', '/v1/videos/', ''],
     ['GET', '/api/query/v1/tasks/', '/history'],
   )
   await fc.assert(
@@ -153,6 +159,8 @@ void t.test('any path and method: never out of the family’s shape', async (t) 
   const segment = fc.oneof(
     fc.constantFrom(
       'provA',
+      'provC',
+      'ent',
       'api',
       'v3',
       'contents',
@@ -179,7 +187,7 @@ void t.test('any path and method: never out of the family’s shape', async (t) 
     'DELETE',
     'OPTIONS',
   )
-  const seen = { provA: 0, query: 0, plain: 0 }
+  const seen = { provA: 0, provC: 0, query: 0, plain: 0 }
   await fc.assert(
     fc.asyncProperty(
       method,

@@ -2,11 +2,12 @@ import { STATUS_CODES } from 'node:http'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { startApp, type Harness } from '../api/support/app.ts'
 
-export type Family = 'provA' | 'query' | 'plain'
+export type Family = 'provA' | 'provC' | 'query' | 'plain'
 
 /** Which error shape a path promises. */
 export function familyOf(url: string): Family {
   if (/^\/provA(?:[/?#]|$)/.test(url)) return 'provA'
+  if (/^\/provC(?:[/?#]|$)/.test(url)) return 'provC'
   if (/^\/api(?:[/?#]|$)/.test(url)) return 'query'
   return 'plain'
 }
@@ -29,6 +30,14 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
     isText(body['error']['message']) &&
     typeof body['error']['param'] === 'string' &&
     isText(body['error']['type']),
+  provC: (body) =>
+    isRecord(body) &&
+    Object.keys(body).join() === 'code,reason,message,metadata' &&
+    typeof body['code'] === 'number' &&
+    isText(body['reason']) &&
+    isText(body['message']) &&
+    isRecord(body['metadata']) &&
+    isText(body['metadata']['trace_id']),
   query: (body) =>
     isRecord(body) &&
     body['success'] === false &&

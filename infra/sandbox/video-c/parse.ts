@@ -59,7 +59,7 @@ function text(body: Fields, name: string, absent: string, maxLength = 8_192): st
   const value = field(body, name)
   if (value === undefined) return absent
   if (typeof value !== 'string') throw invalid(name, 'it must be a string')
-  if ([...value].length > maxLength) throw invalid(name, 'it is too long')
+  if (Array.from(value).length > maxLength) throw invalid(name, 'it is too long')
   return value
 }
 

@@ -71,7 +71,8 @@ export class MemoryTasks implements TaskUseCases {
   createTask = async (input: CreateTaskInput): Promise<CreatedTask> => {
     await this.#begin()
     this.created.push(input)
-    const view = this.add(input.principal.tenantId, { model: input.model })
+    const { family, model } = input
+    const view = this.add(input.principal.tenantId, { family, model })
     return {
       platformId: view.platformId,
       nativeId: view.nativeId ?? '',

@@ -198,7 +198,7 @@ async function askAll(
     if (listed instanceof ProviderError && listed.kind !== 'malformed')
       return new Map(nativeIds.map((id) => [id, listed]))
     if (!(listed instanceof ProviderError))
-      for (const item of listed.items) answers.set(item.nativeId, item)
+      for (const item of listed.items) if (saysAll(item)) answers.set(item.nativeId, item)
   }
   // What a list leaves out is not gone for that: only a query of its own tells.
   await Promise.all(
@@ -214,6 +214,11 @@ async function askAll(
       }),
   )
   return answers
+}
+
+/** A list may leave out what a success used, which a query of its own tells. */
+function saysAll({ status, usage }: TaskObservation): boolean {
+  return status !== 'succeeded' || usage !== undefined
 }
 
 function failureOf(error: unknown): ProviderError {

@@ -98,7 +98,7 @@ function acceptPrompt(mode: VideoCMode, body: JsonObject): string | undefined {
     return mode === 'text2video' || mode === 'reference2video' ? lacking('prompt') : undefined
   // Of pairs of surrogates at most: counted only where that may be too many.
   const prompt = text(value, 'prompt', 2 * MAX_PROMPT_CHARACTERS)
-  if (prompt.length > MAX_PROMPT_CHARACTERS && [...prompt].length > MAX_PROMPT_CHARACTERS)
+  if (prompt.length > MAX_PROMPT_CHARACTERS && Array.from(prompt).length > MAX_PROMPT_CHARACTERS)
     return refuseField('prompt', `\`prompt\` must be at most ${MAX_PROMPT_CHARACTERS} characters`)
   if (prompt.trim() === '') return refuseField('prompt', '`prompt` must not be empty')
   return prompt
