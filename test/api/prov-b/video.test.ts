@@ -154,6 +154,7 @@ t.test('every failure has the family’s shape and its request id', async (t) =>
     ['rate_limited', 429, 'rate_limit_error'],
     ['submission_uncertain', 502, 'server_error'],
     ['price_not_configured', 503, 'server_error'],
+    ['kept_unavailable', 503, 'server_error'],
   ] as const) {
     tasks.failure = new DomainError(failure, '', { platformId: 'video_x' })
     const answer = await create(goodBody)

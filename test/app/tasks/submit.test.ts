@@ -30,6 +30,20 @@ t.test('which channel a creation goes to', async (t) => {
     t.match((await world.eventsOf(platformId)).at(-1), { data: { channelId: 'second' } })
   })
 
+  await t.test('one that is asked for is never replaced by another', async (t) => {
+    const channels = twoChannels(world, domestic!.baseUrl)
+    const { tasks } = world.replica({ channels })
+    const pinned = { ...createInput(), channelId: 'second' }
+    const { platformId } = await tasks.createTask(pinned)
+    t.match(await world.eventsOf(platformId), [
+      { data: { channelId: 'second', channelIds: ['second'] } },
+      { type: 'TaskSubmitted', data: { channelId: 'second' } },
+    ])
+    world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
+    t.equal(await codeOf(tasks.createTask(pinned)), 'submission_refused')
+    t.equal(await codeOf(tasks.createTask({ ...pinned, channelId: 'third' })), 'kept_unavailable')
+  })
+
   await t.test("the caller's own fault is not tried elsewhere", async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
     const before = world.sandbox.requests().routes['video-a.create']?.count ?? 0

@@ -1,3 +1,5 @@
+import type { FailureCode } from '../../kit/failure-table.ts'
+import { creationFailures } from '../../kit/task-failures.ts'
 import type { SurfaceFailures } from '../../kit/surface-failures.ts'
 
 /** The numbers of this wire that failures go by, and where they depart from the table. */
@@ -35,6 +37,11 @@ export const videoFailures = {
     words: 'The model is not available at the moment',
     retry: 'never',
   },
+  kept_unavailable: {
+    code: UNKNOWN_ERROR,
+    words: 'The account that has the uploaded files is not available at the moment',
+    retry: 'never',
+  },
   log_unavailable: UNKNOWN_ERROR,
   log_outcome_unknown: UNKNOWN_ERROR,
   wrong_expected_revision: UNKNOWN_ERROR,
@@ -54,3 +61,5 @@ export const videoFailures = {
   // Upstream's own words: another tenant's task reads exactly like none (P8).
   task_not_found: { code: UNKNOWN_ERROR, words: 'record not found' },
 } as const satisfies SurfaceFailures
+
+export const createFailures: readonly FailureCode[] = [...creationFailures, 'kept_unavailable']

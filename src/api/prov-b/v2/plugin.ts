@@ -8,11 +8,12 @@ import { useEnvelope } from '../../kit/envelope.ts'
 import { IdempotencyKeySchema } from '../../kit/idempotency-key.ts'
 import { useJsonBody } from '../../kit/json-body.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
-import { creationFailures, queryFailures } from '../../kit/task-failures.ts'
+import { queryFailures } from '../../kit/task-failures.ts'
 import { taskIdOf } from '../../kit/task-id.ts'
 import { createVideoHandler } from './create.ts'
 import { describe } from './documentation.ts'
 import { provBV2Envelope } from './envelope.ts'
+import { createFailures } from './failures.ts'
 import type { MediaDeps } from './media.ts'
 import {
   alsoInVideos,
@@ -47,7 +48,7 @@ export function provBV2Plugin(deps: ProvBV2Deps) {
           operationId: 'createVideoB',
           summary: 'Create a video of the second family',
           ok: CreatedVideoSchema,
-          failures: creationFailures,
+          failures: createFailures,
         }),
         headers: IdempotencyKeySchema,
         body: CreateVideoBodySchema,
