@@ -93,7 +93,8 @@ void t.test('beyond ASCII a body takes more, which is not there beside another o
 })
 
 void t.test('what a large body comes to in memory is what is counted of it', async (t) => {
-  for (const [kind, perByte] of Object.entries(MEMORY_PER_BYTE)) {
+  // Media that stays what it came as is held twice while it is gathered, and then once.
+  for (const [kind, perByte] of Object.entries({ ...MEMORY_PER_BYTE, media: 2 })) {
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--expose-gc',
       ...nodeArguments(new URL('support/body-memory-child.ts', import.meta.url)),
@@ -101,7 +102,10 @@ void t.test('what a large body comes to in memory is what is counted of it', asy
     ])
     const measured = Number(stdout)
     // The engine itself grows beside it, by 16 of the 32 MiB of the body at most.
-    t.ok(measured > 2 && measured <= perByte + 0.5, `${kind}: ${measured} bytes of memory a byte`)
+    t.ok(
+      measured > perByte / 3 && measured <= perByte + 0.5,
+      `${kind}: ${measured} bytes of memory a byte`,
+    )
   }
 })
 

@@ -197,12 +197,15 @@ export async function startOnNullLog(
 /** The one model the static upstream serves, and its prices. */
 export const TEXT_MODEL = 'text-basic'
 export const IMAGE_MODEL = 'image-2'
+/** The model of `/provB` video that waits for ever upstream. */
+export const VIDEO_MODEL = 'h3-video'
 const PRICES = `version: 'bench'
 effective_from: '2026-01-01T00:00:00Z'
 prices:
   - { sku: ${TEXT_MODEL}-input-token, currency: USD, unit: token, per: 1000000, price: '0.5' }
   - { sku: ${TEXT_MODEL}-output-token, currency: USD, unit: token, per: 1000000, price: '2' }
   - { sku: ${IMAGE_MODEL}-low-image, currency: USD, unit: image, per: 1, price: '0.0001' }
+  - { sku: h3-768p-second, currency: USD, unit: second, per: 1, price: '0.0001' }
 `
 
 /** Settings that send every chat call to this upstream; `remove` takes the files away. */
@@ -229,6 +232,12 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     base_url: ${upstreamUrl}/v1
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${IMAGE_MODEL}: ${IMAGE_MODEL} }
+  - id: bench-video
+    family: video-b
+    region: overseas
+    base_url: ${upstreamUrl}
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${VIDEO_MODEL}: ${VIDEO_MODEL} }
 `,
   )
   await writeFile(prices, PRICES)

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 
 /**
  * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
- * every time, the same image where images are asked for, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
+ * every time, the same image where images are asked for, a video that waits for ever, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
  *
@@ -39,6 +39,15 @@ const image = Buffer.from(
     usage: { input_tokens: 24, output_tokens: 272, total_tokens: 296 },
   }),
 )
+
+let videos = 0
+
+/** A creation has an id of its own; whoever asks for it is told that it waits. */
+function videoAnswer(method: string | undefined, url: string): Buffer {
+  if (method === 'POST') videos += 1
+  const task = { id: url.split('/').at(-1), status: 'queued' }
+  return Buffer.from(JSON.stringify(method === 'POST' ? { task_id: `4${videos}` } : { task }))
+}
 
 const nowMicros = (): string => String(process.hrtime.bigint() / 1000n)
 
@@ -87,7 +96,9 @@ const server = createServer((request, response) => {
       stream(response)
       return
     }
-    const body = request.url?.includes('/images/') === true ? image : answer
+    const { url = '', method } = request
+    const other = url.includes('/images/') ? image : answer
+    const body = url.includes('/video_generation') ? videoAnswer(method, url) : other
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)
   })

@@ -1,8 +1,11 @@
+import { parseMediaJson } from '../../../../src/api/kit/media-json.ts'
 import { parseStrictJson } from '../../../../src/api/kit/strict-json.ts'
+import { readStrictDataUri } from '../../../../src/domain/families/checks/strict-data-uri.ts'
+import { jsonInPieces } from '../../../../src/providers/kit/http/json-in-pieces.ts'
 
 /**
  * Does to a large body what a request does until it is sent, and prints by how many times its size the
- * memory of the process has grown at most.
+ * memory of the process has grown at most. `media`: its data URI is left as the bytes it came as.
  */
 const SIZE_BYTES = 32 * 1024 * 1024
 const PIECE_BYTES = 64 * 1024
@@ -12,7 +15,8 @@ const [kind] = process.argv.slice(2)
 const mostBytes = (): number => process.resourceUsage().maxRSS * 1024
 
 function* pieces(): Generator<Buffer> {
-  yield Buffer.from(`{"prompt":"${kind === 'ascii' ? 'a' : '語'}","image":"`)
+  const prompt = kind === 'other' ? '語' : 'a'
+  yield Buffer.from(`{"prompt":"${prompt}","image":"data:video/mp4;base64,`)
   for (let made = 0; made < SIZE_BYTES; made += PIECE_BYTES) yield Buffer.alloc(PIECE_BYTES, 'A')
   yield Buffer.from('"}')
 }
@@ -24,11 +28,22 @@ function settled<Value>(value: Value): Value {
 }
 
 const before = mostBytes()
-const read = (): object => {
-  const body = settled(Buffer.concat([...pieces()]))
-  return parseStrictJson(body, true) as object
+
+/** @returns how many bytes are sent */
+function asText(): number {
+  const read = (): object => parseStrictJson(settled(Buffer.concat([...pieces()])), true) as object
+  const value = settled(read())
+  return Buffer.from(JSON.stringify({ ...value, model: 'upstream' })).length
 }
-const value = settled(read())
-const sent = Buffer.from(JSON.stringify({ ...value, model: 'upstream' }))
-if (sent.length < SIZE_BYTES) throw new Error('less was sent')
-process.stdout.write(((mostBytes() - before) / sent.length).toFixed(2))
+
+function asMedia(): number {
+  const value = parseMediaJson(settled(Buffer.concat([...pieces()]))) as { readonly image: never }
+  if (readStrictDataUri(value.image) === undefined) throw new Error('it is no data URI')
+  let sentBytes = 0
+  for (const { length } of jsonInPieces({ ...value, model: 'upstream' }).pieces) sentBytes += length
+  return sentBytes
+}
+
+const sentBytes = kind === 'media' ? asMedia() : asText()
+if (sentBytes < SIZE_BYTES) throw new Error('less was sent')
+process.stdout.write(((mostBytes() - before) / sentBytes).toFixed(2))
