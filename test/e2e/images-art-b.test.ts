@@ -2,14 +2,39 @@ import OpenAI from 'openai'
 import sharp from 'sharp'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
+import { type S3Trouble, startS3Server } from '../helpers/s3-server.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 
+/** The one model whose channel does not wait long, for upstream or for the store. */
+const HASTY = 'artB-5.0'
+const HASTY_MS = 1_500
+/** No answer takes longer, whatever the store does. */
+const LONGEST_ANSWER_MS = 15_000
+
+const media = await startS3Server()
+const { endpoint, bucket, accessKeyId, secretAccessKey } = media.options
 const stack = await startStack({
   hosts: { 'media.example.com': ['93.184.216.34'] },
-  env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'http://gateway.example.test' },
+  env: {
+    OBJECT_STORAGE: 's3',
+    S3_ENDPOINT: endpoint,
+    S3_BUCKET: bucket,
+    S3_ACCESS_KEY_ID: accessKeyId,
+    S3_SECRET_ACCESS_KEY: secretAccessKey,
+  },
+  channels: (channels) =>
+    channels.flatMap((channel) => {
+      const { [HASTY]: hasty, ...models } = channel.models
+      if (hasty === undefined) return [channel]
+      const other = { ...channel, id: 'hasty', models: { [HASTY]: hasty }, timeoutMs: HASTY_MS }
+      return [{ ...channel, models }, other]
+    }),
 })
-t.teardown(() => stack.stop())
+t.teardown(async () => {
+  await stack.stop()
+  await media.stop()
+})
 const { url, demo } = stack
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken, maxRetries: 0 })
 const finance = queriesOf(url, demo.queryToken)
@@ -44,11 +69,10 @@ async function billed(callId: string | null): Promise<Record<string, number>> {
   return Object.fromEntries((await linesOf(callId)).map(({ sku, quantity }) => [sku, quantity]))
 }
 
-/** What lies at a URL of the gateway's own, by whatever name it is reached. */
+/** What lies at a URL of the gateway's own. */
 async function kept(t: Test, at: unknown): Promise<string> {
-  const { pathname, search, host } = new URL(String(at))
-  t.equal(host, 'gateway.example.test', 'no URL of the provider is handed out')
-  const response = await fetch(`${url}${pathname}${search}`)
+  t.equal(new URL(String(at)).origin, endpoint, 'no URL of the provider is handed out')
+  const response = await fetch(String(at))
   return sides(Buffer.from(await response.arrayBuffer()))
 }
 
@@ -296,4 +320,71 @@ void t.test('a caller who leaves a stream: read to its end, and settled', async 
   })
   t.same(lines, { 'artB-5.0-lite-image': 2 })
   t.equal(upstreamOf(marker).ending, 'whole')
+})
+
+/** Pictures by URL while the store is in trouble; what was asked of it comes back, and what took how long. */
+async function inTrouble(t: Test, trouble: S3Trouble, body: object) {
+  // What it did before is past.
+  await eventually('the store is relied on', async () => {
+    media.trouble('none')
+    return (await generate({ ...pro, prompt: 'a boat' })).status === 200 ? true : undefined
+  })
+  media.trouble(trouble)
+  const marker = name()
+  const startedMs = performance.now()
+  const answer = await generate({ ...body, prompt: `a boat [[client=${marker}]]` })
+  t.ok(performance.now() - startedMs < LONGEST_ANSWER_MS, `${trouble}: answered in time`)
+  return { answer, marker }
+}
+
+void t.test('a store that is busy, full or silent: said so, and not billed', async (t) => {
+  for (const [trouble, body] of [
+    ['busy', lite],
+    ['full', { ...lite, ...group(2) }],
+    ['silent', { ...lite, ...group(3), model: HASTY }],
+  ] as const) {
+    const { answer, marker } = await inTrouble(t, trouble, body)
+    const before = stack.sandbox.calls().length
+    const next = await generate({ ...body, prompt: 'a boat' })
+    t.match(next, { status: 503, body: { error: { code: 'service_unavailable' } } })
+    t.ok(next.headers.get('retry-after'), 'nothing was started: it may be asked again')
+    t.equal(stack.sandbox.calls().length, before, 'what cannot be delivered is not asked for')
+    t.match(answer, {
+      status: 503,
+      body: {
+        error: { code: 'storage_unavailable', type: 'server_error', message: /not billed/ },
+      },
+    })
+    t.equal(answer.headers.get('x-should-retry'), 'false', 'made again it would cost again')
+    t.same(await linesOf(answer.headers.get('x-call-id')), [])
+    t.ok((upstreamOf(marker).pictures?.count ?? 0) > 0, 'the provider has made it')
+
+    const inBase64 = await generate({ ...lite, prompt: 'a boat', response_format: 'b64_json' })
+    t.equal(inBase64.status, 200, 'who needs no store does not notice')
+  }
+  media.trouble('none')
+})
+
+void t.test('a store that fails under a stream: what was kept is billed, no more', async (t) => {
+  await inTrouble(t, 'none', lite)
+  const answer = await fetch(`${url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { ...json, authorization: `Bearer ${demo.modelToken}` },
+    body: JSON.stringify({
+      ...lite,
+      ...group(3),
+      stream: true,
+      prompt: '[[sandbox frame-ms=200]]',
+    }),
+  })
+  let seen = ''
+  for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    seen += piece
+    if (seen.includes('partial_succeeded')) media.trouble('full')
+  }
+  media.trouble('none')
+  const events = [...seen.matchAll(/^event: image_generation\.(\w+)/gm)].map(([, type]) => type)
+  t.same(events, ['partial_succeeded', 'partial_failed', 'partial_failed', 'completed'])
+  t.match(seen, /"code":"storage_unavailable"/)
+  t.same(await billed(answer.headers.get('x-call-id')), { 'artB-5.0-lite-image': 1 })
 })

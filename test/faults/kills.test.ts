@@ -23,7 +23,7 @@ t.test(
     const reports = await Promise.all(
       Array.from({ length: PARTS }, async (_none, index): Promise<Report> => {
         t.comment(
-          `replay with: npm run faults -- --kills ${kills} --seed ${seed} --part ${index + 1}/${PARTS}`,
+          `replay with: npm run faults -- --kills ${kills} --seed ${seed} --part ${index + 1}/${PARTS} --tasks`,
         )
         const directory = await freshDirectory(t)
         const part = { index, of: PARTS }

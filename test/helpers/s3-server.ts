@@ -1,19 +1,33 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from 's3rver'
 import type { S3Options } from '../../src/storage/s3/client.ts'
 import { isSigned } from './s3-signatures.ts'
 
+/** What is wrong with it: it answers that it is busy or full, or not at all. */
+export type S3Trouble = 'none' | 'busy' | 'full' | 'silent'
+
 /** An S3 server with one bucket, inside the test's own process, on a real socket and a real disk. */
 export interface S3Server {
   readonly options: S3Options
+  /** Of what it is asked from now on. */
+  readonly trouble: (kind: S3Trouble) => void
   readonly stop: () => Promise<void>
 }
 
-const FORBIDDEN =
-  '<?xml version="1.0" encoding="UTF-8"?><Error><Code>SignatureDoesNotMatch</Code></Error>'
+const refusals = {
+  forbidden: [403, 'SignatureDoesNotMatch'],
+  busy: [503, 'SlowDown'],
+  full: [507, 'XMinioStorageFull'],
+} as const
+
+function refuse(response: ServerResponse, kind: keyof typeof refusals): void {
+  const [status, code] = refusals[kind]
+  const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code></Error>`
+  response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
+}
 
 export async function startS3Server(): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-s3-'))
@@ -30,18 +44,25 @@ export async function startS3Server(): Promise<S3Server> {
   const account = { region: 'us-east-1', accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
   // It believes every signature of this version.
   const [serve] = server.httpServer.listeners('request') as RequestListener[]
-  server.httpServer.removeAllListeners('request').on('request', (request, response) => {
+  let trouble: S3Trouble = 'none'
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (trouble === 'silent') return
+    if (trouble !== 'none') return refuse(response, trouble)
     void isSigned(request, account).then((signed) => {
       if (signed) serve?.(request, response)
-      else response.writeHead(403, { 'content-type': 'application/xml' }).end(FORBIDDEN)
+      else refuse(response, 'forbidden')
     })
-  })
+  }
+  server.httpServer.removeAllListeners('request').on('request', onRequest)
   return {
     options: {
       ...account,
       endpoint: `http://127.0.0.1:${port}`,
       bucket,
       publicBaseUrl: undefined,
+    },
+    trouble: (kind) => {
+      trouble = kind
     },
     stop: async () => {
       server.httpServer.closeAllConnections()

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkout } from '../../helpers/checkout.ts'
 import { buildProduct } from '../../helpers/product.ts'
-import { type Part, WHOLE } from './plan.ts'
+import { type Part, taskPoints, WHOLE } from './plan.ts'
 import { type Report, runFaults } from './run.ts'
 
 const HELP = `npm run faults -- [--kills N] [--seed S] [--data DIR] [--keep] [--json]
@@ -18,6 +18,7 @@ what upstream accepted is compared with the log and the ledger.
   --kills N   kills in all (default 100; at least 30, or what of them is the part's)
   --seed S    the run's dice (default: new ones); a run that failed prints its own
   --part I/N  only the named points that are this run's, the I-th of N side by side
+  --tasks     only the named points of a video task's life
   --data DIR  where the run keeps its data (default: a new folder below ${tmpdir()})
   --keep      leave that data behind, logs included
   --json      print the report as JSON
@@ -33,6 +34,7 @@ async function main(): Promise<number> {
       kills: { type: 'string', default: '100' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
       part: { type: 'string', default: '1/1' },
+      tasks: { type: 'boolean', default: false },
       data: { type: 'string' },
       keep: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -75,12 +77,13 @@ async function main(): Promise<number> {
       kills,
       seed: values.seed,
       part,
+      ...(values.tasks ? { among: taskPoints() } : {}),
       say,
     })
     process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : shown(report))
     if (report.differences.length === 0) return 0
     process.stderr.write(
-      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}\n`,
+      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}${values.tasks ? ' --tasks' : ''}\n`,
     )
     return 1
   } finally {

@@ -2,10 +2,13 @@ import sharp from 'sharp'
 import t from 'tap'
 import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
 import type { ImageDeps, KeepImage } from '../../../../src/app/calls/images/deps.ts'
+import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
 import { deliver } from '../../../../src/app/calls/images/results.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running.ts'
 import type { Channel, ImageAnswer, ImageItem } from '../../../../src/app/ports.ts'
+import { storageUnavailable } from '../../../../src/storage/errors.ts'
+import type { ObjectStore } from '../../../../src/storage/types.ts'
 
 const picture = (background: string, format: 'png' | 'jpeg' | 'webp' = 'png') =>
   sharp({ create: { width: 1024, height: 1024, channels: 3, background } })
@@ -85,3 +88,43 @@ void t.test(
     })
   },
 )
+
+void t.test(
+  'a store is waited for by a call as long as was said, not by the picture',
+  async (t) => {
+    let nowMs = 0
+    const clock = { nowMs: () => nowMs }
+    let puts = 0
+    const store = {
+      put: () => {
+        puts += 1
+        nowMs += 400
+        return puts < 3 ? Promise.resolve() : new Promise<void>(() => undefined)
+      },
+      publicUrl: () => Promise.resolve('https://media.example.com/kept'),
+    } as unknown as ObjectStore
+    const place = createImagePlace(store, clock, clock)
+    const keep = place.open(801)
+    const one = () => keep(new Uint8Array(3), 'image/png')
+    await one()
+    await one()
+    place.check()
+    await t.rejects(one(), { code: 'image_not_kept' }, 'a millisecond is left of it')
+    await t.rejects(one(), { code: 'image_not_kept' })
+    t.equal(puts, 3, 'nothing is left of it')
+  },
+)
+
+void t.test('a store that failed is not relied on for a while', async (t) => {
+  let nowMs = 0
+  const clock = { nowMs: () => nowMs }
+  const store = {
+    put: () => Promise.reject(storageUnavailable('full', new Error('no room'))),
+  } as unknown as ObjectStore
+  const place = createImagePlace(store, clock, clock)
+  const lost = place.open(1_000)(new Uint8Array(3), 'image/png')
+  await t.rejects(lost, { code: 'image_not_kept', details: { trouble: 'full' } })
+  t.throws(() => place.check(), { code: 'storage_unavailable' })
+  nowMs += 2_000
+  place.check()
+})
