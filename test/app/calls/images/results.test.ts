@@ -63,6 +63,16 @@ void t.test('black all over is refused in every format; nearly black is not', as
       code: 'suspected_black_image',
     })
   }
+  const background = { r: 0, g: 0, b: 0, alpha: 1 }
+  const opaque = sharp({ create: { width: 64, height: 64, channels: 4, background } }).png()
+  await t.rejects(body('b64_json', answerOf(item(await opaque.toBuffer()))), {
+    code: 'suspected_black_image',
+  })
+  // Its first rows are.
+  const ground = sharp({ create: { width: 64, height: 64, channels: 3, background: '#345' } })
+  const sky = { create: { width: 64, height: 48, channels: 3, background: 'black' } } as const
+  const night = ground.composite([{ input: sky, top: 0, left: 0 }]).png()
+  t.match(await body('b64_json', answerOf(item(await night.toBuffer()))), { created: 7 })
   const dark = answerOf(item(await picture('#202020')))
   t.match(await body('b64_json', dark), { created: 7 })
 })
