@@ -2,16 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Benchmark } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
+import { cpuBetween, cpuMs } from './kit/cpu.ts'
 import { type BenchGateway, startGateway } from './kit/gateway.ts'
 import { watchMemory } from './kit/process.ts'
-import { sized } from './kit/sizes.ts'
+import { sized, sizeFrom } from './kit/sizes.ts'
 
 /**
  * Asynchronous images ordered faster than they are made, nobody but the gateway's own worker doing
  * anything about them: each must be made and settled once, and memory must not grow with the queue.
  */
 
-const IMAGES = sized(2_000, 60)
+const IMAGES = sizeFrom('BENCH_IMAGES', sized(2_000, 60))
 const CONCURRENT = 32
 const GIVE_UP_MS = 600_000
 const LOOK_MS = 1_000
@@ -70,12 +71,14 @@ export const run: Benchmark = () =>
   withClosers(async (closers) => {
     const gateway = closers.add(await startGateway())
     const memory = watchMemory(gateway.pid)
+    const before = await cpuMs(gateway.pid)
     const startedMs = performance.now()
     await orderAll(gateway)
     const orderedS = (performance.now() - startedMs) / 1_000
     const longest = await untilAllEnded(gateway)
     const tookS = (performance.now() - startedMs) / 1_000
     const { peakMib } = await memory.end()
+    const { own = 0 } = cpuBetween(before, await cpuMs(gateway.pid))
     await gateway.settled()
     const { tasks, twice } = await settlements(gateway)
     const calls = (await fetch(`${gateway.sandboxUrl ?? ''}/__sandbox/requests`).then((answer) =>
@@ -96,6 +99,11 @@ export const run: Benchmark = () =>
               .map(([name, { count }]) => [name, count]),
           ),
         )}`,
+      },
+      {
+        name: `${of}, processor time of the gateway’s own process for each`,
+        value: own / IMAGES,
+        unit: 'ms',
       },
       { name: `${of}, peak memory of the gateway`, value: peakMib, unit: 'MiB' },
     ]
