@@ -42,6 +42,8 @@ export async function leaseDuePolls(
     readonly leaseMs: number
     readonly limit: number
     readonly kind?: PollKind
+    /** None of these families. */
+    readonly besides?: readonly string[]
   },
 ): Promise<readonly DuePoll[]> {
   // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
@@ -49,6 +51,7 @@ export async function leaseDuePolls(
     text: `with due as (
              select platform_id from tasks.polls
              where ($5::text is null or kind = $5) and due_at_ms <= $2
+               and family <> all($6::text[])
              order by due_at_ms limit $4
              for update skip locked)
            update tasks.polls p
@@ -56,7 +59,14 @@ export async function leaseDuePolls(
            from due where p.platform_id = due.platform_id
            returning p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
                      p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms`,
-    values: [lease.owner, lease.nowMs, lease.leaseMs, lease.limit, lease.kind ?? null],
+    values: [
+      lease.owner,
+      lease.nowMs,
+      lease.leaseMs,
+      lease.limit,
+      lease.kind ?? null,
+      lease.besides ?? [],
+    ],
   })
   return rows.map((row) => ({
     platformId: row.platform_id,

@@ -9,7 +9,8 @@ import { makeImages } from './make.ts'
 
 /** Ample from taking a task to saying that it is begun; what a dead worker has is freed sooner. */
 const LEASE_MS = 600_000
-const LOOK_AGAIN_MS = 20
+/** With no room one of what is under way is waited for, and the signal is looked at. */
+const LOOK_AGAIN_MS = 1_000
 /** What cannot be begun now is looked at again after this, doubled with every time. */
 const PUT_OFF_MS = 1_000
 const LONGEST_PUT_OFF_MS = 30_000
@@ -28,8 +29,13 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
   const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
   const breakOff = new AbortController()
-  const underWay = new Set<Promise<void>>()
+  /** With the family of each. */
+  const underWay = new Map<Promise<void>, string>()
   const byChannel = new Map<string, number>()
+  const capacity = new Map<string, number>()
+  for (const { family } of deps.channels.all)
+    if (deps.imageProviders.has(family))
+      capacity.set(family, (capacity.get(family) ?? 0) + maxMakingAChannel)
 
   const take = (channelId: string, change: 1 | -1): void => {
     byChannel.set(channelId, (byChannel.get(channelId) ?? 0) + change)
@@ -39,6 +45,17 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
     new Set([...byChannel].filter(([, count]) => count >= maxMakingAChannel).map(([id]) => id))
 
   const lease = (wish: ChannelWish): ChannelLease | undefined => deps.channels.lease(wish, full())
+
+  /** How many more can be begun, and of which families none: what would only be put off is left alone. */
+  const room = (): { readonly limit: number; readonly besides: readonly string[] } => {
+    const left = new Map(capacity)
+    for (const family of underWay.values()) left.set(family, (left.get(family) ?? 0) - 1)
+    const besides = [...left].filter(([, count]) => count <= 0).map(([family]) => family)
+    const open = [...left.values()].filter((count) => count > 0)
+    // All that are taken may be of one family. Without any channel what waits too long ends all the same.
+    const most = capacity.size > 0 && open.length === 0 ? 0 : Math.min(maxMaking, ...open)
+    return { limit: Math.min(maxMaking - underWay.size, most), besides }
+  }
 
   const work = async (poll: DuePoll): Promise<void> => {
     const job = await prepareImages(deps, poll, lease)
@@ -65,13 +82,15 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
         deps.logger.warn({ platformId: poll.platformId, err: error }, 'images broken off')
       })
       .finally(() => underWay.delete(done))
-    underWay.add(done)
+    underWay.set(done, poll.family)
   }
 
   return {
     round: async (signal) => {
-      while (underWay.size >= maxMaking && !signal.aborted) await pause(LOOK_AGAIN_MS, signal)
-      const limit = maxMaking - underWay.size
+      while (room().limit <= 0 && !signal.aborted)
+        await Promise.race([...underWay.keys(), pause(LOOK_AGAIN_MS, signal)])
+      const { limit, besides } = room()
+      if (limit <= 0) return 'idle'
       const nowMs = deps.clock.nowMs()
       const due = await leaseDuePolls(deps.pool, {
         owner,
@@ -79,13 +98,14 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
         leaseMs: LEASE_MS,
         limit,
         kind: 'make',
+        besides,
       })
       for (const poll of due) run(poll)
       return due.length === limit ? 'more' : 'idle'
     },
     drain: async () => {
       const patience = new AbortController()
-      const all = Promise.all(underWay).finally(() => patience.abort())
+      const all = Promise.all(underWay.keys()).finally(() => patience.abort())
       await Promise.race([all, pause(DRAIN_MS, patience.signal)])
       breakOff.abort()
       await all

@@ -64,6 +64,25 @@ t.test('of two workers one makes it', async (t) => {
   t.same(await keys('payloads/'), [])
 })
 
+t.test('what there is no room for is left alone until there is', async (t) => {
+  const opened: string[] = []
+  const watched = storeWith({
+    open: (key, range) => {
+      opened.push(key)
+      return store.open(key, range)
+    },
+  })
+  const words = '[[sandbox first-byte-ms=400]]'
+  const ids = await Promise.all(Array.from({ length: 3 }, () => create(`x ${words}`)))
+  await world.settle()
+  const imageLimits = { maxMakingAChannel: 1 }
+  const worker = replica({ policies: true, store: watched, imageLimits })
+  for (const id of ids) await reaches(taker, id, 'completed')
+  await worker.stop()
+  for (const id of ids)
+    t.equal(opened.filter((key) => key.includes(id)).length, 1, 'what was asked is read once')
+})
+
 t.test('who was only slow succeeds before the end, and after it nothing is billed', async (t) => {
   for (const isPast of [false, true]) {
     const marker = `slow-${isPast}`
