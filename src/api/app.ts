@@ -31,6 +31,8 @@ import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { provAEnvelope } from './prov-a/envelope.ts'
 import { provAPlugin } from './prov-a/plugin.ts'
+import { provBV1Envelope } from './prov-b/v1/envelope.ts'
+import { provBV1Plugin } from './prov-b/v1/plugin.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { queryPlugin } from './query/plugin.ts'
 import type { QueryReads } from './query/reads.ts'
@@ -78,6 +80,8 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` body: inline images make it large. */
   readonly provABodyBytes: number
+  /** Of one `/provB/v1` body: texts to be spoken. */
+  readonly speechBodyBytes: number
   /** Of one text body: inline images, audio and long conversations. */
   readonly textBodyBytes: number
   /** Of one form with images, and of what is in it. */
@@ -95,6 +99,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
+  speechBodyBytes: 1024 * 1024,
   textBodyBytes: 64 * 1024 * 1024,
   imageForm: {
     bodyBytes: 128 * 1024 * 1024,
@@ -118,6 +123,7 @@ export const defaultLimits: ApiLimits = {
 
 /** Prefixes with an error shape of their own, the longest first; anything else is `operating`. */
 const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
+  { prefix: '/provB/v1', envelope: provBV1Envelope },
   { prefix: '/provA', envelope: provAEnvelope },
   { prefix: '/api', envelope: queryEnvelope },
   { prefix: '/v1beta', envelope: v1betaEnvelope },
@@ -234,6 +240,9 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
+  const { authenticate } = deps
+  const speech = { authenticate, bodyLimitBytes: limits.speechBodyBytes, bodyBudget }
+  await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)
   await app.register(

@@ -1,4 +1,5 @@
 import { DomainError } from '../../kernel/errors.ts'
+import { afterSending } from './circumstances.ts'
 import type { FailureCode, FailureStatus } from './failure-table.ts'
 import { behindToken, withBody } from './route-failures.ts'
 import { createSurface, type Failure, type Rule, type SurfaceFailures } from './surface-failures.ts'
@@ -189,17 +190,7 @@ function withCircumstances(failure: Failure): Failure {
   // The name we sent is ours: a model upstream does not know is a fault of the channel.
   if (failure.failure === 'refused_invalid' && failure.text('upstreamCode') === 'model_not_found')
     return { ...failure, rule: account, message: account.words, retry: account.retry }
-  // The result is there and withheld, because it could not be written down (P3).
-  if (failure.failure === 'log_unavailable' && failure.text('callId') !== undefined)
-    return {
-      ...failure,
-      message: 'The call could not be recorded, so its result is withheld',
-      retry: 'never',
-    }
-  const acceptance = failure.text('acceptance') ?? 'ruled_out'
-  return acceptance === 'ruled_out' || failure.rule.status < 500
-    ? failure
-    : { ...failure, retry: 'never' }
+  return afterSending(failure)
 }
 
 /** Reads anything thrown on the way of a call; never throws. */

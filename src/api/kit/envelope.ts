@@ -8,8 +8,11 @@ export interface Answer {
   readonly body: unknown
 }
 
-/** The one place where a surface turns a thrown value into its own error shape; never throws. */
-export type Envelope = (error: unknown) => Answer
+/**
+ * The one place where a surface turns a thrown value into its own error shape; never throws. The
+ * request's id is for shapes that repeat it beside `x-request-id`.
+ */
+export type Envelope = (error: unknown, requestId: string) => Answer
 
 /** Answers a failure in the surface's shape; what is our own fault is logged with its cause. */
 export function sendFailure(
@@ -18,7 +21,7 @@ export function sendFailure(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const answer = envelope(error)
+  const answer = envelope(error, request.id)
   if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)
 }

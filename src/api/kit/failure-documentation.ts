@@ -6,6 +6,9 @@ import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'
 import { RequestError } from './request-error.ts'
 
+/** Any request's id, for the shapes that have it. */
+const EXAMPLE_REQUEST = 'req_01KA0000000000000000000000'
+
 /** How the failures of a surface are described, from the answers its envelope gives. */
 export interface FailureShape {
   readonly envelope: Envelope
@@ -43,7 +46,7 @@ export function failureResponses(
 ): Readonly<Record<string, TSchema>> {
   const byStatus = new Map<number, { named: Map<string, Answer['body']>; sent: Set<string> }>()
   for (const error of [...further, ...failures.map(plainError)]) {
-    const { status, body, headers: given } = shape.envelope(error)
+    const { status, body, headers: given } = shape.envelope(error, EXAMPLE_REQUEST)
     const found = byStatus.get(status) ?? { named: new Map(), sent: new Set<string>(headers) }
     byStatus.set(status, found)
     for (const name of Object.keys(given)) found.sent.add(name)

@@ -185,6 +185,8 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   asset_not_found: { status: 404, words: 'The specified asset was not found' },
   // One constant text: another tenant's task reads exactly like none (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
+  // Likewise, and as it reads where upstream itself knows no such voice.
+  voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },
   file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {
     status: 409,

@@ -44,7 +44,7 @@ export function refuseUnreadable(
     socket.destroy()
     return
   }
-  const answer = envelopeOf(urlOf(error, socket))(reasonOf(code))
+  const answer = envelopeOf(urlOf(error, socket))(reasonOf(code), requestId)
   const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status
   const body = JSON.stringify(answer.body)
   socket.end(

@@ -1,4 +1,5 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
+import { afterAcceptance } from '../kit/circumstances.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
 import { createSurface, type Failure } from '../kit/surface-failures.ts'
 import { taskFailures } from './failures.ts'
@@ -38,21 +39,6 @@ function retryHeaders(retry: Failure['retry']): Record<string, string> {
   if (retry === 'never') return { 'x-should-retry': 'false' }
   const waitS = Math.max(1, Math.ceil(retry / 1_000))
   return { 'retry-after': String(Math.min(MAX_RETRY_AFTER_S, waitS)) }
-}
-
-/**
- * What is said of a failure of ours once a task has its id: it may have been submitted, so a retry
- * by itself could make a second one. A refusal certainly started nothing.
- */
-function afterAcceptance(failure: Failure): Failure {
-  const { rule, retry } = failure
-  if (failure.text('platformId') === undefined || rule.status < 500) return failure
-  if (/^(?:refused_|submission_refused)/.test(failure.failure)) return failure
-  if (rule.code !== 'service_unavailable' || retry === 'never')
-    return { ...failure, retry: 'never' }
-  const message =
-    'The service failed midway; query the task by the x-platform-id of this answer before creating another'
-  return { ...failure, message, retry: 'never' }
 }
 
 const surface = createSurface(taskFailures)
