@@ -2,11 +2,16 @@ import { invariant } from '../../kernel/assert.ts'
 import { imageTaskRules } from './image-task-rules.ts'
 import { imageFamilies } from './images.ts'
 import { createTaskDecider } from '../task/decider.ts'
+import { speechTaskRules } from './speech/rules.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { videoARules } from './video-a/rules.ts'
 
 /** Every family of asynchronous tasks: a further one is a folder and a line here. */
-const all: readonly TaskFamilyRules[] = [videoARules, ...imageFamilies.map(imageTaskRules)]
+const all: readonly TaskFamilyRules[] = [
+  videoARules,
+  speechTaskRules,
+  ...imageFamilies.map(imageTaskRules),
+]
 
 /** The rules of each family, by its name. */
 export const taskFamilies: ReadonlyMap<string, TaskFamilyRules> = new Map(
