@@ -1,6 +1,7 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
 import type { AsciiText } from '../kernel/ascii-text.ts'
 import type { JsonObject } from '../kernel/json.ts'
+import type { TaskFacts } from '../domain/task/events.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
 export type { TaskObservation }
@@ -70,6 +71,8 @@ export interface TaskSubmission {
   readonly model: string
   /** Upstream's body without the model and the marker. */
   readonly body: Readonly<Record<string, unknown>>
+  /** The caller's own settings, for what the body does not have: which creation it is, of several. */
+  readonly settings: TaskFacts['settings']
   /** What a list upstream shows of it, so that it can be found again. */
   readonly marker: string
 }

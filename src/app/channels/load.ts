@@ -160,7 +160,7 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
     const model = taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
       faults.push(`${where}.models.${name} is not an external model name`)
-    else if (model.region !== entry.region)
+    else if (model.region !== undefined && model.region !== entry.region)
       faults.push(`${where}.models.${name} is of the other region`)
   }
 }

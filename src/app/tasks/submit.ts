@@ -53,7 +53,8 @@ async function send(
   const plan = { wish, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[model] ?? request.upstreamModel
-    const submission = { model: upstreamModel, body: input.upstreamBody, marker }
+    const { settings } = request.facts
+    const submission = { model: upstreamModel, body: input.upstreamBody, settings, marker }
     return callUpstream(deps, channel, 'create', () =>
       provider.create(channel, submission, callOptions(request.requestId)),
     )

@@ -4,6 +4,7 @@ import type { PriceBook } from '../pricing/price-book.ts'
 import type { Quote, Settlement } from '../pricing/settlement.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { Usage } from '../pricing/usage.ts'
+import type { SimpleVideoRules } from './simple-video.ts'
 
 /** A model of a family of asynchronous tasks. */
 export interface TaskModel {
@@ -53,4 +54,6 @@ export interface TaskFamilyRules {
   readonly prices: (
     model: string,
   ) => readonly { readonly sku: string; readonly currency: Currency }[]
+  /** Present where its tasks are videos that can be asked for without knowing the family. */
+  readonly simpleVideo?: SimpleVideoRules
 }

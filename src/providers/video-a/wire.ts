@@ -17,7 +17,7 @@ export const videoAWire: TaskWire = {
   maxListSize: 500,
   maxListPages: 500,
   credentialHeaders: ({ credential }) => ({ authorization: `Bearer ${credential}` }),
-  createPath: TASKS_PATH,
+  createPath: () => TASKS_PATH,
   createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),
   taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,
   listPath: (wanted) => `${TASKS_PATH}?${listQuery(wanted).toString()}`,

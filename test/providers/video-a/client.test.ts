@@ -67,7 +67,7 @@ function json(response: ServerResponse, status: number, body: unknown): void {
 }
 
 function submission(body: Readonly<Record<string, unknown>> = {}): TaskSubmission {
-  return { model: 'm', body, marker: 'marker-1' }
+  return { model: 'm', body, settings: {}, marker: 'marker-1' }
 }
 
 async function failure(promise: Promise<unknown>): Promise<ProviderError> {

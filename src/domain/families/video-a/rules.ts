@@ -1,6 +1,7 @@
 import { knownModel } from '../checks/known-model.ts'
 import type { TaskFamilyRules } from '../task-rules.ts'
 import { resolveVideoAModel, videoAModels } from './models.ts'
+import { simpleVideoA } from './simple.ts'
 import { isSettleableVideoA, quoteVideoA, settleVideoA, videoATokenPrices } from './pricing.ts'
 
 const HOUR_S = 3_600
@@ -21,4 +22,5 @@ export const videoARules: TaskFamilyRules = {
       ? settleVideoA({ model: known(model), usage, ...success })
       : undefined,
   prices: (model) => videoATokenPrices(known(model)),
+  simpleVideo: simpleVideoA,
 }

@@ -53,13 +53,14 @@ export function createTaskProvider(
 
   const query = (
     channel: Channel,
-    method: 'GET' | 'DELETE',
-    path: string,
+    sent: Pick<ExchangeRequest, 'method' | 'path' | 'body'>,
     options: CallOptions,
   ): Promise<Answered> => {
     const timeoutMs = Math.min(channel.timeoutMs, QUERY_TIMEOUT_MS)
-    return send(channel, { method, path, timeoutMs }, options)
+    return send(channel, { ...sent, timeoutMs }, options)
   }
+  const read = (channel: Channel, path: string, options: CallOptions): Promise<Answered> =>
+    query(channel, { method: 'GET', path }, options)
 
   return {
     family: wire.family,
@@ -69,7 +70,7 @@ export function createTaskProvider(
 
     create: async (channel, submission, options) => {
       const { timeoutMs } = channel
-      const creation = { method: 'POST', path: wire.createPath, timeoutMs } as const
+      const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
       const sent = { ...creation, body: JSON.stringify(wire.createBody(submission)) }
       const nativeId = wire.readCreated(accepted(wire, await send(channel, sent, options)))
       if (nativeId === undefined) throw malformed()
@@ -77,9 +78,9 @@ export function createTaskProvider(
     },
 
     get: async (channel, nativeId, options) => {
-      const answered = await query(channel, 'GET', wire.taskPath(nativeId), options)
+      const answered = await read(channel, wire.taskPath(nativeId), options)
       if (isGone(wire, answered.response)) return { nativeId, status: 'gone' }
-      const observation = wire.readTask(accepted(wire, answered), answered.scrub)
+      const observation = wire.readTask(accepted(wire, answered), answered.scrub, nativeId)
       if (observation === undefined || observation.nativeId !== nativeId) throw malformed()
       return observation
     },
@@ -87,7 +88,7 @@ export function createTaskProvider(
     list: async (channel, wanted, options) => {
       if ('nativeIds' in wanted && wanted.nativeIds.length > wire.maxListIds)
         throw new RangeError(`at most ${wire.maxListIds} ids a list`)
-      const answered = await query(channel, 'GET', wire.listPath(wanted), options)
+      const answered = await read(channel, wire.listPath(wanted), options)
       const list = wire.readList(accepted(wire, answered))
       if (list === undefined) throw malformed()
       const items = list.items.flatMap((item) => wire.readTask(item, answered.scrub) ?? [])
@@ -95,7 +96,8 @@ export function createTaskProvider(
     },
 
     cancel: async (channel, nativeId, options) => {
-      const { response, scrub } = await query(channel, 'DELETE', wire.taskPath(nativeId), options)
+      const asked = cancelRequestOf(wire, nativeId)
+      const { response, scrub } = await query(channel, asked, options)
       if (response.statusCode >= 200 && response.statusCode < 300) return 'accepted'
       if (response.statusCode === 409) return 'running'
       if (isGone(wire, response)) return 'gone'
@@ -106,6 +108,15 @@ export function createTaskProvider(
 
     close: () => lines.close(),
   }
+}
+
+function cancelRequestOf(
+  wire: TaskWire,
+  nativeId: string,
+): Pick<ExchangeRequest, 'method' | 'path' | 'body'> {
+  if (wire.cancelRequest === undefined) return { method: 'DELETE', path: wire.taskPath(nativeId) }
+  const { body, ...request } = wire.cancelRequest(nativeId)
+  return body === undefined ? request : { ...request, body: JSON.stringify(body) }
 }
 
 function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWire['readError']> {

@@ -36,7 +36,7 @@ export function fromTaskResponse(
   if (statusCode >= 500)
     return new ProviderError('unavailable', 'unknown', 'The model service failed.', { code })
   // An intermediary gave up on the request; the service behind it may not have.
-  if (statusCode === 408)
+  if (statusCode === 408 || statusCode === 499)
     return new ProviderError('timeout', 'unknown', 'The model service did not answer in time.')
   if (statusCode < 400) return malformed()
   if (accountStatuses.has(statusCode) || error?.account === true)

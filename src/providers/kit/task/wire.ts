@@ -13,16 +13,27 @@ export interface TaskWire extends Pick<
 > {
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
-  readonly createPath: string
+  readonly createPath: (submission: TaskSubmission) => string
   /** A creation as upstream takes it, its marker where lists show it. */
   readonly createBody: (submission: TaskSubmission) => JsonObject
   readonly taskPath: (nativeId: string) => string
+  /** How a task is cancelled; absent: by deleting it at its path. */
+  readonly cancelRequest?: (nativeId: string) => {
+    readonly method: 'POST' | 'DELETE'
+    readonly path: string
+    readonly body?: JsonObject
+  }
   readonly listPath: (wanted: Wanted) => string
   /** The error of an answer other than 2xx; undefined when it holds none, as for an unknown path. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** The id of an accepted task; undefined when it is no answer of this wire. */
   readonly readCreated: (body: unknown) => string | undefined
-  readonly readTask: (body: unknown, scrub: Scrubber) => TaskObservation | undefined
+  /** `asked` is the id of a query for one task, for a wire whose answer may leave it out. */
+  readonly readTask: (
+    body: unknown,
+    scrub: Scrubber,
+    asked?: string,
+  ) => TaskObservation | undefined
   readonly readList: (
     body: unknown,
   ) => { readonly items: readonly unknown[]; readonly total: number | undefined } | undefined

@@ -1,0 +1,69 @@
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { TaskFacts } from '../task/events.ts'
+
+/** A video as it can be asked of every family alike, and what each makes of it. */
+
+/** A creation that names no family but by its model. Absent members are undefined. */
+export interface SimpleVideo {
+  /** External name or alias. */
+  readonly model: string
+  readonly prompt: string | undefined
+  /** Of the video. */
+  readonly seconds: number | undefined
+  /** Such as `720p`. */
+  readonly resolution: string | undefined
+  /** Such as `16:9`. */
+  readonly ratio: string | undefined
+  readonly generateAudio: boolean | undefined
+  readonly references: readonly VideoReference[]
+}
+
+/** What a video is to be made after. */
+export interface VideoReference {
+  readonly kind: 'image' | 'video' | 'audio'
+  /** Web URL, data URI or `asset://<id>`. */
+  readonly url: string
+}
+
+/** A creation as the rules of its family took it. */
+export interface AcceptedVideo {
+  /** External name. */
+  readonly model: string
+  readonly facts: TaskFacts
+  /** What upstream gets, without the model and the marker. */
+  readonly upstreamBody: Readonly<Record<string, unknown>>
+  /** Of `asset://` references. */
+  readonly assetIds: readonly string[]
+}
+
+/** How a family is spoken to in that way. */
+export interface SimpleVideoRules {
+  /** @throws RequestError in the words of the order: see `inCallersWords` */
+  readonly accept: (order: SimpleVideo) => AcceptedVideo
+  /** What the family's settings and actual specs call these. */
+  readonly settings: { readonly seconds: string; readonly resolution: string; readonly ratio: string }
+  /** What its result links are called; a picture of the video where there may be one. */
+  readonly links: { readonly video: string; readonly picture: string | undefined }
+}
+
+/**
+ * Runs the rules of a family on an order in the family's own words, so that what they refuse is told
+ * in the caller's: `nameOf` says which member of the order a member of the family's body came from.
+ *
+ * @throws RequestError
+ */
+export function inCallersWords<Accepted>(
+  nameOf: (param: string) => string | undefined,
+  accept: () => Accepted,
+): Accepted {
+  try {
+    return accept()
+  } catch (error) {
+    const param = isDomainError(error) ? error.details['param'] : undefined
+    if (!isDomainError(error) || typeof param !== 'string') throw error
+    const name = nameOf(param)
+    if (name === undefined) throw error
+    const message = error.message.replaceAll(`\`${param}\``, `\`${name}\``)
+    throw new DomainError(error.code, message, { ...error.details, param: name })
+  }
+}

@@ -1,0 +1,49 @@
+import { inCallersWords, type SimpleVideo, type SimpleVideoRules } from '../simple-video.ts'
+import { acceptVideoARequest } from './request.ts'
+
+/** `/provA` video as it can be asked for without knowing the family. */
+
+const NAMES: Readonly<Record<string, string>> = {
+  content: 'prompt',
+  duration: 'seconds',
+}
+
+function nameOf(param: string): string | undefined {
+  return param.startsWith('content[') ? 'input_reference' : NAMES[param]
+}
+
+/** An own member only where it was given: null and absence are told apart here. */
+function given(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
+
+function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
+  const { model, prompt, seconds, resolution, ratio, generateAudio, references } = order
+  return given({
+    model,
+    content: [
+      ...(prompt === undefined ? [] : [{ type: 'text', text: prompt }]),
+      ...references.map(({ kind, url }) => ({
+        type: `${kind}_url`,
+        role: `reference_${kind}`,
+        [`${kind}_url`]: { url },
+      })),
+    ],
+    // What upstream renders when it is not told.
+    duration: seconds ?? 5,
+    resolution,
+    ratio,
+    generate_audio: generateAudio,
+  })
+}
+
+export const simpleVideoA: SimpleVideoRules = {
+  accept: (order) => {
+    const { model, facts, upstreamBody, assetIds } = inCallersWords(nameOf, () =>
+      acceptVideoARequest(bodyOf(order)),
+    )
+    return { model: model.name, facts, upstreamBody, assetIds }
+  },
+  settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
+  links: { video: 'video_url', picture: 'last_frame_url' },
+}
