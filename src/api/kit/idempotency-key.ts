@@ -1,5 +1,17 @@
 import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { RequestError } from './request-error.ts'
+
+/** Headers of a creation, for the documentation. */
+export const IdempotencyKeySchema = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'The same key and body again answers with the same task and sends nothing.',
+    }),
+  ),
+})
 
 const idempotencyKey = /^[\x20-\x7e]{1,255}$/
 

@@ -1,6 +1,7 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import { afterAcceptance } from '../kit/circumstances.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
+import { retryHeaders } from '../kit/retry-headers.ts'
 import { createSurface, type Failure } from '../kit/surface-failures.ts'
 import { taskFailures } from './failures.ts'
 
@@ -29,16 +30,6 @@ const parameterCodes = /^(?:Invalid|Missing)(?:Parameter|Argument)/
 function codeOf({ failure, rule, text }: Failure): string {
   const code = failure === 'refused_invalid' ? text('upstreamCode') : undefined
   return code === undefined || parameterCodes.test(code) ? rule.code : code
-}
-
-/** Longest `Retry-After` we send: clients of this kind ignore longer ones. */
-const MAX_RETRY_AFTER_S = 60
-
-function retryHeaders(retry: Failure['retry']): Record<string, string> {
-  if (retry === undefined) return {}
-  if (retry === 'never') return { 'x-should-retry': 'false' }
-  const waitS = Math.max(1, Math.ceil(retry / 1_000))
-  return { 'retry-after': String(Math.min(MAX_RETRY_AFTER_S, waitS)) }
 }
 
 const surface = createSurface(taskFailures)

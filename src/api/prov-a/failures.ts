@@ -1,6 +1,7 @@
 import type { FailureCode } from '../kit/failure-table.ts'
-import { behindToken, withBody } from '../kit/route-failures.ts'
+import { withBody } from '../kit/route-failures.ts'
 import type { SurfaceFailures } from '../kit/surface-failures.ts'
+import { creationFailures, ownParts } from '../kit/task-failures.ts'
 
 /** What the failures of task routes are called here, and where they depart from the table. */
 export const taskFailures = {
@@ -52,47 +53,9 @@ export const taskFailures = {
   upstream_unavailable: { code: 'service_error', ownWords: false },
 } as const satisfies SurfaceFailures
 
-/** Where only our own parts can fail a request. */
-const ownParts: readonly FailureCode[] = [
-  ...behindToken,
-  'log_unavailable',
-  'database_unavailable',
-  'read_model_behind',
-]
-
-export const createFailures: readonly FailureCode[] = [
-  ...ownParts,
-  ...withBody,
-  'body_empty',
-  'parameter_invalid',
-  'overloaded',
-  'invalid_request',
-  'invalid_duration',
-  'unknown_model',
-  'model_not_allowed',
-  'price_not_configured',
-  'insufficient_balance',
-  'rate_limited',
-  'no_channel',
-  'log_outcome_unknown',
-  'wrong_expected_revision',
-  'append_too_large',
-  'idempotency_key_reused',
-  'idempotency_in_progress',
-  'asset_not_found',
-  'submission_refused',
-  'submission_uncertain',
-  'refused_invalid',
-  'refused_rate_limited',
-  'refused_account',
-  'refused_unavailable',
-  'refused_timeout',
-  'refused_malformed',
-]
+export const createFailures: readonly FailureCode[] = [...creationFailures, 'asset_not_found']
 
 export const listFailures: readonly FailureCode[] = [...ownParts, 'parameter_invalid']
-
-export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']
 
 export const deleteFailures: readonly FailureCode[] = [
   ...ownParts,

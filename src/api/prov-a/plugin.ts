@@ -5,26 +5,27 @@ import type { TaskUseCases } from '../../app/tasks/types.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
+import { IdempotencyKeySchema } from '../kit/idempotency-key.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
+import { taskIdOf } from '../kit/task-id.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
-import { createFailures, deleteFailures, listFailures, queryFailures } from './failures.ts'
+import { queryFailures } from '../kit/task-failures.ts'
+import { createFailures, deleteFailures, listFailures } from './failures.ts'
 import { readListQuery } from './tasks/list.ts'
 import {
   alsoInTasks,
   CreatedTaskSchema,
   CreateTaskBodySchema,
-  CreateTaskHeadersSchema,
   DeletedTaskSchema,
   ListTasksQuerySchema,
   TaskListSchema,
   TaskParamsSchema,
   TaskSchema,
 } from './schemas.ts'
-import { taskIdOf } from './tasks/id.ts'
 import { toTask } from './tasks/view.ts'
 
 export interface ProvADeps {
@@ -58,7 +59,7 @@ export function provAPlugin(deps: ProvADeps) {
           field: 'duration',
           headers: ['x-platform-id', 'idempotent-replayed'],
         }),
-        headers: CreateTaskHeadersSchema,
+        headers: IdempotencyKeySchema,
         body: CreateTaskBodySchema,
       },
       // The catalog owns the rules of the body; of the schema only misspelt names are told.

@@ -94,17 +94,6 @@ export const alsoInTasks: AlsoKnown = {
     mode models speed user prompt`,
 }
 
-/** For the documentation, as the body above. */
-export const CreateTaskHeadersSchema = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'The same key and body again answers with the same task and sends nothing.',
-    }),
-  ),
-})
-
 export const CreatedTaskSchema = Type.Object(
   {
     id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),

@@ -145,7 +145,12 @@ async function prepare<Order extends TaskOrder>(
   const rules = taskFamily(input.family)
   const quote = rules.quote(model.name, input.facts, await deps.prices.current())
   const { region, name } = model
-  const wish = { family: input.family, model: name, ...(region === undefined ? {} : { region }) }
+  const wish = {
+    family: input.family,
+    model: name,
+    ...(region === undefined ? {} : { region }),
+    ...(input.channelId === undefined ? {} : { channelId: input.channelId }),
+  }
   const lease = steps.choose(input, wish)
   const { channel } = lease
   const { principal, idempotencyKey, callerMarker } = input

@@ -20,6 +20,8 @@ export interface TaskOrder {
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to tell a repeated request from a different one. */
   readonly bodyHash: string
+  /** Only this account will do: what was uploaded for the task lies there. */
+  readonly channelId?: string | undefined
 }
 
 export interface CreateTaskInput extends TaskOrder {
@@ -30,6 +32,8 @@ export interface CreateTaskInput extends TaskOrder {
 export interface CreatedTask {
   readonly platformId: string
   readonly nativeId: string
+  /** What upstream said it counts, where it says so when it accepts a task. */
+  readonly usage?: Usage | undefined
   readonly replayed: boolean
   /** Unix milliseconds. */
   readonly createdAtMs: number

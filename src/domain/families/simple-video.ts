@@ -41,7 +41,11 @@ export interface SimpleVideoRules {
   /** @throws RequestError in the words of the order: see `inCallersWords` */
   readonly accept: (order: SimpleVideo) => AcceptedVideo
   /** What the family's settings and actual specs call these. */
-  readonly settings: { readonly seconds: string; readonly resolution: string; readonly ratio: string }
+  readonly settings: {
+    readonly seconds: string
+    readonly resolution: string
+    readonly ratio: string
+  }
   /** What its result links are called; a picture of the video where there may be one. */
   readonly links: { readonly video: string; readonly picture: string | undefined }
 }

@@ -2,8 +2,8 @@ import type { Static } from 'typebox'
 import type { ListTasksInput } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../../../domain/families/video-a/models.ts'
 import { RequestError } from '../../kit/request-error.ts'
+import { isTaskId } from '../../kit/task-id.ts'
 import { MAX_LIST_IDS, type ListTasksQuerySchema } from '../schemas.ts'
-import { isTaskId } from './id.ts'
 
 type ListTasksQuery = Static<typeof ListTasksQuerySchema>
 

@@ -35,6 +35,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   models: offeredModels,
   isModelName: (name) => offeredModels.includes(name),
   isBoundedByChannel: false,
+  answersAudio: true,
   unpricedSkus: (_wire, model, book) =>
     [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
   // Limits a minute are of the tokens of text.

@@ -1,4 +1,4 @@
-import { DomainError } from '../../../kernel/errors.ts'
+import { DomainError } from '../../kernel/errors.ts'
 
 const taskId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 

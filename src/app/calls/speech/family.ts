@@ -1,0 +1,65 @@
+import { withVoice } from '../../../domain/families/speech/request.ts'
+import {
+  type PricedSpeech,
+  speechCallRules,
+  type SpeechSeen,
+} from '../../../domain/families/speech/rules.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type { Channel } from '../../ports.ts'
+import { unknownVoice } from '../../resolve-voice.ts'
+import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../../speech-ports.ts'
+import type { CallFamily, StreamFamily } from '../family.ts'
+import { refusalOf } from '../refusals.ts'
+import type { SpeechCallInput, SpokenBody } from './types.ts'
+
+/** Read on for a caller who has gone, and held back: as much as an answer may have that is not streamed. */
+const MAX_STREAM_BYTES = 192 << 20
+/** Upstream's word for a voice it does not have. */
+const NO_SUCH_VOICE = '2042'
+
+/** Speech on the road of every call; what is sent is the upstream body. */
+export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
+  StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, string>
+
+/** What the answers of a channel are for callers who ask for hexadecimal. */
+export function formOf({ audioMode }: Channel): SpokenBody['form'] {
+  return audioMode === 'hex' ? 'audio' : 'json'
+}
+
+export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
+  return {
+    resolve: ({ family, model, request, voice }) => {
+      const priced: PricedSpeech = { model, facts: request.facts }
+      const { voiceId, channelId } = voice
+      return {
+        request: withVoice(request, voiceId),
+        wish: { family, model, ...(channelId === undefined ? {} : { channelId }) },
+        expectedTokens: () => speechCallRules.expectedTokens(priced),
+        price: (book) => speechCallRules.price(priced, book),
+      }
+    },
+    ask: async (input, channel, body, options) => {
+      const answer = await provider.speak(channel, callAt(input, channel, body), options)
+      const { upstreamRequestId, restMs, seen, audio, shown } = answer
+      const form = input.request.delivery === 'url' ? 'json' : formOf(channel)
+      const spoken = { form, audio, shown }
+      return { body: () => spoken, upstreamRequestId, restMs, seen, failed: undefined }
+    },
+    open: (input, channel, body, options) =>
+      provider.stream(channel, callAt(input, channel, body), options),
+    // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
+    boundsOf: ({ timeoutMs }) => ({
+      drainTimeoutMs: timeoutMs,
+      drainMaxBytes: MAX_STREAM_BYTES,
+      maxWithheldBytes: MAX_STREAM_BYTES,
+    }),
+    frameOf: ({ data }) => data,
+    refusal: (error, callId) =>
+      error.code === NO_SUCH_VOICE ? unknownVoice({ callId }) : refusalOf(error, callId),
+  }
+}
+
+/** What one channel is asked. */
+function callAt({ model }: SpeechCallInput, channel: Channel, body: JsonObject): SpeechCall {
+  return { upstreamModel: channel.models[model] ?? model, body }
+}
