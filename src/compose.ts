@@ -20,6 +20,8 @@ import type { Channel } from './app/ports.ts'
 import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
 import { createPriceBookSource } from './app/pricing/price-book.ts'
 import { createAdmissions } from './app/spending/admission.ts'
+import { createResolveVoice, type ResolveVoice } from './app/resolve-voice.ts'
+import type { SpeechProvider } from './app/speech-ports.ts'
 import { createReadModels } from './app/read-models/read-models.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
@@ -79,6 +81,8 @@ export interface Parts {
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
   readonly imageTasks: ImageTaskDeps
+  /** Speech that is answered at once, and whose voice is meant. */
+  readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
   readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
@@ -144,6 +148,11 @@ export function compose(ground: Ground): Parts {
     },
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images,
+    // Nobody has cloned a voice yet.
+    speech: {
+      provider: providers.speech,
+      resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),
+    },
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,

@@ -18,6 +18,7 @@ import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { startCalls } from './app/calls/start.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
+import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
 import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
@@ -255,6 +256,8 @@ async function listen(
     tasks: createTaskUseCases(deps),
     texts: createTextUseCases(textDeps, calls.running),
     images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
+    speech: createSpeechUseCases({ ...calls.deps, ...parts.speech }, calls.running),
+    resolveVoice: parts.speech.resolveVoice,
     files: createFileUseCases(parts.files),
     imageTasks: createImageTaskUseCases(parts.imageTasks),
     standingsOf: (principal) => rates.standings(principal),

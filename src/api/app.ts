@@ -7,10 +7,12 @@ import Fastify, {
 import type { Registry } from 'prom-client'
 import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
+import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
+import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
@@ -52,6 +54,9 @@ export interface ApiDeps {
   readonly tasks: TaskUseCases
   readonly texts: TextUseCases
   readonly images: ImageUseCases
+  readonly speech: SpeechUseCases
+  /** Whose voice a caller means by its name. */
+  readonly resolveVoice: ResolveVoice
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
@@ -240,8 +245,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
-  const { authenticate } = deps
-  const speech = { authenticate, bodyLimitBytes: limits.speechBodyBytes, bodyBudget }
+  const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
+  const speech = { ...deps, streamLimits, bodyLimitBytes: limits.speechBodyBytes, bodyBudget }
   await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)

@@ -53,7 +53,8 @@ function everything(withBodies: boolean, refused: 'call_refused' | 'submission_r
 }
 
 function answered(envelope: Envelope, errors: readonly Error[]): number[] {
-  return [...new Set(errors.map((error) => envelope(error, 'req_1').status))].sort((a, b) => a - b)
+  const statuses = errors.map((error) => envelope(error, 'req_1').status)
+  return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
 }
 
 function documented(prefix: string): number[] {
@@ -122,6 +123,7 @@ t.test(
 
 const surfaces = [
   ['/provA', provAEnvelope, everything(true, 'submission_refused')],
+  ['/provB/v1', provBV1Envelope, everything(true, 'call_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
   ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
   [

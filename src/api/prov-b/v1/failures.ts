@@ -1,6 +1,11 @@
 import type { FailureCode } from '../../kit/failure-table.ts'
-import { behindToken, withBody } from '../../kit/route-failures.ts'
+import { withBody } from '../../kit/route-failures.ts'
 import type { SurfaceFailures } from '../../kit/surface-failures.ts'
+import {
+  creationFailures as ofEveryCreation,
+  ownParts,
+  queryFailures,
+} from '../../kit/task-failures.ts'
 
 /**
  * The numbers of this wire (`base_resp.status_code`) that failures go by, and where they depart from
@@ -39,6 +44,11 @@ export const speechFailures = {
   insufficient_balance: NO_BALANCE,
   rate_limited: RATE_LIMITED,
   no_channel: UNKNOWN_ERROR,
+  // The voice is at an account that cannot be asked now.
+  kept_unavailable: {
+    code: UNKNOWN_ERROR,
+    words: 'The voice is kept where the model is not available at the moment; nothing was started',
+  },
   voice_not_found: { code: NO_SUCH_VOICE, status: 400 },
   file_not_found: notFound,
   task_not_found: notFound,
@@ -67,26 +77,23 @@ export const speechFailures = {
   upstream_malformed: DOWNSTREAM,
 } as const satisfies SurfaceFailures
 
-/** What asking for anything of a model here can fail with before it is sent. */
-export const beforeSending: readonly FailureCode[] = [
-  ...behindToken,
+/** What a call can fail with, before it is sent and afterwards. */
+export const callFailures: readonly FailureCode[] = [
+  ...ownParts,
   ...withBody,
   'body_empty',
+  'parameter_invalid',
   'overloaded',
   'invalid_request',
   'unknown_model',
   'model_not_allowed',
+  'voice_not_found',
   'price_not_configured',
   'insufficient_balance',
   'rate_limited',
   'no_channel',
-  'log_unavailable',
+  'kept_unavailable',
   'log_outcome_unknown',
-  'database_unavailable',
-]
-
-/** What a call can fail with once it was sent. */
-export const afterwards: readonly FailureCode[] = [
   'call_refused',
   'refused_invalid',
   'refused_account',
@@ -94,3 +101,12 @@ export const afterwards: readonly FailureCode[] = [
   'upstream_timeout',
   'upstream_malformed',
 ]
+
+/** What taking a task can fail with. */
+export const creationFailures: readonly FailureCode[] = [
+  ...ofEveryCreation.filter((failure) => failure !== 'invalid_duration'),
+  'voice_not_found',
+  'kept_unavailable',
+]
+
+export { queryFailures }

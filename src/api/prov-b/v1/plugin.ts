@@ -5,8 +5,9 @@ import { useBodyBudget, type BodyBudget } from '../../kit/body-budget.ts'
 import { useEnvelope } from '../../kit/envelope.ts'
 import { useJsonBody } from '../../kit/json-body.ts'
 import { provBV1Envelope } from './envelope.ts'
+import { speechPlugin, type SpeechRouteDeps } from './speech/plugin.ts'
 
-export interface ProvBV1Deps {
+export interface ProvBV1Deps extends SpeechRouteDeps {
   readonly authenticate: Authenticate
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
@@ -14,11 +15,11 @@ export interface ProvBV1Deps {
 
 /** Speech, to be registered under `/provB/v1`. */
 export function provBV1Plugin(deps: ProvBV1Deps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, provBV1Envelope)
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(app, deps.bodyLimitBytes)
     requireToken(app, deps.authenticate, 'model')
+    await app.register(speechPlugin(deps))
   }
 }

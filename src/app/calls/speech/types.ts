@@ -11,18 +11,21 @@ export interface SpeechCallInput extends CallInput {
   readonly voice: { readonly voiceId: string; readonly channelId?: string }
 }
 
-/** Audio as its caller gets it. */
-export interface SpokenBody {
-  /** `audio`: its bytes alone are wanted, where they are here. */
-  readonly form: 'json' | 'audio'
-  /** In hexadecimal, or a URL. */
-  readonly audio: string | AsciiText
-  readonly shown: JsonObject
+/** Audio as its caller gets it: in hexadecimal or as a URL with what is said of it, or its bytes alone. */
+export type SpokenBody =
+  | { readonly form: 'json'; readonly audio: string | AsciiText; readonly shown: JsonObject }
+  | { readonly form: 'audio'; readonly bytes: Uint8Array }
+
+/** A piece of a stream: JSON text, or audio in hexadecimal. */
+export interface SpeechFrame {
+  readonly data: string
+  /** It is the last. */
+  readonly terminal: boolean
 }
 
 export type CompletedSpeech = CompletedCall<SpokenBody>
 
-export interface StreamedSpeech extends StreamedCall<string> {
+export interface StreamedSpeech extends StreamedCall<SpeechFrame> {
   /** What its frames are: JSON, or audio in hexadecimal. */
   readonly form: SpokenBody['form']
 }
