@@ -5,6 +5,7 @@ import { image } from './image/routes.ts'
 import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
+import { speech } from './speech/routes.ts'
 import { videoA } from './video-a/routes.ts'
 
 /** Every simulated upstream. */
@@ -16,4 +17,5 @@ export const families: readonly SandboxFamily[] = [
   image,
   gen,
   artB,
+  speech,
 ]
