@@ -9,7 +9,14 @@ import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createKeepImage } from './app/calls/images/keep.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
+import type { ImageUseCases } from './app/calls/images/types.ts'
+import type { TextUseCases } from './app/calls/text/types.ts'
 import type { FileDeps } from './app/files/deps.ts'
+import { createImageUseCases } from './app/calls/images/use-cases.ts'
+import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
+import type { SpeechUseCases } from './app/calls/speech/types.ts'
+import type { StartedCalls } from './app/calls/start.ts'
+import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -86,6 +93,24 @@ export interface Parts {
   readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
+}
+
+/** What callers can ask for at once, of every family, over the road of calls. */
+export function callUseCases(
+  { text, images, speech }: Pick<Parts, 'text' | 'images' | 'speech'>,
+  { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
+): {
+  readonly texts: TextUseCases
+  readonly images: ImageUseCases
+  readonly speech: SpeechUseCases
+  readonly resolveVoice: ResolveVoice
+} {
+  return {
+    texts: createTextUseCases({ ...deps, ...text }, running),
+    images: createImageUseCases({ ...deps, ...images }, running),
+    speech: createSpeechUseCases({ ...deps, ...speech }, running),
+    resolveVoice: speech.resolveVoice,
+  }
 }
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */

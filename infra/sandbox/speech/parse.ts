@@ -44,7 +44,9 @@ function between(group: Fields, name: string, usual: number, min: number, max: n
 
 /** What is billed: a Chinese character counts twice. */
 export function charactersOf(text: string): number {
-  return [...text].reduce((sum, one) => sum + (/\p{Script=Han}/u.test(one) ? 2 : 1), 0)
+  let count = 0
+  for (const character of text) count += /\p{Script=Han}/u.test(character) ? 2 : 1
+  return count
 }
 
 function audioOf(body: Fields, characters: number, isTask: boolean, speed: number): Audio {

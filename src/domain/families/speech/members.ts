@@ -80,8 +80,6 @@ export class Members {
 }
 
 /** Members that are there. */
-export function givenOf<Values extends Readonly<Record<string, unknown>>>(
-  values: Values,
-): JsonObject {
+export function givenOf(values: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 }
