@@ -109,6 +109,8 @@ function codesOf({ content = {} }: Response): readonly string[] {
     ...Object.values(examples).map(({ value }) => value),
   ])
   return shown.flatMap((example) => {
+    const number: unknown = Object(Object(example).base_resp).status_code
+    if (typeof number === 'number') return [String(number)]
     const error: unknown = Object(example).error
     if (typeof error !== 'object' || error === null) return []
     return Object.entries(error).flatMap(([name, value]) =>
