@@ -61,7 +61,7 @@ const ChannelSchema = Type.Object(
     largest_image_counts: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
     ),
-    audio_mode: Type.Optional(Type.Union([Type.Literal('json'), Type.Literal('hex')])),
+    audio_mode: Type.Optional(Type.Enum(['json', 'hex'])),
     credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
