@@ -33,6 +33,7 @@ export const domainCodes = [
   'invalid_image_url',
   // Speech.
   'voice_not_found',
+  'voice_exists',
   // Money and room.
   'price_not_configured',
   'insufficient_balance',
