@@ -3,28 +3,17 @@ import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { runExchange, type Answer } from '../http/exchange.ts'
 import { NO_FAULTS } from '../faults/vocabulary.ts'
 import { jsonBody, textIn } from '../text/fields.ts'
-import { bearerKey, runText, type TextWire } from '../text/run.ts'
+import { runText, type TextWire } from '../text/run.ts'
 import { AUDIO_PATH, fileAnswer } from './audio.ts'
-import { failureAnswer, refusalAnswer, refusedAnswer, SpeechRefusal } from './errors.ts'
+import { addCloneRoute } from './clone.ts'
+import { addUploadRoute, fileAnswer as uploadAnswer } from './files.ts'
 import { FAMILY, SpeechService } from './service.ts'
 import { SpeechTasks } from './tasks.ts'
 import { Voices } from './voices.ts'
+import { speechWire } from './wire.ts'
 
-const PREFIX = '/speech/v1'
-
-function wireOf(kit: FamilyKit, service: SpeechService): TextWire {
-  return {
-    family: FAMILY,
-    credential: (request) => {
-      const key = bearerKey(kit.options.apiKeys, request)
-      if (key === null) throw new SpeechRefusal(1004)
-      return key
-    },
-    refused: (error) => refusedAnswer(error, service.traceId()),
-    refusal: (code) => refusalAnswer(Number(code), service.traceId()),
-    failure: (status) => failureAnswer(status, service.traceId()),
-  }
-}
+const AT = '/speech'
+const PREFIX = `${AT}/v1`
 
 function queryOf(request: FastifyRequest): URLSearchParams {
   return new URL(request.url, 'http://sandbox').searchParams
@@ -110,7 +99,13 @@ function addGets(app: FastifyInstance, kit: FamilyKit, wire: TextWire, tasks: Sp
   })
   get(`${PREFIX}/files/retrieve`, 'retrieve', (request) => {
     const id = queryOf(request).get('file_id') ?? ''
-    return { id, act: () => tasks.retrieve(id, wire.credential(request)) }
+    return {
+      id,
+      act: () => {
+        const credential = wire.credential(request)
+        return uploadAnswer(kit, credential, id) ?? tasks.retrieve(id, credential)
+      },
+    }
   })
   get(`${AUDIO_PATH}/:name`, 'media', (request) => {
     const { name } = request.params as { readonly name: string }
@@ -118,7 +113,7 @@ function addGets(app: FastifyInstance, kit: FamilyKit, wire: TextWire, tasks: Sp
   })
 }
 
-/** Speech, at once and as tasks; every answer is a 200. */
+/** Speech, at once and as tasks, its files and its voices; every answer is a 200. */
 export const speech: SandboxFamily = {
   name: FAMILY,
   register: (app, kit) => {
@@ -126,8 +121,10 @@ export const speech: SandboxFamily = {
     kit.onReset(() => voices.reset())
     const service = new SpeechService(kit, voices)
     const tasks = new SpeechTasks(kit, service)
-    const wire = wireOf(kit, service)
+    const wire = speechWire(kit, FAMILY)
     addPosts(app, kit, wire, { service, tasks })
     addGets(app, kit, wire, tasks)
+    addUploadRoute(app, kit, wire, AT)
+    addCloneRoute(app, kit, wire, { at: AT, voices })
   },
 }

@@ -20,7 +20,8 @@ export const FAMILY = 'speech'
 /** Bytes of audio in one piece of a stream. */
 const PIECE_BYTES = 8_192
 const SUCCESS = { status_code: 0, status_msg: 'success' }
-const NO_TOKENS = {
+/** Nothing of speech is counted in tokens. */
+export const NO_TOKENS = {
   input_tokens: 0,
   cached_input_tokens: 0,
   cache_write_5m_tokens: 0,

@@ -12,6 +12,7 @@ import type { Fields } from '../text/fields.ts'
 import type { Asker } from '../text/service.ts'
 import { type Audio, AUDIO_PATH, bytesOf, fileName } from './audio.ts'
 import { SpeechRefusal } from './errors.ts'
+import { bare, int64 } from './int64.ts'
 import { FAMILY, reportedOf, type SpeechService } from './service.ts'
 
 /** Speech that is made as a task. */
@@ -47,12 +48,6 @@ function planOf(faults: Faults, options: SandboxOptions): TaskPlan {
   }
 }
 
-/** JSON with ids as the bare numbers they are on this wire, beyond what a double holds. */
-function bare(body: object): string {
-  return JSON.stringify(body).replace(/"int64:(\d+)"/g, '$1')
-}
-
-const int64 = (digits: string): string => `int64:${digits}`
 /** What a result is kept under: never the id of its task. */
 const fileIdOf = (taskId: string): string => String(BigInt(taskId) + 172n)
 const taskIdOf = (fileId: string): string => String(BigInt(fileId) - 172n)

@@ -18,6 +18,11 @@ export class Voices {
     return true
   }
 
+  /** As happens to a voice that nobody uses. */
+  drop(voiceId: string): void {
+    this.#cloned.delete(voiceId)
+  }
+
   reset(): void {
     this.#cloned.clear()
   }
