@@ -8,6 +8,10 @@ import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createKeepImage } from './app/calls/images/keep.ts'
+import type { MediaDeps } from './app/calls/media/deps.ts'
+import type { MediaUseCases } from './app/calls/media/types.ts'
+import { createMediaUseCases } from './app/calls/media/use-cases.ts'
+import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
 import type { ImageUseCases } from './app/calls/images/types.ts'
 import type { TextUseCases } from './app/calls/text/types.ts'
@@ -90,6 +94,8 @@ export interface Parts {
   readonly imageTasks: ImageTaskDeps
   /** Speech that is answered at once, and whose voice is meant. */
   readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
+  /** Files and voices that accounts keep. */
+  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
   readonly images: Pick<ImageDeps, 'providers' | 'keepImage' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
@@ -97,19 +103,21 @@ export interface Parts {
 
 /** What callers can ask for at once, of every family, over the road of calls. */
 export function callUseCases(
-  { text, images, speech }: Pick<Parts, 'text' | 'images' | 'speech'>,
+  { text, images, speech, media }: Pick<Parts, 'text' | 'images' | 'speech' | 'media'>,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
   readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly speech: SpeechUseCases
   readonly resolveVoice: ResolveVoice
+  readonly media: MediaUseCases
 } {
   return {
     texts: createTextUseCases({ ...deps, ...text }, running),
     images: createImageUseCases({ ...deps, ...images }, running),
     speech: createSpeechUseCases({ ...deps, ...speech }, running),
     resolveVoice: speech.resolveVoice,
+    media: createMediaUseCases({ ...deps, ...media }, running),
   }
 }
 
@@ -150,6 +158,7 @@ export function compose(ground: Ground): Parts {
     crashPoint,
     markerSecret,
   }
+  const voices = createVoiceBook(log)
   const { store } = ground
   const { readModels } = tasks
   const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
@@ -173,11 +182,8 @@ export function compose(ground: Ground): Parts {
     },
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images,
-    // Nobody has cloned a voice yet.
-    speech: {
-      provider: providers.speech,
-      resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),
-    },
+    speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
+    media: { log, media: providers.media, voices, markerSecret },
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,

@@ -7,12 +7,14 @@ import Fastify, {
 import type { Registry } from 'prom-client'
 import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
+import type { MediaUseCases } from '../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveVoice } from '../app/resolve-voice.ts'
+import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
@@ -57,6 +59,8 @@ export interface ApiDeps {
   readonly speech: SpeechUseCases
   /** Whose voice a caller means by its name. */
   readonly resolveVoice: ResolveVoice
+  /** Files and voices that accounts keep. */
+  readonly media: MediaUseCases
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
@@ -93,6 +97,8 @@ export interface ApiLimits {
   readonly imageForm: FormLimits
   /** Of one uploaded file and what is said of it. */
   readonly fileForm: FormLimits
+  /** Of one file that is sent on, and of what is said of it. */
+  readonly mediaForm: FormLimits
   /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
   readonly bodyMemoryBytes: number
   /** Request line and headers together. */
@@ -116,6 +122,13 @@ export const defaultLimits: ApiLimits = {
   fileForm: {
     bodyBytes: 64 * 1024 * 1024 + 64 * 1024,
     fileBytes: 64 * 1024 * 1024,
+    files: 1,
+    fields: 8,
+    fieldBytes: 1024,
+  },
+  mediaForm: {
+    bodyBytes: MAX_UPLOAD_BYTES + 64 * 1024,
+    fileBytes: MAX_UPLOAD_BYTES,
     files: 1,
     fields: 8,
     fieldBytes: 1024,
@@ -246,7 +259,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     { prefix: '/provA' },
   )
   const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
-  const speech = { ...deps, streamLimits, bodyLimitBytes: limits.speechBodyBytes, bodyBudget }
+  const { speechBodyBytes: bodyLimitBytes, mediaForm } = limits
+  const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm }
   await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)

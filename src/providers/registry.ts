@@ -1,4 +1,5 @@
 import type { ImageProvider, SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { MediaProvider } from '../app/media-ports.ts'
 import type { SpeechProvider } from '../app/speech-ports.ts'
 import type { TextProvider } from '../app/text-ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
@@ -15,6 +16,7 @@ import { nativeSandbox } from './native/sandbox.ts'
 import { createResponsesProvider } from './responses/client.ts'
 import { responsesSandbox } from './responses/sandbox.ts'
 import { createSpeechProvider } from './speech/client.ts'
+import { createMediaProvider } from './speech/media.ts'
 import { speechSandbox } from './speech/sandbox.ts'
 import { createSpeechTaskProvider } from './speech/tasks.ts'
 import { createVideoAProvider } from './video-a/client.ts'
@@ -40,20 +42,26 @@ export function createProviders(): {
   readonly text: ReadonlyMap<TextFamily, TextProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
   readonly speech: SpeechProvider
+  /** Of files and voices, for every family whose accounts keep any. */
+  readonly media: MediaProvider
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
   const tasks = [createVideoAProvider(), createSpeechTaskProvider()]
   const speech = createSpeechProvider()
+  const media = createMediaProvider()
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
   const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {
     tasks: new Map<string, TaskProvider>(tasks.map((provider) => [provider.family, provider])),
     speech,
+    media,
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),
     images: new Map<string, ImageProvider>(images.map((provider) => [provider.family, provider])),
     close: async () => {
-      await Promise.all([...tasks, speech, ...text, ...images].map((provider) => provider.close()))
+      await Promise.all(
+        [...tasks, speech, media, ...text, ...images].map((provider) => provider.close()),
+      )
     },
   }
 }

@@ -10,5 +10,6 @@ export const speechSandbox: SandboxAccount = {
     'speech-2.8-hd': 'voicer-2.8-hd',
     'speech-2.8-turbo': 'voicer-2.8-turbo',
     'speech-2.6-hd': 'voicer-2.6-hd',
+    'voice-clone': 'voice-clone',
   },
 }

@@ -8,6 +8,7 @@ import type { Authenticate, Principal } from '../../../src/app/access/principal.
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
+import { MemoryMedia } from './memory-media.ts'
 import { MemoryImages, noImageTasks } from './memory-images.ts'
 import { MemorySpeech } from './memory-speech.ts'
 import { MemoryTexts } from './memory-texts.ts'
@@ -90,6 +91,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     images: new MemoryImages(),
     speech: new MemorySpeech(),
     resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),
+    media: new MemoryMedia(nowMs),
     files: new MemoryFiles(nowMs),
     imageTasks: noImageTasks,
     reads: ledger,

@@ -39,10 +39,10 @@ const UNREACHABLE_POINT: CrashPointName = 'watch.before-append'
 const STORE_SHARE = 0.35
 const CRASH_SHARE = 0.6
 
-/** The points of a task's life upstream; there is no traffic here for those of calls and of images. */
+/** The points of a task's life upstream; there is no traffic here for those of calls, of files and of images. */
 export function allPoints(): readonly CrashPointName[] {
   return crashPoints.filter(
-    (name) => name !== UNREACHABLE_POINT && !/^(?:call|file|image)\./.test(name),
+    (name) => name !== UNREACHABLE_POINT && !/^(?:call|file|image|upload|voice)\./.test(name),
   )
 }
 

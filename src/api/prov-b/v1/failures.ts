@@ -18,6 +18,7 @@ const RATE_LIMITED = '1002'
 const NOT_AUTHORISED = '1004'
 const NO_BALANCE = '1008'
 const DOWNSTREAM = '1033'
+const DUPLICATE_VOICE = '2039'
 const NO_SUCH_VOICE = '2042'
 
 const notFound = { code: INVALID, status: 400 } as const
@@ -44,12 +45,14 @@ export const speechFailures = {
   insufficient_balance: NO_BALANCE,
   rate_limited: RATE_LIMITED,
   no_channel: UNKNOWN_ERROR,
-  // The voice is at an account that cannot be asked now.
+  // The voice, or what one is made of, is at an account that cannot be asked now.
   kept_unavailable: {
     code: UNKNOWN_ERROR,
-    words: 'The voice is kept where the model is not available at the moment; nothing was started',
+    words:
+      'The voice or its file is kept where the model is not available at the moment; nothing was started',
   },
   voice_not_found: { code: NO_SUCH_VOICE, status: 400 },
+  voice_exists: { code: DUPLICATE_VOICE, status: 400 },
   file_not_found: notFound,
   task_not_found: notFound,
   log_unavailable: UNKNOWN_ERROR,
