@@ -5,6 +5,7 @@ import { ledgerProjection } from './ledger/projection.ts'
 import { pricesProjection } from './prices/projection.ts'
 import { tasksProjection } from './tasks/projection.ts'
 import { timelineProjection } from './timeline/projection.ts'
+import { voicesProjection } from './voices/projection.ts'
 
 /** Every read model; a further one is a further line. */
 export const allProjections: readonly Projection[] = [
@@ -12,6 +13,7 @@ export const allProjections: readonly Projection[] = [
   pricesProjection,
   tasksProjection,
   filesProjection,
+  voicesProjection,
   ledgerProjection,
   timelineProjection,
 ]

@@ -8,8 +8,19 @@ import { createCallMetrics } from './app/calls/metrics.ts'
 import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createImagePlace } from './app/calls/images/keep.ts'
+import type { MediaDeps } from './app/calls/media/deps.ts'
+import type { MediaUseCases } from './app/calls/media/types.ts'
+import { createMediaUseCases } from './app/calls/media/use-cases.ts'
+import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
+import type { ImageUseCases } from './app/calls/images/types.ts'
+import type { TextUseCases } from './app/calls/text/types.ts'
 import type { FileDeps } from './app/files/deps.ts'
+import { createImageUseCases } from './app/calls/images/use-cases.ts'
+import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
+import type { SpeechUseCases } from './app/calls/speech/types.ts'
+import type { StartedCalls } from './app/calls/start.ts'
+import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -20,6 +31,8 @@ import type { Channel } from './app/ports.ts'
 import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
 import { createPriceBookSource } from './app/pricing/price-book.ts'
 import { createAdmissions } from './app/spending/admission.ts'
+import { createResolveVoice, type ResolveVoice } from './app/resolve-voice.ts'
+import type { SpeechProvider } from './app/speech-ports.ts'
 import { createReadModels } from './app/read-models/read-models.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
@@ -83,9 +96,33 @@ export interface Parts {
   /** What text has beside them. */
   readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
   readonly imageTasks: ImageTaskDeps
+  /** Speech that is answered at once, and whose voice is meant. */
+  readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
+  /** Files and voices that accounts keep. */
+  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
+}
+
+/** What callers can ask for at once, of every family, over the road of calls. */
+export function callUseCases(
+  { text, images, speech, media }: Pick<Parts, 'text' | 'images' | 'speech' | 'media'>,
+  { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
+): {
+  readonly texts: TextUseCases
+  readonly images: ImageUseCases
+  readonly speech: SpeechUseCases
+  readonly resolveVoice: ResolveVoice
+  readonly media: MediaUseCases
+} {
+  return {
+    texts: createTextUseCases({ ...deps, ...text }, running),
+    images: createImageUseCases({ ...deps, ...images }, running),
+    speech: createSpeechUseCases({ ...deps, ...speech }, running),
+    resolveVoice: speech.resolveVoice,
+    media: createMediaUseCases({ ...deps, ...media }, running),
+  }
 }
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */
@@ -127,6 +164,7 @@ export function compose(ground: Ground): Parts {
     crashPoint,
     markerSecret,
   }
+  const voices = createVoiceBook(log)
   const { store } = ground
   const { readModels } = tasks
   const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
@@ -150,6 +188,8 @@ export function compose(ground: Ground): Parts {
     },
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images,
+    speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
+    media: { log, media: providers.media, voices, markerSecret },
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,

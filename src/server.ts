@@ -17,8 +17,6 @@ import { readLastAudit } from './app/last-audit/last-audit.ts'
 import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
 import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
 import { startCalls } from './app/calls/start.ts'
-import { createImageUseCases } from './app/calls/images/use-cases.ts'
-import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { shareThrough, startSharing } from './app/throttle/sharing.ts'
 import { noLimits } from './app/throttle/limits.ts'
@@ -36,7 +34,8 @@ import { priceConcern, servedModels } from './app/pricing/concern.ts'
 import { publishPrices } from './app/pricing/publish-prices.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createTaskUseCases } from './app/tasks/use-cases.ts'
-import { compose, type Parts } from './compose.ts'
+import { createMediaFiles } from './app/uploads/media-files.ts'
+import { callUseCases, compose, type Parts } from './compose.ts'
 import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
@@ -231,7 +230,6 @@ async function listen(
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
-  const textDeps = { ...calls.deps, ...parts.text }
   const health: Health = { ...createHealth(deps, said), spool: calls.backlog }
   const operations =
     config.operationsPort === undefined
@@ -253,8 +251,8 @@ async function listen(
     metrics,
     authenticate: authenticator.authenticate,
     tasks: createTaskUseCases(deps),
-    texts: createTextUseCases(textDeps, calls.running),
-    images: createImageUseCases({ ...calls.deps, ...parts.images }, calls.running),
+    ...callUseCases(parts, calls),
+    resolveMediaFiles: createMediaFiles({ log }),
     files: createFileUseCases(parts.files),
     imageTasks: createImageTaskUseCases(parts.imageTasks),
     standingsOf: (principal) => rates.standings(principal),

@@ -112,6 +112,8 @@ function codesOf({ content = {} }: Response): readonly string[] {
     const { error, reason }: { readonly error?: unknown; readonly reason?: unknown } =
       Object(example)
     if (typeof reason === 'string') return [reason]
+    const number: unknown = Object(Object(example).base_resp).status_code
+    if (typeof number === 'number') return [String(number)]
     if (typeof error !== 'object' || error === null) return []
     return Object.entries(error).flatMap(([name, value]) =>
       (name === 'code' || name === 'status') && typeof value === 'string' ? [value] : [],

@@ -5,6 +5,8 @@ import { image } from './image/routes.ts'
 import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
+import { mediaFiles } from './speech/media.ts'
+import { speech } from './speech/routes.ts'
 import { videoA } from './video-a/routes.ts'
 import { videoB } from './video-b/routes.ts'
 import { videoC } from './video-c/routes.ts'
@@ -20,4 +22,6 @@ export const families: readonly SandboxFamily[] = [
   image,
   gen,
   artB,
+  mediaFiles,
+  speech,
 ]

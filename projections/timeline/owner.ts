@@ -6,7 +6,7 @@ export interface Owner {
   readonly userId: string | undefined
 }
 
-/** What an event is about: a task, a call, a file or a token; undefined for the account itself. */
+/** What an event is about: a task, a call, a file or a token; undefined for what is the account's own. */
 export function sourceOf(event: RecordedEvent): string | undefined {
   switch (event.type) {
     case 'CallSettled':
@@ -19,6 +19,7 @@ export function sourceOf(event: RecordedEvent): string | undefined {
       return event.data.tokenId
     case 'FileUploaded':
     case 'FileDeleted':
+    case 'MediaUploaded':
       return event.data.fileId
     case 'TenantOpened':
     case 'UserAdded':
@@ -26,6 +27,8 @@ export function sourceOf(event: RecordedEvent): string | undefined {
     case 'CreditLimitSet':
     case 'AdjustmentPosted':
     case 'PriceBookPublished':
+    // Of a tenant like its users: it may be cloned again under its name.
+    case 'VoiceCloned':
       return undefined
     case 'TaskRequested':
     case 'TaskStarted':

@@ -7,10 +7,15 @@ import Fastify, {
 import type { Registry } from 'prom-client'
 import type { Authenticate, Principal } from '../app/access/principal.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
+import type { MediaUseCases } from '../app/calls/media/types.ts'
+import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
-import type { ResolveMediaFiles, TaskUseCases } from '../app/tasks/types.ts'
+import type { TaskUseCases } from '../app/tasks/types.ts'
+import type { ResolveVoice } from '../app/resolve-voice.ts'
+import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
+import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
@@ -31,8 +36,9 @@ import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { provAEnvelope } from './prov-a/envelope.ts'
 import { provAPlugin } from './prov-a/plugin.ts'
+import { provBV1Envelope } from './prov-b/v1/envelope.ts'
+import { provBV1Plugin } from './prov-b/v1/plugin.ts'
 import { provBV2Envelope } from './prov-b/v2/envelope.ts'
-import { noMediaFiles } from './prov-b/v2/media.ts'
 import { provBV2Plugin } from './prov-b/v2/plugin.ts'
 import { provCEnvelope } from './prov-c/envelope.ts'
 import { provCPlugin } from './prov-c/plugin.ts'
@@ -53,10 +59,15 @@ export interface ApiDeps {
   readonly metrics: Registry
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
-  /** Without it no uploaded file is known. */
-  readonly resolveMediaFiles?: ResolveMediaFiles
+  /** The uploaded files that a request names. */
+  readonly resolveMediaFiles: ResolveMediaFiles
   readonly texts: TextUseCases
   readonly images: ImageUseCases
+  readonly speech: SpeechUseCases
+  /** Whose voice a caller means by its name. */
+  readonly resolveVoice: ResolveVoice
+  /** Files and voices that accounts keep. */
+  readonly media: MediaUseCases
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
@@ -87,12 +98,16 @@ export interface ApiLimits {
   readonly provABodyBytes: number
   /** Of one `/provB/v2` body, Base64 expansion counted. */
   readonly provBV2BodyBytes: number
+  /** Of one `/provB/v1` body: texts to be spoken. */
+  readonly speechBodyBytes: number
   /** Of one text body: inline images, audio and long conversations. */
   readonly textBodyBytes: number
   /** Of one form with images, and of what is in it. */
   readonly imageForm: FormLimits
   /** Of one uploaded file and what is said of it. */
   readonly fileForm: FormLimits
+  /** Of one file that is sent on, and of what is said of it. */
+  readonly mediaForm: FormLimits
   /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
   readonly bodyMemoryBytes: number
   /** Request line and headers together. */
@@ -105,6 +120,7 @@ export interface ApiLimits {
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
   provBV2BodyBytes: 64 * 1024 * 1024,
+  speechBodyBytes: 1024 * 1024,
   textBodyBytes: 64 * 1024 * 1024,
   imageForm: {
     bodyBytes: 128 * 1024 * 1024,
@@ -120,6 +136,13 @@ export const defaultLimits: ApiLimits = {
     fields: 8,
     fieldBytes: 1024,
   },
+  mediaForm: {
+    bodyBytes: MAX_UPLOAD_BYTES + 64 * 1024,
+    fileBytes: MAX_UPLOAD_BYTES,
+    files: 1,
+    fields: 8,
+    fieldBytes: 1024,
+  },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
@@ -129,6 +152,7 @@ export const defaultLimits: ApiLimits = {
 /** Prefixes with an error shape of their own, the longest first; anything else is `operating`. */
 const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
   { prefix: '/provB/v2', envelope: provBV2Envelope },
+  { prefix: '/provB/v1', envelope: provBV1Envelope },
   { prefix: '/provA', envelope: provAEnvelope },
   { prefix: '/provC', envelope: provCEnvelope },
   { prefix: '/api', envelope: queryEnvelope },
@@ -247,7 +271,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
-  const { authenticate, tasks, resolveHost, resolveMediaFiles = noMediaFiles } = deps
+  const { authenticate, tasks, resolveHost, resolveMediaFiles } = deps
   const video = { authenticate, tasks, resolveHost, resolveMediaFiles, bodyBudget }
   await app.register(provBV2Plugin({ ...video, bodyLimitBytes: limits.provBV2BodyBytes }), {
     prefix: '/provB/v2',
@@ -256,6 +280,10 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(provCPlugin({ ...clips, bodyLimitBytes: limits.provABodyBytes }), {
     prefix: '/provC',
   })
+  const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
+  const { speechBodyBytes: bodyLimitBytes, mediaForm } = limits
+  const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm }
+  await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)
   await app.register(

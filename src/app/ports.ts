@@ -1,6 +1,7 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
 import type { AsciiText } from '../kernel/ascii-text.ts'
 import type { JsonObject } from '../kernel/json.ts'
+import type { Usage } from '../domain/pricing/usage.ts'
 import type { TaskFacts } from '../domain/task/events.ts'
 import type { TaskObservation } from '../domain/task/observation.ts'
 
@@ -29,6 +30,8 @@ export interface Channel {
   readonly largestOutputTokens?: Readonly<Record<string, number>>
   /** Of image models: the most images of one request, by external name. */
   readonly largestImageCounts?: Readonly<Record<string, number>>
+  /** Of speech only: `hex` answers the bytes of the audio alone where hexadecimal is asked for. */
+  readonly audioMode?: 'json' | 'hex'
   /** Of the text families only; absent members mean the defaults. */
   readonly text?: TextChannelLimits
 }
@@ -77,6 +80,13 @@ export interface TaskSubmission {
   readonly marker: string
 }
 
+/** What an upstream says when it takes a task. */
+export interface AcceptedTask {
+  readonly nativeId: string
+  /** What it counts, where only this answer says so. */
+  readonly usage?: Usage | undefined
+}
+
 export interface TaskProvider {
   readonly family: string
   /** Most ids one `list` may ask for; 0 where upstream lists page by page alone. */
@@ -91,7 +101,7 @@ export interface TaskProvider {
     channel: Channel,
     submission: TaskSubmission,
     options: CallOptions,
-  ) => Promise<{ readonly nativeId: string }>
+  ) => Promise<AcceptedTask>
   readonly get: (
     channel: Channel,
     nativeId: string,

@@ -47,8 +47,8 @@ export async function readServedModels(
 }
 
 function channelsOfSandbox(baseUrl: string): readonly Channel[] {
-  const { tasks, text, images } = sandboxAccounts
-  return sandboxChannels([...tasks, ...text, ...images], { baseUrl })
+  const { tasks, text, images, speech } = sandboxAccounts
+  return sandboxChannels([...tasks, ...text, ...images, ...speech], { baseUrl })
 }
 
 /** The configured accounts, or the sandbox, started for it. */

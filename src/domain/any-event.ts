@@ -4,6 +4,8 @@ import { fileEvents, fileStreams, type FileEvent } from './file/events.ts'
 import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
 import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
 import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
+import { uploadEvents, uploadStreams, type UploadEvent } from './upload/events.ts'
+import { voiceEvents, voiceStreams, type VoiceEvent } from './voice/events.ts'
 
 /**
  * Every event there is; the codec and the projections read this one registry.
@@ -17,6 +19,8 @@ export const eventSchemas = {
   ...tokenEvents,
   ...priceBookEvents,
   ...fileEvents,
+  ...uploadEvents,
+  ...voiceEvents,
 } as const
 
 export type AnyEvent =
@@ -26,6 +30,8 @@ export type AnyEvent =
   | TokenEvent
   | PriceBookEvent
   | FileEvent
+  | UploadEvent
+  | VoiceEvent
 export type AnyEventType = AnyEvent['type']
 
 /** How the names of our streams begin: whatever else a shared log holds is not ours. */
@@ -36,5 +42,7 @@ export const streamPrefixes = [
   tokenStreams,
   priceBookStream,
   fileStreams,
+  uploadStreams,
+  voiceStreams,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

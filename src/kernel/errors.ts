@@ -34,6 +34,9 @@ export const domainCodes = [
   'storage_unavailable',
   'object_too_large',
   'invalid_image_url',
+  // Speech.
+  'voice_not_found',
+  'voice_exists',
   // Money and room.
   'price_not_configured',
   'insufficient_balance',

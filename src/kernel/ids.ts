@@ -59,6 +59,12 @@ export function isFileId(text: string): boolean {
   return /^file-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
 }
 
+/** A new id of an upload: 16 digits by chance, an integer that a double holds exactly. */
+export function newUploadId(): string {
+  const bits = randomBytes(8).readBigUInt64BE() & (2n ** 52n - 1n)
+  return String(2n ** 52n + bits)
+}
+
 /** A new random UUID, for what the event store knows by one and nobody looks up later. */
 export function newUuid(): string {
   return randomUUID()

@@ -1,4 +1,6 @@
 import type { ImageProvider, SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { MediaProvider } from '../app/media-ports.ts'
+import type { SpeechProvider } from '../app/speech-ports.ts'
 import type { TextProvider } from '../app/text-ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
 import { createArtBProvider } from './art-b/client.ts'
@@ -13,6 +15,10 @@ import { createNativeProvider } from './native/client.ts'
 import { nativeSandbox } from './native/sandbox.ts'
 import { createResponsesProvider } from './responses/client.ts'
 import { responsesSandbox } from './responses/sandbox.ts'
+import { createSpeechProvider } from './speech/client.ts'
+import { createMediaProvider } from './speech/media.ts'
+import { speechSandbox } from './speech/sandbox.ts'
+import { createSpeechTaskProvider } from './speech/tasks.ts'
 import { createVideoAProvider } from './video-a/client.ts'
 import { videoASandbox } from './video-a/sandbox.ts'
 import { createVideoBProvider } from './video-b/client.ts'
@@ -25,10 +31,13 @@ export const sandboxAccounts: {
   readonly tasks: readonly SandboxAccount[]
   readonly text: readonly SandboxAccount[]
   readonly images: readonly SandboxAccount[]
+  /** Asked at once and as tasks. */
+  readonly speech: readonly SandboxAccount[]
 } = {
   tasks: [...videoASandbox, videoBSandbox, videoCSandbox],
   text: [chatSandbox, responsesSandbox, nativeSandbox],
   images: [imageSandbox, genSandbox, artBSandbox],
+  speech: [speechSandbox],
 }
 
 /** Every upstream family there is: a further one is a folder and a line here. */
@@ -36,18 +45,32 @@ export function createProviders(): {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly text: ReadonlyMap<TextFamily, TextProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
+  readonly speech: SpeechProvider
+  /** Of files and voices, for every family whose accounts keep any. */
+  readonly media: MediaProvider
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
-  const tasks = [createVideoAProvider(), createVideoBProvider(), createVideoCProvider()]
+  const tasks = [
+    createVideoAProvider(),
+    createVideoBProvider(),
+    createVideoCProvider(),
+    createSpeechTaskProvider(),
+  ]
+  const speech = createSpeechProvider()
+  const media = createMediaProvider()
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
   const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {
     tasks: new Map<string, TaskProvider>(tasks.map((provider) => [provider.family, provider])),
+    speech,
+    media,
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),
     images: new Map<string, ImageProvider>(images.map((provider) => [provider.family, provider])),
     close: async () => {
-      await Promise.all([...tasks, ...text, ...images].map((provider) => provider.close()))
+      await Promise.all(
+        [...tasks, speech, media, ...text, ...images].map((provider) => provider.close()),
+      )
     },
   }
 }

@@ -20,7 +20,8 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   access: ['read-models', 'throttle'],
   files: ['access', 'read-models'],
   spending: ['database', 'throttle'],
-  calls: ['access', 'channels', 'database', 'files', 'pricing', 'spending', 'throttle'],
+  uploads: ['access'],
+  calls: ['access', 'channels', 'database', 'files', 'pricing', 'spending', 'throttle', 'uploads'],
   tasks: ['access', 'channels', 'database', 'pricing', 'read-models', 'spending', 'throttle'],
   'tasks/watch': ['access', 'channels', 'database', 'pricing', 'spending', 'tasks', 'throttle'],
   // Tasks that are made by calls.

@@ -86,6 +86,15 @@ const familyRooms: Readonly<
     words: /\bart-?b\b/i,
     rooms: ['src/domain/families/art-b/', 'src/providers/art-b/', 'infra/sandbox/art-b/'],
   },
+  speech: {
+    words: /\bspeech-2|(?:family:|FAMILY =|SPEECH =) 'speech'/,
+    rooms: [
+      'src/domain/families/speech/',
+      'src/providers/speech/',
+      'src/api/prov-b/v1/',
+      'infra/sandbox/speech/',
+    ],
+  },
 }
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']

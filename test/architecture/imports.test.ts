@@ -34,7 +34,7 @@ const assembly = new Set([
 ])
 
 /** Where providers meet the application. */
-const ports = new Set(['src/app/ports.ts', 'src/app/text-ports.ts'])
+const ports = new Set(['', 'text-', 'speech-', 'media-'].map((of) => `src/app/${of}ports.ts`))
 
 /** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {

@@ -9,6 +9,8 @@ import { journalStream } from '../../src/domain/call/events.ts'
 import { priceBookStream } from '../../src/domain/pricing/events.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { tokenStream } from '../../src/domain/token/events.ts'
+import { uploadStream } from '../../src/domain/upload/events.ts'
+import { voiceStream } from '../../src/domain/voice/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
 import { decodeEvent } from '../../src/eventlog/log/codec.ts'
 import { currentSchemaVersion } from '../../src/eventlog/log/upcast.ts'
@@ -143,6 +145,8 @@ t.test('every stream of ours begins in a way that readers of the log ask for', (
     priceBookStream,
     taskStream('video_1'),
     tokenStream('token_1'),
+    uploadStream('4611686018427388'),
+    voiceStream({ tenantId: 'tenant_1', voiceId: 'MyVoice_001' }),
   ]
   t.equal(streams.length, streamPrefixes.length, 'each kind once')
   for (const stream of streams)

@@ -191,6 +191,56 @@ void t.test(
   },
 )
 
+const spoken = { model: 'speech-2.8-hd', text: 'a boat', voice_id: 'nova' }
+const speechFields = [
+  ...Object.keys(spoken),
+  'output_format',
+  'emotion',
+  'sound_effects',
+  'language_boost',
+  'voice_setting',
+  'audio_setting',
+  'voice_modify',
+  'pronunciation_dict',
+  'stream_options',
+  'aigc_watermark',
+  'timbre_weights',
+  'speed',
+  'pitch',
+  '__proto__',
+  'constructor',
+] as const
+
+void t.test(
+  'speech with some of its fields gone strange: refused by a name, or taken',
+  async (t) => {
+    let refused = 0
+    let taken = 0
+    const changed = fc.dictionary(fc.constantFrom(...speechFields), strange, {
+      minKeys: 1,
+      maxKeys: 3,
+    })
+    const path = fc.constantFrom('/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2')
+    await fc.assert(
+      fc.asyncProperty(path, changed, async (url, fields) => {
+        const payload = JSON.stringify({ ...spoken, ...fields })
+        const headers = { ...asModel, 'content-type': 'application/json' }
+        const answer = await attempt(harness, { method: 'POST', url, headers, payload })
+        if (answer.statusCode !== 200) return
+        const { base_resp: said } = answer.json<{
+          base_resp: { status_code: number; status_msg: string }
+        }>()
+        if (said.status_code === 0) taken += 1
+        else if (/`\w+[`.]|model|voice_id|number|key|nest/i.test(said.status_msg)) refused += 1
+        else throw new Error(answer.body)
+      }),
+      { numRuns: 1_500, seed: 106 },
+    )
+    t.ok(refused > 500, `${refused} refused`)
+    t.ok(taken > 50, `${taken} taken`)
+  },
+)
+
 void t.test('any bytes as a body: 400 or 413', async (t) => {
   const seen = tally()
   const bytes = fc.oneof(

@@ -3,13 +3,15 @@ import t from 'tap'
 import { defaultLimits } from '../../src/api/app.ts'
 import { asModel, nowMs, startApp } from '../api/support/app.ts'
 import { MemoryFiles } from '../api/support/memory-files.ts'
+import { MemoryMedia } from '../api/support/memory-media.ts'
 import { attempt } from './support.ts'
 
 /** Forms as nobody would send them: cut, doubled, misnamed, with bytes of any kind. */
 
 const files = new MemoryFiles(nowMs)
 const fileForm = { ...defaultLimits.fileForm, fileBytes: 4_000, bodyBytes: 20_000 }
-const harness = await startApp({ files, limits: { fileForm } })
+const media = new MemoryMedia(nowMs)
+const harness = await startApp({ files, media, limits: { fileForm, mediaForm: fileForm } })
 t.teardown(async () => harness.app.close())
 
 const RUNS = 250
@@ -43,7 +45,18 @@ const filenames = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 300 }),
 )
 const values = fc.oneof(
-  fc.constantFrom('vision', 'user_data', '', '--', '\r\n', '\r\n--b', '\r\n--b--', '\r\n--b\r\n'),
+  fc.constantFrom(
+    'vision',
+    'user_data',
+    'voice_clone',
+    'prompt_audio',
+    '',
+    '--',
+    '\r\n',
+    '\r\n--b',
+    '\r\n--b--',
+    '\r\n--b\r\n',
+  ),
   fc.string({ unit: 'binary', maxLength: 200 }),
   fc.integer({ min: 0, max: 6_000 }).map((length) => 'x'.repeat(length)),
 )
@@ -71,6 +84,7 @@ const part = fc
   })
 const good = [
   '--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nvision\r\n',
+  '--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nvoice_clone\r\n',
   '--b\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\nbytes\r\n',
 ]
 const body = fc
@@ -97,7 +111,7 @@ const types = fc.oneof(
   ),
 )
 
-for (const url of ['/v1/files', '/v1/images/edits'])
+for (const url of ['/v1/files', '/v1/images/edits', '/provB/v1/files/upload'])
   void t.test(`forms of any kind to ${url} are answered`, async (t) => {
     const statuses = new Map<number, number>()
     await fc.assert(
@@ -112,6 +126,11 @@ for (const url of ['/v1/files', '/v1/images/edits'])
       }),
       { numRuns: RUNS },
     )
+    if (url.startsWith('/provB')) {
+      t.ok((statuses.get(200) ?? 0) > RUNS / 4, 'most of what is wrong is told with 200')
+      for (const { filename } of media.uploads) t.notMatch(filename, /[/\\\p{Cc}]|^\.{0,2}$/u)
+      return
+    }
     t.ok((statuses.get(400) ?? 0) > RUNS / 4, JSON.stringify([...statuses]))
     if (url !== '/v1/files') return
     const { data } = (await harness.app.inject({ url, headers: asModel })).json<{

@@ -2,12 +2,13 @@ import { STATUS_CODES } from 'node:http'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { startApp, type Harness } from '../api/support/app.ts'
 
-export type Family = 'provA' | 'provC' | 'query' | 'plain'
+export type Family = 'provA' | 'provB' | 'provC' | 'query' | 'plain'
 
 /** Which error shape a path promises. */
 export function familyOf(url: string): Family {
   if (/^\/provA(?:[/?#]|$)/.test(url)) return 'provA'
   if (/^\/provC(?:[/?#]|$)/.test(url)) return 'provC'
+  if (/^\/provB\/v1(?:[/?#]|$)/.test(url)) return 'provB'
   if (/^\/api(?:[/?#]|$)/.test(url)) return 'query'
   return 'plain'
 }
@@ -38,6 +39,14 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
     isText(body['message']) &&
     isRecord(body['metadata']) &&
     isText(body['metadata']['trace_id']),
+  provB: (body) =>
+    isRecord(body) &&
+    Object.keys(body).join() === 'base_resp,trace_id' &&
+    isRecord(body['base_resp']) &&
+    Object.keys(body['base_resp']).join() === 'status_code,status_msg' &&
+    Number(body['base_resp']['status_code']) > 0 &&
+    isText(body['base_resp']['status_msg']) &&
+    String(body['trace_id']).startsWith('req_'),
   query: (body) =>
     isRecord(body) &&
     body['success'] === false &&
@@ -50,6 +59,12 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
 /** What a bad request may be answered with. */
 const expected: ReadonlySet<number> = new Set([200, 302, 400, 401, 403, 404, 413, 415])
 
+/** Whether a 200 of this wire is a failure. */
+function isToldInBody(url: string, answer: LightMyRequestResponse): boolean {
+  if (familyOf(url) !== 'provB' || answer.statusCode !== 200) return false
+  return !answer.body.includes('"status_code":0,') && answer.body.includes('"base_resp"')
+}
+
 /**
  * Why an answer breaks a promise: a 5xx, a status nobody expects, an error not in the family's
  * shape, no request id, or text of ours that must not be seen. Undefined when it keeps them.
@@ -58,7 +73,7 @@ export function complaint(url: string, answer: LightMyRequestResponse): string |
   const where = `${answer.statusCode} ${STATUS_CODES[answer.statusCode]} for ${url.slice(0, 300)}`
   if (!expected.has(answer.statusCode)) return `${where}: ${answer.body.slice(0, 300)}`
   if (!String(answer.headers['x-request-id']).startsWith('req_')) return `${where}: no request id`
-  if (answer.statusCode < 400) return undefined
+  if (answer.statusCode < 400 && !isToldInBody(url, answer)) return undefined
   if (/\bat .*\.ts:\d|node_modules|FST_ERR/.test(answer.body)) return `${where}: ${answer.body}`
   try {
     if (shapes[familyOf(url)](JSON.parse(answer.body))) return undefined

@@ -13,3 +13,7 @@ export const sandboxTextChannels = (place: SandboxPlace): readonly Channel[] =>
 /** The sandbox for every image model, one channel a family. */
 export const sandboxImageChannels = (place: SandboxPlace): readonly Channel[] =>
   sandboxChannels(sandboxAccounts.images, place)
+
+/** The sandbox for every model that speaks. */
+export const sandboxSpeechChannels = (place: SandboxPlace): readonly Channel[] =>
+  sandboxChannels(sandboxAccounts.speech, place)

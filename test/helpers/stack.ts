@@ -17,6 +17,7 @@ import {
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import {
   sandboxImageChannels,
+  sandboxSpeechChannels,
   sandboxTaskChannels,
   sandboxTextChannels,
 } from './sandbox-channels.ts'
@@ -157,6 +158,7 @@ async function start(
     ...sandboxTaskChannels({ baseUrl: sandbox.url }),
     ...sandboxTextChannels({ baseUrl: sandbox.url }),
     ...sandboxImageChannels({ baseUrl: sandbox.url }),
+    ...sandboxSpeechChannels({ baseUrl: sandbox.url }),
   ]
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.

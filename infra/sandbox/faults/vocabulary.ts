@@ -56,6 +56,10 @@ const SWITCHES = {
   layers: 'count',
   'other-size': 'flag',
   'created-at': 'flag',
+  // What is found of a voice that is cloned.
+  'input-sensitive': 'count',
+  'sensitive-flag': 'flag',
+  'forget-voice': 'flag',
   // How a stream of it flows.
   'frame-ms': 'count',
   'first-frame-ms': 'count',

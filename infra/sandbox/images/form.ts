@@ -3,6 +3,7 @@ export interface ReadForm {
   readonly texts: ReadonlyMap<string, string>
   readonly files: readonly {
     readonly name: string
+    readonly filename: string
     readonly type: string
     readonly bytes: Buffer
   }[]
@@ -14,10 +15,13 @@ export async function readForm(body: unknown, contentType: string): Promise<Read
   try {
     const form = await new Response(body, { headers: { 'content-type': contentType } }).formData()
     const texts = new Map<string, string>()
-    const files: { name: string; type: string; bytes: Buffer }[] = []
+    const files: { name: string; filename: string; type: string; bytes: Buffer }[] = []
     for (const [name, value] of form)
       if (typeof value === 'string') texts.set(name, value)
-      else files.push({ name, type: value.type, bytes: Buffer.from(await value.arrayBuffer()) })
+      else {
+        const bytes = Buffer.from(await value.arrayBuffer())
+        files.push({ name, filename: value.name, type: value.type, bytes })
+      }
     return { texts, files }
   } catch {
     return null

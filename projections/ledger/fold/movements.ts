@@ -130,6 +130,9 @@ const movements: {
   PriceBookPublished: nothing,
   FileUploaded: nothing,
   FileDeleted: nothing,
+  MediaUploaded: nothing,
+  // The call that made it is settled by itself.
+  VoiceCloned: nothing,
 }
 
 /** The events that move money. */

@@ -149,6 +149,10 @@ const ofAdministration = {
   audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
+const ofVoices = {
+  voice_exists: own(409, 'There is a voice of that name', 'never'),
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
 const ofImages = {
   n_not_supported: own(400, 'So many images at once are not offered'),
   unsupported_image_input: own(400, 'This form of image input is not supported here'),
@@ -181,6 +185,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofUpstream,
   ...ofStores,
   ...ofAdministration,
+  ...ofVoices,
   ...ofImages,
   invalid_request: own(400, 'A field of the request is missing or not valid'),
   invalid_duration: own(400, 'The duration is not one this model makes'),
@@ -191,6 +196,8 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   asset_not_found: { status: 404, words: 'The specified asset was not found' },
   // One constant text: another tenant's task reads exactly like none (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
+  // Likewise, and as it reads where upstream itself knows no such voice.
+  voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },
   file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {
     status: 409,

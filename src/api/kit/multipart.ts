@@ -29,6 +29,8 @@ export interface FormFile {
   readonly filename: string
   /** Fails with a RequestError where the form breaks off or is too large. */
   readonly body: Readable
+  /** The texts that came before it. */
+  readonly before: FormFields
 }
 
 /** Texts by name; a name that came more than once, or ends in `[]`, has a list. */
@@ -94,7 +96,8 @@ async function readParts(
       const name = part.fieldname
       if (part.type === 'file') {
         const body = Readable.from(bytesOf(part, take, limits), { objectMode: false })
-        await onFile({ name, filename: part.filename, body }).catch((error: unknown) => {
+        const file = { name, filename: part.filename, body, before: fieldsOf(fields) }
+        await onFile(file).catch((error: unknown) => {
           ofTaker = error
           throw error
         })
@@ -113,6 +116,10 @@ async function readParts(
     request.raw.resume()
     throw error === ofTaker ? error : toRefusal(error, limits)
   }
+  return fieldsOf(fields)
+}
+
+function fieldsOf(fields: ReadonlyMap<string, readonly string[]>): FormFields {
   return Object.fromEntries([...fields].map(([name, values]) => [name, valueOf(name, values)]))
 }
 

@@ -47,6 +47,7 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
         },
         { name: 'Text', description: 'Chat, responses, native generation and models.' },
         { name: 'Images', description: 'Generate and edit images.' },
+        { name: 'Speech', description: 'Speak texts, at once and asynchronously.' },
         { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },
         { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
         { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },

@@ -7,7 +7,9 @@ import { sees, visibleTo } from './scope.ts'
 const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 
 /** What names our accounts upstream: for operators, not for the tenant. */
-const operatorOnly: ReadonlySet<string> = new Set(['channelId', 'channelIds', 'upstreamModel'])
+const operatorOnly: ReadonlySet<string> = new Set(
+  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId'.split(' '),
+)
 
 function shown(item: HistoryItem, forOperator: boolean) {
   const hideMarker = item.data['markerIsOurs'] === true

@@ -14,7 +14,7 @@ const CONFIRM_TIMEOUT_MS = 3_000
 export const MAX_HISTORY_ITEMS = 10_000
 
 /** Events these histories show: not those of tokens or accounts. */
-const shownStreams = /^(?:task|journal|file)-/
+const shownStreams = /^(?:task|journal|file|upload|voice)-/
 
 export interface ProjectionReadsDeps {
   /** Its statements end by themselves after a while. */

@@ -52,6 +52,9 @@ export interface AuditReport {
   readonly tenants: number
   readonly tokens: number
   readonly files: number
+  /** Files that providers keep. */
+  readonly uploads: number
+  readonly voices: number
   readonly priceBooks: number
   /** The hash chain over all lines there ever were. */
   readonly chain: {
@@ -115,13 +118,13 @@ class Run {
     const tasks = await this.#walkTasks()
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
-    const files = await walkFiles({ pool, log, findings })
+    const walked = await walkFiles({ pool, log, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
     await this.#auditDays()
     // What is of rows that are wrong is wrong with them.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
-    return this.#report({ tasks, tenants, tokens, files, priceBooks })
+    return this.#report({ tasks, tenants, tokens, ...walked, priceBooks })
   }
 
   async #auditDays(): Promise<void> {
@@ -186,7 +189,10 @@ class Run {
   }
 
   #report(
-    compared: Pick<AuditReport, 'tasks' | 'tenants' | 'tokens' | 'files' | 'priceBooks'>,
+    compared: Pick<
+      AuditReport,
+      'tasks' | 'tenants' | 'tokens' | 'files' | 'uploads' | 'voices' | 'priceBooks'
+    >,
   ): AuditReport {
     const { chain, ledger, timeline, checks } = this.#pass
     return {

@@ -229,6 +229,8 @@ export function ledgerEffect(
     case 'PriceBookPublished':
     case 'FileUploaded':
     case 'FileDeleted':
+    case 'MediaUploaded':
+    case 'VoiceCloned':
       return undefined
   }
 }

@@ -1,10 +1,11 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { rowsByKey } from '../../../projections/engine/standing.ts'
 import type { AnyEventType } from '../../domain/any-event.ts'
+import { voiceKey } from '../../domain/voice/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { tenants, tokens, type Told } from './access-walk.ts'
 import { rowMissing } from './compare.ts'
-import { files } from './file-walk.ts'
+import { files, uploads, voices } from './file-walk.ts'
 import type { Findings } from './findings.ts'
 
 /** What begins with an event of this type has a row in a read model's table. */
@@ -16,9 +17,11 @@ const beginnings: readonly {
   { model: 'access', told: tenants, type: 'TenantOpened' },
   { model: 'access', told: tokens, type: 'TokenIssued' },
   { model: 'files', told: files, type: 'FileUploaded' },
+  { model: 'voices', told: uploads, type: 'MediaUploaded' },
+  { model: 'voices', told: voices, type: 'VoiceCloned' },
 ]
 
-/** Whether the tenants, tokens and files that begin in a stretch of the log have rows at all. */
+/** Whether the tenants, tokens, files, uploads and voices that begin in a stretch of the log have rows at all. */
 export async function comparePresence(
   db: Queryable,
   events: readonly RecordedEvent[],
@@ -39,6 +42,7 @@ export async function comparePresence(
 }
 
 function keyOf({ data }: RecordedEvent): string {
+  if ('voiceId' in data) return voiceKey(data)
   if ('fileId' in data) return data.fileId
   if ('tokenId' in data && data.tokenId !== undefined) return data.tokenId
   return 'tenantId' in data ? data.tenantId : ''

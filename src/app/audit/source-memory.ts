@@ -19,7 +19,7 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
-/** What an event is about: a task, a call, a file or a token; undefined for the account itself. */
+/** What an event is about: a task, a call, a file or a token; undefined for what is the account's own. */
 export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
   if ('platformId' in data) return data.platformId
   if ('callId' in data) return data.callId

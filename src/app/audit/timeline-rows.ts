@@ -40,7 +40,8 @@ export function timelineEffect(
     event.type === 'TokenIssued' ||
     event.type === 'CallSettled' ||
     event.type === 'CallFailed' ||
-    event.type === 'FileUploaded'
+    event.type === 'FileUploaded' ||
+    event.type === 'MediaUploaded'
   return {
     event: {
       position,

@@ -2,8 +2,8 @@ import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports.ts'
 
-/** From a provider's failure to what the surfaces know. */
-export function refusalOf(error: ProviderError, callId: string): DomainError {
+/** From a provider's failure to what the surfaces know; `callId` where it was of a call. */
+export function refusalOf(error: ProviderError, callId?: string): DomainError {
   const details = {
     callId,
     kind: error.kind,

@@ -1,4 +1,4 @@
-import { ProviderError } from '../ports.ts'
+import { type Channel, ProviderError } from '../ports.ts'
 import { admit } from './admit.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
@@ -22,6 +22,8 @@ export async function streamCall<
 ): Promise<{
   readonly streamed: StreamedCall<Frame>
   readonly pump: Pump<Chunk, Seen, Frame>
+  /** Where it was answered. */
+  readonly channel: Channel
 }> {
   const { call, request } = await admit(deps, input, true, family.resolve)
   const options = { signal: stopped, requestId: input.requestId }
@@ -39,7 +41,7 @@ export async function streamCall<
       frameOf: family.frameOf,
       refusal: family.refusal,
     })
-    return { pump, streamed: { callId: call.callId, frames: framesOf(pump) } }
+    return { pump, channel, streamed: { callId: call.callId, frames: framesOf(pump) } }
   } catch (error) {
     call.hold.withdraw()
     throw error instanceof ProviderError ? family.refusal(error, call.callId) : error

@@ -82,7 +82,7 @@ export function restChannel(
   channel: Channel,
   restMs: number | undefined,
 ): void {
-  if (restMs !== undefined) channels.rest(channel.id, model, restMs)
+  if (restMs !== undefined && model !== undefined) channels.rest(channel.id, model, restMs)
 }
 
 /** What an outcome says of the channel's health. */
@@ -121,7 +121,7 @@ export function nobodyToAsk(
   wish: ChannelWish,
   details: Readonly<Record<string, unknown>>,
 ): DomainError {
-  const { model } = wish
+  const { model, family } = wish
   const restingForMs = channels.restingForMs(wish)
   if (restingForMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
@@ -133,7 +133,13 @@ export function nobodyToAsk(
   const ids = new Set(channels.serving(wish).map((channel) => channel.id))
   const isFull = channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')
   if (isFull)
-    return new DomainError('overloaded', `every channel of ${model} is busy`, { ...details, model })
+    return new DomainError('overloaded', `every channel of ${model ?? family} is busy`, {
+      ...details,
+      model,
+    })
   const code = wish.channelId === undefined ? 'no_channel' : 'kept_unavailable'
-  return new DomainError(code, `no channel of ${model} is available`, { ...details, model })
+  return new DomainError(code, `no channel of ${model ?? family} is available`, {
+    ...details,
+    model,
+  })
 }

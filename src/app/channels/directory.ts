@@ -20,8 +20,8 @@ export interface ChannelWish {
   readonly family: string
   /** Absent where models belong to no region. */
   readonly region?: Channel['region']
-  /** External name. */
-  readonly model: string
+  /** External name; absent where what is asked for is of no model. */
+  readonly model?: string
   /** Only this one will do: it holds what the call continues from. */
   readonly channelId?: string
   /** Only an account that makes so many images at once will do. */
@@ -119,7 +119,7 @@ export function createChannelDirectory(
       const nowMs = deps.clock.nowMs()
       const left = slots
         .filter((slot) => serves(slot.channel, wish))
-        .map((slot) => (slot.restUntilMs.get(wish.model) ?? 0) - nowMs)
+        .map((slot) => restOf(slot, wish) - nowMs)
         .filter((leftMs) => leftMs > 0)
       return left.length === 0 ? undefined : Math.min(...left)
     },
@@ -133,7 +133,7 @@ export function createChannelDirectory(
           serves(slot.channel, wish) &&
           excluded?.has(slot.channel.id) !== true &&
           slot.inFlight < slot.maxInFlight &&
-          nowMs >= (slot.restUntilMs.get(wish.model) ?? 0) &&
+          nowMs >= restOf(slot, wish) &&
           mayTry(slot.breaker, nowMs, settings),
       )
       const slot = pickWeighted(usable, random)
@@ -142,14 +142,19 @@ export function createChannelDirectory(
   }
 }
 
+/** Until when a model rests there; what is of no model never does. */
+function restOf({ restUntilMs }: Slot, { model }: ChannelWish): number {
+  return model === undefined ? 0 : (restUntilMs.get(model) ?? 0)
+}
+
 function serves(channel: Channel, wish: ChannelWish): boolean {
   return (
     channel.family === wish.family &&
     (wish.region === undefined || channel.region === wish.region) &&
-    Object.hasOwn(channel.models, wish.model) &&
+    (wish.model === undefined || Object.hasOwn(channel.models, wish.model)) &&
     (wish.channelId === undefined || channel.id === wish.channelId) &&
     (wish.imageCount === undefined ||
-      (channel.largestImageCounts?.[wish.model] ?? 1) >= wish.imageCount) &&
+      (channel.largestImageCounts?.[wish.model ?? ''] ?? 1) >= wish.imageCount) &&
     (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores))
   )
 }

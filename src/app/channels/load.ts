@@ -61,6 +61,7 @@ const ChannelSchema = Type.Object(
     largest_image_counts: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
     ),
+    audio_mode: Type.Optional(Type.Enum(['json', 'hex'])),
     credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
@@ -151,6 +152,8 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
   const calls = callFamilyOf(entry.family)
+  if (entry.audio_mode !== undefined && calls?.answersAudio !== true)
+    faults.push(`${where} has settings that only speech channels have`)
   if (calls !== undefined) return checkCallModels(calls, entry, where, faults)
   if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
@@ -226,6 +229,7 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
     ...(entry.largest_image_counts === undefined
       ? {}
       : { largestImageCounts: entry.largest_image_counts }),
+    ...(entry.audio_mode === undefined ? {} : { audioMode: entry.audio_mode }),
     ...(text === undefined ? {} : { text }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined

@@ -76,7 +76,7 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
     case 'started':
       return { ...replay, nativeId: platformId }
     case 'active':
-      return { ...replay, nativeId: state.nativeId }
+      return { ...replay, nativeId: state.nativeId, usage: state.usage }
     case 'ended':
       if (state.request.madeHere) return { ...replay, nativeId: platformId }
       if (state.nativeId !== undefined) return { ...replay, nativeId: state.nativeId }

@@ -3,7 +3,7 @@ import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
 import type { BegunTask } from './begun.ts'
-import { type Channel, ProviderError } from '../ports.ts'
+import { type AcceptedTask, type Channel, ProviderError } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './record.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
@@ -13,7 +13,7 @@ import { callOptions, callUpstream, providerOf } from './upstream.ts'
 const MAX_CHANNELS_A_CREATION = 3
 
 type Sent =
-  | { readonly kind: 'accepted'; readonly nativeId: string; readonly channelId: string }
+  | (AcceptedTask & { readonly kind: 'accepted'; readonly channelId: string })
   | { readonly kind: 'refused' | 'uncertain'; readonly error: ProviderError }
 
 /**
@@ -67,7 +67,7 @@ async function send(
   }
   const { lease, result } = sent
   endAttempt(deps, wish, lease, undefined)
-  return { kind: 'accepted', nativeId: result.nativeId, channelId: lease.channel.id }
+  return { kind: 'accepted', ...result, channelId: lease.channel.id }
 }
 
 function logFailure(
@@ -87,16 +87,17 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
   const createdAtMs = fromTimestamp(request.requestedAt)
   const at = toTimestamp(deps.clock.nowMs())
   if (sent.kind === 'accepted') {
-    const { nativeId, channelId } = sent
+    const { nativeId, usage, channelId } = sent
     const durable = await recordOutcome(deps, request, {
       kind: 'submitted',
       nativeId,
       channelId,
       via: 'create',
+      usage,
       at,
     })
     deps.crashPoint('create.after-submitted')
-    if (durable) return { platformId, nativeId, replayed: false, createdAtMs }
+    if (durable) return { platformId, nativeId, usage, replayed: false, createdAtMs }
     throw taskError(
       'submission_uncertain',
       'the task was accepted but could not be recorded in time',

@@ -25,18 +25,6 @@ export interface TaskOrder {
   readonly channelId?: string | undefined
 }
 
-/**
- * Finds files a tenant uploaded for its tasks, by the digits of their ids: the one account they lie at,
- * and what they are called there; undefined where none is wanted. Another tenant's is as good as none
- * (P8). @throws DomainError `invalid_request` with `details.param`
- */
-export type ResolveMediaFiles = (
-  principal: Pick<Principal, 'tenantId'>,
-  wanted: readonly { readonly fileId: string; readonly param: string }[],
-) => Promise<
-  { readonly channelId: string; readonly upstreamIds: ReadonlyMap<string, string> } | undefined
->
-
 export interface CreateTaskInput extends TaskOrder {
   /** The body for upstream without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
@@ -45,6 +33,8 @@ export interface CreateTaskInput extends TaskOrder {
 export interface CreatedTask {
   readonly platformId: string
   readonly nativeId: string
+  /** What upstream said it counts, where it says so when it accepts a task. */
+  readonly usage?: Usage | undefined
   readonly replayed: boolean
   /** Unix milliseconds. */
   readonly createdAtMs: number

@@ -59,6 +59,9 @@ const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
   PriceBookPublished: ({ version }) => version,
   FileUploaded: ({ filename, purpose, sizeBytes }) => `${filename}, ${sizeBytes} bytes, ${purpose}`,
   FileDeleted: nothing,
+  MediaUploaded: ({ filename, purpose, sizeBytes, channelId }) =>
+    `${filename}, ${sizeBytes} bytes, ${purpose}, to ${channelId}`,
+  VoiceCloned: ({ voiceId, sourceFileId }) => `${voiceId} of ${sourceFileId}`,
 }
 
 function detailOf<T extends AnyEventType>(

@@ -58,6 +58,8 @@ export interface CallFamilyRules<Request, Seen> {
   readonly isModelName: (name: string) => boolean
   /** Whether a channel must say the most each of its models can answer with, in tokens. */
   readonly isBoundedByChannel: boolean
+  /** It answers audio, and a channel may say in which form. */
+  readonly answersAudio?: true
   /**
    * SKUs a book has no price for although every call of the model needs one. What only some requests
    * need is not looked at: without a price they alone are refused.

@@ -1,6 +1,7 @@
 import type { CallFamilyRules } from './call-rules.ts'
 import { imageCallRules } from './image-rules.ts'
 import { imageFamilies } from './images.ts'
+import { speechCallRules } from './speech/rules.ts'
 import { textRules } from './text/rules.ts'
 
 /** A record whose requests and answers only its own family can make. */
@@ -9,6 +10,7 @@ export type AnyCallFamily = CallFamilyRules<never, never>
 /** Every family of synchronous calls: a further one is a folder and a line here. */
 export const callFamilies: readonly AnyCallFamily[] = [
   textRules,
+  speechCallRules,
   ...imageFamilies.map(imageCallRules),
 ]
 

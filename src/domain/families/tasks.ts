@@ -2,6 +2,7 @@ import { invariant } from '../../kernel/assert.ts'
 import { imageTaskRules } from './image-task-rules.ts'
 import { imageFamilies } from './images.ts'
 import { createTaskDecider } from '../task/decider.ts'
+import { speechTaskRules } from './speech/rules.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { videoARules } from './video-a/rules.ts'
 import { videoBRules } from './video-b/rules.ts'
@@ -12,6 +13,7 @@ const all: readonly TaskFamilyRules[] = [
   videoARules,
   videoBRules,
   videoCRules,
+  speechTaskRules,
   ...imageFamilies.map(imageTaskRules),
 ]
 

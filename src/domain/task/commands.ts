@@ -1,4 +1,5 @@
 import type { TaskObservation, TaskSeen } from './observation.ts'
+import type { Usage } from '../pricing/usage.ts'
 import type { TaskRequest } from './state.ts'
 
 /** `at` is when it happened, RFC 3339. */
@@ -9,6 +10,8 @@ export type TaskCommand =
       readonly nativeId: string
       readonly channelId: string
       readonly via: 'create' | 'reconciliation'
+      /** What upstream said it counts, in its answer to the creation. */
+      readonly usage?: Usage | undefined
       /** Where the reconciler found it; absent means queued. */
       readonly status?: 'queued' | 'running' | undefined
       readonly at: string

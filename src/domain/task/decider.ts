@@ -6,7 +6,13 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../families/task-rules.ts'
 import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
-import { maxMessageLength, maxWordLength, observeTask, settledSuccess } from './observe.ts'
+import {
+  maxMessageLength,
+  maxWordLength,
+  observeTask,
+  settledSuccess,
+  safeUsage,
+} from './observe.ts'
 import { evolveTask, initialTaskState, type TaskRequest, type TaskState } from './state.ts'
 
 export type { TaskCommand } from './commands.ts'
@@ -84,7 +90,7 @@ function request({ data }: Command<'request'>, state: TaskState): readonly TaskE
 }
 
 function submitted(command: Command<'submitted'>, state: TaskState): readonly TaskEvent[] {
-  const { nativeId, channelId, via, at, status } = command
+  const { nativeId, channelId, via, usage, at, status } = command
   if (state.phase === 'active' || state.phase === 'ended') {
     if (state.nativeId === nativeId) return []
     return conflict(state, 'submitted')
@@ -95,7 +101,14 @@ function submitted(command: Command<'submitted'>, state: TaskState): readonly Ta
   const { platformId } = state.request
   const event: TaskEvent = {
     type: 'TaskSubmitted',
-    data: { platformId, nativeId, channelId, via, submittedAt: at },
+    data: {
+      platformId,
+      nativeId,
+      channelId,
+      via,
+      ...(usage === undefined ? {} : { usage: safeUsage(usage) }),
+      submittedAt: at,
+    },
   }
   if (status !== 'running') return [event]
   return [

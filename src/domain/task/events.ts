@@ -60,6 +60,8 @@ export const taskEvents = {
     nativeId: Type.String(),
     channelId: Type.String(),
     via: Type.Union([Type.Literal('create'), Type.Literal('reconciliation')]),
+    /** What it counts, where upstream says so when it accepts a task and not when that has ended. */
+    usage: Type.Optional(UsageSchema),
     submittedAt: Timestamp,
   }),
   TaskSubmissionRefused: Type.Object({

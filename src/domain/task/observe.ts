@@ -45,7 +45,7 @@ export function observeTask(
       return noteUnknown(state, observation.upstreamStatus, at)
     case 'succeeded':
       return (
-        settledSuccess(rules, state, observation, at) ??
+        settledSuccess(rules, state, withUsage(state, observation), at) ??
         noteUnknown(state, observation.upstreamStatus, at)
       )
     case 'failed':
@@ -62,6 +62,11 @@ export function observeTask(
     default:
       return unreachable(observation.status)
   }
+}
+
+/** What was said of it when it was accepted holds where nothing is said of it at its end. */
+function withUsage({ usage }: ActiveTask, seen: TaskObservation): TaskSeen {
+  return { output: seen.output, usage: seen.usage ?? usage }
 }
 
 /**
@@ -133,7 +138,7 @@ function failure({ error }: TaskObservation): { readonly code: string; readonly 
 }
 
 /** Only counts survive: a negative, fractional or unsafe figure is as good as absent. */
-function safeUsage(usage: Usage | undefined): Usage {
+export function safeUsage(usage: Usage | undefined): Usage {
   return Object.fromEntries(
     Object.entries(usage ?? {})
       .filter(([, count]) => isCount(count))

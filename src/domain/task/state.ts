@@ -1,5 +1,6 @@
 import { unreachable } from '../../kernel/assert.ts'
 import type { Settlement } from '../pricing/settlement.ts'
+import type { Usage } from '../pricing/usage.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 
 export type TaskRequest = TaskEventData<'TaskRequested'>
@@ -22,6 +23,8 @@ export type TaskState =
       readonly request: TaskRequest
       readonly nativeId: string
       readonly status: 'queued' | 'running'
+      /** What upstream said it counts when it accepted it; undefined where it said nothing of it. */
+      readonly usage: Usage | undefined
       /** Words of upstream that were recorded because we do not know them. */
       readonly unknownStatuses: readonly string[]
     }
@@ -55,6 +58,7 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
         request,
         nativeId: event.data.nativeId,
         status: 'queued',
+        usage: event.data.usage,
         unknownStatuses: [],
       }
     case 'TaskStarted': {

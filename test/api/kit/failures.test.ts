@@ -3,6 +3,7 @@ import { failureTable } from '../../../src/api/kit/failure-table.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import { provAEnvelope } from '../../../src/api/prov-a/envelope.ts'
 import { provCEnvelope } from '../../../src/api/prov-c/envelope.ts'
+import { provBV1Envelope } from '../../../src/api/prov-b/v1/envelope.ts'
 import { queryEnvelope } from '../../../src/api/query/envelope.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
 import { v1betaEnvelope } from '../../../src/api/v1beta/envelope.ts'
@@ -53,7 +54,8 @@ function everything(withBodies: boolean, refused: 'call_refused' | 'submission_r
 }
 
 function answered(envelope: Envelope, errors: readonly Error[]): number[] {
-  return [...new Set(errors.map((error) => envelope(error, 'req_1').status))].sort((a, b) => a - b)
+  const statuses = errors.map((error) => envelope(error, 'req_1').status)
+  return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
 }
 
 function documented(prefix: string): number[] {
@@ -86,9 +88,44 @@ t.test('only what certainly did nothing may be sent again by itself', (t) => {
   t.end()
 })
 
+t.test(
+  '/provB/v1 tells in its body what callers can mend, and says the rest with a status too',
+  (t) => {
+    const read = (error: Error) => {
+      const { status, headers, body } = provBV1Envelope(error, 'req_1')
+      const { status_code } = (body as { readonly base_resp: { readonly status_code: number } })
+        .base_resp
+      return [status, status_code, headers['x-should-retry'] ?? headers['retry-after']]
+    }
+    const refused = (kind: string, details: object = {}) =>
+      new DomainError('call_refused', 'no', { kind, ...details })
+    t.same(read(new DomainError('invalid_request', 'no', { param: 'text' })), [
+      200,
+      2013,
+      undefined,
+    ])
+    t.same(read(new DomainError('insufficient_balance', 'no', {})), [200, 1008, undefined])
+    t.same(read(refused('invalid', { upstreamCode: '1026' })), [200, 1026, undefined])
+    t.same(read(refused('invalid', { upstreamCode: '1004' })), [200, 2013, undefined])
+    t.same(read(new DomainError('rate_limited', 'no', {})), [429, 1002, '1'])
+    t.same(read(new RequestError('unauthenticated', 'no')), [401, 1004, undefined])
+    t.same(read(refused('account')), [503, 1000, 'false'])
+    t.same(read(new DomainError('upstream_timeout', 'no', { acceptance: 'unknown' })), [
+      504,
+      1001,
+      'false',
+    ])
+    const missing = ['task_not_found', 'file_not_found', 'unknown_model'] as const
+    for (const code of missing)
+      t.same(read(new DomainError(code, 'no', {})), [200, 2013, undefined], code)
+    t.end()
+  },
+)
+
 const surfaces = [
   ['/provA', provAEnvelope, everything(true, 'submission_refused')],
   ['/provC', provCEnvelope, everything(true, 'submission_refused')],
+  ['/provB/v1', provBV1Envelope, everything(true, 'call_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
   ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
   [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ResolveMediaFiles } from '../../../src/app/tasks/types.ts'
+import type { ResolveMediaFiles } from '../../../src/app/uploads/media-files.ts'
 import { AsciiText } from '../../../src/kernel/ascii-text.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { asModel, startApp } from '../support/app.ts'
@@ -197,7 +197,9 @@ t.test('47 MiB of video in data passes as the bytes it came as, 50 MiB is 413', 
     return Buffer.concat([Buffer.from(head), base64, Buffer.from(tail)])
   }
   t.equal((await create(bodyOf(47 * MIB))).statusCode, 200)
-  const [, item] = tasks.created.pop()?.upstreamBody['content'] as { video_url: { url: unknown } }[]
+  const [, item] = (tasks.created.pop()?.upstreamBody['content'] ?? []) as {
+    video_url: { url: unknown }
+  }[]
   t.ok(item?.video_url.url instanceof AsciiText)
   const large = await create(bodyOf(50 * MIB))
   t.equal(large.statusCode, 413)

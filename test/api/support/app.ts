@@ -3,11 +3,14 @@ import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
+import { createResolveVoice } from '../../../src/app/resolve-voice.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
+import { MemoryMedia } from './memory-media.ts'
 import { MemoryImages, noImageTasks } from './memory-images.ts'
+import { MemorySpeech } from './memory-speech.ts'
 import { MemoryTexts } from './memory-texts.ts'
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
@@ -86,6 +89,10 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     tasks,
     texts: new MemoryTexts(nowMs),
     images: new MemoryImages(),
+    speech: new MemorySpeech(),
+    resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),
+    media: new MemoryMedia(nowMs),
+    resolveMediaFiles: () => Promise.resolve(undefined),
     files: new MemoryFiles(nowMs),
     imageTasks: noImageTasks,
     reads: ledger,

@@ -11,7 +11,8 @@ await audited.engine.stop()
 const { rows: tables } = await pool.query<{ name: string; copy: string }>(
   `select format('%I.%I', schemaname, tablename) as name,
           format('public.kept_%s_%s', schemaname, tablename) as copy
-   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'ledger', 'timeline')
+   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'voices', 'ledger',
+                      'timeline')
    order by 1`,
 )
 for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)
@@ -55,6 +56,8 @@ t.test('read models that are as the log says are clean, every row compared', asy
     tenants: 2,
     tokens: 2,
     files: 3,
+    uploads: 2,
+    voices: 1,
     priceBooks: 1,
   })
   t.equal(report.chain.lines, String(await count('ledger.lines')))
@@ -438,6 +441,43 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     `insert into files.files select (jsonb_populate_record(f, '{"file_id": "file-9"}')).*
      from files.files f where file_id = 'file-1'`,
     { code: 'row_unexplained', table: 'files.files', key: 'file-9' },
+  ],
+  [
+    'where an upload is',
+    `update voices.uploads set upstream_file_id = '1' where file_id = '4503599627370491'`,
+    {
+      code: 'row_differs',
+      table: 'voices.uploads',
+      key: '4503599627370491',
+      differences: [{ field: 'upstream_file_id', log: '9223372036854775801', stands: '1' }],
+    },
+  ],
+  [
+    'an upload that is gone',
+    `delete from voices.uploads where file_id = '4503599627370490'`,
+    { code: 'row_missing', table: 'voices.uploads', key: '4503599627370490' },
+  ],
+  [
+    'a voice that is as it was first cloned',
+    `update voices.voices set request_id = 'req_voice_2'`,
+    {
+      code: 'row_differs',
+      table: 'voices.voices',
+      key: 'tenant_1/MyVoice_001',
+      differences: [{ field: 'request_id', log: 'req_voice_3', stands: 'req_voice_2' }],
+    },
+  ],
+  [
+    'a voice of another tenant',
+    `update voices.voices set tenant_id = 'tenant_2'`,
+    { code: 'row_differs', table: 'voices.voices', differences: [{ field: 'tenant_id' }] },
+  ],
+  [
+    'a voice that never was',
+    `insert into voices.voices
+     select (jsonb_populate_record(v, '{"voice_key": "tenant_2/MyVoice_001"}')).*
+     from voices.voices v`,
+    { code: 'row_unexplained', table: 'voices.voices', key: 'tenant_2/MyVoice_001' },
   ],
   [
     'the name of a user',

@@ -5,11 +5,16 @@ import t from 'tap'
 import type { TextFamily } from '../../../src/app/calls/text/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
+import { noCrash } from '../../../src/app/crash-points.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { cloneIn, mediaOf, sampleIn } from './support/media.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld } from './support/text-world.ts'
 
 const CHILD = new URL('support/crash-child.ts', import.meta.url)
+const CLONING = new URL('support/clone-child.ts', import.meta.url)
 const world = await startTextWorld(t)
 const namespace = newNamespace()
 const log = createEventLog({ url: world.store.url, namespace })
@@ -87,3 +92,72 @@ t.test('a process killed in the midst of a stream has not delivered its end', as
   t.equal(isWhole(seen), false)
   t.equal(settled.length, 1, 'nothing was added')
 })
+
+/** Where a process that clones a voice dies, and what the log has of it then. */
+const deaths = [
+  { at: 'upload.after-provider', upstream: 0, events: [] },
+  { at: 'before upstream answers', upstream: 1, events: ['MediaUploaded'] },
+  { at: 'call.after-provider', upstream: 1, events: ['MediaUploaded'] },
+  { at: 'call.before-append', upstream: 1, events: ['MediaUploaded', 'VoiceCloned'] },
+  { at: 'call.after-append', upstream: 1, events: ['MediaUploaded', 'VoiceCloned', 'CallSettled'] },
+] as const
+
+t.test(
+  'a process killed around a clone bills it once or never, and leaves its name usable',
+  async (t) => {
+    for (const [n, { at, upstream, events }] of deaths.entries()) {
+      const marker = `clone-${n}`
+      const hangs = at === 'before upstream answers'
+      const voiceId = `Killed-Voice-${n}`
+      const before = (await everything()).length
+      const child = spawn(process.execPath, nodeArguments(CLONING), {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      const exited = once(child, 'exit')
+      child.stdin.end(
+        JSON.stringify({
+          eventStoreUrl: world.store.url,
+          namespace,
+          databaseUrl: world.pool.options.connectionString,
+          sandboxUrl: world.sandbox.url,
+          crashAt: hangs ? '' : at,
+          voiceId,
+          text: `hi ${hangs ? '[[sandbox hang-after-accept]]' : ''} [[client=${marker}]]`,
+        }),
+      )
+      if (hangs) {
+        await eventually('upstream has it', async () => (await world.accepted(marker))[0])
+        child.kill('SIGKILL')
+      }
+      t.equal(((await exited) as [unknown, string | null])[1], 'SIGKILL', at)
+      t.equal((await world.accepted(marker)).length, upstream, `${at}: what upstream has of it`)
+      const left = (await everything()).slice(before).map(({ type }) => type)
+      t.same(left, events, `${at}: what the log has of it`)
+
+      const media = mediaOf({
+        pool: world.pool,
+        log,
+        sandboxUrl: world.sandbox.url,
+        crashPoint: noCrash,
+      })
+      const again = await cloneIn(media, await sampleIn(media), voiceId, 'hi').then(
+        ({ settlement }) => settlement.lines.map(({ sku }) => sku),
+        (error: unknown) => Reflect.get(Object(error), 'details') as unknown,
+      )
+      await media.stop()
+      const isThere = events.some((type) => type === 'VoiceCloned')
+      if (isThere) t.match(again, { upstreamCode: '2039' }, `${at}: the voice is there`)
+      else t.same(again, ['voice-clone', 'speech-2.8-hd-character'], `${at}: it is cloned anew`)
+      const told = (await everything()).slice(before)
+      const settled = told.filter(({ type }) => type === 'CallSettled').length
+      t.equal(settled, isThere && at !== 'call.after-append' ? 0 : 1, `${at}: billed`)
+      t.equal(told.filter(({ type }) => type === 'VoiceCloned').length, 1)
+    }
+  },
+)
+
+async function everything(): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = []
+  for await (const event of log.readAll()) events.push(event)
+  return events
+}

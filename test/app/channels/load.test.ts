@@ -117,6 +117,25 @@ ${more}`
   t.match(faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(), /only text channels have/)
 })
 
+t.test('an account that speaks may say in which form', async (t) => {
+  const speech = (more: string) => `
+channels:
+  - id: speech-1
+    family: speech
+    region: overseas
+    base_url: https://upstream.example.test
+    credential: { env: UPSTREAM_KEY }
+    models: { speech-2.8-hd: upstream-1 }
+${more}`
+  t.match(
+    parseChannels(speech('    audio_mode: hex'), () => 'secret'),
+    [{ audioMode: 'hex' }],
+  )
+  t.equal(faultsOf(speech('    audio_mode: raw')).length, 1)
+  t.match(faultsOf(speech('').replace('speech-2.8-hd', 'speech-9')), [/name of a speech model/])
+  t.match(faultsOf(`${minimal}    audio_mode: hex\n`), [/only speech channels have/])
+})
+
 t.test('a text model without its largest output is refused by name', async (t) => {
   const text = (more: string) => `
 channels:

@@ -35,6 +35,24 @@ t.test('queued → running is recorded once; running → queued never', async (t
   t.strictSame(after(...active).when(observe('queued')), [])
 })
 
+t.test('what was counted when it was taken is settled, where its end says nothing', async (t) => {
+  const counted = { ...submitted, usage }
+  t.match(after(request()).when(counted), [{ type: 'TaskSubmitted', data: { usage } }])
+  const silent = observe('succeeded')
+  t.match(after(request(), counted).when(silent), [
+    { type: 'TaskSucceeded', data: { usage } },
+    { type: 'TaskSettled', data: { usage, settlement: { lines: [{ quantity: 108_900 }] } } },
+  ])
+  t.match(types(after(request(), submitted).when(silent)), ['TaskStatusChanged'])
+  const later = { completion_tokens: 7, total_tokens: 7 }
+  t.match(after(request(), counted).when(observe('succeeded', { usage: later })), [
+    { type: 'TaskSucceeded', data: { usage: later } },
+    { type: 'TaskSettled', data: { settlement: { lines: [{ quantity: 7 }] } } },
+  ])
+  const wrong = { ...submitted, usage: { completion_tokens: -1, total_tokens: 0.5 } }
+  t.match(after(request()).when(wrong), [{ data: { usage: {} } }])
+})
+
 t.test('success and settlement are one decision (P2), from queued too', async (t) => {
   const quote = requestOf().quote
   for (const past of [active, running])

@@ -41,7 +41,9 @@ const CRASH_SHARE = 0.6
 
 /** The points at which something can die. */
 export function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== UNREACHABLE_POINT)
+  return crashPoints.filter(
+    (name) => name !== UNREACHABLE_POINT && !/^(?:upload|voice)\./.test(name),
+  )
 }
 
 /** Those of a video task's life. */

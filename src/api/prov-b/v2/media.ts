@@ -1,5 +1,5 @@
 import type { Principal } from '../../../app/access/principal.ts'
-import type { ResolveMediaFiles } from '../../../app/tasks/types.ts'
+import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
 import type { LongText } from '../../../domain/families/checks/strict-data-uri.ts'
 import type { MediaItem } from '../../../domain/families/video-b/content.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -17,14 +17,6 @@ export interface LocatedMedia {
   readonly urlOf: (item: MediaItem) => LongText
   /** The one account that has the uploaded files among it. */
   readonly channelId: string | undefined
-}
-
-/** Knows no uploaded file. */
-export const noMediaFiles: ResolveMediaFiles = async (_principal, [wanted]) => {
-  await Promise.resolve()
-  if (wanted === undefined) return undefined
-  const { param } = wanted
-  throw new DomainError('invalid_request', `\`${param}\` names no file of yours`, { param })
 }
 
 /** A URL that upstream is to call or read, written the way it was checked. @throws DomainError */

@@ -9,6 +9,37 @@ export interface FormFile {
   readonly bytes: Uint8Array
 }
 
+/** A file that is sent on as it comes. */
+export interface PassingFile {
+  readonly name: string
+  /** As a caller calls it. */
+  readonly fileName: string
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+/** How browsers write a name that would end where it stands. */
+function escaped(name: string): string {
+  return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+/** The same with one file that passes through, piece by piece; how long it is nobody knows before. */
+export function passingForm(
+  fields: readonly (readonly [string, string])[],
+  file: PassingFile,
+): { readonly contentType: string; readonly pieces: AsyncIterable<Uint8Array> } {
+  const boundary = newUuid()
+  const part = (disposition: string, value = ''): string =>
+    `--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n\r\n${value}`
+  const head = fields.map(([name, value]) => part(`name="${name}"`, `${value}\r\n`)).join('')
+  const pieces = async function* (): AsyncGenerator<Uint8Array, void> {
+    const named = `name="${file.name}"; filename="${escaped(file.fileName)}"`
+    yield Buffer.from(head + part(named))
+    yield* file.body
+    yield Buffer.from(`\r\n--${boundary}--\r\n`)
+  }
+  return { contentType: `multipart/form-data; boundary=${boundary}`, pieces: pieces() }
+}
+
 /**
  * A body of `multipart/form-data` (RFC 7578), its files not copied. Names and file names are ours:
  * nothing in them needs escaping.

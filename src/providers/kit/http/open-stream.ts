@@ -8,8 +8,8 @@ const HIGH_WATER_BYTES = 64 * 1024
 /** How long the rest of a body that nobody wants may keep its connection. */
 const DISCARD_MS = 1_000
 
-/** What is sent; in pieces, where the headers say how long they are together. */
-export type SentBody = string | Iterable<Uint8Array>
+/** What is sent; in pieces, whose length the headers say where it is known. */
+export type SentBody = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export function sendable(body: SentBody): string | Readable {
   return typeof body === 'string' ? body : Readable.from(body)

@@ -1,6 +1,13 @@
-import type { CallOptions, Channel, TaskProvider } from '../../../app/ports.ts'
+import {
+  type CallOptions,
+  type Channel,
+  ProviderError,
+  type TaskObservation,
+  type TaskProvider,
+} from '../../../app/ports.ts'
 import { ExchangeError } from '../http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
+import { parseJson } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/failures.ts'
 import { createLines } from '../http/lines.ts'
 import { sentJson } from '../http/json-in-pieces.ts'
@@ -34,7 +41,7 @@ export function createTaskProvider(
 
   const send = async (channel: Channel, sent: Sent, options: CallOptions): Promise<Answered> => {
     const { exchange, basePath, headers, scrub } = lines.of(channel)
-    const response = await exchange
+    const answered = await exchange
       .request({
         ...sent,
         path: `${basePath}${sent.path}`,
@@ -49,7 +56,8 @@ export function createTaskProvider(
       .catch((error: unknown) => {
         throw error instanceof ExchangeError ? fromExchange(error) : error
       })
-    return { response, scrub }
+    const asked = sent.body === undefined ? 'query' : 'creation'
+    return { response: standingFor(wire, answered, asked), scrub }
   }
 
   const query = (
@@ -63,6 +71,22 @@ export function createTaskProvider(
   const read = (channel: Channel, path: string, options: CallOptions): Promise<Answered> =>
     query(channel, { method: 'GET', path }, options)
 
+  /** What cannot be had now is asked for when somebody wants it: the task has ended all the same. */
+  const linksTo = async (
+    channel: Channel,
+    observation: TaskObservation,
+    options: CallOptions,
+  ): Promise<TaskObservation['urls']> => {
+    const path = wire.linksPath?.(observation)
+    if (path === undefined) return undefined
+    try {
+      return wire.readLinks?.(accepted(wire, await read(channel, path, options)))
+    } catch (error) {
+      if (error instanceof ProviderError) return undefined
+      throw error
+    }
+  }
+
   return {
     family: wire.family,
     maxListIds: wire.maxListIds,
@@ -74,9 +98,11 @@ export function createTaskProvider(
       const { timeoutMs } = channel
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
       const sent = { ...creation, ...sentJson(wire.createBody(submission)) }
-      const nativeId = wire.readCreated(accepted(wire, await send(channel, sent, options)))
+      const body = accepted(wire, await send(channel, sent, options))
+      const nativeId = wire.readCreated(body)
       if (nativeId === undefined) throw malformed()
-      return { nativeId }
+      const usage = wire.readUsage?.(body)
+      return usage === undefined ? { nativeId } : { nativeId, usage }
     },
 
     get: async (channel, nativeId, options) => {
@@ -84,7 +110,8 @@ export function createTaskProvider(
       if (isGone(wire, answered.response)) return { nativeId, status: 'gone' }
       const observation = wire.readTask(accepted(wire, answered), answered.scrub, nativeId)
       if (observation === undefined || observation.nativeId !== nativeId) throw malformed()
-      return observation
+      const urls = await linksTo(channel, observation, options)
+      return urls === undefined ? observation : { ...observation, urls }
     },
 
     list: async (channel, wanted, options) => {
@@ -116,6 +143,19 @@ function cancelRequestOf(wire: TaskWire, nativeId: string): Omit<Sent, 'timeoutM
   if (wire.cancelRequest === undefined) return { method: 'DELETE', path: wire.taskPath(nativeId) }
   const { body, ...request } = wire.cancelRequest(nativeId)
   return body === undefined ? request : { ...request, ...sentJson(body) }
+}
+
+/** An answer with the status it stands for. */
+function standingFor(
+  { statusOf }: TaskWire,
+  response: ExchangeResponse,
+  asked: 'creation' | 'query',
+): ExchangeResponse {
+  if (statusOf === undefined || response.statusCode !== 200) return response
+  const statusCode = statusOf(parseJson(response.text), asked)
+  if (statusCode === undefined) return response
+  const { headers, bytes, text } = response
+  return { statusCode, headers, bytes, text }
 }
 
 function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWire['readError']> {

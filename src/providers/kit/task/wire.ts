@@ -1,4 +1,5 @@
 import type { Channel, TaskObservation, TaskProvider, TaskSubmission } from '../../../app/ports.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../http/body-in-pieces.ts'
 import type { Scrubber } from '../http/scrub.ts'
@@ -25,12 +26,21 @@ export interface TaskWire extends Pick<
     readonly body?: JsonObject
   }
   readonly listPath: (wanted: Wanted) => string
+  /**
+   * The status an answer stands for, on a wire whose answers are all 200; undefined: it is a success.
+   */
+  readonly statusOf?: (body: unknown, asked: 'creation' | 'query') => number | undefined
   /** The error of an answer other than 2xx; undefined when it holds none, as for an unknown path. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** The id of an accepted task; undefined when it is no answer of this wire. */
   readonly readCreated: (body: unknown) => string | undefined
+  /** What an accepted task counts, on a wire that says so with its id alone. */
+  readonly readUsage?: (body: unknown) => Usage | undefined
   /** `asked` is the id of a query for one task, for a wire whose answer may leave it out. */
   readonly readTask: (body: unknown, scrub: Scrubber, asked?: string) => TaskObservation | undefined
+  /** Where the links to a result are asked for, on a wire whose tasks do not have them. */
+  readonly linksPath?: (task: TaskObservation) => string | undefined
+  readonly readLinks?: (body: unknown) => TaskObservation['urls']
   readonly readList: (
     body: unknown,
   ) => { readonly items: readonly unknown[]; readonly total: number | undefined } | undefined

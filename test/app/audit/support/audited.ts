@@ -6,6 +6,8 @@ import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
 import { fileStream } from '../../../../src/domain/file/events.ts'
+import { uploadStream } from '../../../../src/domain/upload/events.ts'
+import { voiceStream } from '../../../../src/domain/voice/events.ts'
 import type { PriceEntry } from '../../../../src/domain/pricing/events.ts'
 import { priceBookStream } from '../../../../src/domain/pricing/events.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
@@ -68,6 +70,35 @@ function recordFiles(recorder: Recorder, tenantId: string): readonly RecordedEve
   return [...uploaded, deleted]
 }
 
+/** Uploads that a provider keeps, and a voice made of the first, twice: upstream had let go of it. */
+function recordVoices(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
+  const at = (n: number): string => new Date(START_MS + n * 1_000).toISOString()
+  const owner = { tenantId, userId: 'user_0', tokenId: `tok_${tenantId}` }
+  const place = { channelId: 'speech-1' }
+  const uploaded = [0, 1].map((n) => {
+    const fileId = `450359962737049${n}`
+    const facts = { purpose: 'voice_clone' as const, filename: `${n}.wav`, sizeBytes: 1_000 + n }
+    const upstreamFileId = `922337203685477580${n}`
+    const data = { fileId, ...owner, ...place, upstreamFileId, ...facts, uploadedAt: at(n) }
+    return recorder.record(uploadStream(fileId), { type: 'MediaUploaded', data })
+  })
+  const cloned = [2, 3].map((n) => {
+    const voice = { voiceId: 'MyVoice_001', sourceFileId: '4503599627370490' }
+    const data = {
+      ...voice,
+      ...owner,
+      ...place,
+      requestId: `req_voice_${n}`,
+      upstreamVoiceId: 'v01',
+    }
+    return recorder.record(voiceStream(data), {
+      type: 'VoiceCloned',
+      data: { ...data, clonedAt: at(n) },
+    })
+  })
+  return [...uploaded, ...cloned]
+}
+
 /** A little of everything, of three tenants. */
 export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEvent[] {
   const rotated = `tok_tenant_1`
@@ -92,6 +123,7 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
       data: { tokenId: rotated, limits: { requestsPerMinute: 5 }, changedAt: at(2_000) },
     }),
     ...recordFiles(recorder, 'tenant_1'),
+    ...recordVoices(recorder, 'tenant_1'),
     ...overlappingTasks(recorder, {
       tasks,
       width: 13,

@@ -1,0 +1,173 @@
+import type { FastifyInstance } from 'fastify'
+import { credentialHash } from '../calls/credential-hash.ts'
+import type { FamilyKit } from '../family.ts'
+import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
+import { randomHex } from '../kit/random.ts'
+import { signUrl } from '../media/signed-url.ts'
+import { isFields, jsonBody, textIn, type Fields } from '../text/fields.ts'
+import { runText, type TextWire } from '../text/run.ts'
+import type { Asker } from '../text/service.ts'
+import { AUDIO_PATH, durationOf, fileName } from './audio.ts'
+import { refusalAnswer, SpeechRefusal } from './errors.ts'
+import { charactersOf } from './parse.ts'
+import { FAMILY, NO_TOKENS, reportedOf } from './service.ts'
+import { filesOf, type StoredFile } from './store.ts'
+import type { Voices } from './voices.ts'
+import { succeeded } from './wire.ts'
+
+/** What records and rules call the offer. */
+const VOICE_CLONE = 'voice-clone'
+const DUPLICATE_VOICE = 2039
+const SAMPLE_LENGTH = 2037
+const PROMPT_LENGTH = 2048
+/** How auditions are made. */
+const AUDITION = { sampleRate: 32_000, channels: 1, bitrate: 128_000, format: 'mp3' } as const
+
+const invalid = (what: string) => new SpeechRefusal(2013, what)
+
+/** Seconds of a WAV as its head says; null for what has another head. */
+function secondsOf({ bytes }: StoredFile): number | null {
+  if (bytes.length < 44 || bytes.toString('latin1', 0, 4) !== 'RIFF') return null
+  const bytesPerSecond = bytes.readUInt32LE(28)
+  return bytesPerSecond === 0 ? null : (bytes.length - 44) / bytesPerSecond
+}
+
+/** Clones voices, each under a name no voice has. */
+class CloneService {
+  readonly #kit: FamilyKit
+  readonly #voices: Voices
+
+  constructor(kit: FamilyKit, voices: Voices) {
+    this.#kit = kit
+    this.#voices = voices
+  }
+
+  clone(text: string, body: Fields | null, asker: Asker, faults: Faults): Answer {
+    const { credential } = asker
+    const order = cloneOrder(text, body)
+    const seconds = secondsOf(this.#file(credential, order.fileId, 'voice_clone'))
+    if (seconds !== null && (seconds < 10 || seconds > 300)) throw new SpeechRefusal(SAMPLE_LENGTH)
+    if (order.promptId !== null) {
+      const prompt = secondsOf(this.#file(credential, order.promptId, 'prompt_audio'))
+      if (prompt !== null && prompt >= 8) throw new SpeechRefusal(PROMPT_LENGTH)
+    }
+    const fail = wordOf(faults, 'fail')
+    if (fail === null && !this.#voices.add(order.voiceId, credential))
+      throw new SpeechRefusal(DUPLICATE_VOICE)
+    if (isOn(faults, 'forget-voice')) this.#voices.drop(order.voiceId)
+    return this.#answer(order, asker, faults, fail)
+  }
+
+  #file(credential: string, id: string, purpose: string): StoredFile {
+    const file = filesOf(this.#kit).find(credentialHash(credential), id)
+    if (file === undefined || file.purpose !== purpose) throw invalid('file_id')
+    return file
+  }
+
+  #answer(order: CloneOrder, asker: Asker, faults: Faults, fail: string | null): Answer {
+    const { calls, clock, random } = this.#kit
+    const characters = reportedOf(charactersOf(order.audition), faults)
+    const durationMs = durationOf(characters, 1)
+    const extra = { usage_characters: characters, audio_length: durationMs }
+    const id = randomHex(random, 32)
+    const call = calls.accept({
+      id,
+      family: FAMILY,
+      model: VOICE_CLONE,
+      requestedModel: order.model ?? '',
+      clientMarker: asker.markers.clientMarker,
+      safetyIdentifier: null,
+      credential: credentialHash(asker.credential),
+      acceptedAtMs: clock.nowMs(),
+      stream: false,
+      outcome: fail === null ? 'completed' : 'failed',
+      failCode: fail,
+      usage: NO_TOKENS,
+      wireUsage: extra,
+      toolCalls: { voice_clone: 1 },
+    })
+    if (fail !== null) return { ...refusalAnswer(Number(fail), id), call }
+    const usage = !isOn(faults, 'no-usage')
+    const body = {
+      ...sensitivityOf(faults),
+      demo_audio:
+        order.audition === '' ? '' : this.#urlOf(fileName(id, { ...AUDITION, durationMs })),
+      ...(usage ? { extra_info: extra } : {}),
+    }
+    return { ...succeeded(this.#kit, body), call, usage }
+  }
+
+  #urlOf(name: string): string {
+    const { options, clock } = this.#kit
+    const path = `${AUDIO_PATH}/${name}`
+    return signUrl(this.#kit.baseUrl(), path, clock.nowMs(), options.urlSeconds)
+  }
+}
+
+function sensitivityOf(faults: Faults): object {
+  const type = countOf(faults, 'input-sensitive') ?? 0
+  return isOn(faults, 'sensitive-flag')
+    ? { input_sensitive: type !== 0, input_sensitive_type: type }
+    : { input_sensitive: { type } }
+}
+
+interface CloneOrder {
+  readonly voiceId: string
+  readonly fileId: string
+  readonly promptId: string | null
+  readonly audition: string
+  readonly model: string | null
+}
+
+/** The digits of a member as they were written: parsed, they would be another number. */
+function digitsOf(text: string, name: string): string | null {
+  return new RegExp(`"${name}"\\s*:\\s*"?(\\d{1,19})\\b`).exec(text)?.[1] ?? null
+}
+
+/** @throws SpeechRefusal */
+function cloneOrder(text: string, body: Fields | null): CloneOrder {
+  if (body === null) throw invalid('body')
+  const voiceId = textIn(body, 'voice_id') ?? ''
+  if (!/^[A-Za-z][\w-]{6,254}[A-Za-z0-9]$/.test(voiceId)) throw invalid('voice_id')
+  const fileId = digitsOf(text, 'file_id')
+  if (fileId === null || typeof body['file_id'] === 'string') throw invalid('file_id')
+  const prompt = body['clone_prompt']
+  const promptId = isFields(prompt) ? digitsOf(text, 'prompt_audio') : null
+  if (isFields(prompt) && (promptId === null || textIn(prompt, 'prompt_text') === null))
+    throw invalid('clone_prompt')
+  const audition = textIn(body, 'text') ?? ''
+  const model = textIn(body, 'model')
+  if (audition.length > 1_000) throw invalid('text')
+  if (audition !== '' && model === null) throw invalid('model')
+  return { voiceId, fileId, promptId, audition, model }
+}
+
+/** Clones a voice. Faults stand in its audition text or in the text of its prompt. */
+export function addCloneRoute(
+  app: FastifyInstance,
+  kit: FamilyKit,
+  wire: TextWire,
+  { at, voices }: { readonly at: string; readonly voices: Voices },
+): void {
+  const service = new CloneService(kit, voices)
+  app.post(`${at}/v1/voice_clone`, (request, reply) => {
+    const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''
+    const body = jsonBody(request.body)
+    const prompt = body?.['clone_prompt']
+    const spoken = [body && textIn(body, 'text'), isFields(prompt) && textIn(prompt, 'prompt_text')]
+    return runText(
+      kit,
+      wire,
+      {
+        op: 'clone',
+        model: VOICE_CLONE,
+        body,
+        userText: spoken.filter((one) => typeof one === 'string').join(' '),
+        perform: (asker, faults) => service.clone(text, body, asker, faults),
+      },
+      request,
+      reply,
+    )
+  })
+}

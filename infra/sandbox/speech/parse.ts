@@ -1,0 +1,103 @@
+import { isFields, NO_FIELDS, numberIn, textIn, type Fields } from '../text/fields.ts'
+import { type Audio, durationOf, FORMATS } from './audio.ts'
+import { SpeechRefusal } from './errors.ts'
+
+/** A request for speech as this upstream understands it. */
+export interface SpeechAsk {
+  readonly model: string
+  readonly voiceId: string
+  readonly audio: Audio
+  readonly characters: number
+  readonly stream: boolean
+  readonly repeatsWhole: boolean
+  readonly byUrl: boolean
+}
+
+const MODELS = ['voicer-2.8-hd', 'voicer-2.8-turbo', 'voicer-2.6-hd']
+const EMOTIONS = 'happy sad angry fearful disgusted surprised calm fluent whisper'.split(' ')
+const EFFECTS = 'spacious_echo auditorium_echo lofi_telephone robotic'.split(' ')
+const RATES = [8_000, 16_000, 22_050, 24_000, 32_000, 44_100]
+const BITRATES = [32_000, 64_000, 128_000, 256_000]
+
+function invalid(why: string): SpeechRefusal {
+  return new SpeechRefusal(2013, why)
+}
+
+function groupIn(body: Fields, name: string): Fields {
+  const value = body[name]
+  return isFields(value) ? value : NO_FIELDS
+}
+
+function chosen(group: Fields, name: string, choices: readonly number[], usual: number): number {
+  const value = group[name]
+  if (value === undefined) return usual
+  if (typeof value !== 'number' || !choices.includes(value))
+    throw invalid(`${name} is not supported`)
+  return value
+}
+
+function between(group: Fields, name: string, usual: number, min: number, max: number): number {
+  const value = group[name] === undefined ? usual : (numberIn(group, name) ?? Number.NaN)
+  if (!(value >= min && value <= max)) throw invalid(`${name} should be in [${min}, ${max}]`)
+  return value
+}
+
+/** What is billed: a Chinese character counts twice. */
+export function charactersOf(text: string): number {
+  let count = 0
+  for (const character of text) count += /\p{Script=Han}/u.test(character) ? 2 : 1
+  return count
+}
+
+function audioOf(body: Fields, characters: number, isTask: boolean, speed: number): Audio {
+  const group = groupIn(body, 'audio_setting')
+  const named = group['format'] ?? 'mp3'
+  const format = FORMATS.find((one) => one === named)
+  if (format === undefined) throw invalid('format is not supported')
+  // A task knows it by another name, and passes over this one.
+  const rate = isTask ? 'audio_sample_rate' : 'sample_rate'
+  return {
+    format,
+    durationMs: durationOf(characters, speed),
+    sampleRate: chosen(group, rate, RATES, 32_000),
+    bitrate: chosen(group, 'bitrate', BITRATES, 128_000),
+    channels: chosen(group, 'channel', [1, 2], isTask ? 2 : 1),
+  }
+}
+
+function checkVoice(body: Fields, model: string): { voiceId: string; speed: number } {
+  const group = groupIn(body, 'voice_setting')
+  const voiceId = textIn(group, 'voice_id')
+  if (voiceId === null) throw invalid('voice_setting.voice_id is required')
+  const { emotion } = group
+  if (emotion !== undefined && !EMOTIONS.some((one) => one === emotion))
+    throw invalid('emotion is not supported')
+  if (emotion === 'whisper' && model.includes('2.8'))
+    throw invalid('emotion whisper is not supported by this model')
+  const { sound_effects: effects } = groupIn(body, 'voice_modify')
+  if (effects !== undefined && !EFFECTS.some((one) => one === effects))
+    throw invalid('sound_effects is not supported')
+  between(group, 'vol', 1, 0.000_001, 10)
+  between(group, 'pitch', 0, -12, 12)
+  return { voiceId, speed: between(group, 'speed', 1, 0.5, 2) }
+}
+
+/** @throws SpeechRefusal */
+export function parseSpeech(body: Fields | null, isTask: boolean): SpeechAsk {
+  if (body === null) throw invalid('the body is no JSON object')
+  const model = textIn(body, 'model')
+  if (model === null || !MODELS.includes(model)) throw invalid('model is not supported')
+  const text = textIn(body, 'text') ?? ''
+  if (text === '') throw invalid('text is empty')
+  if (text.length > (isTask ? 50_000 : 9_999)) throw invalid('text is too long')
+  if (isTask && body['output_format'] !== undefined)
+    throw invalid('output_format is not a parameter')
+  const { voiceId, speed } = checkVoice(body, model)
+  const characters = charactersOf(text)
+  const audio = audioOf(body, characters, isTask, speed)
+  const stream = body['stream'] === true
+  const byUrl = body['output_format'] === 'url'
+  if (stream && (byUrl || audio.format === 'wav')) throw invalid('stream takes hex, and no wav')
+  const { exclude_aggregated_audio: excludes } = groupIn(body, 'stream_options')
+  return { model, voiceId, audio, characters, stream, repeatsWhole: excludes !== true, byUrl }
+}

@@ -1,0 +1,1 @@
+export { voiceTables } from './audited.ts'

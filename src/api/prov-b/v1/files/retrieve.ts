@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
+import type { TaskUseCases, TaskView } from '../../../../app/tasks/types.ts'
+import type { OwnUpload } from '../../../../app/uploads/own-upload.ts'
+import { SPEECH } from '../../../../domain/families/speech/rules.ts'
+import { fromTimestamp } from '../../../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../../../kernel/errors.ts'
+import { principalOf } from '../../../kit/authenticate.ts'
+import { isTaskId } from '../../../kit/task-id.ts'
+import type { FileSchema } from './schemas.ts'
+
+type File = Static<typeof FileSchema>
+
+/** An upload as callers see it. */
+export function uploadShown(upload: OwnUpload): File {
+  return {
+    file_id: upload.fileId,
+    bytes: upload.sizeBytes,
+    created_at: secondsOf(fromTimestamp(upload.uploadedAt)),
+    filename: upload.filename,
+    purpose: upload.purpose,
+  }
+}
+
+/**
+ * What an id names: an upload, or what asynchronous speech made, which goes by the id of its task.
+ * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
+ */
+export async function retrieveFile(
+  { media, tasks }: { readonly media: MediaUseCases; readonly tasks: TaskUseCases },
+  fileId: string,
+  request: FastifyRequest,
+): Promise<File> {
+  const principal = principalOf(request)
+  try {
+    return uploadShown(await media.findUpload({ principal, fileId }))
+  } catch (error) {
+    if (!isDomainError(error, 'file_not_found') || !isTaskId(fileId)) throw error
+  }
+  const asked = { principal, family: SPEECH, id: fileId, requestId: request.id }
+  const view = await tasks.getTask(asked).catch((error: unknown) => {
+    throw isDomainError(error, 'task_not_found') ? notThere() : error
+  })
+  if (view.status !== 'succeeded') throw notThere()
+  return speechShown(fileId, view)
+}
+
+function speechShown(fileId: string, { settings, updatedAtMs, urls }: TaskView): File {
+  const url = urls?.['download_url']
+  return {
+    file_id: fileId,
+    created_at: secondsOf(updatedAtMs),
+    filename: `${fileId}.${String(settings['format'])}`,
+    purpose: 't2a_async',
+    ...(url === undefined ? {} : { download_url: url }),
+  }
+}
+
+function notThere(): DomainError {
+  return new DomainError('file_not_found', 'the file does not exist', {})
+}
+
+function secondsOf(atMs: number): number {
+  return Math.floor(atMs / 1_000)
+}

@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify'
+import type { Cloned, MediaUseCases } from '../../../../app/calls/media/types.ts'
+import { readClone } from '../../../../domain/families/speech/clone-request.ts'
+import { VOICE_CLONE } from '../../../../domain/families/speech/models.ts'
+import { SPEECH } from '../../../../domain/families/speech/rules.ts'
+import { principalOf } from '../../../kit/authenticate.ts'
+import { callerPresence } from '../../../kit/caller.ts'
+import { objectBody } from '../../../kit/json-body.ts'
+import { refuseMisspelt } from '../../../kit/misspelt.ts'
+import { succeeded } from '../answered.ts'
+import { describe } from '../documentation.ts'
+import { callFailures } from '../failures.ts'
+import { ClonedSchema, CloneBodySchema } from './schemas.ts'
+
+function shown({ inputSensitive, demoAudio, characters }: Cloned) {
+  return {
+    ...(inputSensitive === undefined ? {} : { input_sensitive: { type: inputSensitive } }),
+    ...(demoAudio === undefined ? {} : { demo_audio: demoAudio }),
+    ...(characters === undefined ? {} : { extra_info: { usage_characters: characters } }),
+  }
+}
+
+/** Clones of voices, to be registered below `/provB/v1`. */
+export function voicesPlugin({ media }: { readonly media: MediaUseCases }) {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (app: FastifyInstance): Promise<void> => {
+    app.post('/voice_clone', {
+      validatorCompiler: refuseMisspelt({}),
+      schema: {
+        ...describe({
+          tag: 'Speech',
+          operationId: 'cloneVoice',
+          summary: 'Clone a voice',
+          ok: ClonedSchema,
+          failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
+          headers: ['x-call-id'],
+        }),
+        body: CloneBodySchema,
+      },
+      handler: async (request, reply) => {
+        const order = readClone(objectBody(request.body))
+        // From here on only the use case holds the body.
+        request.body = undefined
+        const call = await media.clone({
+          principal: principalOf(request),
+          family: SPEECH,
+          surface: 'provB.voice-clone',
+          model: VOICE_CLONE,
+          requestId: request.id,
+          callerGone: callerPresence(reply),
+          request: order,
+        })
+        void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
+        return { ...shown(call.body), ...succeeded(request) }
+      },
+    })
+  }
+}

@@ -1,0 +1,141 @@
+import { uploadPlaces } from '../../../domain/families/uploads.ts'
+import { uploadDecider } from '../../../domain/upload/decider.ts'
+import { uploadStream } from '../../../domain/upload/events.ts'
+import { executeCommand } from '../../../eventlog/log/execute.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { newUploadId } from '../../../kernel/ids.ts'
+import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
+import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
+import { keyedHash } from '../../keyed-hash.ts'
+import { refusalOf } from '../refusals.ts'
+import type { OwnUpload } from '../../uploads/own-upload.ts'
+import type { MediaDeps } from './deps.ts'
+import type { UploadInput } from './types.ts'
+
+/** Ids tried until one is free: by chance the first is. */
+const MAX_IDS = 3
+
+/**
+ * Sends a file on as it comes and records where it is. It is sent once: where nobody can say whether it
+ * arrived, none is recorded, and what upstream has of it is upstream's to forget.
+ */
+export async function uploadMedia(
+  deps: MediaDeps,
+  input: UploadInput,
+  stopped: AbortSignal,
+): Promise<OwnUpload> {
+  // With the log away it could not be recorded.
+  await deps.log.ready()
+  const taken = deps.rates.take(input.principal)
+  const sent = await send(deps, input, stopped).finally(() => taken?.settle(0))
+  deps.crashPoint('upload.after-provider')
+  const upload = await record(deps, input, sent)
+  deps.crashPoint('upload.after-uploaded')
+  return upload
+}
+
+type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
+
+async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): Promise<Sent> {
+  const { purpose, filename, requestId } = input
+  const { family, model, maxBytes } = uploadPlaces[purpose]
+  const wish: ChannelWish = { family, ...(model === undefined ? {} : { model }) }
+  const first = leaseFor(deps, input.principal.tenantId, wish)
+  if (first === undefined) throw nobodyToAsk(deps, wish, {})
+  const body = counted(input.body, maxBytes)
+  const plan = { wish, maxChannels: 1, first, onFailure: () => undefined }
+  const attempted = await attempt(deps, plan, async (channel) => {
+    try {
+      const media = { purpose, filename, body: body.chunks() }
+      return await deps.media.upload(channel, media, { signal, requestId })
+    } catch (error) {
+      // What broke the body off is no fault of the provider's.
+      throw body.fault() ?? error
+    }
+  })
+  switch (attempted.kind) {
+    case 'answered': {
+      endAttempt(deps, wish, attempted.lease, undefined)
+      const { channel } = attempted.lease
+      return { channelId: channel.id, ...attempted.result, sizeBytes: body.sizeBytes() }
+    }
+    case 'failed':
+      throw refusalOf(attempted.error)
+    case 'untried':
+      throw nobodyToAsk(deps, wish, {})
+  }
+}
+
+/**
+ * What a tenant uploads is kept together as far as that can be: a voice and its prompt must be at one
+ * account. Each tenant has its own order of accounts, the same in every process.
+ */
+function leaseFor(
+  { channels, markerSecret }: MediaDeps,
+  tenantId: string,
+  wish: ChannelWish,
+): ChannelLease | undefined {
+  const ordered = channels
+    .serving(wish)
+    .map(({ id }) => ({ id, place: keyedHash(markerSecret, 'upload-place', [tenantId, id]) }))
+    .toSorted((a, b) => a.place.compare(b.place))
+  for (const { id } of ordered) {
+    const lease = channels.lease({ ...wish, channelId: id })
+    if (lease !== undefined) return lease
+  }
+  return undefined
+}
+
+/** A body on its way, held against its bound; nothing of it is kept. */
+function counted(body: AsyncIterable<Uint8Array>, maxBytes: number) {
+  let sizeBytes = 0
+  let fault: unknown
+  return {
+    sizeBytes: () => sizeBytes,
+    fault: () => fault,
+    chunks: async function* (): AsyncGenerator<Uint8Array, void> {
+      try {
+        for await (const chunk of body) {
+          sizeBytes += chunk.length
+          if (sizeBytes > maxBytes) throw tooLarge(maxBytes)
+          yield chunk
+        }
+      } catch (error) {
+        fault = error
+        throw error
+      }
+    },
+  }
+}
+
+function tooLarge(maxBytes: number): DomainError {
+  const said = `\`file\` must be at most ${maxBytes} bytes`
+  return new DomainError('object_too_large', said, { param: 'file' })
+}
+
+async function record(
+  { log, clock }: MediaDeps,
+  { principal, requestId, purpose, filename }: UploadInput,
+  sent: Sent,
+): Promise<OwnUpload> {
+  const { tenantId, userId, tokenId } = principal
+  const uploadedAt = toTimestamp(clock.nowMs())
+  for (let tries = 0; tries < MAX_IDS; tries += 1) {
+    const fileId = newUploadId()
+    const by = { tenantId, userId, tokenId }
+    const file = { fileId, ...by, ...sent, purpose, filename, uploadedAt }
+    const { events } = await executeCommand({
+      log,
+      stream: uploadStream(fileId),
+      decider: uploadDecider,
+      command: { kind: 'upload', file },
+      commandId: requestId,
+      metadata: { correlationId: requestId, tenantId, tokenId },
+      known: 'none',
+    })
+    if (events.length > 0) return file
+  }
+  invariant(false, 'ids of uploads are spread over 2^52')
+}

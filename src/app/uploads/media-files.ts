@@ -1,0 +1,59 @@
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { UploadKey } from './own-upload.ts'
+import { namedUpload } from './own-upload.ts'
+
+/** A file that a member of a request names. */
+export interface WantedFile {
+  /** As callers know it. */
+  readonly fileId: string
+  readonly param: string
+}
+
+/** Where the files of one request are. */
+export interface MediaPlace {
+  /** The only account that has them. */
+  readonly channelId: string
+  /** Upstream's ids by ours. */
+  readonly upstreamIds: ReadonlyMap<string, string>
+}
+
+/**
+ * Finds the files that a request for a video names; undefined where it names none.
+ * @throws DomainError `invalid_request` naming the member: no such file of this tenant, one for another
+ *   purpose, or one that is at another account than those before it
+ */
+export type ResolveMediaFiles = (
+  principal: UploadKey['principal'],
+  wanted: readonly WantedFile[],
+) => Promise<MediaPlace | undefined>
+
+export function createMediaFiles({
+  log,
+}: {
+  readonly log: Pick<EventLog, 'readStream'>
+}): ResolveMediaFiles {
+  return async (principal, wanted) => {
+    const upstreamIds = new Map<string, string>()
+    let channelId: string | undefined
+    // One after another: the first that is wrong is the one that is named.
+    for (const { fileId, param } of wanted) {
+      if (upstreamIds.has(fileId)) continue
+      const named = { param, purpose: 'video_generation_input' } as const
+      const upload = await namedUpload(log, { principal, fileId }, named)
+      channelId ??= upload.channelId
+      if (upload.channelId !== channelId) throw keptApart(param)
+      upstreamIds.set(fileId, upload.upstreamFileId)
+    }
+    return channelId === undefined ? undefined : { channelId, upstreamIds }
+  }
+}
+
+/** What a file is refused with that is where the others of its request are not. */
+export function keptApart(param: string): DomainError {
+  return new DomainError(
+    'invalid_request',
+    `\`${param}\` names a file that is kept elsewhere than the others; upload them again`,
+    { param },
+  )
+}

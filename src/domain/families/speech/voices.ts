@@ -1,0 +1,55 @@
+/** Voices that everybody may use. */
+
+export const emotions = [
+  'happy',
+  'sad',
+  'angry',
+  'fearful',
+  'disgusted',
+  'surprised',
+  'calm',
+  'fluent',
+  'whisper',
+] as const
+
+export type Emotion = (typeof emotions)[number]
+
+interface AliasedVoice {
+  readonly voiceId: string
+  /** How it speaks where nobody says how. */
+  readonly emotion?: Emotion
+}
+
+const aliases: ReadonlyMap<string, AliasedVoice> = new Map<string, AliasedVoice>([
+  ['alloy', { voiceId: 'female-chengshu' }],
+  ['echo', { voiceId: 'male-qn-qingse' }],
+  ['fable', { voiceId: 'male-qn-jingying' }],
+  ['onyx', { voiceId: 'presenter_male', emotion: 'calm' }],
+  ['nova', { voiceId: 'presenter_female', emotion: 'happy' }],
+  ['shimmer', { voiceId: 'audiobook_female_1', emotion: 'calm' }],
+])
+
+/** What an alias stands for; undefined for any other name. */
+export function aliasedVoice(name: string): AliasedVoice | undefined {
+  return aliases.get(name)
+}
+
+const namedOneByOne: ReadonlySet<string> = new Set(
+  `male-qn-qingse male-qn-jingying male-qn-badao male-qn-daxuesheng female-shaonv female-yujie
+   female-chengshu female-tianmei presenter_male presenter_female audiobook_male_1 audiobook_male_2
+   audiobook_female_1 audiobook_female_2 male-qn-qingse-jingpin male-qn-jingying-jingpin
+   male-qn-badao-jingpin male-qn-daxuesheng-jingpin female-shaonv-jingpin female-yujie-jingpin
+   female-chengshu-jingpin female-tianmei-jingpin clever_boy cute_boy lovely_girl cartoon_pig
+   bingjiao_didi junlang_nanyou chunzhen_xuedi lengdan_xiongzhang badao_shaoye tianxin_xiaoling
+   qiaopi_mengmei wumei_yujie diadia_xuemei danya_xuejie Santa_Claus Grinch Rudolph Arnold
+   Charming_Santa Charming_Lady Sweet_Girl Cute_Elf Attractive_Girl Serene_Woman`.split(/\s+/),
+)
+
+/** Upstream names its further voices after their language: `English_Graceful_Lady`. */
+const namedByLanguage =
+  /^(?:Chinese \(Mandarin\)|Cantonese|English|Japanese|Korean|Spanish|Portuguese|French|Indonesian|German|Russian|Italian|Dutch|Vietnamese|Arabic|Turkish|Ukrainian|Thai|Polish|Romanian|greek|czech|finnish|hindi)_[A-Za-z][\w ()&-]{0,80}$/
+
+/** Whether upstream has a voice of this name for everybody, or may have: nobody can clone one under it. */
+export function isBuiltInVoice(name: string): boolean {
+  return namedOneByOne.has(name) || namedByLanguage.test(name)
+}

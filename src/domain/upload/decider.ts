@@ -1,0 +1,30 @@
+import { DomainError } from '../../kernel/errors.ts'
+import type { Decider } from '../decider.ts'
+import type { UploadEvent, UploadEventData } from './events.ts'
+
+type Uploaded = UploadEventData<'MediaUploaded'>
+
+/** One id of an upload: nobody's, or taken for ever. */
+export type UploadState =
+  | { readonly phase: 'none' }
+  | { readonly phase: 'uploaded'; readonly file: Uploaded }
+
+export interface UploadCommand {
+  readonly kind: 'upload'
+  readonly file: Uploaded
+}
+
+/** An id that is taken decides to nothing: whoever wanted it takes another. */
+export const uploadDecider: Decider<UploadState, UploadCommand, UploadEvent> = {
+  initial: { phase: 'none' },
+  decide: ({ file }, state) =>
+    state.phase === 'none' ? [{ type: 'MediaUploaded', data: file }] : [],
+  evolve: (_state, event) => ({ phase: 'uploaded', file: event.data }),
+}
+
+/** The upload, where it is this tenant's. @throws DomainError `file_not_found` */
+export function ownUpload(state: UploadState, tenantId: string): Uploaded {
+  if (state.phase !== 'uploaded' || state.file.tenantId !== tenantId)
+    throw new DomainError('file_not_found', 'the file does not exist', {})
+  return state.file
+}

@@ -1,0 +1,41 @@
+import { DomainError } from '../../kernel/errors.ts'
+import type { Decider } from '../decider.ts'
+import type { VoiceEvent, VoiceEventData } from './events.ts'
+
+type Cloned = VoiceEventData<'VoiceCloned'>
+
+/** One name of a voice within a tenant. */
+export type VoiceState =
+  | { readonly phase: 'none' }
+  | { readonly phase: 'cloned'; readonly voice: Cloned }
+
+export interface VoiceCommand {
+  readonly kind: 'clone'
+  readonly voice: Cloned
+}
+
+/**
+ * A name leads to one voice for ever. It is cloned again only where upstream took the same voice anew,
+ * which it does once it has let go of it.
+ *
+ * @throws DomainError `voice_exists`
+ */
+export const voiceDecider: Decider<VoiceState, VoiceCommand, VoiceEvent> = {
+  initial: { phase: 'none' },
+  decide: ({ voice }, state) => {
+    if (state.phase === 'cloned' && !isSameVoice(state.voice, voice)) throw voiceExists()
+    return [{ type: 'VoiceCloned', data: voice }]
+  },
+  evolve: (_state, event) => ({ phase: 'cloned', voice: event.data }),
+}
+
+function isSameVoice(a: Cloned, b: Cloned): boolean {
+  return a.channelId === b.channelId && a.upstreamVoiceId === b.upstreamVoiceId
+}
+
+/** What a name that is taken is refused with. */
+export function voiceExists(): DomainError {
+  return new DomainError('voice_exists', '`voice_id` is the name of a voice you have', {
+    param: 'voice_id',
+  })
+}

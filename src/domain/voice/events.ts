@@ -1,0 +1,43 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** A voice that a tenant had cloned, under the name its callers use. */
+export const voiceEvents = {
+  /** Written before the call that cloned it is settled. Again where upstream had let go of it. */
+  VoiceCloned: Type.Object({
+    /** As the tenant's callers call it. */
+    voiceId: Type.String(),
+    tenantId: Type.String(),
+    userId: Type.String(),
+    tokenId: Type.String(),
+    /** The request it was made by, which the settlement of its call names too. */
+    requestId: Type.String(),
+    /** The account it is at, and its name there: no other account knows it. */
+    channelId: Type.String(),
+    upstreamVoiceId: Type.String(),
+    /** The upload it was made of. */
+    sourceFileId: Type.String(),
+    clonedAt: Type.String(),
+  }),
+} as const
+
+export type VoiceEventType = keyof typeof voiceEvents
+export type VoiceEventData<T extends VoiceEventType> = Static<(typeof voiceEvents)[T]>
+export type VoiceEvent = {
+  readonly [T in VoiceEventType]: { readonly type: T; readonly data: VoiceEventData<T> }
+}[VoiceEventType]
+
+/** How the names of these streams begin. */
+export const voiceStreams = 'voice-'
+
+/** What tells voices of all tenants apart: a voice's own name has no slash. */
+export function voiceKey({
+  tenantId,
+  voiceId,
+}: Pick<VoiceEventData<'VoiceCloned'>, 'tenantId' | 'voiceId'>): string {
+  return `${tenantId}/${voiceId}`
+}
+
+/** Name of the stream of one voice. */
+export function voiceStream(key: Parameters<typeof voiceKey>[0]): string {
+  return `${voiceStreams}${voiceKey(key)}`
+}

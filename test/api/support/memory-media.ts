@@ -1,0 +1,64 @@
+import type {
+  Cloned,
+  CloneInput,
+  MediaUseCases,
+  UploadInput,
+} from '../../../src/app/calls/media/types.ts'
+import type { CompletedCall } from '../../../src/app/calls/types.ts'
+import type { OwnUpload, UploadKey } from '../../../src/app/uploads/own-upload.ts'
+import { toTimestamp } from '../../../src/kernel/clock.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
+
+/** Use cases of uploads and voices in memory: enough to see what the routes ask and how they answer. */
+export class MemoryMedia implements MediaUseCases {
+  readonly uploads: OwnUpload[] = []
+  readonly clones: CloneInput[] = []
+  /** Thrown by every use case while set. */
+  failure: unknown
+  readonly #nowMs: number
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs
+  }
+
+  async upload({ principal, purpose, filename, body }: UploadInput): Promise<OwnUpload> {
+    let sizeBytes = 0
+    for await (const chunk of body) sizeBytes += chunk.length
+    if (this.failure !== undefined) throw this.failure
+    const { tenantId, userId, tokenId } = principal
+    const upload = {
+      fileId: String(4_503_599_627_370_497 + this.uploads.length),
+      tenantId,
+      userId,
+      tokenId,
+      channelId: 'speech-1',
+      upstreamFileId: '9223372036854775807',
+      purpose,
+      filename,
+      sizeBytes,
+      uploadedAt: toTimestamp(this.#nowMs),
+    }
+    this.uploads.push(upload)
+    return upload
+  }
+
+  findUpload({ principal, fileId }: UploadKey): Promise<OwnUpload> {
+    const found = this.uploads.find(
+      (one) => one.fileId === fileId && one.tenantId === principal.tenantId,
+    )
+    return found === undefined
+      ? Promise.reject(new DomainError('file_not_found', 'the file does not exist', {}))
+      : Promise.resolve(found)
+  }
+
+  clone(input: CloneInput): Promise<CompletedCall<Cloned>> {
+    this.clones.push(input)
+    if (this.failure !== undefined)
+      return Promise.reject(
+        this.failure instanceof Error ? this.failure : new Error('it was told to fail'),
+      )
+    const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
+    const body = { inputSensitive: undefined, demoAudio: undefined, characters: undefined }
+    return Promise.resolve({ callId: 'call_1', body, settlement, measurement: 'reported' })
+  }
+}

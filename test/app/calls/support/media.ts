@@ -1,0 +1,80 @@
+import type { Pool } from 'pg'
+import { Registry } from 'prom-client'
+import { readClone } from '../../../../src/domain/families/speech/clone-request.ts'
+import { createRunningCalls } from '../../../../src/app/calls/running.ts'
+import type { MediaUseCases } from '../../../../src/app/calls/media/types.ts'
+import { createMediaUseCases } from '../../../../src/app/calls/media/use-cases.ts'
+import type { CrashPoint } from '../../../../src/app/crash-points.ts'
+import { compose } from '../../../../src/compose.ts'
+import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/journal.ts'
+import type { EventLog } from '../../../../src/eventlog/log/types.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { newRequestId } from '../../../../src/kernel/ids.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
+import { principalOf } from '../../support/world.ts'
+
+/** Uploads and clones over real parts, without HTTP; `stop` lets go of the journal and the providers. */
+export function mediaOf(ground: {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly sandboxUrl: string
+  readonly crashPoint: CrashPoint
+}): MediaUseCases & { readonly stop: () => Promise<void> } {
+  const { pool, log, sandboxUrl, crashPoint } = ground
+  const instanceId = newInstanceId(Date.now())
+  const parts = compose({
+    pool,
+    log,
+    channels: sandboxSpeechChannels({ baseUrl: sandboxUrl }),
+    sandbox: true,
+    markerSecret: 'a secret of the tests',
+    pollRequestsPerSecond: 1,
+    clock: systemClock,
+    logger: silentLog,
+    metrics: new Registry(),
+    crashPoint,
+  })
+  const journal = createJournal({ log, instanceId, logger: silentLog })
+  const deps = {
+    ...parts.calls({
+      replica: instanceId,
+      // The read models follow another log than this process writes.
+      lag: { lagMs: () => 0, look: () => Promise.resolve() },
+    }),
+    ...parts.media,
+    journal,
+  }
+  const running = createRunningCalls(deps)
+  return {
+    ...createMediaUseCases(deps, running),
+    stop: async () => {
+      await running.close(5_000)
+      await journal.close()
+      await parts.stop()
+    },
+  }
+}
+
+const by = () => ({ principal: principalOf(), requestId: newRequestId(Date.now()) })
+
+/** Uploads a sample of a voice; its id. */
+export async function sampleIn(media: MediaUseCases): Promise<string> {
+  const body = (async function* () {
+    yield await Promise.resolve(Buffer.from('ID3 a sample of a voice'))
+  })()
+  const file = { purpose: 'voice_clone', filename: 'me.mp3', body } as const
+  return (await media.upload({ ...by(), ...file })).fileId
+}
+
+/** Clones the sample under a name, with an audition. */
+export function cloneIn(media: MediaUseCases, fileId: string, voiceId: string, text: string) {
+  return media.clone({
+    ...by(),
+    family: 'speech',
+    surface: 'test.voices',
+    model: 'voice-clone',
+    callerGone: new AbortController().signal,
+    request: readClone({ file_id: fileId, voice_id: voiceId, text, model: 'speech-2.8-hd' }),
+  })
+}
