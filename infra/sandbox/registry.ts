@@ -5,7 +5,6 @@ import { image } from './image/routes.ts'
 import type { SandboxFamily } from './family.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
-import { mediaFiles } from './speech/media.ts'
 import { speech } from './speech/routes.ts'
 import { videoA } from './video-a/routes.ts'
 import { videoB } from './video-b/routes.ts'
@@ -22,6 +21,5 @@ export const families: readonly SandboxFamily[] = [
   image,
   gen,
   artB,
-  mediaFiles,
   speech,
 ]

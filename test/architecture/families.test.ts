@@ -101,6 +101,7 @@ const examples = ['src/api/v1/images/schemas.ts']
 const lists = [
   'src/domain/families/tasks.ts',
   'src/domain/families/images.ts',
+  'src/domain/families/uploads.ts',
   'src/providers/registry.ts',
   'infra/sandbox/registry.ts',
 ]

@@ -6,6 +6,8 @@ import { runExchange, type Answer } from '../http/exchange.ts'
 import { fileAnswer, noFile } from '../media/file-answer.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
 import { checkSignedUrl } from '../media/signed-url.ts'
+import { addDownloadRoute, addUploadRoute } from '../speech/files.ts'
+import { speechWire } from '../speech/wire.ts'
 import { bearerKey } from '../text/run.ts'
 import { MEDIA_PATH, taskBody } from './body.ts'
 import { errorAnswer, failureAnswer, Refusal } from './errors.ts'
@@ -159,5 +161,8 @@ export const videoB: SandboxFamily = {
       }),
     )
     addRoutes(app, kit)
+    // Accounts of videos take files as those of speech do.
+    addUploadRoute(app, kit, speechWire(kit, FAMILY), '/video-b')
+    addDownloadRoute(app, kit)
   },
 }

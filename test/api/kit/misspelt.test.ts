@@ -1,8 +1,12 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { namesIn } from '../../../src/api/kit/misspelt.ts'
+import { type AlsoKnown, namesIn } from '../../../src/api/kit/misspelt.ts'
 import { alsoInTasks } from '../../../src/api/prov-a/schemas.ts'
+import { alsoInSpeech } from '../../../src/api/prov-b/v1/speech/schemas.ts'
+import { alsoInVideos as alsoInVideosB } from '../../../src/api/prov-b/v2/schemas.ts'
+import { alsoInClips } from '../../../src/api/prov-c/schemas.ts'
 import { alsoInChat, alsoInImages, alsoInResponses } from '../../../src/api/v1/also-known.ts'
+import { alsoInVideos } from '../../../src/api/v1/videos/schemas.ts'
 import { alsoInNative } from '../../../src/api/v1beta/also-known.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
@@ -117,6 +121,15 @@ interface PostOperation {
 void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
   const also = {
     [tasksPath]: alsoInTasks,
+    '/provB/v1/t2a_v2': alsoInSpeech,
+    '/provB/v1/t2a_async_v2': alsoInSpeech,
+    '/provB/v1/voice_clone': {},
+    '/provB/v2/video_generation': alsoInVideosB,
+    '/provC/ent/v2/text2video': alsoInClips,
+    '/provC/ent/v2/img2video': alsoInClips,
+    '/provC/ent/v2/start-end2video': alsoInClips,
+    '/provC/ent/v2/reference2video': alsoInClips,
+    '/v1/videos': alsoInVideos,
     [chatPath]: alsoInChat,
     '/v1/responses': alsoInResponses,
     '/v1/images/generations': alsoInImages,
@@ -133,7 +146,7 @@ void t.test('no name that is known to a route is taken for a slip of another', a
   )
   t.same(routes.map(([path]) => path).sort(), Object.keys(also).sort(), 'every body is looked at')
   for (const [path, schema] of routes) {
-    const passed = also[path as keyof typeof also]
+    const passed: AlsoKnown = also[path as keyof typeof also]
     const objects = described(schema)
     const places = new Map(
       objects.map(([at, names]) => [at.join('.').replaceAll('.0', '[]'), { at, names }]),
