@@ -197,12 +197,14 @@ export async function startOnNullLog(
 /** The one model the static upstream serves, and its prices. */
 export const TEXT_MODEL = 'text-basic'
 export const IMAGE_MODEL = 'image-2'
+export const SPEECH_MODEL = 'speech-2.8-hd'
 const PRICES = `version: 'bench'
 effective_from: '2026-01-01T00:00:00Z'
 prices:
   - { sku: ${TEXT_MODEL}-input-token, currency: USD, unit: token, per: 1000000, price: '0.5' }
   - { sku: ${TEXT_MODEL}-output-token, currency: USD, unit: token, per: 1000000, price: '2' }
   - { sku: ${IMAGE_MODEL}-low-image, currency: USD, unit: image, per: 1, price: '0.0001' }
+  - { sku: ${SPEECH_MODEL}-character, currency: USD, unit: character, per: 1000000, price: '100' }
 `
 
 /** Settings that send every chat call to this upstream; `remove` takes the files away. */
@@ -229,6 +231,12 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     base_url: ${upstreamUrl}/v1
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${IMAGE_MODEL}: ${IMAGE_MODEL} }
+  - id: bench-speech
+    family: speech
+    region: overseas
+    base_url: ${upstreamUrl}
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${SPEECH_MODEL}: ${SPEECH_MODEL} }
 `,
   )
   await writeFile(prices, PRICES)

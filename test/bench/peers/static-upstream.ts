@@ -2,7 +2,8 @@ import { createServer, type ServerResponse } from 'node:http'
 
 /**
  * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
- * every time, the same image where images are asked for, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
+ * every time, the same image where images are asked for and the same speech where a text is to be
+ * spoken, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
  *
@@ -37,6 +38,16 @@ const image = Buffer.from(
     data: [{ b64_json: picture.toString('base64') }],
     quality: 'low',
     usage: { input_tokens: 24, output_tokens: 272, total_tokens: 296 },
+  }),
+)
+
+/** Speech of 200 kB, in hexadecimal. */
+const speech = Buffer.from(
+  JSON.stringify({
+    data: { audio: Buffer.alloc(100_000, 'paper boat').toString('hex'), status: 2 },
+    extra_info: { audio_length: 6_250, usage_characters: 104 },
+    trace_id: 'bench',
+    base_resp: { status_code: 0, status_msg: 'success' },
   }),
 )
 
@@ -87,7 +98,8 @@ const server = createServer((request, response) => {
       stream(response)
       return
     }
-    const body = request.url?.includes('/images/') === true ? image : answer
+    const { url = '' } = request
+    const body = url.includes('/images/') ? image : url.includes('/t2a_') ? speech : answer
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)
   })
