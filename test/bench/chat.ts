@@ -1,12 +1,10 @@
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { cpuFigures, saturate, warmUp } from './chat-load.ts'
-import { compiled } from './kit/build.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import type { BenchGateway } from './kit/gateway.ts'
-import { runForJson } from './kit/process.ts'
+import { paced } from './kit/paced.ts'
 import { isPaced, sized } from './kit/sizes.ts'
 import {
-  chatBody,
   startPassThrough,
   startPortkey,
   startTollgate,
@@ -14,7 +12,6 @@ import {
   tryOut,
   type Row,
 } from './kit/text-rows.ts'
-import type { PacedOrder, PacedResult } from './peers/paced-client.ts'
 
 /**
  * Chat without streaming, five rows side by side in one run: everything is started once and asked in
@@ -31,20 +28,11 @@ const PER_SECOND = sized(500, 50)
 const PACED_ROUNDS = sized(3, 1)
 const PACED_SECONDS = sized(15, 2)
 
-async function paced(row: Row): Promise<PacedResult> {
-  const order: PacedOrder = {
-    url: row.url,
-    headers: row.headers,
-    body: chatBody(false),
-    perSecond: PER_SECOND,
-    seconds: PACED_SECONDS,
-    warmUpSeconds: WARM_UP_SECONDS,
-    connections: CONNECTIONS,
-  }
-  return (await runForJson(
-    [compiled('test/bench/peers/paced-client')],
-    JSON.stringify(order),
-  )) as PacedResult
+const PACE = {
+  perSecond: PER_SECOND,
+  seconds: PACED_SECONDS,
+  warmUpSeconds: WARM_UP_SECONDS,
+  connections: CONNECTIONS,
 }
 
 async function addedTime(
@@ -58,7 +46,7 @@ async function addedTime(
   for (let round = 0; round < PACED_ROUNDS; round += 1)
     for (const row of rows) {
       await gateway.settled()
-      const result = await paced(row)
+      const result = await paced(row, PACE)
       for (const time of result.micros) micros.get(row)?.push(time)
       const { '200': _answered, ...others } = result.statuses
       const more = Object.values(others).reduce((sum, count) => sum + count, 0)

@@ -21,6 +21,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   streams: () => import('./streams.ts'),
   bodies: () => import('./bodies.ts'),
   images: () => import('./images.ts'),
+  speech: () => import('./speech.ts'),
   'image-queue': () => import('./image-queue.ts'),
   objects: () => import('./objects.ts'),
 }

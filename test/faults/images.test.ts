@@ -5,7 +5,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startTextWorld } from './text/support/world.ts'
 
-/** Images through the deaths of the process that makes them. */
+/** Images, and speech at once and as tasks, through the deaths of the process that makes them. */
 
 t.setTimeout(300_000)
 
@@ -17,7 +17,9 @@ const NEVER_MS = 120_000
 /** Far more than fits between a gateway and a caller who does not read. */
 const MOST_IMAGES = 10
 const LARGEST_SIZE = '3840x2160'
-const PRICE = { sku: 'image-2-low-image', currency: 'USD', unit: 'image', price: '0.0113', per: 1 }
+const IMAGE = { sku: 'image-2-low-image', currency: 'USD', unit: 'image', price: '0.0113', per: 1 }
+const CHARACTER = { sku: 'speech-2.8-hd-character', currency: 'USD', unit: 'character' }
+const PRICES = [IMAGE, { ...CHARACTER, price: '100', per: 1000 }]
 
 /** Each step of an asynchronous image, and how often upstream may have been asked by then. */
 const points = [
@@ -27,6 +29,18 @@ const points = [
   { at: 'image.after-storage', sent: 1, ends: 'failed' },
   // The last: any worker that follows would make it.
   { at: 'create.after-requested', sent: 1, ends: 'completed' },
+] as const
+
+/** Steps of speech at once: what upstream did is billed once it is written down, and only then. */
+const callPoints = [
+  { at: 'call.after-provider', billed: 0 },
+  { at: 'call.after-append', billed: 1 },
+] as const
+
+/** Steps of speech as a task: what is not known to be taken stays open, and is never sent again. */
+const taskPoints = [
+  { at: 'create.after-provider', ends: 'Processing' },
+  { at: 'create.after-submitted', ends: 'Success' },
 ] as const
 
 const world = await startTextWorld('images')
@@ -43,12 +57,19 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
     models: { 'image-2': 'picture-2-2026-04-21' },
     largest_image_counts: { 'image-2': MOST_IMAGES },
   }
+  const speech = {
+    ...channel,
+    id: 'speech',
+    family: 'speech',
+    base_url: `${upstream.url}/speech`,
+    models: { 'speech-2.8-hd': 'voicer-2.8-hd' },
+  }
   const files = {
-    CHANNELS_FILE: { channels: [channel] },
+    CHANNELS_FILE: { channels: [channel, speech] },
     PRICEBOOK_FILE: {
       version: 'images-1',
       effective_from: '2020-01-01T00:00:00Z',
-      prices: [PRICE],
+      prices: PRICES,
     },
   }
   const paths: Record<string, string> = {}
@@ -88,6 +109,32 @@ function ask(path: string, marker: string, body: object = {}, switches = ''): Pr
       ...body,
     }),
   })
+}
+
+/** A text to be spoken; the answer with its task's platform id, undefined where the process died before it. */
+async function speak(
+  path: 't2a_v2' | 't2a_async_v2',
+  marker: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    const response = await fetch(`${machine.address}/provB/v1/${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tenant.modelToken}`,
+        'content-type': 'application/json',
+        ...(path === 't2a_async_v2' ? { 'idempotency-key': marker } : {}),
+      },
+      body: JSON.stringify({
+        model: 'speech-2.8-hd',
+        voice_id: 'male-qn-qingse',
+        text: `a boat [[client=${marker}]] [[sandbox queued-ms=0 running-ms=300]]`,
+      }),
+    })
+    const answer = (await response.json()) as Readonly<Record<string, unknown>>
+    return { ...answer, platformId: response.headers.get('x-platform-id') }
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined where the process died before it answered. */
@@ -147,10 +194,10 @@ async function ledgerLines(query: string): Promise<readonly LedgerLine[]> {
   return data.items
 }
 
-/** What each synchronous call is billed, by its marker. */
+/** What each synchronous image is billed, by its marker. */
 async function ledgerOfCalls(): Promise<Readonly<Record<string, string>>> {
   const markers = await world.upstream.markers()
-  const lines = (await ledgerLines('limit=500')).filter(({ source_id: id }) =>
+  const lines = (await ledgerLines(`limit=500&sku=${IMAGE.sku}`)).filter(({ source_id: id }) =>
     id.startsWith('call_'),
   )
   return Object.fromEntries(
@@ -193,11 +240,17 @@ t.test('a call that is killed is billed if it was settled, and not delivered bef
 t.test(
   'killed between any two steps, each is made once or never, and billed if shown',
   async (t) => {
-    for (const { at } of points) {
+    const dies = async (at: string, asking: () => Promise<unknown>): Promise<void> => {
       const ended = await diesAt(at)
-      await create(at)
+      await asking()
       t.equal(await ended(), 'ended by SIGKILL', at)
     }
+    for (const { at } of callPoints) await dies(at, () => speak('t2a_v2', `call ${at}`))
+    for (const { at } of taskPoints) await dies(at, () => speak('t2a_async_v2', at))
+    // Whoever follows sees how the last of them ends, perhaps before it is ready, and dies of it.
+    await machine.start({ crashAt: 'observe.before-append' })
+    await eventually('it has died', () => machine.pid === undefined)
+    for (const { at } of points) await dies(at, () => create(at))
     const last = await machine.start({ clockAheadMs: PAST_THE_END_MS })
     t.equal(last, 'ready')
     let completed = 0
@@ -225,8 +278,53 @@ t.test(
       halfway: '0.113',
       settled: '0.0113',
     })
+    await speechEnded()
     const { exitCode, output } = await machine.command(['audit'])
     t.equal(exitCode, 0, output)
     await machine.stop()
   },
 )
+
+/** Creations of tasks that arrived upstream. */
+async function sent(): Promise<number | undefined> {
+  const response = await fetch(`${upstream.url}/__sandbox/requests`)
+  const { routes } = (await response.json()) as {
+    readonly routes: Readonly<Record<string, { readonly count: number }>>
+  }
+  return routes['speech.create-task']?.count
+}
+
+/** Lines of a source, once there are as many as must be. */
+function billed(source: string, wanted: number): Promise<number> {
+  return eventually(`${source}: the ledger has it`, async () => {
+    const { length } = await ledgerLines(`source_id=${source}`)
+    return length >= wanted ? { length } : undefined
+  }).then(({ length }) => length)
+}
+
+/** What became of what was spoken when a process died, asked of one that follows. */
+async function speechEnded(): Promise<void> {
+  for (const { at } of callPoints)
+    t.equal((await callsOf(`call ${at}`)).length, 1, `${at}: asked once`)
+  const settled = (await world.logged()).filter(
+    ({ type, settlement }) =>
+      type === 'CallSettled' && settlement?.lines.some(({ sku }) => sku === CHARACTER.sku),
+  )
+  t.equal(settled.length, callPoints.filter((point) => point.billed === 1).length, 'calls billed')
+  for (const { callId } of settled) t.equal(await billed(callId, 1), 1)
+  const before = await sent()
+  for (const { at, ends } of taskPoints) {
+    // Who got no answer asks again with its key.
+    const again = await speak('t2a_async_v2', at)
+    const id = String(again?.['platformId'])
+    const { status } = await eventually(`${at}: ${id} ends`, async () => {
+      const path = `/provB/v1/query/t2a_async_query_v2?task_id=${id}`
+      const found = await read<Body>(path, tenant.modelToken)
+      return found.status === ends ? found : undefined
+    })
+    t.equal(status, ends, at)
+    const lines = ends === 'Success' ? 1 : 0
+    t.equal(await billed(id, lines), lines, `${at}: billed`)
+  }
+  t.equal(await sent(), before, 'none was sent again')
+}

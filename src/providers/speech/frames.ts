@@ -1,4 +1,5 @@
 import type { SpeechChunk, SpeechTally } from '../../app/speech-ports.ts'
+import { looksLikeHex } from '../../kernel/hex.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { objectOf, parseObject, textOf } from '../kit/http/fields.ts'
@@ -49,7 +50,7 @@ export function speechFrameReader(
       const audio = textOf(piece['audio'])
       const isLast = piece['status'] === WHOLE
       if (audio === undefined && !isLast) return undefined
-      if (audio !== undefined && !isHex(audio)) throw malformed()
+      if (audio !== undefined && !looksLikeHex(audio)) throw malformed()
       if (isLast) {
         if (audio === undefined && !begun) throw malformed()
         ;({ usage } = seenOf(frame))
@@ -61,8 +62,4 @@ export function speechFrameReader(
     tally: () => ({ usage, finished, failure: undefined }),
     over: () => finished,
   }
-}
-
-function isHex(text: string): boolean {
-  return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
 }

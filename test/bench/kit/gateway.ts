@@ -199,6 +199,7 @@ export const TEXT_MODEL = 'text-basic'
 export const IMAGE_MODEL = 'image-2'
 /** The model of `/provB` video that waits for ever upstream. */
 export const VIDEO_MODEL = 'h3-video'
+export const SPEECH_MODEL = 'speech-2.8-hd'
 const PRICES = `version: 'bench'
 effective_from: '2026-01-01T00:00:00Z'
 prices:
@@ -206,6 +207,7 @@ prices:
   - { sku: ${TEXT_MODEL}-output-token, currency: USD, unit: token, per: 1000000, price: '2' }
   - { sku: ${IMAGE_MODEL}-low-image, currency: USD, unit: image, per: 1, price: '0.0001' }
   - { sku: h3-768p-second, currency: USD, unit: second, per: 1, price: '0.0001' }
+  - { sku: ${SPEECH_MODEL}-character, currency: USD, unit: character, per: 1000000, price: '100' }
 `
 
 /** Settings that send every chat call to this upstream; `remove` takes the files away. */
@@ -238,6 +240,12 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     base_url: ${upstreamUrl}
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${VIDEO_MODEL}: ${VIDEO_MODEL} }
+  - id: bench-speech
+    family: speech
+    region: overseas
+    base_url: ${upstreamUrl}
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${SPEECH_MODEL}: ${SPEECH_MODEL} }
 `,
   )
   await writeFile(prices, PRICES)

@@ -2,7 +2,8 @@ import { createServer, type ServerResponse } from 'node:http'
 
 /**
  * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
- * every time, the same image where images are asked for, a video that waits for ever, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
+ * every time, the same image where images are asked for, a video that waits for ever, the same speech where a text is
+ * to be spoken, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
  *
@@ -48,6 +49,15 @@ function videoAnswer(method: string | undefined, url: string): Buffer {
   const task = { id: url.split('/').at(-1), status: 'queued' }
   return Buffer.from(JSON.stringify(method === 'POST' ? { task_id: `4${videos}` } : { task }))
 }
+/** Speech of 200 kB, in hexadecimal. */
+const speech = Buffer.from(
+  JSON.stringify({
+    data: { audio: Buffer.alloc(100_000, 'paper boat').toString('hex'), status: 2 },
+    extra_info: { audio_length: 6_250, usage_characters: 104 },
+    trace_id: 'bench',
+    base_resp: { status_code: 0, status_msg: 'success' },
+  }),
+)
 
 const nowMicros = (): string => String(process.hrtime.bigint() / 1000n)
 
@@ -97,7 +107,7 @@ const server = createServer((request, response) => {
       return
     }
     const { url = '', method } = request
-    const other = url.includes('/images/') ? image : answer
+    const other = url.includes('/images/') ? image : url.includes('/t2a_') ? speech : answer
     const body = url.includes('/video_generation') ? videoAnswer(method, url) : other
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)

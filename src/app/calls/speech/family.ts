@@ -6,6 +6,7 @@ import {
   type SpeechSeen,
 } from '../../../domain/families/speech/rules.ts'
 import type { AsciiText } from '../../../kernel/ascii-text.ts'
+import { looksLikeHex } from '../../../kernel/hex.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import { unknownVoice } from '../../resolve-voice.ts'
@@ -18,11 +19,6 @@ import type { SpeechCallInput, SpeechFrame, SpokenBody } from './types.ts'
 const MAX_STREAM_BYTES = 192 << 20
 /** Upstream's word for a voice it does not have. */
 const NO_SUCH_VOICE = '2042'
-/** By its code: 1 for each character that is a digit. */
-const HEX_DIGITS = Uint8Array.from({ length: 256 }, (_none, code) =>
-  Number(/[0-9a-f]/i.test(String.fromCharCode(code))),
-)
-
 /** Speech on the road of every call; what is sent is the upstream body. */
 export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
   StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
@@ -75,17 +71,12 @@ function spokenOf(
     if (!/^https?:\/\//.test(String(audio))) throw unreadable()
     return { form: 'json', audio, shown }
   }
-  if (!isHex(audio)) throw unreadable()
-  return form === 'json'
-    ? { form, audio, shown }
-    : { form, bytes: Buffer.from(String(audio), 'hex') }
-}
-
-function isHex(audio: string | AsciiText): boolean {
-  if (audio.length % 2 !== 0) return false
-  if (typeof audio === 'string') return /^[0-9a-f]+$/i.test(audio)
-  for (const byte of audio.bytes) if (HEX_DIGITS[byte] !== 1) return false
-  return audio.length > 0
+  if (!looksLikeHex(audio)) throw unreadable()
+  if (form === 'json') return { form, audio, shown }
+  // Decoding ends at what is no digit.
+  const bytes = Buffer.from(String(audio), 'hex')
+  if (bytes.length * 2 !== audio.length) throw unreadable()
+  return { form, bytes }
 }
 
 function unreadable(): ProviderError {
