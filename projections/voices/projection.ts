@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'
-import { indexesSql, tablesSql } from './tables.ts'
+import { tablesSql } from './tables.ts'
 
 type Uploaded = RecordedEvent<UploadEvent> & { readonly type: 'MediaUploaded' }
 type Cloned = RecordedEvent<VoiceEvent> & { readonly type: 'VoiceCloned' }
@@ -79,7 +79,6 @@ export const voicesProjection: Projection = {
   name: 'voices',
   version: 1,
   tablesSql,
-  indexesSql,
   handles,
   apply: async (client, batch) => {
     await insertUploads(

@@ -30,8 +30,3 @@ export const tablesSql = `
     position bigint not null
   );
 `
-
-export const indexesSql = `
-  create index if not exists uploads_tenant on uploads (tenant_id, position);
-  create index if not exists voices_tenant on voices (tenant_id, position);
-`
