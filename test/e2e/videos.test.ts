@@ -21,6 +21,7 @@ t.teardown(() => stack.stop())
 const finance = queriesOf(stack.url, stack.demo.queryToken)
 
 const IMAGE = 'https://media.example.com/boat.png'
+const QUICK = 'x [[sandbox queued-ms=0 running-ms=0]]'
 
 function clipsOf(token: string) {
   const at = (path: string, init: RequestInit = {}): Promise<Answer> =>
@@ -248,6 +249,18 @@ t.test('a creation with a lost answer is found again by what it was sent with', 
   t.equal((await linesOf(platformId)).length, 1)
 })
 
+t.test('what a list does not tell of a success is asked for', async (t) => {
+  const rule = stack.sandbox.faults.add({ faults: ['usage-missing'], match: { op: 'list' } })
+  const made = await Promise.all([1, 2, 3].map(() => clips.text(QUICK)))
+  for (const { body } of made)
+    await eventually(`a line of ${body.platform_id}`, async () => {
+      const { body: found } = await finance.lines(`source_id=${body.platform_id}`)
+      return found.data.items.length === 1 ? true : undefined
+    })
+  t.ok((stack.sandbox.requests().routes['video-c.list']?.count ?? 0) > 0)
+  stack.sandbox.faults.clear(rule.id)
+})
+
 t.test('a key repeats no creation; another mode is another request', async (t) => {
   const key = { 'idempotency-key': 'clip-1' }
   const body = { model: 'clipq2', prompt: 'once' }
@@ -305,7 +318,6 @@ const openai = new OpenAI({
   baseURL: `${stack.url}/v1`,
   maxRetries: 0,
 })
-const QUICK = 'x [[sandbox queued-ms=0 running-ms=0]]'
 
 function completed(id: string) {
   return eventually(`${id} completed`, async () => {

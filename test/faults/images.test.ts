@@ -5,7 +5,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startTextWorld } from './text/support/world.ts'
 
-/** Images, and speech at once and as tasks, through the deaths of the process that makes them. */
+/** Images, speech at once and as tasks, and videos that are cancelled, through the deaths of the process that has them. */
 
 t.setTimeout(300_000)
 
@@ -19,7 +19,8 @@ const MOST_IMAGES = 10
 const LARGEST_SIZE = '3840x2160'
 const IMAGE = { sku: 'image-2-low-image', currency: 'USD', unit: 'image', price: '0.0113', per: 1 }
 const CHARACTER = { sku: 'speech-2.8-hd-character', currency: 'USD', unit: 'character' }
-const PRICES = [IMAGE, { ...CHARACTER, price: '100', per: 1000 }]
+const CREDIT = { sku: 'clipq2-credit', currency: 'USD', unit: 'credit', price: '0.005', per: 1 }
+const PRICES = [IMAGE, { ...CHARACTER, price: '100', per: 1000 }, CREDIT]
 
 /** Each step of an asynchronous image, and how often upstream may have been asked by then. */
 const points = [
@@ -64,8 +65,16 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
     base_url: `${upstream.url}/speech`,
     models: { 'speech-2.8-hd': 'voicer-2.8-hd' },
   }
+  const clips = {
+    id: 'clips',
+    family: 'video-c',
+    region: 'overseas',
+    base_url: upstream.url,
+    credential: { env: 'FAULTS_UPSTREAM_KEY' },
+    models: { clipq2: 'reelq2' },
+  }
   const files = {
-    CHANNELS_FILE: { channels: [channel, speech] },
+    CHANNELS_FILE: { channels: [channel, speech, clips] },
     PRICEBOOK_FILE: {
       version: 'images-1',
       effective_from: '2020-01-01T00:00:00Z',
@@ -235,6 +244,64 @@ t.test('a call that is killed is billed if it was settled, and not delivered bef
     halfway: MOST_IMAGES,
     settled: 1,
   })
+})
+
+interface Clip {
+  readonly platform_id: string
+  readonly state: string
+  readonly err_code: string
+}
+
+function clips(path: string, body?: object): Promise<Response> {
+  return fetch(`${machine.address}/provC/ent/v2${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${tenant.modelToken}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+async function clip(switches: string): Promise<string> {
+  const prompt = `a boat [[sandbox ${switches}]]`
+  const answer = await clips('/text2video', { model: 'clipq2', prompt })
+  return ((await answer.json()) as Clip).platform_id
+}
+
+t.test('a cancellation that is killed happens once or not at all, and is free', async (t) => {
+  const steps = ['delete.before-forward', 'delete.after-forward', 'delete.after-confirm']
+  const waiting = new Map<string, string>()
+  let made = ''
+  for (const at of steps) {
+    const ended = await diesAt(at)
+    if (made === '') made = await clip('queued-ms=0 running-ms=0 tokens=100')
+    const id = await clip('stall-queued')
+    waiting.set(at, id)
+    await t.rejects(clips(`/tasks/${id}/cancel`), `${at}: no answer`)
+    t.equal(await ended(), 'ended by SIGKILL', at)
+  }
+  t.equal(await machine.start({}), 'ready')
+  for (const [at, id] of waiting) {
+    const shown = () => read<Clip>(`/provC/ent/v2/tasks/${id}/creations`, tenant.modelToken)
+    if (at === 'delete.before-forward') {
+      t.equal((await shown()).state, 'queueing', `${at}: upstream was not asked`)
+      t.equal((await clips(`/tasks/${id}/cancel`)).status, 200, `${at}: asked again`)
+    }
+    const end = await eventually(`${at}: ${id} ends`, async () => {
+      const found = await shown()
+      return found.state === 'failed' ? found : undefined
+    })
+    t.equal(end.err_code, 'UserCancelled', at)
+    t.equal((await clips(`/tasks/${id}/cancel`)).status, 400, `${at}: it has ended`)
+    t.same(await ledgerLines(`source_id=${id}`), [], `${at}: costs nothing`)
+  }
+  const [line] = await eventually('the other one is billed', async () => {
+    const found = await ledgerLines(`source_id=${made}`)
+    return found.length > 0 ? found : undefined
+  })
+  t.equal(line?.amount, '0.5')
+  await machine.stop()
 })
 
 t.test(

@@ -74,7 +74,11 @@ export class VideoService {
     const tasks = items.map(([task, state]) => {
       const body = { ...taskBody(task, state, this.#site(), nowMs), ...settingsBody(task.record) }
       this.#told(task, state)
-      return isOn(faults, 'unmarked') ? { ...body, payload: '' } : body
+      return {
+        ...body,
+        ...(isOn(faults, 'unmarked') ? { payload: '' } : {}),
+        ...(isOn(faults, 'usage-missing') ? { credits: undefined } : {}),
+      }
     })
     return ok({ tasks, next_page_token: hasMore ? 'more' : '' })
   }

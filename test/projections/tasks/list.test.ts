@@ -5,6 +5,8 @@ import {
   findTask,
   findTaskAnyTenant,
   listTasks,
+  pageTasks,
+  taskPlace,
   type TaskStatus,
 } from '../../../projections/tasks/query.ts'
 import { applied, testPool } from '../support/database.ts'
@@ -109,6 +111,41 @@ t.test('task lists', async (t) => {
       { numRuns: 150, interruptAfterTimeLimit: 8_000 },
     )
     t.pass('for every page')
+  })
+
+  await t.test('read on from task to task, a list has every visible one once', async (t) => {
+    const families = ['video-a', 'none']
+    for (const order of ['asc', 'desc'] as const) {
+      const wanted = await pool.query<{ platform_id: string }>(
+        `select platform_id from tasks.tasks where tenant_id = 'tenant_a' and visible
+         order by requested_at_ms ${order}, platform_id ${order}`,
+      )
+      const read: string[] = []
+      let after: Awaited<ReturnType<typeof taskPlace>>
+      for (;;) {
+        const page = await pageTasks(pool, {
+          tenantId: 'tenant_a',
+          families,
+          order,
+          after,
+          limit: 97,
+        })
+        const last = page.at(-1)
+        if (last === undefined) break
+        read.push(...page.map((row) => row.platformId))
+        after = await taskPlace(pool, { tenantId: 'tenant_a', families, id: last.platformId })
+      }
+      t.ok(read.length > 1_000, `${read.length} tasks`)
+      t.same(
+        read,
+        wanted.rows.map((row) => row.platform_id),
+        order,
+      )
+    }
+    const theirs = { tenantId: 'tenant_b', families, id: platformId(inOrder[0] ?? 0) }
+    t.equal(await taskPlace(pool, theirs), undefined, 'there is no place in another tenant’s list')
+    const none = { tenantId: 'tenant_a', families: ['none'], order: 'asc' as const, limit: 5 }
+    t.same(await pageTasks(pool, { ...none, after: undefined }), [])
   })
 
   await t.test('every bucket count is the number of visible rows', async (t) => {

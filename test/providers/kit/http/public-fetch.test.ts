@@ -3,7 +3,10 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { FetchFault, type FetchBounds } from '../../../../src/kernel/public-fetch.ts'
-import { createPublicFetch } from '../../../../src/providers/kit/http/public-fetch.ts'
+import {
+  createOpenPublic,
+  createPublicFetch,
+} from '../../../../src/providers/kit/http/public-fetch.ts'
 
 const PUBLIC = '93.184.216.34'
 const bounds: FetchBounds = {
@@ -34,7 +37,7 @@ async function internet(t: Test, listener: RequestListener) {
   })
   const { port } = server.address() as AddressInfo
   const located: string[] = []
-  const fetchPublic = createPublicFetch({
+  const deps: Parameters<typeof createPublicFetch>[0] = {
     resolveHost: async (host) => {
       resolved.push(host)
       return Promise.resolve(hosts.get(host) ?? [])
@@ -43,7 +46,9 @@ async function internet(t: Test, listener: RequestListener) {
       located.push(address)
       return address === PUBLIC ? '127.0.0.1' : address
     },
-  })
+  }
+  const fetchPublic = createPublicFetch(deps)
+  const openPublic = createOpenPublic(deps)
   const outcome = async (url: string, changed: Partial<FetchBounds> = {}): Promise<string> => {
     try {
       return Buffer.from(await fetchPublic(url, { ...bounds, ...changed })).toString()
@@ -53,7 +58,7 @@ async function internet(t: Test, listener: RequestListener) {
     }
   }
   const at = (path: string, host = 'pictures.example.com') => `http://${host}:${port}${path}`
-  return { asked, located, resolved, hosts, port, at, outcome, fetchPublic }
+  return { asked, located, resolved, hosts, port, at, outcome, fetchPublic, openPublic }
 }
 
 const say =
@@ -193,5 +198,73 @@ void t.test(
     t.equal(await net.outcome(`${trustedOrigin}/a`, { trustedOrigin }), 'ours')
     t.match(await net.outcome(`${trustedOrigin}/away`, { trustedOrigin }), /^not_public/)
     t.match(await net.outcome(`${trustedOrigin}/a`), /^not_public/)
+  },
+)
+
+const opening = {
+  range: undefined,
+  signal: new AbortController().signal,
+  firstByteTimeoutMs: 5_000,
+  idleTimeoutMs: 5_000,
+}
+
+void t.test(
+  'what is opened comes as it is read, with its status and no other headers',
+  async (t) => {
+    const { at, openPublic } = await internet(t, ({ url, headers }, response) => {
+      if (url === '/moved') return void response.writeHead(302, { location: '/file' }).end()
+      const status = headers.range === 'bytes=0-1' ? 206 : url === '/file' ? 200 : 404
+      const said = {
+        'content-type': 'video/mp4',
+        'content-range': 'bytes 0-1/4',
+        'set-cookie': 'a=b',
+      }
+      response.writeHead(status, said).end('ab')
+    })
+    const moved = await openPublic(at('/moved'), opening)
+    t.equal(moved.status, 200)
+    t.same(Object.keys(moved.headers), ['content-type', 'content-range'])
+    t.equal((await moved.body.toArray()).join(''), 'ab')
+    const part = await openPublic(at('/file'), { ...opening, range: 'bytes=0-1' })
+    t.equal(part.status, 206)
+    part.body.destroy()
+    const none = await openPublic(at('/none'), opening)
+    t.equal(none.status, 404, 'whoever opened it judges the status')
+    none.body.destroy()
+  },
+)
+
+void t.test(
+  'what is opened lies in a public place, and is let go of when nobody reads',
+  async (t) => {
+    let open = 0
+    const { asked, at, openPublic } = await internet(t, ({ url }, response) => {
+      if (url === '/away')
+        return void response.writeHead(302, { location: 'http://10.0.0.5/' }).end()
+      if (url === '/silent') return
+      open += 1
+      response.on('close', () => (open -= 1))
+      response.write('a')
+      if (url === '/ever') sendEver(response)
+    })
+    const reasonOf = (path: string, host?: string, changed = {}) =>
+      openPublic(at(path, host), { ...opening, ...changed }).then(
+        () => 'opened',
+        (error: unknown) => (error instanceof FetchFault ? error.reason : error),
+      )
+    t.equal(await reasonOf('/ever', 'inside.example.com'), 'not_public')
+    t.equal(await reasonOf('/away'), 'not_public')
+    t.same(asked, ['pictures.example.com/away'])
+    t.equal(await reasonOf('/silent', undefined, { firstByteTimeoutMs: 50 }), 'timeout')
+    const leaving = new AbortController()
+    const left = await openPublic(at('/ever'), { ...opening, signal: leaving.signal })
+    leaving.abort()
+    await t.rejects(left.body.toArray())
+    const stuck = await openPublic(at('/stuck'), { ...opening, idleTimeoutMs: 50 })
+    await t.rejects(stuck.body.toArray(), { code: 'UND_ERR_BODY_TIMEOUT' })
+    const dropped = await openPublic(at('/ever'), opening)
+    dropped.body.destroy()
+    while (open > 0) await new Promise((resolve) => setImmediate(resolve))
+    t.pass('no connection is left')
   },
 )
