@@ -44,7 +44,7 @@ const taskPoints = [
   { at: 'create.after-submitted', ends: 'Success' },
 ] as const
 
-const world = await startTextWorld('images')
+const world = await startTextWorld('media')
 t.teardown(() => world.close())
 const { directory, tenant, upstream } = world
 
@@ -76,7 +76,7 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
   const files = {
     CHANNELS_FILE: { channels: [channel, speech, clips] },
     PRICEBOOK_FILE: {
-      version: 'images-1',
+      version: 'media-1',
       effective_from: '2020-01-01T00:00:00Z',
       prices: PRICES,
     },
@@ -95,7 +95,7 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
   }
 }
 
-const machine = world.machine('images', await settings())
+const machine = world.machine('media', await settings())
 
 interface Body {
   readonly id: string
