@@ -348,13 +348,19 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
   t.match(own(ofA, 'task_id'), /^cgt-/)
   const ofC = await openai.videos.create({ model: 'clipq2', ...asked })
   t.match(own(ofC, 'task_id'), /^8\d{15}$/)
+  const ofB = await openai.videos.create({
+    model: 'h3-video',
+    prompt: QUICK,
+    seconds: '6' as never,
+  })
+  t.equal(ofB.seconds, '6')
   const begun = await openai.videos.create({
     model: 'clipq3-pro',
     prompt: QUICK,
     input_reference: await toFile(pngOf(64, 64), 'boat.png'),
   })
 
-  for (const { id } of [ofA, ofC, begun]) {
+  for (const { id } of [ofA, ofB, ofC, begun]) {
     const done = await completed(id)
     t.match(done, { progress: 100, completed_at: Number, error: null })
     const whole = Buffer.from(await (await openai.videos.downloadContent(id)).arrayBuffer())
@@ -372,11 +378,15 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
   const two = await openai.videos.list({ limit: 2 })
   t.same(
     two.data.map(({ id }) => id),
-    [begun.id, ofC.id],
+    [begun.id, ofB.id],
   )
   t.equal(two.has_more, true)
   const rest = await two.getNextPage()
-  t.equal(rest.data[0]?.id, ofA.id)
+  t.same(
+    rest.data.map(({ id }) => id),
+    [ofC.id, ofA.id],
+  )
+  const beyond = await rest.getNextPage()
   const oldest = await openai.videos.list({ order: 'asc', limit: 100 })
   t.same(
     oldest.data.map(({ id }) => id),
@@ -390,7 +400,7 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
   })
   await t.rejects(openai.videos.retrieve(ofA.id), { status: 404, code: 'task_not_found' })
   const on = await openai.videos.list({ after: ofA.id })
-  t.same(on.data[0]?.id, rest.data[1]?.id, 'lists go on from one that was deleted')
+  t.same(on.data[0]?.id, beyond.data[0]?.id, 'lists go on from one that was deleted')
 })
 
 t.test('a part of a video, its picture, and what is not there', async (t) => {
