@@ -157,6 +157,8 @@ export function videosPlugin(deps: VideoRouteDeps) {
       },
     })
     app.get('/videos/:id/content', {
+      // It would read the whole file to say how long it is.
+      exposeHeadRoute: false,
       schema: {
         ...describe({
           ...tag,

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { FetchFault, type FetchBounds } from '../../../../src/kernel/public-fetch.ts'
+import { until } from '../../../helpers/eventually.ts'
 import {
   createOpenPublic,
   createPublicFetch,
@@ -264,7 +265,7 @@ void t.test(
     await t.rejects(stuck.body.toArray(), { code: 'UND_ERR_BODY_TIMEOUT' })
     const dropped = await openPublic(at('/ever'), opening)
     dropped.body.destroy()
-    while (open > 0) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => open === 0)
     t.pass('no connection is left')
   },
 )
