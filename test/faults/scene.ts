@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { type Answer, type Call, TASKS } from './driver/caller.ts'
+import type { Answer, Call } from './driver/caller.ts'
 import { LEASES_MS } from './driver/lives.ts'
 import type { Target } from './driver/processes.ts'
 import { signal } from './driver/processes.ts'
 import { Trial, type TrialOptions } from './driver/trial.ts'
+import { TASKS } from './driver/videos/video-a.ts'
 import { freshDirectory } from './place.ts'
 import { builtProduct } from '../helpers/product.ts'
 
@@ -72,7 +73,7 @@ function sceneOf(t: Test, trial: Trial): Scene {
     made += 1
     const marker = `scene-${made}`
     const priced = { model: 'domestic-video-2-0-mini', resolution: '480p', hasVideo: false }
-    const intended = witness.intend({ marker, priced, safetyIdentifier: undefined, switches })
+    const intended = witness.intend({ marker, family: 'video-a', priced, listed: {} })
     const words = ['queued-ms=0', 'running-ms=300', 'tokens=1000', ...switches].join(' ')
     const text = `a paper boat [[client=${marker}]] [[sandbox ${words}]]`
     const { model, resolution } = priced

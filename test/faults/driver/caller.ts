@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { envelopeOf } from './envelopes.ts'
 import type { Witness } from './witness.ts'
 
 /** One HTTP caller of the gateway; it notes every answer that is not of the family's shape. */
 
 const REQUEST_TIMEOUT_MS = 20_000
 const DOWN_PAUSE_MS = 60
-export const TASKS = '/provA/api/v3/contents/generations/tasks'
 
 export interface Answer {
   readonly status: number
@@ -94,10 +94,6 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Statuses that callers may meet while anything at all is broken; of `/v1` a few besides. */
-const allowed: ReadonlySet<number> = new Set([200, 400, 402, 404, 409, 429, 502, 503])
-const allowedBelowV1: ReadonlySet<number> = new Set([...allowed, 422, 504])
-
 function checkShape(
   witness: Witness,
   operation: string,
@@ -105,14 +101,9 @@ function checkShape(
   { status, body, text }: Answer,
 ): void {
   const subject = `${operation} ${path.slice(0, 120)}`
-  const isV1 = path.startsWith('/v1/')
-  if (!(isV1 ? allowedBelowV1 : allowed).has(status))
+  const { statuses, isFailure } = envelopeOf(path)
+  if (!statuses.has(status))
     witness.differ('bad_status', subject, `answered ${status}: ${text.slice(0, 300)}`)
-  if (status === 200) return
-  const error = body['error']
-  const fields = (typeof error === 'object' && error !== null ? error : {}) as Answer['body']
-  const isText = (name: string): boolean =>
-    typeof fields[name] === 'string' || (isV1 && name === 'param' && fields[name] === null)
-  const shaped = ['code', 'message', 'param', 'type'].every(isText)
-  if (!shaped) witness.differ('bad_envelope', subject, `${status}: ${text.slice(0, 300)}`)
+  if (status !== 200 && !isFailure(body, status))
+    witness.differ('bad_envelope', subject, `${status}: ${text.slice(0, 300)}`)
 }

@@ -1,6 +1,8 @@
+import type { Findings } from './findings.ts'
 import type { ImageFindings } from './images/oracle.ts'
 import { isOpen } from './log-reader.ts'
-import { excuses, type Findings } from './oracle.ts'
+import { excuses } from './oracle.ts'
+import { familyNames } from './videos/registry.ts'
 
 /** What became of everything, in figures. */
 export function figuresOf(findings: Findings): Readonly<Record<string, number>> {
@@ -13,6 +15,12 @@ export function figuresOf(findings: Findings): Readonly<Record<string, number>> 
     'successes upstream': accepted.filter(({ success }) => success).length,
     'tasks in the log': all.length,
     settled: count(({ settlements }) => settlements.length > 0),
+    ...Object.fromEntries(
+      familyNames.map((name) => [
+        `settled of ${name}`,
+        count(({ family, settlements }) => family === name && settlements.length > 0),
+      ]),
+    ),
     ...excuses(findings),
     'ledger lines': lines.length,
     refused: count(({ refused }) => refused),

@@ -208,7 +208,7 @@ export class Lives {
 
 /** Faults of the queries of a life: an upstream that is never quite well. */
 function faultRules(dice: Dice): readonly FaultRule[] {
-  const op = ['get', 'list', 'delete']
+  const op = ['get', 'list', 'delete', 'cancel']
   const rule = (faults: readonly string[], rate: number): FaultRule => ({
     faults,
     rate,

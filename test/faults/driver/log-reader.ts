@@ -1,4 +1,6 @@
 import { EventStoreDBClient, START } from '@eventstore/db-client'
+import type { LoggedSettlement } from './bill.ts'
+import type { Usage } from './videos/family.ts'
 
 /** Reads the log by itself, with none of the product's code: what an outsider finds in it. */
 
@@ -14,22 +16,15 @@ export interface LoggedEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** What a success is billed. */
-export interface LoggedSettlement {
-  readonly currency: string
-  readonly amount: string
-  readonly lines: readonly {
-    readonly sku: string
-    readonly quantity: number
-    readonly amount: string
-  }[]
-}
-
 /** One task as its own stream tells it. */
 export interface LoggedTask {
   readonly platformId: string
   readonly events: readonly LoggedEvent[]
+  readonly family: string
+  readonly requestId: string
   readonly model: string
+  /** As it was asked for. */
+  readonly settings: Readonly<Record<string, unknown>>
   readonly marker: string
   readonly markerIsOurs: boolean
   readonly requestedAtMs: number
@@ -45,7 +40,7 @@ export interface LoggedTask {
   readonly neverAccepted: boolean
   readonly settlements: readonly (LoggedSettlement & {
     readonly nativeId: string
-    readonly tokens: number
+    readonly usage: Usage
   })[]
 }
 
@@ -114,7 +109,10 @@ function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
   return {
     platformId,
     events,
+    family: String(requested['family']),
+    requestId: String(requested['requestId']),
     model: String(requested['model']),
+    settings: (requested['facts'] as Pick<LoggedTask, 'settings'>).settings,
     marker: String(requested['marker']),
     markerIsOurs: requested['markerIsOurs'] === true,
     requestedAtMs: Date.parse(String(requested['requestedAt'])),
@@ -132,11 +130,10 @@ function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
       .map(({ data }) => {
         const { settlement, usage, nativeId } = data as {
           readonly nativeId: string
-          readonly usage: { readonly completion_tokens: number }
+          readonly usage: Usage
           readonly settlement: LoggedSettlement
         }
-        const { currency, amount, lines } = settlement
-        return { nativeId, tokens: usage.completion_tokens, currency, amount, lines }
+        return { nativeId, usage, ...settlement }
       }),
   }
 }

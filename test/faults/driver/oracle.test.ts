@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedEvent, LoggedTask } from './log-reader.ts'
-import { type Findings, judge } from './oracle.ts'
-import { expectedPico, toPico } from './prices.ts'
+import { type Findings, sentAs } from './findings.ts'
+import { judge } from './oracle.ts'
 import type { Accepted } from './sandbox.ts'
 import { Witness } from './witness.ts'
 
@@ -36,7 +36,7 @@ function event(type: string, commandId = 'cmd'): LoggedEvent {
 
 const settlement = {
   nativeId: 'cgt-1',
-  tokens: 1_000,
+  usage: { completion_tokens: 1_000 },
   currency: 'CNY',
   amount: '0.046',
   lines: [{ sku: 'domestic-video-2-0-720p-novideo', quantity: 1_000, amount: '0.046' }],
@@ -47,7 +47,10 @@ const task: LoggedTask = {
   events: ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'].map((type) =>
     event(type),
   ),
+  family: 'video-a',
+  requestId: 'req_1',
   model: PRICED.model,
+  settings: {},
   marker: 'marker-1',
   markerIsOurs: true,
   requestedAtMs: Date.parse(AT) - 50,
@@ -84,6 +87,8 @@ const openTask: LoggedTask = {
 }
 
 interface Scene {
+  /** The creation of each request upstream was sent, by request id. */
+  readonly markers?: Findings['sentAs']
   readonly accepted?: readonly Accepted[]
   readonly tasks?: readonly LoggedTask[]
   readonly lines?: readonly LedgerLine[]
@@ -94,15 +99,17 @@ function codes(scene: Scene = {}): readonly string[] {
   const witness = new Witness()
   const told = witness.intend({
     marker: 'w0-1',
+    family: 'video-a',
     priced: PRICED,
-    safetyIdentifier: undefined,
-    switches: [],
+    listed: {},
   })
   told.platformIds.add('video_1')
   const { tasks = [task], when = 'past-every-deadline' } = scene
+  const byId = new Map(tasks.map((one) => [one.platformId, one]))
   const findings = {
     accepted: scene.accepted ?? [accepted],
-    tasks: new Map(tasks.map((one) => [one.platformId, one])),
+    tasks: byId,
+    sentAs: sentAs(byId, scene.markers ?? new Map(), witness),
     lines: scene.lines ?? [line],
     images: {
       accepted: [],
@@ -131,7 +138,7 @@ t.test('money: unsettled, wrong, doubled or in vain', async (t) => {
   t.same(codes({ accepted: [failed] }), ['line_in_vain', 'settled_in_vain'])
   const dear = { ...settlement, amount: '0.047' }
   t.same(codes({ tasks: [{ ...task, settlements: [dear] }] }), ['wrong_amount'])
-  const more = { ...settlement, tokens: 1_001 }
+  const more = { ...settlement, usage: { completion_tokens: 1_001 } }
   t.ok(codes({ tasks: [{ ...task, settlements: [more] }] }).includes('wrong_usage'))
   const dollars = { ...settlement, currency: 'USD' }
   t.ok(codes({ tasks: [{ ...task, settlements: [dollars] }] }).includes('wrong_currency'))
@@ -211,14 +218,4 @@ t.test('what upstream never had is given up in time, and nothing else ever is', 
   // Lost upstream before any list had it: nobody can tell it from one that never was.
   const lost = [{ ...accepted, gone: true }]
   t.same(codes({ lines: [], tasks: [givenUp], accepted: lost }), [])
-})
-
-t.test('prices are those of the price list, exact to the last digit', async (t) => {
-  t.equal(expectedPico(PRICED, 1_000), toPico('0.046'))
-  const resolution = '1080p'
-  const overseas = { model: 'overseas-video-2-0-filter-off', resolution, hasVideo: true }
-  t.equal(expectedPico(overseas, 1), toPico('0.0000047'))
-  t.equal(expectedPico({ model: 'overseas-video-2-5', hasVideo: false }, 3), toPico('0.0000321'))
-  const fast = { model: 'domestic-video-2-0-fast', resolution: '480p', hasVideo: true }
-  t.equal(expectedPico(fast, 1_000_000), toPico('22'))
 })

@@ -1,29 +1,13 @@
-import type { LedgerLine } from './ledger.ts'
-import { type ImageFindings, judgeImages } from './images/oracle.ts'
+import { claims, excuseOf, isReported } from './excuses.ts'
+import type { Findings } from './findings.ts'
+import { judgeImages } from './images/oracle.ts'
 import { isOpen, type LoggedTask } from './log-reader.ts'
-import { expectedCurrency, expectedPico, toPico } from './prices.ts'
+import { judgeBill, judgeLedger, type Say } from './bill.ts'
 import type { Accepted } from './sandbox.ts'
-import type { Difference, Intended, Witness } from './witness.ts'
+import { videoFamily } from './videos/registry.ts'
+import type { Difference, Intended } from './witness.ts'
 
 /** Compares what upstream accepted with what the log and the ledger say of it. */
-
-/**
- * `present`: open tasks are allowed by rule. `past-every-absence`: none of which upstream certainly
- * has nothing. `past-every-deadline`: none at all.
- */
-export type When = 'present' | 'past-every-absence' | 'past-every-deadline'
-
-export interface Findings {
-  readonly accepted: readonly Accepted[]
-  readonly tasks: ReadonlyMap<string, LoggedTask>
-  /** Of these tasks. */
-  readonly lines: readonly LedgerLine[]
-  readonly images: ImageFindings
-  readonly witness: Witness
-  readonly when: When
-}
-
-type Say = (code: string, subject: string, message: string) => void
 
 /** Every difference there is; an empty list is what a run is for. */
 export function judge(findings: Findings): readonly Difference[] {
@@ -32,7 +16,7 @@ export function judge(findings: Findings): readonly Difference[] {
   judgeStreams([...findings.tasks.values(), ...findings.images.tasks.values()], say)
   const owners = ownersOf(findings, say)
   judgeUpstream(findings, owners, say)
-  judgeLedger(findings, owners, say)
+  judgeLines(findings, owners, say)
   judgeGivenUp(findings, say)
   judgeOpen(findings, owners, say)
   return [...differences, ...judgeImages(findings.images)]
@@ -64,19 +48,22 @@ function judgeStreams(
 }
 
 /** Which task of ours owns an upstream one; each upstream task has at most one. */
-function ownersOf({ tasks, accepted }: Findings, say: Say): ReadonlyMap<string, LoggedTask> {
+function ownersOf(findings: Findings, say: Say): ReadonlyMap<string, LoggedTask> {
+  const { tasks, accepted } = findings
   const owners = new Map<string, LoggedTask>()
   const known = new Map(accepted.map((one) => [one.id, one]))
   for (const task of tasks.values()) {
-    const { nativeId, platformId, marker } = task
+    const { nativeId, platformId, family } = task
     if (nativeId === undefined) continue
     const other = owners.get(nativeId)
     if (other) say('owned_twice', nativeId, `by ${other.platformId} and ${platformId}`)
     owners.set(nativeId, task)
     const upstream = known.get(nativeId)
     if (upstream === undefined) say('made_up', platformId, `${nativeId} was never accepted`)
-    else if (upstream.safety_identifier !== marker)
-      say('wrong_owner', nativeId, `${platformId} did not send its identifier`)
+    else if (upstream.family !== family)
+      say('wrong_owner', nativeId, `of ${upstream.family}, kept as one of ${family}`)
+    else if (!claims(findings, task, upstream))
+      say('wrong_owner', nativeId, `${platformId} is another creation`)
     else if (Date.parse(upstream.accepted_at) < task.requestedAtMs - 1_000)
       say('intent_too_late', nativeId, `accepted before ${platformId} was recorded (P1)`)
   }
@@ -142,14 +129,13 @@ function judgeOne(
   }
   const [settlement] = settlements
   if (settlement !== undefined) {
-    const told = [upstream.usage, upstream.usage_later].flatMap((usage) => usage ?? [])
-    if (!told.some(({ completion_tokens: tokens }) => tokens === settlement.tokens))
-      say('wrong_usage', upstream.id, `settled ${settlement.tokens} tokens`)
-    const amount = expectedPico(intended.priced, settlement.tokens)
-    if (toPico(settlement.amount) !== amount)
-      say('wrong_amount', upstream.id, `settled ${settlement.amount}, expected ${amount}e-12`)
-    if (settlement.currency !== expectedCurrency(intended.priced))
-      say('wrong_currency', upstream.id, settlement.currency)
+    const { measured, owed } = videoFamily(upstream.family)
+    const told = [upstream.usage, upstream.usage_later].filter((usage) => usage !== null)
+    const settled = told.find((usage) => measured(usage) === measured(settlement.usage))
+    if (settled === undefined)
+      say('wrong_usage', upstream.id, `settled ${JSON.stringify(settlement.usage)}`)
+    const due = owed(intended.priced, settled ?? settlement.usage)
+    judgeBill(upstream.id, due, settlement, say)
     return
   }
   const excuse = excuseOf(findings, owners, upstream, owner)
@@ -177,89 +163,38 @@ export function excuses(findings: Findings): Readonly<Record<string, number>> {
   return counts
 }
 
-/**
- * Whether a task that was sent as upstream has it says that it may be there. A record that upstream
- * lost before any list showed it is to everybody as one that never was: its task may be given up.
- */
-function isReported(task: LoggedTask, upstream: Accepted): boolean {
-  return isOpen(task) || task.possibleCostLeak || (upstream.gone && task.neverAccepted)
-}
-
-/** Why a success may stand unsettled: only what nobody could have told, and what says so. */
-function excuseOf(
-  { tasks, accepted }: Findings,
-  owners: ReadonlyMap<string, LoggedTask>,
-  upstream: Accepted,
-  owner: LoggedTask | undefined,
-): string | undefined {
-  const reported = (task: LoggedTask): boolean => isReported(task, upstream)
-  if (owner !== undefined)
-    return upstream.gone && reported(owner)
-      ? 'its record vanished before its usage was told'
-      : undefined
-  const claimants = [...tasks.values()].filter(
-    (task) =>
-      task.marker === upstream.safety_identifier &&
-      task.nativeId === undefined &&
-      !task.refused &&
-      reported(task),
-  )
-  const [claimant] = claimants
-  if (claimant === undefined) return undefined
-  if (upstream.gone) return 'its record vanished before it could be found'
-  if (claimant.markerIsOurs) return undefined
-  const likewise = accepted.filter(
-    (one) => !owners.has(one.id) && one.safety_identifier === upstream.safety_identifier,
-  )
-  const ambiguous = claimants.length > 1 || likewise.length > 1
-  return ambiguous ? 'the caller’s own identifier does not tell it from others' : undefined
-}
-
 /** The ledger holds exactly the lines of the settlements, and those nothing but successes. */
-function judgeLedger(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, say: Say): void {
-  const expected = new Map<string, string>()
-  for (const { platformId, settlements } of findings.tasks.values())
-    for (const { nativeId, lines, currency } of settlements)
-      for (const [index, line] of lines.entries())
-        expected.set(
-          `${platformId}:${index + 1}`,
-          [nativeId, line.sku, line.quantity, currency, toPico(line.amount)].join(' '),
-        )
-  const successes = new Map(
-    findings.accepted.filter((one) => one.success).map((one) => [one.id, one]),
+function judgeLines(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, say: Say): void {
+  const { tasks, lines, accepted } = findings
+  const settled = [...tasks.values()].flatMap(({ platformId, settlements }) =>
+    settlements.map((settlement) => [platformId, settlement] as const),
   )
-  for (const line of findings.lines) {
-    const told = [line.native_id, line.sku, line.quantity, line.currency, toPico(line.amount)].join(
-      ' ',
-    )
-    const should = expected.get(line.line_id)
-    if (should === undefined) say('line_unexplained', line.line_id, told)
-    else if (should !== told) say('line_differs', line.line_id, `${told} instead of ${should}`)
-    expected.delete(line.line_id)
-    if (!successes.has(line.native_id ?? '')) say('line_in_vain', line.line_id, told)
-    if (owners.get(line.native_id ?? '')?.model !== line.model)
-      say('line_differs', line.line_id, `model ${line.model}`)
+  judgeLedger(settled, lines, say)
+  const successes = new Set(accepted.flatMap(({ success, id }) => (success ? [id] : [])))
+  for (const { line_id: id, source_id: source, native_id: nativeId, sku, model } of lines) {
+    if (!successes.has(nativeId ?? '')) say('line_in_vain', id, `${nativeId} ${sku}`)
+    const owner = owners.get(nativeId ?? '')
+    if (owner?.model !== model) say('line_differs', id, `model ${model}`)
+    else if (owner.platformId !== source) say('line_differs', id, `of ${source}`)
   }
-  for (const [id, line] of expected) say('line_missing', id, line)
 }
 
-/** P5: only what upstream never had is given up as that, and only by a marker of our own. */
-function judgeGivenUp({ tasks, accepted }: Findings, say: Say): void {
-  const markers = new Map(
-    accepted.flatMap((one) => (one.gone ? [] : [[one.safety_identifier, one.id] as const])),
-  )
-  for (const { platformId, neverAccepted, marker, markerIsOurs } of tasks.values()) {
+/** P5: only what upstream never had is given up as that, and only by a marker of our own that is shown. */
+function judgeGivenUp(findings: Findings, say: Say): void {
+  for (const task of findings.tasks.values()) {
+    const { platformId, neverAccepted, markerIsOurs } = task
     if (!neverAccepted) continue
-    const id = markers.get(marker)
-    if (!markerIsOurs) say('given_up_in_doubt', platformId, 'its marker is its caller’s own')
-    else if (id !== undefined) say('given_up_wrongly', platformId, `accepted as ${id}`)
+    if (!videoFamily(task.family).showsMarkers)
+      say('given_up_in_doubt', platformId, 'no list shows its marker')
+    else if (!markerIsOurs) say('given_up_in_doubt', platformId, 'its marker is its caller’s own')
+    const wrongly = findings.accepted.find((one) => !one.gone && claims(findings, task, one))
+    if (wrongly !== undefined) say('given_up_wrongly', platformId, `accepted as ${wrongly.id}`)
   }
 }
 
 /** What is still open must be open for a reason; past every deadline there is none. */
 function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, say: Say): void {
   const known = new Map(findings.accepted.map((one) => [one.id, one]))
-  const sent = new Set(findings.accepted.map((one) => one.safety_identifier))
   for (const task of findings.tasks.values()) {
     const { platformId, nativeId, end, possibleCostLeak } = task
     const upstream = nativeId === undefined ? undefined : known.get(nativeId)
@@ -270,8 +205,10 @@ function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, 
       say('still_open', platformId, `${nativeId ?? 'no native id'}: ${upstream?.outcome ?? ''}`)
       continue
     }
-    if (findings.when === 'past-every-absence' && task.markerIsOurs && !sent.has(task.marker))
-      say('absence_unseen', platformId, 'upstream never had it')
+    const isProvable = task.markerIsOurs && videoFamily(task.family).showsMarkers
+    if (findings.when === 'past-every-absence' && isProvable)
+      if (!findings.accepted.some((one) => claims(findings, task, one)))
+        say('absence_unseen', platformId, 'upstream never had it')
     if (upstream === undefined) continue
     const ended = upstream.finished && !upstream.gone && !(upstream.success && !upstream.usage)
     if (ended) say('end_unseen', platformId, `${upstream.id} is ${upstream.outcome} upstream`)
@@ -279,7 +216,7 @@ function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, 
   for (const upstream of findings.accepted) {
     if (owners.has(upstream.id)) continue
     const claimed = [...findings.tasks.values()].some(
-      (task) => task.marker === upstream.safety_identifier && isReported(task, upstream),
+      (task) => isReported(task, upstream) && claims(findings, task, upstream),
     )
     if (!claimed)
       say('unreported', upstream.id, `${upstream.outcome}: no task of ours speaks of it`)

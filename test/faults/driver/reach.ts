@@ -1,6 +1,6 @@
 import type { Answer, Call } from './caller.ts'
-import { TASKS } from './caller.ts'
 import type { LoggedTask } from './log-reader.ts'
+import { videoFamily } from './videos/registry.ts'
 import type { Difference, Witness } from './witness.ts'
 
 /** Whether every id a caller was ever given is found, under both names, and says what the log says. */
@@ -21,7 +21,7 @@ export async function judgeReach(
   const checks: Check[] = [...further]
   const look = (id: string, task: LoggedTask): void => {
     checks.push(async () => {
-      const answer = await call('reach', 'GET', `${TASKS}/${id}`)
+      const answer = await call('reach', 'GET', videoFamily(task.family).taskPath(id))
       const message = problemOf(answer, task)
       return message === undefined ? undefined : { code: 'out_of_reach', subject: id, message }
     })
@@ -43,12 +43,13 @@ export async function judgeReach(
     if (task === undefined) continue
     if (sighting.deleted === true && !task.deleted && task.end !== 'cancelled')
       differences.push({ code: 'deletion_lost', subject: id, message: `is ${task.end ?? 'open'}` })
-    const settled = task.settlements[0]?.tokens
-    if (sighting.succeededTokens !== undefined && sighting.succeededTokens !== settled)
+    const [settlement] = task.settlements
+    const settled = settlement && videoFamily(task.family).measured(settlement.usage)
+    if (sighting.measured !== undefined && sighting.measured !== settled)
       differences.push({
         code: 'shown_not_settled',
         subject: id,
-        message: `shown with ${sighting.succeededTokens} tokens, settled ${settled ?? 'nothing'}`,
+        message: `shown with ${sighting.measured}, settled ${settled ?? 'nothing'}`,
       })
   }
   await Promise.all(
@@ -67,8 +68,8 @@ function problemOf(answer: Answer | undefined, task: LoggedTask): string | undef
   const hidden = task.deleted || task.refused
   if (hidden) return answer.status === 404 ? undefined : `hidden, but answered ${answer.status}`
   if (answer.status !== 200) return `answered ${answer.status}`
-  const { status } = answer.body
+  const { status } = videoFamily(task.family).sightOf(answer.body)
   if (task.end !== undefined && status !== task.end)
-    return `shown as ${String(status)}, in the log ${task.end}`
+    return `shown as ${status}, in the log ${task.end}`
   return undefined
 }

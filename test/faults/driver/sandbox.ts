@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bare, bareEnvironment } from './bare.ts'
 import type { Product } from '../../helpers/product.ts'
+import type { Usage } from './videos/family.ts'
 
 /** The upstream of a run: the one process that is never killed, for it knows what was accepted. */
 
@@ -27,8 +27,8 @@ export interface Accepted {
   readonly finished: boolean
   readonly outcome: string
   readonly success: boolean
-  readonly usage: { readonly completion_tokens: number } | null
-  readonly usage_later: { readonly completion_tokens: number } | null
+  readonly usage: Usage | null
+  readonly usage_later: Usage | null
   readonly cancelled: boolean
   readonly deleted: boolean
   readonly gone: boolean
@@ -158,79 +158,4 @@ export async function startSandbox(
       process.off('exit', kill)
     },
   }
-}
-
-const domestic = {
-  'domestic-video-2-0': 'domestic-video-2-0-260128',
-  'domestic-video-2-0-fast': 'domestic-video-2-0-fast-260128',
-  'domestic-video-2-0-mini': 'domestic-video-2-0-mini-260615',
-  'domestic-video-2-5': 'domestic-video-2-5-260628',
-}
-const overseas = {
-  'overseas-video-2-0': 'overseas-video-2-0-260128',
-  'overseas-video-2-0-fast': 'overseas-video-2-0-fast-260128',
-  'overseas-video-2-0-mini': 'overseas-video-2-0-mini-260615',
-  'overseas-video-2-0-filter-off': 'overseas-video-2-0-filter-off',
-  'overseas-video-2-5': 'overseas-video-2-5-260628',
-}
-
-const images = [
-  { id: 'images', family: 'image', region: 'overseas', path: 'images/v1' },
-  { id: 'gen', family: 'gen', region: 'overseas', path: 'gen/v1beta' },
-  { id: 'art', family: 'art-b', region: 'domestic', path: 'api/v3' },
-] as const
-const imageModels = {
-  image: {
-    'image-2': 'picture-2-2026-04-21',
-    'image-2.5-flare': 'picture-2.5-flare-2026-09-08',
-  },
-  gen: {
-    'gen-2.5-flash-image': 'painter-2.5-flash-image',
-    'gen-3.1-flash-image': 'painter-3.1-flash-image-preview',
-  },
-  'art-b': {
-    'artB-5.0-lite': 'drawing-5-0-lite-260128',
-    'artB-5.0-pro': 'drawing-5-0-pro-260628',
-  },
-}
-/** A picture may take long to be made where other things run beside it. */
-const IMAGE_TIMEOUT_MS = 6_000
-
-/**
- * Writes the channel file: of video two channels a region, so that a creation may move on, and both on
- * the one account, so that each of them lists the tasks of the other; of images one a family.
- */
-export async function writeChannels(
-  directory: string,
-  sandboxUrl: string,
-  timeoutMs: number,
-): Promise<string> {
-  const path = join(directory, 'channels.yaml')
-  const credential = { env: 'FAULTS_UPSTREAM_KEY' }
-  const videoChannels = [
-    ['domestic-a', 'domestic', domestic],
-    ['domestic-b', 'domestic', domestic],
-    ['overseas-a', 'overseas', overseas],
-    ['overseas-b', 'overseas', overseas],
-  ].map(([id, region, models]) => ({
-    id,
-    family: 'video-a',
-    region,
-    base_url: `${sandboxUrl}/api/v3`,
-    credential,
-    models,
-    timeout_ms: timeoutMs,
-    max_queries_per_second: 200,
-  }))
-  const imageChannels = images.map(({ path: below, ...channel }) => ({
-    ...channel,
-    base_url: `${sandboxUrl}/${below}`,
-    credential,
-    models: imageModels[channel.family],
-    timeout_ms: IMAGE_TIMEOUT_MS,
-  }))
-  // JSON is YAML.
-  const channels = [...videoChannels, ...imageChannels]
-  await writeFile(path, JSON.stringify({ channels }, undefined, 2))
-  return path
 }

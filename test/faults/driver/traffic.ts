@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, type Call, TASKS } from './caller.ts'
-import { type Creation, newCreation } from './creations.ts'
+import type { Answer, Call } from './caller.ts'
 import type { Dice } from './random.ts'
+import { type Creation, newCreation } from './videos/creations.ts'
+import type { VideoFamily } from './videos/family.ts'
+import { familyNames, videoFamily } from './videos/registry.ts'
 import type { Intended, Witness } from './witness.ts'
 
-/** Mixed traffic of several callers of one tenant, until told to stop. */
+/** Mixed traffic of several callers of one tenant, of every family of videos, until told to stop. */
 
 const WORKERS = 5
 const MAX_KNOWN = 60
@@ -16,12 +18,17 @@ interface Worker {
   readonly dice: Dice
   readonly call: Call
   readonly witness: Witness
-  /** Ids this worker was given lately. */
-  readonly known: string[]
+  /** Tasks this worker was given lately. */
+  readonly known: Known[]
   readonly name: string
   /** The crash point the gateway waits for, if any: traffic then tends towards it. */
   readonly focus: () => string | undefined
   made: number
+}
+
+interface Known {
+  readonly id: string
+  readonly family: VideoFamily
 }
 
 export interface Traffic {
@@ -64,28 +71,39 @@ export function startTraffic(
 function act(worker: Worker): Promise<unknown> {
   const { dice, known } = worker
   if (known.length === 0) return create(worker)
-  const id = dice.pick(known)
+  const one = dice.pick(known)
   return dice.weighted<() => Promise<unknown>>([
     [35, () => create(worker)],
     [worker.focus()?.startsWith('delete.') ? 40 : 8, () => createAndDelete(worker)],
-    [20, () => get(worker, id)],
-    [5, () => Promise.all(Array.from({ length: SAME_GETS_AT_ONCE }, () => get(worker, id)))],
+    [20, () => get(worker, one)],
+    [5, () => Promise.all(Array.from({ length: SAME_GETS_AT_ONCE }, () => get(worker, one)))],
     [10, () => list(worker)],
-    [14, () => remove(worker, id)],
-    [4, () => Promise.all(Array.from({ length: DELETES_AT_ONCE }, () => remove(worker, id)))],
-    [4, () => Promise.all([get(worker, id), remove(worker, id), list(worker)])],
+    [14, () => remove(worker, one)],
+    [4, () => Promise.all(Array.from({ length: DELETES_AT_ONCE }, () => remove(worker, one)))],
+    [4, () => Promise.all([get(worker, one), remove(worker, one), list(worker)])],
   ])()
 }
 
-async function create(worker: Worker): Promise<string | undefined> {
+async function create(worker: Worker): Promise<Known | undefined> {
   const { dice, witness, name } = worker
   worker.made += 1
   const creation = newCreation(dice, `${name}-${worker.made}`, worker.focus())
   const intended = witness.intend(creation)
+  const id = await order(worker, creation, intended)
+  return id === undefined ? undefined : { id, family: videoFamily(creation.family) }
+}
+
+async function order(
+  worker: Worker,
+  creation: Creation,
+  intended: Intended,
+): Promise<string | undefined> {
+  const { dice } = worker
   if (dice.chance(0.3)) return createWithKey(worker, creation, intended)
   // Some callers hang up before they hear the answer: theirs is settled all the same.
   const hangUp = dice.chance(0.08) ? { hangUpMs: dice.integer(1, 120) } : {}
-  const answer = await worker.call('create', 'POST', TASKS, { body: creation.body, ...hangUp })
+  const { path, body } = creation
+  const answer = await worker.call('create', 'POST', path, { body, ...hangUp })
   return answer && learn(worker, intended, answer)
 }
 
@@ -96,9 +114,10 @@ async function createWithKey(
   intended: Intended,
 ): Promise<string | undefined> {
   const { dice } = worker
-  const headers = { 'idempotency-key': `key-${creation.marker}` }
+  const { path, body, marker } = creation
+  const headers = { 'idempotency-key': `key-${marker}` }
   const send = async (): Promise<string | undefined> => {
-    const answer = await worker.call('create', 'POST', TASKS, { body: creation.body, headers })
+    const answer = await worker.call('create', 'POST', path, { body, headers })
     return answer && learn(worker, intended, answer)
   }
   if (dice.chance(0.2)) {
@@ -126,7 +145,7 @@ function learn(worker: Worker, intended: Intended, answer: Answer): string | und
       witness.differ('id_withheld', intended.marker, 'a 502 of a creation names no task')
     return undefined
   }
-  const { id } = answer.body
+  const id = answer.body['id'] ?? answer.body['task_id']
   if (typeof id !== 'string' || platformId === null) {
     witness.differ('id_withheld', intended.marker, 'a creation answered 200 without its ids')
     return undefined
@@ -136,7 +155,7 @@ function learn(worker: Worker, intended: Intended, answer: Answer): string | und
     witness.differ('two_tasks', intended.marker, `was given ${[...intended.nativeIds].join(' ')}`)
   if (intended.handle === undefined) {
     intended.handle = worker.dice.chance(0.3) ? platformId : id
-    known.push(intended.handle)
+    known.push({ id: intended.handle, family: videoFamily(intended.family) })
     if (known.length > MAX_KNOWN) known.shift()
   }
   return intended.handle
@@ -144,46 +163,48 @@ function learn(worker: Worker, intended: Intended, answer: Answer): string | und
 
 /** Meets the deletion with the queue, with its end, or with rendering. */
 async function createAndDelete(worker: Worker): Promise<void> {
-  const id = await create(worker)
-  if (id === undefined) return
+  const one = await create(worker)
+  if (one === undefined) return
   await sleep(worker.dice.pick([0, 100, 500, 1_400, 2_400]))
-  await remove(worker, id)
+  await remove(worker, one)
 }
 
-async function get(worker: Worker, id: string): Promise<void> {
+async function get(worker: Worker, { id, family }: Known): Promise<void> {
   const { witness } = worker
   const sighting = witness.sighting(id)
   const before = { ...sighting }
-  const answer = await worker.call('get', 'GET', `${TASKS}/${id}`)
+  const answer = await worker.call('get', 'GET', family.taskPath(id))
   if (answer === undefined) return
-  if (answer.status === 404 && !sighting.deletionTried)
+  if (answer.status === 404 && !sighting.hidingTried)
     witness.differ('id_lost', id, 'a task a caller was given is not found')
-  if (answer.status === 200) noteSight(worker, id, answer.body, before.deleted === true)
+  if (answer.status === 200) noteSight(worker, { id, family }, answer.body, before.deleted === true)
 }
 
 function noteSight(
   { witness }: Worker,
-  id: string,
+  { id, family }: Known,
   task: Readonly<Record<string, unknown>>,
   wasDeleted: boolean,
 ): void {
   const sighting = witness.sighting(id)
-  const { status, usage } = task
+  const { status, usage } = family.sightOf(task)
   if (wasDeleted && status !== 'cancelled')
-    witness.differ('deletion_undone', id, `deleted, then shown as ${String(status)}`)
+    witness.differ('deletion_undone', id, `deleted, then shown as ${status}`)
   if (status === 'succeeded') {
-    const tokens = Number((usage as { completion_tokens?: number } | undefined)?.completion_tokens)
-    if (sighting.succeededTokens !== undefined && sighting.succeededTokens !== tokens)
-      witness.differ('usage_changed', id, `shown as ${sighting.succeededTokens}, then as ${tokens}`)
-    sighting.succeededTokens = tokens
-  } else if (sighting.succeededTokens !== undefined)
-    witness.differ('went_back', id, `shown as succeeded, then as ${String(status)}`)
+    const measured = (usage && family.measured(usage)) ?? Number.NaN
+    if (sighting.measured !== undefined && sighting.measured !== measured)
+      witness.differ('usage_changed', id, `shown as ${sighting.measured}, then as ${measured}`)
+    sighting.measured = measured
+  } else if (sighting.measured !== undefined)
+    witness.differ('went_back', id, `shown as succeeded, then as ${status}`)
 }
 
 async function list(worker: Worker): Promise<void> {
   const { dice } = worker
+  const { listPath } = videoFamily(dice.pick(familyNames))
+  if (listPath === undefined) return
   const filter = dice.pick(['', '&filter.status=succeeded', '&filter.status=running'])
-  const path = `${TASKS}?page_num=${dice.integer(1, 3)}&page_size=${dice.pick([1, 10, 50])}${filter}`
+  const path = `${listPath}?page_num=${dice.integer(1, 3)}&page_size=${dice.pick([1, 10, 50])}${filter}`
   const answer = await worker.call('list', 'GET', path)
   if (answer?.status !== 200) return
   const items = answer.body['items']
@@ -196,10 +217,15 @@ async function list(worker: Worker): Promise<void> {
       worker.witness.differ('bad_list', path, `shows ${String(item['status'])}`)
 }
 
-async function remove(worker: Worker, id: string): Promise<void> {
+/** Deletes, or cancels, where the surface can. */
+async function remove(worker: Worker, { id, family }: Known): Promise<void> {
   const { witness } = worker
+  const removal = family.removal?.(id)
+  if (removal === undefined) return
+  const { method, path, body, hides } = removal
   const sighting = witness.sighting(id)
-  sighting.deletionTried = true
-  const answer = await worker.call('delete', 'DELETE', `${TASKS}/${id}`)
+  sighting.hidingTried ||= hides
+  const operation = hides ? 'delete' : 'cancel'
+  const answer = await worker.call(operation, method, path, body === undefined ? {} : { body })
   if (answer?.status === 200) sighting.deleted = true
 }

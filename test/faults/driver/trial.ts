@@ -3,18 +3,21 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Product } from '../../helpers/product.ts'
 import { callsOf } from './call-log.ts'
-import { type Call, createCaller, TASKS } from './caller.ts'
-import { lostCreations } from './creations.ts'
+import { type Call, createCaller } from './caller.ts'
+import { writeChannels } from './channels.ts'
+import { type Findings, sentAs, type When } from './findings.ts'
 import { imageChecks } from './images/reach.ts'
 import { imageTasksOf } from './images/tasks.ts'
 import { readLedger } from './ledger.ts'
 import { readLog, videoTasksOf } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
-import { type Findings, judge, type When } from './oracle.ts'
+import { judge } from './oracle.ts'
 import { runPriceBook } from './prices.ts'
+import { dice } from './random.ts'
 import { judgeReach } from './reach.ts'
-import { type Sandbox, startSandbox, writeChannels } from './sandbox.ts'
+import { type Sandbox, startSandbox } from './sandbox.ts'
 import { follow, type Upstream } from './upstream-record.ts'
+import { lostCreations } from './videos/creations.ts'
 import { type Difference, Witness } from './witness.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -101,9 +104,11 @@ export class Trial {
 
   /** Whatever became of the traffic, something is given up at the end, and something expires. */
   async loseSome(): Promise<void> {
-    for (const creation of lostCreations()) {
+    for (const creation of lostCreations(dice('lost'))) {
       const intended = this.witness.intend(creation)
-      const answer = await this.caller()('create', 'POST', TASKS, { body: creation.body })
+      const answer = await this.caller()('create', 'POST', creation.path, {
+        body: creation.body,
+      })
       const platformId = answer?.headers.get('x-platform-id') ?? undefined
       if (answer?.status === 502 && platformId !== undefined) intended.platformIds.add(platformId)
       else throw new Error(`a creation was not lost: ${answer?.status ?? 'no answer'}`)
@@ -192,9 +197,11 @@ export class Trial {
     const [lines, ofImages] = [true, false].map((isVideo) =>
       all.filter(({ source_id: id }) => id.startsWith('video_') === isVideo),
     )
+    const tasks = videoTasksOf(log)
     return {
       accepted,
-      tasks: videoTasksOf(log),
+      tasks,
+      sentAs: sentAs(tasks, images.markers, witness),
       lines: lines ?? [],
       images: {
         ...images,

@@ -1,5 +1,5 @@
 import { ImageWitness } from './images/witness.ts'
-import type { Priced } from './prices.ts'
+import type { Creation } from './videos/creations.ts'
 
 /** Something that is not as promised. */
 export interface Difference {
@@ -9,12 +9,7 @@ export interface Difference {
 }
 
 /** One creation as the caller meant it; retries under its key belong to it. */
-export interface Intended {
-  /** Names it in the prompt, so that upstream's record can be told from the others. */
-  readonly marker: string
-  readonly priced: Priced
-  readonly safetyIdentifier: string | undefined
-  readonly switches: readonly string[]
+export interface Intended extends Pick<Creation, 'marker' | 'family' | 'priced' | 'listed'> {
   /** Ids it was given by answers that said 200. */
   readonly nativeIds: Set<string>
   /** Ids of `x-platform-id`, of any answer. */
@@ -25,9 +20,12 @@ export interface Intended {
 
 /** What callers saw of one task, by the id they asked with. */
 export interface Sighting {
-  succeededTokens?: number
+  /** The count its success was shown with. */
+  measured?: number | undefined
+  /** A deletion or cancellation was answered as done. */
   deleted?: boolean
-  deletionTried?: boolean
+  /** A deletion was tried that hides what has ended. */
+  hidingTried?: boolean
 }
 
 /** Everything the callers of a run know: what the oracle holds the product to. */
@@ -40,12 +38,10 @@ export class Witness {
   readonly answers = new Map<string, number>()
 
   intend(creation: Omit<Intended, 'nativeIds' | 'platformIds' | 'handle'>): Intended {
-    const whole: Intended = {
-      ...creation,
-      nativeIds: new Set<string>(),
-      platformIds: new Set<string>(),
-    }
-    this.intended.set(creation.marker, whole)
+    const { marker, family, priced, listed } = creation
+    const ids = { nativeIds: new Set<string>(), platformIds: new Set<string>() }
+    const whole: Intended = { marker, family, priced, listed, ...ids }
+    this.intended.set(marker, whole)
     return whole
   }
 

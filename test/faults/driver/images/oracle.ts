@@ -1,11 +1,10 @@
+import { judgeBill, judgeLedger, type LoggedSettlement, type Say } from '../bill.ts'
 import type { LoggedCall } from '../call-log.ts'
 import type { LedgerLine } from '../ledger.ts'
-import type { LoggedSettlement } from '../log-reader.ts'
-import { toPico } from '../prices.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
 import type { Difference } from '../witness.ts'
 import { mayBeLost } from './orders.ts'
-import { type Owed, owedFor } from './prices.ts'
+import { owedFor } from './prices.ts'
 import type { LoggedImageTask } from './tasks.ts'
 import type { ImageWitness, Ordered } from './witness.ts'
 
@@ -30,8 +29,6 @@ export interface ImageFindings {
 const LONGEST_CALL_MS = 15_000
 const CLOCKS_MS = 1_000
 
-type Say = (code: string, subject: string, message: string) => void
-
 /** What the log has of the order of one marker. */
 interface Bills {
   readonly calls: ReadonlyMap<string, LoggedCall>
@@ -54,7 +51,7 @@ export function judgeImages(findings: ImageFindings): readonly Difference[] {
   }
   for (const ordered of findings.witness.ordered.values()) judgeTold(ordered, bills, say)
   judgeEnds(findings, accepted, bills, say)
-  judgeLedger(findings, say)
+  judgeLines(findings, say)
   return differences
 }
 
@@ -107,28 +104,15 @@ function billsOf(
   return { calls: billed, failed, tasks: begun }
 }
 
-const shown = ({ sku, quantity, currency, pico }: Owed): string =>
-  `${sku} ${quantity} ${pico} ${currency}`
-
-const sorted = (texts: readonly string[]): string =>
-  texts.toSorted((a, b) => a.localeCompare(b)).join('; ')
-
 /** Whether exactly what is owed stands in a settlement. */
-function judgeBill(
+function judgeSettled(
   { order }: Ordered,
   upstream: UpstreamCall,
-  { currency, lines }: LoggedSettlement,
+  settlement: LoggedSettlement,
   say: Say,
 ): void {
-  if (!upstream.success) {
-    say('settled_in_vain', order.marker, 'failed upstream')
-    return
-  }
-  const owed = sorted(owedFor(order, upstream).map(shown))
-  const billed = sorted(
-    lines.map((line) => shown({ ...line, currency, pico: toPico(line.amount) })),
-  )
-  if (owed !== billed) say('wrong_amount', order.marker, `owes ${owed} and has ${billed}`)
+  if (upstream.success) judgeBill(order.marker, owedFor(order, upstream), settlement, say)
+  else say('settled_in_vain', order.marker, 'failed upstream')
 }
 
 /** P3, P5: a call that was answered is settled before, and one that failed is free. */
@@ -142,7 +126,7 @@ function judgeCall(
   const { order, delivered } = ordered
   const bill = calls.get(order.marker)
   if (bill?.settlement !== undefined) {
-    judgeBill(ordered, upstream, bill.settlement, say)
+    judgeSettled(ordered, upstream, bill.settlement, say)
     return
   }
   if (!upstream.success || delivered || owedFor(order, upstream).length === 0) return
@@ -171,7 +155,7 @@ function judgeTask(
   if (!started || Date.parse(upstream.accepted_at) < requestedAtMs - CLOCKS_MS)
     say('intent_too_late', platformId, 'was sent before it was started (P1)')
   const [settlement] = task.settlements
-  if (settlement !== undefined) return judgeBill(ordered, upstream, settlement, say)
+  if (settlement !== undefined) return judgeSettled(ordered, upstream, settlement, say)
   if (!upstream.success || owedFor(ordered.order, upstream).length === 0) return
   if (end === undefined) {
     if (uncertain === undefined || !mayBeOpen) say('end_unseen', platformId, 'was made upstream')
@@ -214,25 +198,12 @@ function judgeEnds(
   }
 }
 
-/** The ledger holds exactly the lines of the settlements. */
-function judgeLedger({ calls, tasks, lines }: ImageFindings, say: Say): void {
-  const expected = new Map<string, string>()
-  const expect = (id: string, settlement: LoggedSettlement): void => {
-    for (const [index, line] of settlement.lines.entries()) {
-      const { sku, quantity, amount } = line
-      const { currency } = settlement
-      expected.set(`${id}:${index + 1}`, shown({ sku, quantity, currency, pico: toPico(amount) }))
-    }
-  }
-  for (const { callId, settlement } of calls) if (settlement) expect(callId, settlement)
-  for (const { platformId, settlements } of tasks.values())
-    for (const settlement of settlements) expect(platformId, settlement)
-  for (const { line_id: id, amount, ...line } of lines) {
-    const told = shown({ ...line, pico: toPico(amount) })
-    const should = expected.get(id)
-    if (should === undefined) say('line_unexplained', id, told)
-    else if (should !== told) say('line_differs', id, `${told} instead of ${should}`)
-    expected.delete(id)
-  }
-  for (const [id, line] of expected) say('line_missing', id, line)
+function judgeLines({ calls, tasks, lines }: ImageFindings, say: Say): void {
+  const ofCalls = calls.flatMap(({ callId, settlement }) =>
+    settlement === undefined ? [] : [[callId, settlement] as const],
+  )
+  const ofTasks = [...tasks.values()].flatMap(({ platformId, settlements }) =>
+    settlements.map((settlement) => [platformId, settlement] as const),
+  )
+  judgeLedger([...ofCalls, ...ofTasks], lines, say)
 }

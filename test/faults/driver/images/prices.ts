@@ -1,3 +1,4 @@
+import { type Owed, owedAt, pricesOf } from '../bill.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
 import type { ImageOrder } from './orders.ts'
 
@@ -27,34 +28,14 @@ const A_MILLION_TOKENS_USD: Table = {
   'gen-3.1-flash-image-input-token': '0.613',
 }
 
-/** A line of a bill. */
-export interface Owed {
-  readonly sku: string
-  readonly quantity: number
-  readonly currency: string
-  readonly pico: bigint
-}
-
 /** These prices as entries of a price book. */
 export const imagePrices = [
-  ...entriesOf(A_PICTURE_USD, 'USD', 'image', 1),
-  ...entriesOf(A_PICTURE_CNY, 'CNY', 'image', 1),
-  ...entriesOf(A_MILLION_TOKENS_USD, 'USD', 'token', 1_000_000),
+  ...pricesOf(A_PICTURE_USD, 'USD', 'image', 1),
+  ...pricesOf(A_PICTURE_CNY, 'CNY', 'image', 1),
+  ...pricesOf(A_MILLION_TOKENS_USD, 'USD', 'token', 1_000_000),
 ]
 
-function entriesOf(table: Table, currency: string, unit: string, per: number) {
-  return Object.entries(table).map(([sku, price]) => ({ sku, currency, unit, per, price }))
-}
-
-function line(sku: string, quantity: number): readonly Owed[] {
-  const entry = imagePrices.find((one) => one.sku === sku)
-  if (entry === undefined) throw new RangeError(`there is no price of ${sku}`)
-  if (quantity === 0) return []
-  const [whole = '0', fraction = ''] = entry.price.split('.')
-  const micro = BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))
-  const pico = (micro * 1_000_000n * BigInt(quantity)) / BigInt(entry.per)
-  return [{ sku, quantity, currency: entry.currency, pico }]
-}
+const line = (sku: string, quantity: number): readonly Owed[] => owedAt(imagePrices, sku, quantity)
 
 /** What is owed for an answer of upstream's that reached its caller. */
 export function owedFor(

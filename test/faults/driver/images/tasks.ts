@@ -1,4 +1,5 @@
-import { type LoggedEvent, type LoggedSettlement, streamsOf } from '../log-reader.ts'
+import type { LoggedSettlement } from '../bill.ts'
+import { type LoggedEvent, streamsOf } from '../log-reader.ts'
 
 /** One asynchronous order as its own stream tells it. */
 export interface LoggedImageTask {

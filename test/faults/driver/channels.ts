@@ -1,0 +1,92 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** The channel file of a run: every family, each on the one account that the sandbox has of it. */
+
+const domestic = {
+  'domestic-video-2-0': 'domestic-video-2-0-260128',
+  'domestic-video-2-0-fast': 'domestic-video-2-0-fast-260128',
+  'domestic-video-2-0-mini': 'domestic-video-2-0-mini-260615',
+  'domestic-video-2-5': 'domestic-video-2-5-260628',
+}
+const overseas = {
+  'overseas-video-2-0': 'overseas-video-2-0-260128',
+  'overseas-video-2-0-fast': 'overseas-video-2-0-fast-260128',
+  'overseas-video-2-0-mini': 'overseas-video-2-0-mini-260615',
+  'overseas-video-2-0-filter-off': 'overseas-video-2-0-filter-off',
+  'overseas-video-2-5': 'overseas-video-2-5-260628',
+}
+
+const clips = ['q3-turbo', 'q3-pro', 'q2', 'q2-pro-fast', 'q1', '2.0'].map(
+  (name) => [`clip${name}`, `reel${name}`] as const,
+)
+
+const videos = [
+  { family: 'video-a', region: 'domestic', path: '/api/v3', models: domestic },
+  { family: 'video-a', region: 'overseas', path: '/api/v3', models: overseas },
+  {
+    family: 'video-b',
+    region: 'overseas',
+    path: '/video-b',
+    models: { 'h3-video': 'Sandbox-H3', 'h3-video-max': 'Sandbox-H3-Max' },
+  },
+  { family: 'video-c', region: 'overseas', path: '', models: Object.fromEntries(clips) },
+].flatMap(({ family, region, path, models }) =>
+  ['first', 'second'].map((which) => {
+    const id = `${family}-${region}-${which}`
+    return { id, family, region, path, models }
+  }),
+)
+
+const images = [
+  { id: 'images', family: 'image', region: 'overseas', path: 'images/v1' },
+  { id: 'gen', family: 'gen', region: 'overseas', path: 'gen/v1beta' },
+  { id: 'art', family: 'art-b', region: 'domestic', path: 'api/v3' },
+] as const
+const imageModels = {
+  image: {
+    'image-2': 'picture-2-2026-04-21',
+    'image-2.5-flare': 'picture-2.5-flare-2026-09-08',
+  },
+  gen: {
+    'gen-2.5-flash-image': 'painter-2.5-flash-image',
+    'gen-3.1-flash-image': 'painter-3.1-flash-image-preview',
+  },
+  'art-b': {
+    'artB-5.0-lite': 'drawing-5-0-lite-260128',
+    'artB-5.0-pro': 'drawing-5-0-pro-260628',
+  },
+}
+/** A picture may take long to be made where other things run beside it. */
+const IMAGE_TIMEOUT_MS = 6_000
+
+/**
+ * Writes the channel file: of video two channels a family and region, so that a creation may move on, and both on
+ * the one account, so that each of them lists the tasks of the other; of images one a family.
+ */
+export async function writeChannels(
+  directory: string,
+  sandboxUrl: string,
+  timeoutMs: number,
+): Promise<string> {
+  const path = join(directory, 'channels.yaml')
+  const credential = { env: 'FAULTS_UPSTREAM_KEY' }
+  const videoChannels = videos.map(({ path: below, ...channel }) => ({
+    ...channel,
+    base_url: `${sandboxUrl}${below}`,
+    credential,
+    timeout_ms: timeoutMs,
+    max_queries_per_second: 200,
+  }))
+  const imageChannels = images.map(({ path: below, ...channel }) => ({
+    ...channel,
+    base_url: `${sandboxUrl}/${below}`,
+    credential,
+    models: imageModels[channel.family],
+    timeout_ms: IMAGE_TIMEOUT_MS,
+  }))
+  // JSON is YAML.
+  const channels = [...videoChannels, ...imageChannels]
+  await writeFile(path, JSON.stringify({ channels }, undefined, 2))
+  return path
+}

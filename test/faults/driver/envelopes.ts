@@ -1,0 +1,74 @@
+/** How each surface says that something failed, and with which statuses. */
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface FailureShape {
+  /** That callers may meet while anything at all is broken. */
+  readonly statuses: ReadonlySet<number>
+  readonly isFailure: (body: Fields, status: number) => boolean
+}
+
+const common = [200, 400, 402, 404, 409, 429, 502, 503]
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}
+
+function hasTexts(fields: Fields, names: readonly string[]): boolean {
+  return names.every((name) => typeof fields[name] === 'string')
+}
+
+const provA: FailureShape = {
+  statuses: new Set(common),
+  isFailure: ({ error }) => hasTexts(fieldsOf(error), ['code', 'message', 'param', 'type']),
+}
+
+const shapes: readonly (readonly [prefix: string, FailureShape])[] = [
+  ['/provA/', provA],
+  [
+    '/provB/v2/',
+    {
+      statuses: new Set([...common, 422]),
+      isFailure: ({ type, error, request_id: requestId }, status) => {
+        const fields = fieldsOf(error)
+        return (
+          type === 'error' &&
+          typeof requestId === 'string' &&
+          hasTexts(fields, ['type', 'message', 'http_code']) &&
+          fields['http_code'] === String(status)
+        )
+      },
+    },
+  ],
+  [
+    '/provC/',
+    {
+      statuses: new Set(common),
+      isFailure: ({ code, reason, message, metadata }, status) =>
+        code === status &&
+        hasTexts({ reason, message }, ['reason', 'message']) &&
+        hasTexts(fieldsOf(metadata), ['trace_id']),
+    },
+  ],
+  [
+    '/v1/',
+    {
+      statuses: new Set([...common, 422, 504]),
+      isFailure: ({ error }) => {
+        const fields = fieldsOf(error)
+        const { param } = fields
+        return (
+          hasTexts(fields, ['code', 'message', 'type']) &&
+          (param === null || typeof param === 'string')
+        )
+      },
+    },
+  ],
+]
+
+/** @throws RangeError for a path of no surface */
+export function envelopeOf(path: string): FailureShape {
+  const found = shapes.find(([prefix]) => path.startsWith(prefix))
+  if (found === undefined) throw new RangeError(`no surface has the path ${path}`)
+  return found[1]
+}

@@ -1,0 +1,111 @@
+import type { Dice } from '../random.ts'
+import type { Draft, FamilyName, VideoFamily } from './family.ts'
+import { videoFamily } from './registry.ts'
+
+/** Creations that differ in all that matters to money and to the ways they can go wrong. */
+
+export interface Creation extends Draft {
+  /** Names it in the prompt, so that upstream's record can be told from the others. */
+  readonly marker: string
+  readonly family: FamilyName
+  readonly switches: readonly string[]
+}
+
+/** What a life waits for more often than chance would have it. */
+function switchesFor(
+  dice: Dice,
+  family: VideoFamily,
+  focus: string | undefined,
+): readonly string[] {
+  if (focus === 'create.before-refused' && dice.chance(0.5)) return [`refuse=${family.refusals[0]}`]
+  if (/^(?:reconcile|create\.before-uncertain)/.test(focus ?? '') && dice.chance(0.3))
+    return ['drop-after-accept']
+  return switchesOf(dice, family)
+}
+
+/** What goes wrong between the gateway and upstream, or after acceptance; nothing, mostly. */
+function switchesOf(
+  dice: Dice,
+  { refusals: [input, account], failure, further }: VideoFamily,
+): readonly string[] {
+  return dice.weighted<readonly string[]>([
+    [60, []],
+    [6, ['drop-after-accept']],
+    [2, ['hang-after-accept']],
+    [2, ['http-after-accept=500']],
+    [2, ['http-after-accept=504']],
+    [1, ['http=500']],
+    [1, ['http=503']],
+    [2, ['http=429']],
+    [3, [`refuse=${input}`]],
+    [1, [`refuse=${account}`]],
+    [1, ['drop-before-accept']],
+    [2, ['malformed']],
+    [2, ['truncated']],
+    [1, ['garbage']],
+    [1, ['bad-http']],
+    [3, ['first-byte-ms=700']],
+    [4, [`fail=${failure}`]],
+    [2, ['expire']],
+    [3, ['status=rendering_preview']],
+    [1, ['usage-missing']],
+    [2, ['usage-changes']],
+    [1, ['stall']],
+    [1, ['stall-queued']],
+    [1, ['gone']],
+    [2, ['tokens=0']],
+    ...further,
+  ])
+}
+
+/** Rendering lasts long enough that no deletion can be under way from its queue to its end. */
+function timesOf(dice: Dice): readonly string[] {
+  const queuedMs = dice.pick([0, 150, 600, 1_500, 2_500])
+  return [`queued-ms=${queuedMs}`, `running-ms=${dice.integer(1_200, 2_200)}`]
+}
+
+function familyFor(dice: Dice, focus: string | undefined): FamilyName {
+  // The one whose callers can delete what has ended, and cancel what has not begun.
+  if (focus?.startsWith('delete.') === true && dice.chance(0.7)) return 'video-a'
+  return dice.weighted<FamilyName>([
+    [4, 'video-a'],
+    [3, 'video-b'],
+    [3, 'video-c'],
+  ])
+}
+
+/** A creation nobody else makes; `focus` is the crash point the gateway waits for. */
+export function newCreation(dice: Dice, marker: string, focus: string | undefined): Creation {
+  const family = videoFamily(familyFor(dice, focus))
+  const fault = switchesFor(dice, family, focus)
+  const isCounted = fault.some((word) => /^(?:tokens=0|total-missing)$/.test(word))
+  const tokens = !isCounted && dice.chance(0.8) ? [`tokens=${dice.integer(1, 60_000)}`] : []
+  const switches = [...fault, ...timesOf(dice), ...tokens]
+  return { marker, family: family.name, switches, ...family.draft(dice, prompt(marker, switches)) }
+}
+
+/**
+ * Some that upstream never accepts and says nothing of: two with the gateway's marker, one of them where
+ * no list shows it, and one without.
+ */
+export function lostCreations(dice: Dice): readonly Creation[] {
+  const switches = ['drop-before-accept']
+  const lost = (name: FamilyName, isOurs: boolean, marker: string): Creation => {
+    const family = videoFamily(name)
+    for (;;) {
+      const draft = family.draft(dice, prompt(marker, switches))
+      if ((draft.callerMarker === undefined) === isOurs)
+        return { marker, family: name, switches, ...draft }
+    }
+  }
+  return [
+    lost('video-a', true, 'lost-0'),
+    lost('video-a', false, 'lost-1'),
+    lost('video-b', true, 'lost-2'),
+    lost('video-c', true, 'lost-3'),
+  ]
+}
+
+function prompt(marker: string, switches: readonly string[]): string {
+  return `a paper boat [[client=${marker}]] [[sandbox ${switches.join(' ')}]]`
+}
