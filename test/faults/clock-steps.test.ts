@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import t from 'tap'
-import { TASKS } from './driver/videos/video-a.ts'
+import { TASKS } from './driver/tasks/video-a.ts'
 import { openScene } from './scene.ts'
 
 t.setTimeout(300_000)

@@ -5,7 +5,7 @@ import { LEASES_MS } from './driver/lives.ts'
 import type { Target } from './driver/processes.ts'
 import { signal } from './driver/processes.ts'
 import { Trial, type TrialOptions } from './driver/trial.ts'
-import { TASKS } from './driver/videos/video-a.ts'
+import { TASKS } from './driver/tasks/video-a.ts'
 import { freshDirectory } from './place.ts'
 import { builtProduct } from '../helpers/product.ts'
 

@@ -74,8 +74,8 @@ export function createCaller({ address, token, witness }: CallerOptions): Call {
       await sleep(DOWN_PAUSE_MS)
       return undefined
     }
-    witness.count(operation, response.status)
-    const answer = answerOf(response, text)
+    const answer = saidOf(answerOf(response, text), path, method)
+    witness.count(operation, answer.status)
     checkShape(witness, operation, path, answer)
     return answer
   }
@@ -83,6 +83,12 @@ export function createCaller({ address, token, witness }: CallerOptions): Call {
 
 function answerOf({ status, headers }: Response, text: string): Answer {
   return { status, headers, text, body: parse(text) }
+}
+
+/** With the status it would have, where a wire says in bodies alone that something failed. */
+function saidOf(answer: Answer, path: string, method: string): Answer {
+  if (answer.status !== 200) return answer
+  return { ...answer, status: envelopeOf(path).statusOf?.(answer.body, method) ?? answer.status }
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {

@@ -57,12 +57,26 @@ const imageModels = {
     'artB-5.0-pro': 'drawing-5-0-pro-260628',
   },
 }
-/** A picture may take long to be made where other things run beside it. */
-const IMAGE_TIMEOUT_MS = 6_000
+/** One that answers audio itself, and one that keeps files and voices. */
+const speech = [
+  { id: 'speech-raw', models: { 'speech-2.8-turbo': 'voicer-2.8-turbo' }, audio_mode: 'hex' },
+  {
+    id: 'speech-keeping',
+    models: {
+      'speech-2.8-hd': 'voicer-2.8-hd',
+      'speech-2.6-hd': 'voicer-2.6-hd',
+      'voice-clone': 'voice-clone',
+    },
+  },
+]
+
+/** What is answered at once may take long where other things run beside it. */
+const CALL_TIMEOUT_MS = 6_000
 
 /**
  * Writes the channel file: of video two channels a family and region, so that a creation may move on, and both on
- * the one account, so that each of them lists the tasks of the other; of images one a family.
+ * the one account, so that each of them lists the tasks of the other; of what is answered at once
+ * one of each kind.
  */
 export async function writeChannels(
   directory: string,
@@ -83,10 +97,18 @@ export async function writeChannels(
     base_url: `${sandboxUrl}/${below}`,
     credential,
     models: imageModels[channel.family],
-    timeout_ms: IMAGE_TIMEOUT_MS,
+    timeout_ms: CALL_TIMEOUT_MS,
+  }))
+  const speechChannels = speech.map((channel) => ({
+    ...channel,
+    family: 'speech',
+    region: 'overseas',
+    base_url: `${sandboxUrl}/speech`,
+    credential,
+    timeout_ms: CALL_TIMEOUT_MS,
   }))
   // JSON is YAML.
-  const channels = [...videoChannels, ...imageChannels]
+  const channels = [...videoChannels, ...imageChannels, ...speechChannels]
   await writeFile(path, JSON.stringify({ channels }, undefined, 2))
   return path
 }

@@ -6,7 +6,13 @@ export interface FailureShape {
   /** That callers may meet while anything at all is broken. */
   readonly statuses: ReadonlySet<number>
   readonly isFailure: (body: Fields, status: number) => boolean
+  /** The status an answer would have, where its body alone says that something failed. */
+  readonly statusOf?: (body: Fields, method: string) => number | undefined
 }
+
+/** Numbers of `base_resp`: no credit; a wrong parameter, which the id of nothing is too. */
+const NO_BALANCE = 1008
+const INVALID = 2013
 
 const common = [200, 400, 402, 404, 409, 429, 502, 503]
 
@@ -37,6 +43,26 @@ const shapes: readonly (readonly [prefix: string, FailureShape])[] = [
           hasTexts(fields, ['type', 'message', 'http_code']) &&
           fields['http_code'] === String(status)
         )
+      },
+    },
+  ],
+  [
+    '/provB/v1/',
+    {
+      statuses: new Set([...common, 504]),
+      isFailure: ({ base_resp: base, trace_id: traceId }) => {
+        const { status_code: code, status_msg: message } = fieldsOf(base)
+        return (
+          typeof code === 'number' &&
+          code !== 0 &&
+          hasTexts({ message, traceId }, ['message', 'traceId'])
+        )
+      },
+      statusOf: ({ base_resp: base }, method) => {
+        const { status_code: code = 0 } = fieldsOf(base)
+        if (code === 0) return undefined
+        if (code === NO_BALANCE) return 402
+        return code === INVALID && method === 'GET' ? 404 : 400
       },
     },
   ],

@@ -1,7 +1,7 @@
 import type { Findings } from './findings.ts'
 import { isOpen, type LoggedTask } from './log-reader.ts'
 import type { Accepted } from './sandbox.ts'
-import { videoFamily } from './videos/registry.ts'
+import { taskFamily } from './tasks/registry.ts'
 
 /** What may be said for a success of upstream's that is not settled, and what may not. */
 
@@ -21,10 +21,10 @@ export function claims(
   upstream: Accepted,
 ): boolean {
   const marker = sentAs.get(task.platformId)
-  const { showsMarkers } = videoFamily(upstream.family)
-  const isShown = showsMarkers && task.marker === upstream.safety_identifier
+  const isMarked = taskFamily(upstream.family).lists === 'marked'
+  const isShown = isMarked && task.marker === upstream.safety_identifier
   if (marker === undefined) return isShown
-  return marker === upstream.client_marker && (isShown || !showsMarkers)
+  return marker === upstream.client_marker && (isShown || !isMarked)
 }
 
 /**
@@ -54,24 +54,32 @@ export function excuseOf(
   )
   if (claimant === undefined) return undefined
   if (upstream.gone) return 'its record vanished before it could be found'
-  const { showsMarkers } = videoFamily(upstream.family)
-  if (showsMarkers && claimant.markerIsOurs) return undefined
-  if (!showsMarkers && inDoubt.length > MOST_IN_DOUBT)
-    return 'no list shows its marker, and too much is in doubt'
+  const { lists } = taskFamily(upstream.family)
+  switch (lists) {
+    case 'none':
+      return 'nothing lists its family'
+    case 'marked':
+      if (claimant.markerIsOurs) return undefined
+      break
+    case 'unmarked':
+      if (inDoubt.length > MOST_IN_DOUBT)
+        return 'no list shows its marker, and too much is in doubt'
+  }
   const mayBe = (task: LoggedTask, one: Accepted): boolean => isAlike(findings, task, one)
   const requests = inDoubt.filter((task) => !task.neverAccepted && mayBe(task, upstream))
   const likewise = findings.accepted.filter(
     (one) => one.family === upstream.family && !owners.has(one.id) && mayBe(claimant, one),
   )
   if (requests.length <= 1 && likewise.length <= 1) return undefined
-  return showsMarkers
+  return lists === 'marked'
     ? 'the caller’s own identifier does not tell it from others'
     : 'no list shows its marker, and another is like it'
 }
 
 /** Whether what a family's lists show of an upstream task does not tell it from a task's own. */
 function isAlike({ witness }: Findings, task: LoggedTask, upstream: Accepted): boolean {
-  if (videoFamily(upstream.family).showsMarkers) return task.marker === upstream.safety_identifier
+  if (taskFamily(upstream.family).lists === 'marked')
+    return task.marker === upstream.safety_identifier
   const intended = witness.intended.get(upstream.client_marker ?? '')
   const afterMs = Date.parse(upstream.accepted_at) - task.requestedAtMs
   return (

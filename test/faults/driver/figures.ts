@@ -1,8 +1,8 @@
 import type { Findings } from './findings.ts'
-import type { ImageFindings } from './images/oracle.ts'
+import type { CallFindings } from './calls/oracle.ts'
 import { isOpen } from './log-reader.ts'
 import { excuses } from './oracle.ts'
-import { familyNames } from './videos/registry.ts'
+import { familyNames } from './tasks/registry.ts'
 
 /** What became of everything, in figures. */
 export function figuresOf(findings: Findings): Readonly<Record<string, number>> {
@@ -32,27 +32,35 @@ export function figuresOf(findings: Findings): Readonly<Record<string, number>> 
     'hidden by callers': count(({ deleted }) => deleted),
     'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
     open: count(isOpen),
-    ...imageFigures(findings.images),
+    ...callFigures(findings.calls),
   }
 }
 
-function imageFigures(findings: ImageFindings): Readonly<Record<string, number>> {
+function callFigures(findings: CallFindings): Readonly<Record<string, number>> {
   const { accepted, calls, tasks, lines, witness } = findings
   const ordered = [...witness.ordered.values()]
   const all = [...tasks.values()]
   const settled = calls.filter(({ type }) => type === 'CallSettled').length
+  const delivered: Record<string, number> = {}
+  for (const { order, delivered: isDelivered } of ordered) {
+    if (order.way === 'async') continue
+    const name = `delivered: ${order.family} ${order.way}`
+    delivered[name] = (delivered[name] ?? 0) + Number(isDelivered)
+  }
   return {
-    'images ordered by callers': ordered.length,
-    'image orders accepted upstream': accepted.length,
-    'image orders made upstream': accepted.filter(({ success }) => success).length,
-    'image calls delivered': ordered.filter(({ delivered }) => delivered).length,
-    'image calls settled': settled,
-    'image calls failed': calls.length - settled,
+    'orders of callers': ordered.length,
+    'orders accepted upstream': accepted.length,
+    'orders made upstream': accepted.filter(({ success }) => success).length,
+    ...delivered,
+    'calls settled': settled,
+    'calls failed': calls.length - settled,
     'image tasks in the log': all.length,
     'image tasks settled': all.filter(({ settlements }) => settlements.length > 0).length,
     'image tasks in doubt': all.filter(({ uncertain }) => uncertain !== undefined).length,
     'image tasks with a possible cost leak': all.filter((task) => task.possibleCostLeak).length,
-    'image ledger lines': lines.length,
+    'ledger lines of calls and image tasks': lines.length,
     'files uploaded': witness.files.size,
+    'samples uploaded': witness.samples.size,
+    'voices cloned': witness.voices.size,
   }
 }

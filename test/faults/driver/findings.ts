@@ -1,4 +1,4 @@
-import type { ImageFindings } from './images/oracle.ts'
+import type { CallFindings } from './calls/oracle.ts'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedTask } from './log-reader.ts'
 import type { Accepted } from './sandbox.ts'
@@ -19,7 +19,8 @@ export interface Findings {
   readonly lines: readonly LedgerLine[]
   /** The creation each task is, by platform id: as far as an outsider knows. */
   readonly sentAs: ReadonlyMap<string, string>
-  readonly images: ImageFindings
+  /** Calls that are answered at once, and what a worker of ours makes by one. */
+  readonly calls: CallFindings
   readonly witness: Witness
   readonly when: When
 }

@@ -1,6 +1,6 @@
 import { EventStoreDBClient, START } from '@eventstore/db-client'
 import type { LoggedSettlement } from './bill.ts'
-import type { Usage } from './videos/family.ts'
+import type { Usage } from './tasks/family.ts'
 
 /** Reads the log by itself, with none of the product's code: what an outsider finds in it. */
 
@@ -94,9 +94,14 @@ export function streamsOf(
   return streams
 }
 
-/** Every video task by platform id. */
-export function videoTasksOf(log: readonly LoggedEvent[]): ReadonlyMap<string, LoggedTask> {
-  const streams = [...streamsOf(log, 'task-')].filter(([id]) => id.startsWith('video_'))
+/** Whether an id of ours names a task that upstream makes by itself. */
+export function isUpstreamTask(id: string): boolean {
+  return /^(?:video|speech)_/.test(id)
+}
+
+/** Every task that upstream makes by itself, by platform id. */
+export function upstreamTasksOf(log: readonly LoggedEvent[]): ReadonlyMap<string, LoggedTask> {
+  const streams = [...streamsOf(log, 'task-')].filter(([id]) => isUpstreamTask(id))
   return new Map(streams.map(([id, events]) => [id, fold(id, events)]))
 }
 

@@ -111,13 +111,14 @@ function codes(scene: Scene = {}): readonly string[] {
     tasks: byId,
     sentAs: sentAs(byId, scene.markers ?? new Map(), witness),
     lines: scene.lines ?? [line],
-    images: {
+    calls: {
       accepted: [],
       markers: new Map(),
+      uploads: new Map(),
       calls: [],
       tasks: new Map(),
       lines: [],
-      witness: witness.images,
+      witness: witness.calls,
       deathsMs: [],
       mayBeOpen: false,
     },

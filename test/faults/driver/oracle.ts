@@ -1,10 +1,10 @@
 import { claims, excuseOf, isReported } from './excuses.ts'
 import type { Findings } from './findings.ts'
-import { judgeImages } from './images/oracle.ts'
+import { judgeCalls } from './calls/oracle.ts'
 import { isOpen, type LoggedTask } from './log-reader.ts'
 import { judgeBill, judgeLedger, type Say } from './bill.ts'
 import type { Accepted } from './sandbox.ts'
-import { videoFamily } from './videos/registry.ts'
+import { taskFamily } from './tasks/registry.ts'
 import type { Difference, Intended } from './witness.ts'
 
 /** Compares what upstream accepted with what the log and the ledger say of it. */
@@ -13,13 +13,13 @@ import type { Difference, Intended } from './witness.ts'
 export function judge(findings: Findings): readonly Difference[] {
   const differences: Difference[] = []
   const say: Say = (code, subject, message) => differences.push({ code, subject, message })
-  judgeStreams([...findings.tasks.values(), ...findings.images.tasks.values()], say)
+  judgeStreams([...findings.tasks.values(), ...findings.calls.tasks.values()], say)
   const owners = ownersOf(findings, say)
   judgeUpstream(findings, owners, say)
   judgeLines(findings, owners, say)
   judgeGivenUp(findings, say)
   judgeOpen(findings, owners, say)
-  return [...differences, ...judgeImages(findings.images)]
+  return [...differences, ...judgeCalls(findings.calls)]
 }
 
 const once = ['TaskRequested', 'TaskStarted', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled']
@@ -129,7 +129,7 @@ function judgeOne(
   }
   const [settlement] = settlements
   if (settlement !== undefined) {
-    const { measured, owed } = videoFamily(upstream.family)
+    const { measured, owed } = taskFamily(upstream.family)
     const told = [upstream.usage, upstream.usage_later].filter((usage) => usage !== null)
     const settled = told.find((usage) => measured(usage) === measured(settlement.usage))
     if (settled === undefined)
@@ -184,7 +184,7 @@ function judgeGivenUp(findings: Findings, say: Say): void {
   for (const task of findings.tasks.values()) {
     const { platformId, neverAccepted, markerIsOurs } = task
     if (!neverAccepted) continue
-    if (!videoFamily(task.family).showsMarkers)
+    if (taskFamily(task.family).lists !== 'marked')
       say('given_up_in_doubt', platformId, 'no list shows its marker')
     else if (!markerIsOurs) say('given_up_in_doubt', platformId, 'its marker is its caller’s own')
     const wrongly = findings.accepted.find((one) => !one.gone && claims(findings, task, one))
@@ -205,7 +205,7 @@ function judgeOpen(findings: Findings, owners: ReadonlyMap<string, LoggedTask>, 
       say('still_open', platformId, `${nativeId ?? 'no native id'}: ${upstream?.outcome ?? ''}`)
       continue
     }
-    const isProvable = task.markerIsOurs && videoFamily(task.family).showsMarkers
+    const isProvable = task.markerIsOurs && taskFamily(task.family).lists === 'marked'
     if (findings.when === 'past-every-absence' && isProvable)
       if (!findings.accepted.some((one) => claims(findings, task, one)))
         say('absence_unseen', platformId, 'upstream never had it')

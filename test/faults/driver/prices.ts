@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { checkout } from '../../helpers/checkout.ts'
 import { imagePrices } from './images/prices.ts'
-import { videoPrices } from './videos/registry.ts'
+import { speechPrices } from './speech/prices.ts'
+import { videoPrices } from './tasks/registry.ts'
 
 /** Prices of a run's own, where what is shipped is demonstration or too round to show anything. */
-const ours = [...imagePrices, ...videoPrices]
+const ours = [...imagePrices, ...speechPrices, ...videoPrices]
 
 /** The price book of a run: what is shipped, without demonstrations, and what has prices of its own. */
 export async function runPriceBook(): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Answer, Call } from './caller.ts'
 import type { LoggedTask } from './log-reader.ts'
-import { videoFamily } from './videos/registry.ts'
+import { taskFamily } from './tasks/registry.ts'
 import type { Difference, Witness } from './witness.ts'
 
 /** Whether every id a caller was ever given is found, under both names, and says what the log says. */
@@ -21,7 +21,7 @@ export async function judgeReach(
   const checks: Check[] = [...further]
   const look = (id: string, task: LoggedTask): void => {
     checks.push(async () => {
-      const answer = await call('reach', 'GET', videoFamily(task.family).taskPath(id))
+      const answer = await call('reach', 'GET', taskFamily(task.family).taskPath(id))
       const message = problemOf(answer, task)
       return message === undefined ? undefined : { code: 'out_of_reach', subject: id, message }
     })
@@ -44,7 +44,7 @@ export async function judgeReach(
     if (sighting.deleted === true && !task.deleted && task.end !== 'cancelled')
       differences.push({ code: 'deletion_lost', subject: id, message: `is ${task.end ?? 'open'}` })
     const [settlement] = task.settlements
-    const settled = settlement && videoFamily(task.family).measured(settlement.usage)
+    const settled = settlement && taskFamily(task.family).measured(settlement.usage)
     if (sighting.measured !== undefined && sighting.measured !== settled)
       differences.push({
         code: 'shown_not_settled',
@@ -68,7 +68,7 @@ function problemOf(answer: Answer | undefined, task: LoggedTask): string | undef
   const hidden = task.deleted || task.refused
   if (hidden) return answer.status === 404 ? undefined : `hidden, but answered ${answer.status}`
   if (answer.status !== 200) return `answered ${answer.status}`
-  const { status } = videoFamily(task.family).sightOf(answer.body)
+  const { status } = taskFamily(task.family).sightOf(answer.body)
   if (task.end !== undefined && status !== task.end)
     return `shown as ${status}, in the log ${task.end}`
   return undefined

@@ -5,6 +5,7 @@ import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.t
 import { dice } from './random.ts'
 import { figuresOf } from './figures.ts'
 import { startImageTraffic } from './images/traffic.ts'
+import { startSpeechTraffic } from './speech/traffic.ts'
 import { startTraffic } from './traffic.ts'
 import { Trial } from './trial.ts'
 import type { Difference } from './witness.ts'
@@ -49,14 +50,17 @@ export async function runFaults(options: RunOptions): Promise<Report> {
     const { machine, sandbox, witness } = trial
     const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
     const callers = { caller: () => trial.caller(), witness, focus: () => lives.focus }
-    const traffic = startTraffic(chance.fork('traffic'), callers)
-    const images = await startImageTraffic(chance.fork('images'), callers)
+    const traffic = [
+      startTraffic(chance.fork('traffic'), callers),
+      startSpeechTraffic(chance.fork('speech'), callers),
+      await startImageTraffic(chance.fork('images'), callers),
+    ]
     try {
       // The last ones strike after the traffic, where something is given up or expires.
       const kills = options.kills - LAST_KILLS
       await lives.run(planLives(chance.fork('plan'), kills, points), kills)
     } finally {
-      await Promise.all([traffic.stop(), images.stop()])
+      await Promise.all(traffic.map((one) => one.stop()))
     }
     await lives.peace(LEASES_MS)
     await trial.loseSome()

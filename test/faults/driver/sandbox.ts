@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bare, bareEnvironment } from './bare.ts'
 import type { Product } from '../../helpers/product.ts'
-import type { Usage } from './videos/family.ts'
+import type { Usage } from './tasks/family.ts'
 
 /** The upstream of a run: the one process that is never killed, for it knows what was accepted. */
 

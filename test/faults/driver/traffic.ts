@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Call } from './caller.ts'
 import type { Dice } from './random.ts'
-import { type Creation, newCreation } from './videos/creations.ts'
-import type { VideoFamily } from './videos/family.ts'
-import { familyNames, videoFamily } from './videos/registry.ts'
+import { type Creation, newCreation } from './tasks/creations.ts'
+import type { TaskFamily } from './tasks/family.ts'
+import { familyNames, taskFamily } from './tasks/registry.ts'
 import type { Intended, Witness } from './witness.ts'
 
-/** Mixed traffic of several callers of one tenant, of every family of videos, until told to stop. */
+/** Mixed traffic of several callers of one tenant, of every family of tasks, until told to stop. */
 
-const WORKERS = 5
+const WORKERS = 4
 const MAX_KNOWN = 60
 const KEY_TRIES = 4
 const DELETES_AT_ONCE = 10
@@ -28,7 +28,7 @@ interface Worker {
 
 interface Known {
   readonly id: string
-  readonly family: VideoFamily
+  readonly family: TaskFamily
 }
 
 export interface Traffic {
@@ -90,7 +90,7 @@ async function create(worker: Worker): Promise<Known | undefined> {
   const creation = newCreation(dice, `${name}-${worker.made}`, worker.focus())
   const intended = witness.intend(creation)
   const id = await order(worker, creation, intended)
-  return id === undefined ? undefined : { id, family: videoFamily(creation.family) }
+  return id === undefined ? undefined : { id, family: taskFamily(creation.family) }
 }
 
 async function order(
@@ -155,7 +155,7 @@ function learn(worker: Worker, intended: Intended, answer: Answer): string | und
     witness.differ('two_tasks', intended.marker, `was given ${[...intended.nativeIds].join(' ')}`)
   if (intended.handle === undefined) {
     intended.handle = worker.dice.chance(0.3) ? platformId : id
-    known.push({ id: intended.handle, family: videoFamily(intended.family) })
+    known.push({ id: intended.handle, family: taskFamily(intended.family) })
     if (known.length > MAX_KNOWN) known.shift()
   }
   return intended.handle
@@ -201,7 +201,7 @@ function noteSight(
 
 async function list(worker: Worker): Promise<void> {
   const { dice } = worker
-  const { listPath } = videoFamily(dice.pick(familyNames))
+  const { listPath } = taskFamily(dice.pick(familyNames))
   if (listPath === undefined) return
   const filter = dice.pick(['', '&filter.status=succeeded', '&filter.status=running'])
   const path = `${listPath}?page_num=${dice.integer(1, 3)}&page_size=${dice.pick([1, 10, 50])}${filter}`

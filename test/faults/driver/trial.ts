@@ -9,15 +9,16 @@ import { type Findings, sentAs, type When } from './findings.ts'
 import { imageChecks } from './images/reach.ts'
 import { imageTasksOf } from './images/tasks.ts'
 import { readLedger } from './ledger.ts'
-import { readLog, videoTasksOf } from './log-reader.ts'
+import { isUpstreamTask, readLog, upstreamTasksOf } from './log-reader.ts'
 import { type Demo, Machine } from './machine.ts'
 import { judge } from './oracle.ts'
 import { runPriceBook } from './prices.ts'
 import { dice } from './random.ts'
 import { judgeReach } from './reach.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
+import { speechChecks } from './speech/reach.ts'
 import { follow, type Upstream } from './upstream-record.ts'
-import { lostCreations } from './videos/creations.ts'
+import { lostCreations } from './tasks/creations.ts'
 import { type Difference, Witness } from './witness.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -143,10 +144,13 @@ export class Trial {
   }
 
   /** Every id is found, the books are equal, the gateway ends in order and leaves nothing behind. */
-  async conclude({ tasks, images }: Findings): Promise<void> {
+  async conclude({ tasks, calls }: Findings): Promise<void> {
     const call = this.caller()
-    const ofImages = imageChecks(call, this.witness.images, images.tasks)
-    this.differences.push(...(await judgeReach(call, this.witness, tasks, ofImages)))
+    const further = [
+      ...imageChecks(call, this.witness.calls, calls.tasks),
+      ...speechChecks(call, this.witness.calls),
+    ]
+    this.differences.push(...(await judgeReach(call, this.witness, tasks, further)))
     await this.#command(['audit'])
     const names = ['ledger', 'tasks', 'timeline']
     await Promise.all(names.map((name) => this.#command(['rebuild', name])))
@@ -188,27 +192,25 @@ export class Trial {
     const { eventStoreUrl } = await machine.runtime()
     // Upstream first: of what it accepts while we look, the log knows before it does.
     const accepted = await sandbox.accepted()
-    const images = {
+    const calls = {
       accepted: await this.#upstream.calls(),
       markers: await this.#upstream.markers(),
+      uploads: this.#upstream.uploads(),
     }
     const log = await readLog(eventStoreUrl)
     const all = await readLedger(address, this.demo.queryToken)
-    const [lines, ofImages] = [true, false].map((isVideo) =>
-      all.filter(({ source_id: id }) => id.startsWith('video_') === isVideo),
-    )
-    const tasks = videoTasksOf(log)
+    const tasks = upstreamTasksOf(log)
     return {
       accepted,
       tasks,
-      sentAs: sentAs(tasks, images.markers, witness),
-      lines: lines ?? [],
-      images: {
-        ...images,
+      sentAs: sentAs(tasks, calls.markers, witness),
+      lines: all.filter(({ source_id: id }) => isUpstreamTask(id)),
+      calls: {
+        ...calls,
         calls: callsOf(log),
         tasks: imageTasksOf(log),
-        lines: ofImages ?? [],
-        witness: witness.images,
+        lines: all.filter(({ source_id: id }) => !isUpstreamTask(id)),
+        witness: witness.calls,
         deathsMs: machine.deathsMs,
         mayBeOpen: when === 'present',
       },

@@ -1,6 +1,6 @@
 import type { Sandbox } from './sandbox.ts'
 
-/** What upstream says of the synchronous calls it accepted, and of who asked for which. */
+/** What upstream says of the calls and files it took, and of who asked for which. */
 
 const TIMEOUT_MS = 20_000
 const PAGE = 1_000
@@ -34,6 +34,7 @@ export interface UpstreamCall {
 
 interface Logged {
   readonly seq: number
+  readonly route: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: unknown
 }
@@ -44,6 +45,8 @@ export interface Upstream {
   readonly calls: () => Promise<readonly UpstreamCall[]>
   /** The marker of each request that arrived, by the request id the gateway gave it. */
   readonly markers: () => Promise<ReadonlyMap<string, string>>
+  /** How often a file arrived to be kept, by its marker. */
+  readonly uploads: () => ReadonlyMap<string, number>
   readonly stop: () => Promise<void>
 }
 
@@ -56,16 +59,19 @@ async function get<Body>(url: string): Promise<Body> {
 /** Follows a sandbox's record. */
 export function follow(sandbox: Sandbox): Upstream {
   const markers = new Map<string, string>()
+  const uploads = new Map<string, number>()
   let after = 0
   const readLog = async (): Promise<void> => {
     const { items } = await get<{ readonly items: readonly Logged[] }>(
       `${sandbox.url}/__sandbox/log?after=${after}`,
     )
-    for (const { seq, headers, body } of items) {
+    for (const { seq, route, headers, body } of items) {
       after = seq
       const requestId = headers['x-client-request-id']
       const marker = /\[\[client=([^\]]+)\]\]/.exec(JSON.stringify(body))?.[1]
-      if (requestId !== undefined && marker !== undefined) markers.set(requestId, marker)
+      if (marker === undefined) continue
+      if (requestId !== undefined) markers.set(requestId, marker)
+      if (route === 'speech.upload') uploads.set(marker, (uploads.get(marker) ?? 0) + 1)
     }
   }
   let reading: Promise<void> = Promise.resolve()
@@ -89,6 +95,7 @@ export function follow(sandbox: Sandbox): Upstream {
       await readInTurn()
       return markers
     },
+    uploads: () => uploads,
     stop: async () => {
       clearInterval(timer)
       await sandbox.stop()

@@ -1,5 +1,5 @@
-import { ImageWitness } from './images/witness.ts'
-import type { Creation } from './videos/creations.ts'
+import { CallWitness } from './calls/witness.ts'
+import type { Creation } from './tasks/creations.ts'
 
 /** Something that is not as promised. */
 export interface Difference {
@@ -32,7 +32,7 @@ export interface Sighting {
 export class Witness {
   readonly intended = new Map<string, Intended>()
   readonly sightings = new Map<string, Sighting>()
-  readonly images = new ImageWitness()
+  readonly calls = new CallWitness()
   readonly differences: Difference[] = []
   /** Answers by operation and status; `none` where the connection broke. */
   readonly answers = new Map<string, number>()

@@ -1,22 +1,12 @@
+import type { Order, Way } from '../calls/order.ts'
 import type { Dice } from '../random.ts'
 
 /** Orders of images that differ in all that matters to money and to the ways they can go wrong. */
 
-/** How the result comes: whole in base64, whole by URL, as a stream, or asked for later. */
-export type Way = 'whole' | 'url' | 'streamed' | 'async'
-
-export interface ImageOrder {
-  readonly marker: string
+export interface ImageOrder extends Order {
   readonly family: 'image' | 'gen' | 'art-b'
-  /** External name. */
-  readonly model: string
-  readonly way: Way
   readonly quality: string | undefined
   readonly size: string | undefined
-  readonly switches: readonly string[]
-  readonly path: string
-  /** Its JSON, or the parts of its form. */
-  readonly body: Readonly<Record<string, unknown>>
   /** A picture sent along as a file. */
   readonly upload: Uint8Array | undefined
 }
@@ -27,15 +17,6 @@ export interface Material {
   readonly picture: Uint8Array
   /** Ids of files that hold one. */
   readonly fileIds: readonly string[]
-}
-
-/** Switches after which upstream made what its caller cannot be given. */
-const LOSING =
-  /^(?:drop-after-accept|hang-after-accept|http-after-accept=|malformed|truncated|garbage|bad-http|black|no-usage|cut-after=|error-after=)/
-
-/** Whether a success of upstream's may come to nothing here, without a process that died. */
-export function mayBeLost({ switches }: ImageOrder): boolean {
-  return switches.some((word) => LOSING.test(word))
 }
 
 const SMALL = '816x816'

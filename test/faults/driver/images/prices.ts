@@ -37,8 +37,8 @@ export const imagePrices = [
 
 const line = (sku: string, quantity: number): readonly Owed[] => owedAt(imagePrices, sku, quantity)
 
-/** What is owed for an answer of upstream's that reached its caller. */
-export function owedFor(
+/** What is owed for pictures that reached their caller. */
+export function owedForImages(
   { family, model, quality, size, way, switches }: ImageOrder,
   { pictures, usage, wire_usage: wire }: UpstreamCall,
 ): readonly Owed[] {

@@ -1,7 +1,7 @@
 import type { Call } from '../caller.ts'
 import type { Check } from '../reach.ts'
 import type { LoggedImageTask } from './tasks.ts'
-import type { ImageWitness } from './witness.ts'
+import type { CallWitness } from '../calls/witness.ts'
 
 /** Whether every order and file that a caller was ever given an id of is found, and says what the log says. */
 
@@ -13,7 +13,7 @@ const STATUS_OF = {
 
 export function imageChecks(
   call: Call,
-  { ordered, files, shown }: ImageWitness,
+  { ordered, files, shown }: CallWitness,
   tasks: ReadonlyMap<string, LoggedImageTask>,
 ): readonly Check[] {
   const checks: Check[] = []

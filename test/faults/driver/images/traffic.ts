@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import sharp from 'sharp'
 import type { Answer, Call } from '../caller.ts'
 import type { Dice } from '../random.ts'
+import type { Traffic } from '../traffic.ts'
 import type { Witness } from '../witness.ts'
-import { newImageOrder } from './orders.ts'
-import type { Ordered } from './witness.ts'
+import { type ImageOrder, newImageOrder } from './orders.ts'
+import type { Ordered } from '../calls/witness.ts'
 
 /** Callers of images of one tenant, until told to stop. */
 
-const WORKERS = 3
+const WORKERS = 2
 const MAX_KNOWN = 30
 const MAX_FILES = 6
 const KEY_TRIES = 4
@@ -32,10 +33,6 @@ interface Worker {
   made: number
 }
 
-export interface ImageTraffic {
-  readonly stop: () => Promise<void>
-}
-
 export async function startImageTraffic(
   dice: Dice,
   options: {
@@ -43,7 +40,7 @@ export async function startImageTraffic(
     readonly witness: Witness
     readonly focus: () => string | undefined
   },
-): Promise<ImageTraffic> {
+): Promise<Traffic> {
   const stopping = new AbortController()
   const picture = await sharp({
     create: { width: SIDE, height: SIDE, channels: 3, background: '#36c' },
@@ -79,7 +76,7 @@ function act(worker: Worker): Promise<void> {
   const { dice, known, fileIds } = worker
   const isFiles = worker.focus()?.startsWith('file.') === true
   return dice.weighted<() => Promise<void>>([
-    [40, () => order(worker)],
+    [40, () => orderOne(worker)],
     [known.length > 0 ? 20 : 0, () => look(worker, dice.pick(known))],
     [isFiles ? 40 : 8, () => upload(worker)],
     [fileIds.length > 1 ? (isFiles ? 40 : 5) : 0, () => remove(worker)],
@@ -87,15 +84,14 @@ function act(worker: Worker): Promise<void> {
   ])()
 }
 
-async function order(worker: Worker): Promise<void> {
+async function orderOne(worker: Worker): Promise<void> {
   const { dice, witness, name, picture, fileIds } = worker
   worker.made += 1
   const marker = `${name}-${worker.made}`
-  const ordered = witness.images.order(
-    newImageOrder(dice, marker, { picture, fileIds }, worker.focus()),
-  )
-  if (ordered.order.way === 'async') return orderLater(worker, ordered)
-  const { way, path, body } = ordered.order
+  const order = newImageOrder(dice, marker, { picture, fileIds }, worker.focus())
+  const ordered = witness.calls.order(order)
+  const { way, path, body } = order
+  if (way === 'async') return orderLater(worker, order, ordered)
   // Some hang up before they hear the answer: theirs is settled all the same.
   const hangUp = dice.chance(0.06) ? { hangUpMs: dice.integer(1, 300) } : {}
   const noteBroken = (answer: Answer) => way === 'streamed' && noteAnswer(worker, ordered, answer)
@@ -142,9 +138,9 @@ async function follow({ witness }: Worker, subject: string, data: unknown): Prom
 }
 
 /** After any doubt the careful ask again under their key; the others leave it at that. */
-async function orderLater(worker: Worker, ordered: Ordered): Promise<void> {
+async function orderLater(worker: Worker, order: ImageOrder, ordered: Ordered): Promise<void> {
   const { dice } = worker
-  const { marker, path, body, upload: file } = ordered.order
+  const { marker, path, body, upload: file } = order
   const isCareful = dice.chance(0.6)
   const headers = isCareful ? { 'idempotency-key': `key-${marker}` } : {}
   const sent = file === undefined ? body : formOf(body, file)
@@ -181,14 +177,14 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed'])
 
 async function look(worker: Worker, id: string): Promise<void> {
   const { witness } = worker
-  const before = witness.images.shown.get(id)
+  const before = witness.calls.shown.get(id)
   const answer = await worker.call('look', 'GET', `${IMAGES}/${id}`)
   if (answer?.status === 404) witness.differ('id_lost', id, 'an order that was taken is not found')
   if (answer?.status !== 200) return
   const status = String(answer.body['status'])
   if (ENDED.has(before) ? status !== before : before === 'in_progress' && status === 'pending')
     witness.differ('went_back', id, `shown as ${before}, then as ${status}`)
-  witness.images.shown.set(id, status)
+  witness.calls.shown.set(id, status)
   if (status === 'completed') await follow(worker, id, answer.body['data'])
 }
 
@@ -203,14 +199,14 @@ async function upload({ call, witness, picture, fileIds }: Worker): Promise<void
     witness.differ('id_withheld', 'a file', 'was taken without its id')
     return
   }
-  witness.images.files.set(id, { deletionTried: false, deleted: false })
+  witness.calls.files.set(id, { deletionTried: false, deleted: false })
   fileIds.push(id)
   if (fileIds.length > MAX_FILES) fileIds.shift()
 }
 
 async function remove({ call, witness, fileIds }: Worker): Promise<void> {
   const id = fileIds.shift()
-  const file = id === undefined ? undefined : witness.images.files.get(id)
+  const file = id === undefined ? undefined : witness.calls.files.get(id)
   if (file === undefined) return
   file.deletionTried = true
   const answer = await call('delete file', 'DELETE', `${FILES}/${id}`)

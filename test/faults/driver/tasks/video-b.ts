@@ -1,6 +1,6 @@
 import { owedAt, pricesOf } from '../bill.ts'
 import type { Dice } from '../random.ts'
-import type { Usage, VideoFamily } from './family.ts'
+import type { Usage, TaskFamily } from './family.ts'
 
 /** `/provB`: by seconds, and by the input images beyond those that are free. */
 
@@ -70,7 +70,7 @@ function shownOf(dice: Dice, takesReferences: boolean): Shown {
 
 const CREATE = '/provB/v2/video_generation'
 
-export const videoB: VideoFamily = {
+export const videoB: TaskFamily = {
   name: 'video-b',
   taskPath: (id) => `/provB/v2/query/video_generation/${id}`,
   removal: undefined,
@@ -79,7 +79,7 @@ export const videoB: VideoFamily = {
     const { status, usage } = (task ?? {}) as { readonly status?: string; readonly usage?: Usage }
     return { status: String(status), usage: status === 'succeeded' ? usage : undefined }
   },
-  showsMarkers: false,
+  lists: 'unmarked',
   refusals: ['1026', '1008'],
   failure: '1027',
   further: [[4, ['total-missing']]],

@@ -2,13 +2,13 @@ import t from 'tap'
 import type { LoggedCall } from '../call-log.ts'
 import type { LedgerLine } from '../ledger.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
-import { type ImageFindings, judgeImages } from './oracle.ts'
-import type { ImageOrder } from './orders.ts'
-import { owedFor } from './prices.ts'
-import type { LoggedImageTask } from './tasks.ts'
-import { ImageWitness, type Ordered } from './witness.ts'
+import { type CallFindings, judgeCalls } from './oracle.ts'
+import type { ImageOrder } from '../images/orders.ts'
+import type { LoggedImageTask } from '../images/tasks.ts'
+import { owedFor } from './orders.ts'
+import { CallWitness, type Ordered } from './witness.ts'
 
-/** The oracle of images itself: it finds nothing where nothing is wrong, and every wrong there can be. */
+/** The oracle of calls itself: it finds nothing where nothing is wrong, and every wrong there can be. */
 
 const AT = '2026-01-02T03:04:05.000Z'
 const AT_MS = Date.parse(AT)
@@ -101,7 +101,7 @@ const lineOf = (source: string): LedgerLine => ({
 })
 
 interface Scene extends Partial<
-  Pick<ImageFindings, 'accepted' | 'calls' | 'lines' | 'deathsMs' | 'mayBeOpen'>
+  Pick<CallFindings, 'accepted' | 'calls' | 'lines' | 'deathsMs' | 'mayBeOpen'>
 > {
   readonly order?: ImageOrder
   readonly told?: Partial<Ordered>
@@ -114,11 +114,12 @@ function codes({
   tasks = [],
   ...scene
 }: Scene): readonly string[] {
-  const witness = new ImageWitness()
+  const witness = new CallWitness()
   Object.assign(witness.order(asked), told)
-  const found = judgeImages({
+  const found = judgeCalls({
     accepted: [made],
     markers: new Map([['req_1', 'i0-1']]),
+    uploads: new Map(),
     calls: [],
     tasks: new Map(tasks.map((one) => [one.platformId, one])),
     lines: [],

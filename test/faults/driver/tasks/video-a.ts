@@ -1,5 +1,5 @@
 import { owedAt, pricesOf } from '../bill.ts'
-import { endUsers, type Usage, type VideoFamily } from './family.ts'
+import { endUsers, type Usage, type TaskFamily } from './family.ts'
 
 /** `/provA`: by tokens; its prices are the shipped ones. */
 
@@ -56,13 +56,13 @@ const models: readonly (readonly [name: string, alias: string])[] = [
 
 const taskPath = (id: string): string => `${TASKS}/${id}`
 
-export const videoA: VideoFamily = {
+export const videoA: TaskFamily = {
   name: 'video-a',
   taskPath,
   removal: (id) => ({ method: 'DELETE', path: taskPath(id), hides: true }),
   listPath: TASKS,
   sightOf: ({ status, usage }) => ({ status: String(status), usage: usage as Usage | undefined }),
-  showsMarkers: true,
+  lists: 'marked',
   refusals: ['InputTextSensitiveContentDetected', 'ModelNotOpen'],
   failure: 'OutputVideoSensitiveContentDetected',
   further: [],

@@ -6,7 +6,7 @@ import { excuses, judge } from '../oracle.ts'
 import type { Accepted } from '../sandbox.ts'
 import { Witness } from '../witness.ts'
 import type { Priced, Usage } from './family.ts'
-import { videoFamily } from './registry.ts'
+import { taskFamily } from './registry.ts'
 
 /** What the oracle knows of single families: their prices, and whose lists show no marker. */
 
@@ -100,13 +100,14 @@ function findingsOf(
     tasks,
     sentAs: sentAs(tasks, markers, witness),
     lines: [],
-    images: {
+    calls: {
       accepted: [],
       markers: new Map(),
+      uploads: new Map(),
       calls: [],
       tasks: new Map(),
       lines: [],
-      witness: witness.images,
+      witness: witness.calls,
       deathsMs: [],
       mayBeOpen: false,
     },
@@ -184,7 +185,7 @@ t.test('a task is its own creation’s, whatever it looks like', async (t) => {
 
 t.test('prices are those of the price list, exact to the last digit', async (t) => {
   const owed = (name: string, priced: Omit<Priced, 'hasVideo'>, usage: Usage, hasVideo = false) =>
-    videoFamily(name)
+    taskFamily(name)
       .owed({ ...priced, hasVideo }, usage)
       .map(({ sku, quantity, pico, currency }) => `${sku} ${quantity} ${pico} ${currency}`)
   const tokens = (count: number) => ({ completion_tokens: count })

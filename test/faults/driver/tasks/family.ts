@@ -1,9 +1,9 @@
 import type { Owed } from '../bill.ts'
 import type { Dice } from '../random.ts'
 
-/** What of a family of videos differs from the others: its wire, its prices, how it can go wrong. */
+/** What of a family of tasks differs from the others: its wire, its prices, how it can go wrong. */
 
-export type FamilyName = 'video-a' | 'video-b' | 'video-c'
+export type FamilyName = 'video-a' | 'video-b' | 'video-c' | 'speech'
 
 /** What the request said that decides its price. */
 export interface Priced {
@@ -36,7 +36,7 @@ export interface Sight {
   readonly usage: Usage | undefined
 }
 
-export interface VideoFamily {
+export interface TaskFamily {
   readonly name: FamilyName
   readonly taskPath: (id: string) => string
   /** How a caller wants one gone; undefined where the surface has no such thing. */
@@ -52,8 +52,8 @@ export interface VideoFamily {
   /** Where pages of tasks are listed. */
   readonly listPath: string | undefined
   readonly sightOf: (answer: Readonly<Record<string, unknown>>) => Sight
-  /** Whether upstream's lists show what each task was marked with. */
-  readonly showsMarkers: boolean
+  /** Whether upstream's lists show what each task was marked with, or only what it is like, or are none. */
+  readonly lists: 'marked' | 'unmarked' | 'none'
   /** Words of upstream's for: refused input, a refused account, a failed result. */
   readonly refusals: readonly [input: string, account: string]
   readonly failure: string

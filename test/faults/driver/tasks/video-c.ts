@@ -1,5 +1,5 @@
 import { owedAt, pricesOf } from '../bill.ts'
-import { endUsers, type VideoFamily } from './family.ts'
+import { endUsers, type TaskFamily } from './family.ts'
 
 /** `/provC`: by the credits upstream says it took. */
 
@@ -50,7 +50,7 @@ const words: Readonly<Record<string, string>> = {
   success: 'succeeded',
 }
 
-export const videoC: VideoFamily = {
+export const videoC: TaskFamily = {
   name: 'video-c',
   taskPath: (id) => `${BASE}/tasks/${id}/creations`,
   removal: (id) => ({
@@ -64,7 +64,7 @@ export const videoC: VideoFamily = {
     const status = words[String(state)] ?? failures[String(code)] ?? String(state)
     return { status, usage: status === 'succeeded' ? { credits: Number(credits) } : undefined }
   },
-  showsMarkers: true,
+  lists: 'marked',
   refusals: ['AuditSubmitIllegal', 'CreditInsufficient'],
   failure: 'CreationPolicyViolation',
   further: [],

@@ -1,6 +1,6 @@
 import type { Dice } from '../random.ts'
-import type { Draft, FamilyName, VideoFamily } from './family.ts'
-import { videoFamily } from './registry.ts'
+import type { Draft, FamilyName, TaskFamily } from './family.ts'
+import { taskFamily } from './registry.ts'
 
 /** Creations that differ in all that matters to money and to the ways they can go wrong. */
 
@@ -12,11 +12,7 @@ export interface Creation extends Draft {
 }
 
 /** What a life waits for more often than chance would have it. */
-function switchesFor(
-  dice: Dice,
-  family: VideoFamily,
-  focus: string | undefined,
-): readonly string[] {
+function switchesFor(dice: Dice, family: TaskFamily, focus: string | undefined): readonly string[] {
   if (focus === 'create.before-refused' && dice.chance(0.5)) return [`refuse=${family.refusals[0]}`]
   if (/^(?:reconcile|create\.before-uncertain)/.test(focus ?? '') && dice.chance(0.3))
     return ['drop-after-accept']
@@ -26,7 +22,7 @@ function switchesFor(
 /** What goes wrong between the gateway and upstream, or after acceptance; nothing, mostly. */
 function switchesOf(
   dice: Dice,
-  { refusals: [input, account], failure, further }: VideoFamily,
+  { refusals: [input, account], failure, further }: TaskFamily,
 ): readonly string[] {
   return dice.weighted<readonly string[]>([
     [60, []],
@@ -71,27 +67,28 @@ function familyFor(dice: Dice, focus: string | undefined): FamilyName {
     [4, 'video-a'],
     [3, 'video-b'],
     [3, 'video-c'],
+    [2, 'speech'],
   ])
 }
 
 /** A creation nobody else makes; `focus` is the crash point the gateway waits for. */
 export function newCreation(dice: Dice, marker: string, focus: string | undefined): Creation {
-  const family = videoFamily(familyFor(dice, focus))
+  const family = taskFamily(familyFor(dice, focus))
   const fault = switchesFor(dice, family, focus)
-  const isCounted = fault.some((word) => /^(?:tokens=0|total-missing)$/.test(word))
+  const isCounted = fault.some((word) => /^(?:tokens=0|total-missing|zero-usage)$/.test(word))
   const tokens = !isCounted && dice.chance(0.8) ? [`tokens=${dice.integer(1, 60_000)}`] : []
   const switches = [...fault, ...timesOf(dice), ...tokens]
   return { marker, family: family.name, switches, ...family.draft(dice, prompt(marker, switches)) }
 }
 
 /**
- * Some that upstream never accepts and says nothing of: two with the gateway's marker, one of them where
- * no list shows it, and one without.
+ * Some that upstream never accepts and says nothing of: one that is marked by its caller, and of each
+ * family one that is not, whether lists show that or not.
  */
 export function lostCreations(dice: Dice): readonly Creation[] {
   const switches = ['drop-before-accept']
   const lost = (name: FamilyName, isOurs: boolean, marker: string): Creation => {
-    const family = videoFamily(name)
+    const family = taskFamily(name)
     for (;;) {
       const draft = family.draft(dice, prompt(marker, switches))
       if ((draft.callerMarker === undefined) === isOurs)
@@ -103,6 +100,7 @@ export function lostCreations(dice: Dice): readonly Creation[] {
     lost('video-a', false, 'lost-1'),
     lost('video-b', true, 'lost-2'),
     lost('video-c', true, 'lost-3'),
+    lost('speech', true, 'lost-4'),
   ]
 }
 

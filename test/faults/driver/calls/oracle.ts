@@ -3,22 +3,23 @@ import type { LoggedCall } from '../call-log.ts'
 import type { LedgerLine } from '../ledger.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
 import type { Difference } from '../witness.ts'
-import { mayBeLost } from './orders.ts'
-import { owedFor } from './prices.ts'
-import type { LoggedImageTask } from './tasks.ts'
-import type { ImageWitness, Ordered } from './witness.ts'
+import type { LoggedImageTask } from '../images/tasks.ts'
+import { mayBeLost, owedFor } from './orders.ts'
+import type { CallWitness, Ordered } from './witness.ts'
 
-/** Compares the images that upstream made with what the log and the ledger say of them. */
+/** Compares what upstream made in calls with what the log and the ledger say of it. */
 
-export interface ImageFindings {
+export interface CallFindings {
   readonly accepted: readonly UpstreamCall[]
   /** Markers by request id, as upstream was told them. */
   readonly markers: ReadonlyMap<string, string>
+  /** How often a file arrived to be kept, by its marker. */
+  readonly uploads: ReadonlyMap<string, number>
   readonly calls: readonly LoggedCall[]
   readonly tasks: ReadonlyMap<string, LoggedImageTask>
   /** Of calls and of these tasks. */
   readonly lines: readonly LedgerLine[]
-  readonly witness: ImageWitness
+  readonly witness: CallWitness
   /** When gateways died, Unix milliseconds. */
   readonly deathsMs: readonly number[]
   /** Whether what nobody knows the end of may still be waited for. */
@@ -37,7 +38,7 @@ interface Bills {
 }
 
 /** Every difference there is. */
-export function judgeImages(findings: ImageFindings): readonly Difference[] {
+export function judgeCalls(findings: CallFindings): readonly Difference[] {
   const differences: Difference[] = []
   const say: Say = (code, subject, message) => differences.push({ code, subject, message })
   const accepted = acceptedByMarker(findings, say)
@@ -50,15 +51,13 @@ export function judgeImages(findings: ImageFindings): readonly Difference[] {
     else judgeCall(findings, ordered, upstream, bills, say)
   }
   for (const ordered of findings.witness.ordered.values()) judgeTold(ordered, bills, say)
+  judgeUploads(findings, say)
   judgeEnds(findings, accepted, bills, say)
   judgeLines(findings, say)
   return differences
 }
 
-function acceptedByMarker(
-  { accepted }: ImageFindings,
-  say: Say,
-): ReadonlyMap<string, UpstreamCall> {
+function acceptedByMarker({ accepted }: CallFindings, say: Say): ReadonlyMap<string, UpstreamCall> {
   const byMarker = new Map<string, UpstreamCall>()
   for (const call of accepted) {
     const marker = call.client_marker ?? ''
@@ -69,7 +68,7 @@ function acceptedByMarker(
 }
 
 function billsOf(
-  { calls, tasks, markers, witness }: ImageFindings,
+  { calls, tasks, markers, witness }: CallFindings,
   accepted: ReadonlyMap<string, UpstreamCall>,
   say: Say,
 ): Bills {
@@ -117,7 +116,7 @@ function judgeSettled(
 
 /** P3, P5: a call that was answered is settled before, and one that failed is free. */
 function judgeCall(
-  findings: ImageFindings,
+  findings: CallFindings,
   ordered: Ordered,
   upstream: UpstreamCall,
   { calls, failed }: Bills,
@@ -140,7 +139,7 @@ function judgeCall(
 
 /** P1, P5: what was sent has a task that began before, and its success is settled or reported. */
 function judgeTask(
-  { mayBeOpen }: ImageFindings,
+  { mayBeOpen }: CallFindings,
   ordered: Ordered,
   upstream: UpstreamCall,
   task: LoggedImageTask | undefined,
@@ -179,9 +178,17 @@ function judgeTold({ order, callIds, delivered, refused }: Ordered, bills: Bills
     say('billed_though_refused', order.marker, `was told ${refused}`)
 }
 
+/** A file is sent on once, whatever becomes of its answer. */
+function judgeUploads({ uploads, witness }: CallFindings, say: Say): void {
+  for (const [marker, count] of uploads) {
+    if (!witness.uploads.has(marker)) say('unasked', marker, 'nobody uploaded it')
+    if (count > 1) say('sent_twice', marker, `arrived ${count} times`)
+  }
+}
+
 /** Each order that was taken is there and comes to one end. */
 function judgeEnds(
-  { tasks, witness, mayBeOpen }: ImageFindings,
+  { tasks, witness, mayBeOpen }: CallFindings,
   accepted: ReadonlyMap<string, UpstreamCall>,
   bills: Bills,
   say: Say,
@@ -198,7 +205,7 @@ function judgeEnds(
   }
 }
 
-function judgeLines({ calls, tasks, lines }: ImageFindings, say: Say): void {
+function judgeLines({ calls, tasks, lines }: CallFindings, say: Say): void {
   const ofCalls = calls.flatMap(({ callId, settlement }) =>
     settlement === undefined ? [] : [[callId, settlement] as const],
   )
