@@ -1,6 +1,7 @@
 import t from 'tap'
 import { taskPoints } from './driver/plan.ts'
 import { type Report, runFaults } from './driver/run.ts'
+import { familyNames } from './driver/tasks/registry.ts'
 import { freshDirectory } from './place.ts'
 import { builtProduct } from '../helpers/product.ts'
 
@@ -27,7 +28,7 @@ t.test(
         )
         const directory = await freshDirectory(t)
         const part = { index, of: PARTS }
-        // What images die at has scenes of its own; here they are in the traffic.
+        // What calls and files die at has scenes of its own; here they are in the traffic.
         const among = taskPoints()
         return runFaults({ build, directory, kills, seed, part, among, say: () => undefined })
       }),
@@ -47,6 +48,11 @@ t.test(
     )
     const settled = sum(({ figures }) => figures['settled'])
     t.ok(settled >= FEWEST_SETTLED, `${settled} successes were settled`)
+    for (const name of familyNames)
+      t.ok(
+        sum(({ figures }) => figures[`settled of ${name}`]),
+        `of ${name} too`,
+      )
     t.ok(
       sum(({ figures }) => figures['adopted by reconciliation']) > 0,
       'lost creations were found',

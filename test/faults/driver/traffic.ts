@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Call } from './caller.ts'
 import type { Dice } from './random.ts'
 import { type Creation, newCreation } from './tasks/creations.ts'
-import type { TaskFamily } from './tasks/family.ts'
+import type { Sight, TaskFamily } from './tasks/family.ts'
 import { familyNames, taskFamily } from './tasks/registry.ts'
+import { videoPath, videoRemoval, VIDEOS, videoSightOf } from './tasks/videos.ts'
 import type { Intended, Witness } from './witness.ts'
 
 /** Mixed traffic of several callers of one tenant, of every family of tasks, until told to stop. */
@@ -173,21 +174,28 @@ async function get(worker: Worker, { id, family }: Known): Promise<void> {
   const { witness } = worker
   const sighting = witness.sighting(id)
   const before = { ...sighting }
-  const answer = await worker.call('get', 'GET', family.taskPath(id))
+  const isAsVideo = family.isVideo && worker.dice.chance(0.2)
+  const path = isAsVideo ? videoPath(id) : family.taskPath(id)
+  const answer = await worker.call(isAsVideo ? 'get video' : 'get', 'GET', path)
   if (answer === undefined) return
   if (answer.status === 404 && !sighting.hidingTried)
     witness.differ('id_lost', id, 'a task a caller was given is not found')
-  if (answer.status === 200) noteSight(worker, { id, family }, answer.body, before.deleted === true)
+  if (answer.status === 200)
+    noteSight(
+      worker,
+      { id, family },
+      (isAsVideo ? videoSightOf : family.sightOf)(answer.body),
+      before.deleted === true,
+    )
 }
 
 function noteSight(
   { witness }: Worker,
   { id, family }: Known,
-  task: Readonly<Record<string, unknown>>,
+  { status, usage }: Sight,
   wasDeleted: boolean,
 ): void {
   const sighting = witness.sighting(id)
-  const { status, usage } = family.sightOf(task)
   if (wasDeleted && status !== 'cancelled')
     witness.differ('deletion_undone', id, `deleted, then shown as ${status}`)
   if (status === 'succeeded') {
@@ -202,7 +210,7 @@ function noteSight(
 async function list(worker: Worker): Promise<void> {
   const { dice } = worker
   const { listPath } = taskFamily(dice.pick(familyNames))
-  if (listPath === undefined) return
+  if (listPath === undefined) return listVideos(worker)
   const filter = dice.pick(['', '&filter.status=succeeded', '&filter.status=running'])
   const path = `${listPath}?page_num=${dice.integer(1, 3)}&page_size=${dice.pick([1, 10, 50])}${filter}`
   const answer = await worker.call('list', 'GET', path)
@@ -217,15 +225,23 @@ async function list(worker: Worker): Promise<void> {
       worker.witness.differ('bad_list', path, `shows ${String(item['status'])}`)
 }
 
+async function listVideos(worker: Worker): Promise<void> {
+  const path = `${VIDEOS}?limit=${worker.dice.pick([1, 20, 100])}`
+  const answer = await worker.call('list videos', 'GET', path)
+  if (answer?.status === 200 && !Array.isArray(answer.body['data']))
+    worker.witness.differ('bad_list', path, 'a list without data')
+}
+
 /** Deletes, or cancels, where the surface can. */
 async function remove(worker: Worker, { id, family }: Known): Promise<void> {
-  const { witness } = worker
-  const removal = family.removal?.(id)
+  const { witness, dice } = worker
+  const isAsVideo = family.isVideo && (family.removal === undefined || dice.chance(0.2))
+  const removal = isAsVideo ? videoRemoval(id) : family.removal?.(id)
   if (removal === undefined) return
   const { method, path, body, hides } = removal
   const sighting = witness.sighting(id)
   sighting.hidingTried ||= hides
-  const operation = hides ? 'delete' : 'cancel'
+  const operation = isAsVideo ? 'delete video' : hides ? 'delete' : 'cancel'
   const answer = await worker.call(operation, method, path, body === undefined ? {} : { body })
   if (answer?.status === 200) sighting.deleted = true
 }

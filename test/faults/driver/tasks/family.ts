@@ -36,19 +36,22 @@ export interface Sight {
   readonly usage: Usage | undefined
 }
 
+/** A request that wants a task gone. */
+export interface Removal {
+  readonly method: string
+  readonly path: string
+  readonly body?: Readonly<Record<string, unknown>>
+  /** Whether what has ended is hidden by it; else only what waits is cancelled. */
+  readonly hides: boolean
+}
+
 export interface TaskFamily {
   readonly name: FamilyName
   readonly taskPath: (id: string) => string
   /** How a caller wants one gone; undefined where the surface has no such thing. */
-  readonly removal:
-    | ((id: string) => {
-        readonly method: string
-        readonly path: string
-        readonly body?: Readonly<Record<string, unknown>>
-        /** Whether what has ended is hidden by it; else only what waits is cancelled. */
-        readonly hides: boolean
-      })
-    | undefined
+  readonly removal: ((id: string) => Removal) | undefined
+  /** Whether its tasks are shown among all videos, too. */
+  readonly isVideo: boolean
   /** Where pages of tasks are listed. */
   readonly listPath: string | undefined
   readonly sightOf: (answer: Readonly<Record<string, unknown>>) => Sight

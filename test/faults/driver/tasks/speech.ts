@@ -14,6 +14,7 @@ export const speech: TaskFamily = {
   name: 'speech',
   taskPath: (id) => `/provB/v1/query/t2a_async_query_v2?task_id=${id}`,
   removal: undefined,
+  isVideo: false,
   listPath: undefined,
   sightOf: ({ status, usage_characters: characters }) => ({
     status: words[String(status)] ?? String(status),

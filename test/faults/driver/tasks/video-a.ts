@@ -60,6 +60,7 @@ export const videoA: TaskFamily = {
   name: 'video-a',
   taskPath,
   removal: (id) => ({ method: 'DELETE', path: taskPath(id), hides: true }),
+  isVideo: true,
   listPath: TASKS,
   sightOf: ({ status, usage }) => ({ status: String(status), usage: usage as Usage | undefined }),
   lists: 'marked',

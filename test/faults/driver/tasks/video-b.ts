@@ -74,6 +74,7 @@ export const videoB: TaskFamily = {
   name: 'video-b',
   taskPath: (id) => `/provB/v2/query/video_generation/${id}`,
   removal: undefined,
+  isVideo: true,
   listPath: undefined,
   sightOf: ({ task }) => {
     const { status, usage } = (task ?? {}) as { readonly status?: string; readonly usage?: Usage }

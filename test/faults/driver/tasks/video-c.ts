@@ -59,6 +59,7 @@ export const videoC: TaskFamily = {
     body: { id },
     hides: false,
   }),
+  isVideo: true,
   listPath: undefined,
   sightOf: ({ state, err_code: code, credits }) => {
     const status = words[String(state)] ?? failures[String(code)] ?? String(state)
