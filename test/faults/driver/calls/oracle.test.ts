@@ -5,7 +5,8 @@ import type { UpstreamCall } from '../upstream-record.ts'
 import { type CallFindings, judgeCalls } from './oracle.ts'
 import type { ImageOrder } from '../images/orders.ts'
 import type { LoggedImageTask } from '../images/tasks.ts'
-import { owedFor } from './orders.ts'
+import type { SpeechOrder } from '../speech/orders.ts'
+import { type CallOrder, owedFor } from './orders.ts'
 import { CallWitness, type Ordered } from './witness.ts'
 
 /** The oracle of calls itself: it finds nothing where nothing is wrong, and every wrong there can be. */
@@ -101,9 +102,10 @@ const lineOf = (source: string): LedgerLine => ({
 })
 
 interface Scene extends Partial<
-  Pick<CallFindings, 'accepted' | 'calls' | 'lines' | 'deathsMs' | 'mayBeOpen'>
+  Pick<CallFindings, 'accepted' | 'uploads' | 'calls' | 'lines' | 'deathsMs' | 'mayBeOpen'>
 > {
-  readonly order?: ImageOrder
+  readonly order?: CallOrder
+  readonly uploaded?: readonly string[]
   readonly told?: Partial<Ordered>
   readonly tasks?: readonly LoggedImageTask[]
 }
@@ -112,10 +114,12 @@ function codes({
   order: asked = order,
   told = {},
   tasks = [],
+  uploaded = [],
   ...scene
 }: Scene): readonly string[] {
   const witness = new CallWitness()
   Object.assign(witness.order(asked), told)
+  for (const marker of uploaded) witness.uploads.add(marker)
   const found = judgeCalls({
     accepted: [made],
     markers: new Map([['req_1', 'i0-1']]),
@@ -188,6 +192,76 @@ t.test('a task: begun before it is sent, settled or reported, and ended', async 
   t.same(codes({ ...asked, tasks: [task], accepted: [], lines }), ['settled_in_vain'])
   const told = { platformIds: new Set(['image_1', 'image_9']) }
   t.same(codes({ ...asked, tasks: [task], lines, told }), ['id_lost', 'two_tasks'])
+})
+
+const speech: SpeechOrder = {
+  marker: 'i0-1',
+  family: 'speech',
+  model: 'speech-2.8-hd',
+  way: 'whole',
+  switches: [],
+  text: 'a boat',
+  isRaw: false,
+  path: '/provB/v1/t2a_v2',
+  body: {},
+}
+const spoken = { ...made, family: 'speech', wire_usage: { usage_characters: 30 } }
+const clone = { ...speech, family: 'voice-clone' as const }
+
+function settledAs(
+  ...lines: readonly (readonly [sku: string, quantity: number, amount: string])[]
+) {
+  const [total = ''] = lines.map(([, , amount]) => amount).slice(-1)
+  const written = lines.map(([sku, quantity, amount]) => ({
+    ...settlement.lines[0],
+    sku,
+    quantity,
+    amount,
+  }))
+  return { ...settled, settlement: { ...settlement, amount: total, lines: written } } as LoggedCall
+}
+
+t.test(
+  'speech is billed by the characters upstream told, a clone by the piece and what it says',
+  async (t) => {
+    const owed = (order: SpeechOrder) =>
+      owedFor(order, spoken).map(({ sku, quantity, pico }) => `${sku} ${quantity} ${pico}`)
+    t.same(owed(speech), ['speech-2.8-hd-character 30 3210000000'])
+    const audition = 'speech-2.8-hd-character 30 3210000000'
+    t.same(owed(clone), ['voice-clone 1 1530100000000', audition])
+    t.same(owed({ ...clone, switches: ['no-usage'] }), [
+      'voice-clone 1 1530100000000',
+      'speech-2.8-hd-character 6 642000000',
+    ])
+    t.same(owedFor(speech, { ...spoken, wire_usage: { usage_characters: 0 } }), [])
+    const exact = settledAs(['speech-2.8-hd-character', 30, '0.00321'])
+    const line = {
+      ...lineOf('call_1'),
+      sku: 'speech-2.8-hd-character',
+      quantity: 30,
+      amount: '0.003210000000',
+    }
+    const scene = { order: speech, accepted: [spoken], told: delivered, lines: [line] }
+    t.same(codes({ ...scene, calls: [exact] }), [])
+    const more = settledAs(['speech-2.8-hd-character', 31, '0.003317'])
+    t.ok(codes({ ...scene, calls: [more] }).includes('wrong_amount'))
+    const isCloned = { ...scene, order: clone, calls: [exact] }
+    t.same(codes(isCloned), ['wrong_amount'], 'its voice is not billed')
+    const lost = {
+      order: { ...speech, switches: ['no-usage'] },
+      accepted: [spoken],
+      calls: [failed],
+    }
+    t.same(codes(lost), [], 'what is not counted is not delivered')
+    t.same(codes({ ...lost, order: { ...clone, switches: ['no-usage'] } }), ['unsettled'])
+  },
+)
+
+t.test('a sample is sent on once, and only for who uploaded it', async (t) => {
+  t.same(codes({ ...whole, uploads: new Map([['u0-1', 1]]) }), ['unasked'])
+  const told = { ...whole, uploaded: ['u0-1'] }
+  t.same(codes({ ...told, uploads: new Map([['u0-1', 1]]) }), [])
+  t.same(codes({ ...told, uploads: new Map([['u0-1', 2]]) }), ['sent_twice'])
 })
 
 t.test('the ledger holds the lines of the settlements and no others', async (t) => {

@@ -164,6 +164,23 @@ t.test('without markers too much in doubt is an excuse, and only for these famil
   t.same(codes(many.slice(1)), ['unsettled'])
 })
 
+t.test('what nothing lists is excused once it is reported, and never found', async (t) => {
+  const { accepted, task } = like
+  const unlisted = {
+    ...like,
+    accepted: { ...accepted, family: 'speech' },
+    task: { ...task, family: 'speech' },
+  }
+  t.same(codes([unlisted]), [])
+  t.same(Object.keys(excuses(findingsOf([unlisted]))), [
+    'unsettled success: nothing lists its family',
+  ])
+  const silent = { ...unlisted.task, possibleCostLeak: false }
+  t.ok(codes([{ ...unlisted, task: silent }]).includes('unsettled'))
+  const known = { ...unlisted.task, nativeId: accepted.id }
+  t.ok(codes([{ ...unlisted, task: known }]).includes('unsettled'), 'it could have been asked for')
+})
+
 t.test('a task is its own creation’s, whatever it looks like', async (t) => {
   const settlement = {
     nativeId: '4-2',
@@ -215,6 +232,9 @@ t.test('prices are those of the price list, exact to the last digit', async (t) 
   ])
   t.same(owed('video-c', { model: 'clipq2' }, { credits: 160 }), [
     `clipq2-credit 160 ${toPico('0.656')} USD`,
+  ])
+  t.same(owed('speech', { model: 'speech-2.6-hd' }, { character: 100 }), [
+    `speech-2.6-hd-character 100 ${toPico('0.0083')} USD`,
   ])
   t.same(owed('video-c', { model: 'clipq2' }, { credits: 0 }), [], 'nothing is no line')
 })
