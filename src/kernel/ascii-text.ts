@@ -2,25 +2,34 @@ import { Buffer } from 'node:buffer'
 
 /**
  * A long text of plain ASCII that needs no escape in JSON, such as base64, kept as the bytes it came
- * as: neither decoded on its way in nor encoded on its way out.
+ * as: neither decoded on its way in, nor joined, nor encoded on its way out.
  */
 export class AsciiText {
-  readonly bytes: Uint8Array
+  readonly pieces: readonly Uint8Array[]
+  readonly length: number
 
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes
-  }
-
-  get length(): number {
-    return this.bytes.length
+  constructor(...pieces: readonly Uint8Array[]) {
+    this.pieces = pieces
+    this.length = pieces.reduce((sum, { length }) => sum + length, 0)
   }
 
   slice(start: number, end: number): string {
-    return new AsciiText(this.bytes.subarray(start, end)).toString()
+    const parts: string[] = []
+    let at = 0
+    for (const piece of this.pieces) {
+      if (at >= end) break
+      if (at + piece.length > start)
+        parts.push(latin1(piece.subarray(Math.max(0, start - at), end - at)))
+      at += piece.length
+    }
+    return parts.join('')
   }
 
   toString(): string {
-    const { buffer, byteOffset, length } = this.bytes
-    return Buffer.from(buffer, byteOffset, length).toString('latin1')
+    return this.pieces.map(latin1).join('')
   }
+}
+
+function latin1({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1')
 }

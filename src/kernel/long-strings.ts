@@ -1,10 +1,12 @@
-import { type Buffer, isAscii } from 'node:buffer'
+import { Buffer, isAscii } from 'node:buffer'
+import { AsciiText } from './ascii-text.ts'
 import { newUuid } from './ids.ts'
 
 /** Shorter strings are parsed with the rest. */
 const SHORTEST_LIFTED_BYTES = 32 * 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const OPENING = Buffer.from('"')
 /** Control characters that a broken encoder may leave in a text: it is parsed, and so refused. */
 const CONTROLS = [0x00, 0x09, 0x0a, 0x0d]
 
@@ -14,45 +16,111 @@ const mark = `${newUuid()} `
 export interface LiftedJson {
   /** Parsed, long strings replaced by marks. */
   readonly value: unknown
-  /** What a mark stands for, ASCII as it came; undefined for any other text. */
-  readonly bytesOf: (text: string) => Uint8Array | undefined
+  /** What a mark stands for, as it came; undefined for any other text. */
+  readonly lifted: (text: string) => AsciiText | undefined
 }
 
 export interface Lifting {
   readonly shortestBytes?: number
-  /** Which of the long strings are left as bytes; all without it. */
-  readonly isWanted?: (inside: Buffer) => boolean
+  /** Which of the long strings are left as bytes, by their first ones; all without it. */
+  readonly isWanted?: (start: Buffer) => boolean
   /** Reads what is left; `JSON.parse` without it. */
   readonly parse?: (text: string) => unknown
 }
 
 /**
- * Parses JSON without making text of its long strings, such as media in base64: those stay bytes,
- * which need neither be decoded nor be encoded again. A string with an escape, or with more than ASCII,
- * is parsed.
+ * Parses JSON without making text of its long strings, such as media in base64: those stay the bytes
+ * they came as, which need neither be joined, nor be decoded, nor be encoded again. A string with an
+ * escape, or with more than ASCII, is parsed.
  *
  * @throws SyntaxError, or what `parse` throws
  */
-export function parseLifting(json: Buffer, how: Lifting = {}): LiftedJson {
-  const { shortestBytes = SHORTEST_LIFTED_BYTES, isWanted = () => true, parse = JSON.parse } = how
-  const lifted: Uint8Array[] = []
-  let text = ''
-  let from = 0
-  for (let open = json.indexOf(QUOTE); open !== -1;) {
-    const close = closingQuote(json, open)
-    if (close === -1) break
-    const inside = json.subarray(open + 1, close)
-    if (inside.length >= shortestBytes && isWanted(inside) && isPlain(inside)) {
-      text += `${json.toString('utf8', from, open)}"${mark}${lifted.length}"`
-      lifted.push(inside)
-      from = close + 1
-    }
-    open = json.indexOf(QUOTE, close + 1)
-  }
+export function parseLifting(json: Buffer | readonly Buffer[], how: Lifting = {}): LiftedJson {
+  const lifter = new Lifter(how)
+  for (const piece of Buffer.isBuffer(json) ? [json] : json) lifter.feed(piece)
+  const { rest, texts } = lifter.end()
+  const { parse = JSON.parse } = how
   return {
-    value: parse(text + json.toString('utf8', from)),
-    bytesOf: (found) =>
-      found.startsWith(mark) ? lifted[Number(found.slice(mark.length))] : undefined,
+    value: parse(rest),
+    lifted: (found) =>
+      found.startsWith(mark) ? texts[Number(found.slice(mark.length))] : undefined,
+  }
+}
+
+/** Takes the long strings out of JSON that comes in pieces; each byte is looked at while it is near. */
+class Lifter {
+  readonly #shortestBytes: number
+  readonly #isWanted: (start: Buffer) => boolean
+  readonly #texts: AsciiText[] = []
+  /** What is parsed, in order. */
+  readonly #rest: Buffer[] = []
+  /** What came of the string that is open, in earlier pieces; undefined outside of any. */
+  #string: Buffer[] | undefined
+  /** Backslashes at the end of those. */
+  #backslashes = 0
+
+  constructor({ shortestBytes = SHORTEST_LIFTED_BYTES, isWanted = () => true }: Lifting) {
+    this.#shortestBytes = shortestBytes
+    this.#isWanted = isWanted
+  }
+
+  feed(piece: Buffer): void {
+    /** Before it everything is in `#rest`, or lifted, or part of the open string. */
+    let from = 0
+    let at = 0
+    if (this.#string !== undefined) {
+      const close = closingQuote(piece, 0, this.#backslashes)
+      if (close === -1) return this.#goOn(this.#string, piece)
+      const parts = [...this.#string, piece.subarray(0, close)]
+      this.#string = undefined
+      at = close + 1
+      if (this.#lift(parts)) from = at
+      else {
+        this.#rest.push(OPENING, ...parts)
+        from = close
+      }
+    }
+    for (let open = piece.indexOf(QUOTE, at); open !== -1; open = piece.indexOf(QUOTE, at)) {
+      const close = closingQuote(piece, open + 1, 0)
+      if (close === -1) {
+        this.#rest.push(piece.subarray(from, open))
+        return this.#goOn([], piece.subarray(open + 1))
+      }
+      at = close + 1
+      const before = this.#rest.length
+      if (close - open <= this.#shortestBytes) continue
+      this.#rest.push(piece.subarray(from, open))
+      if (this.#lift([piece.subarray(open + 1, close)])) from = at
+      else this.#rest.length = before
+    }
+    this.#rest.push(piece.subarray(from))
+  }
+
+  end(): { readonly rest: string; readonly texts: readonly AsciiText[] } {
+    if (this.#string !== undefined) this.#rest.push(OPENING, ...this.#string)
+    const [only, ...more] = this.#rest
+    const rest = more.length === 0 ? only : Buffer.concat(this.#rest)
+    return { rest: rest?.toString('utf8') ?? '', texts: this.#texts }
+  }
+
+  #goOn(before: Buffer[], part: Buffer): void {
+    let trailing = 0
+    while (trailing < part.length && part[part.length - 1 - trailing] === BACKSLASH) trailing += 1
+    const isAll = trailing === part.length && before.length > 0
+    this.#backslashes = isAll ? this.#backslashes + trailing : trailing
+    before.push(part)
+    this.#string = before
+  }
+
+  /** Whether a string that is whole is left as it is; a mark stands for it then. */
+  #lift(parts: readonly Buffer[]): boolean {
+    const [first] = parts
+    const length = parts.reduce((sum, part) => sum + part.length, 0)
+    if (length < this.#shortestBytes || first === undefined || !this.#isWanted(first)) return false
+    if (!parts.every(isPlain)) return false
+    this.#rest.push(Buffer.from(`"${mark}${this.#texts.length}"`))
+    this.#texts.push(new AsciiText(...parts))
+    return true
   }
 }
 
@@ -64,13 +132,16 @@ function isPlain(text: Buffer): boolean {
   )
 }
 
-function closingQuote(json: Buffer, open: number): number {
-  let close = json.indexOf(QUOTE, open + 1)
+/** From inside a string; so many backslashes stand before the piece. */
+function closingQuote(piece: Buffer, from: number, before: number): number {
+  let close = piece.indexOf(QUOTE, from)
   while (close !== -1) {
     let backslashes = 0
-    while (json[close - 1 - backslashes] === BACKSLASH) backslashes += 1
-    if (backslashes % 2 === 0) return close
-    close = json.indexOf(QUOTE, close + 1)
+    while (close - backslashes > from && piece[close - 1 - backslashes] === BACKSLASH)
+      backslashes += 1
+    const carried = close - backslashes === from ? before : 0
+    if ((backslashes + carried) % 2 === 0) return close
+    close = piece.indexOf(QUOTE, close + 1)
   }
   return -1
 }

@@ -3,13 +3,14 @@ import t from 'tap'
 import { parseLifting } from '../../src/kernel/long-strings.ts'
 
 /** The parsed value with what was lifted put back. */
-function whole(json: string, shortestBytes = 32 * 1024): unknown {
-  const { value, bytesOf } = parseLifting(Buffer.from(json), { shortestBytes })
+function whole(json: string, shortestBytes = 32 * 1024, pieceBytes = 1 << 20): unknown {
+  const bytes = Buffer.from(json)
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, n) =>
+    bytes.subarray(n * pieceBytes, (n + 1) * pieceBytes),
+  )
+  const { value, lifted } = parseLifting(pieces, { shortestBytes })
   const restored = (part: unknown): unknown => {
-    if (typeof part === 'string') {
-      const bytes = bytesOf(part)
-      return bytes === undefined ? part : Buffer.from(bytes).toString()
-    }
+    if (typeof part === 'string') return lifted(part)?.toString() ?? part
     if (Array.isArray(part)) return part.map(restored)
     if (typeof part !== 'object' || part === null) return part
     return Object.fromEntries(
@@ -21,28 +22,42 @@ function whole(json: string, shortestBytes = 32 * 1024): unknown {
 
 void t.test('whatever is lifted, the value is that of JSON.parse', (t) => {
   fc.assert(
-    fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 8 }), (value, shortest) => {
-      const json = JSON.stringify(value)
-      t.strictSame(whole(json, shortest), JSON.parse(json))
-    }),
-    { numRuns: 300 },
+    fc.property(
+      fc.jsonValue(),
+      fc.integer({ min: 0, max: 8 }),
+      fc.integer({ min: 1, max: 9 }),
+      (value, shortest, pieceBytes) => {
+        const json = JSON.stringify(value)
+        t.strictSame(whole(json, shortest, pieceBytes), JSON.parse(json))
+      },
+    ),
+    { numRuns: 500 },
   )
+  t.end()
+})
+
+void t.test('escapes are read alike wherever a piece ends', (t) => {
+  for (const json of ['"a\\\\"', '["\\\\\\"b","c"]', '{"\\"":"\\\\\\\\","é":"\\u00e9"}'])
+    for (let pieceBytes = 1; pieceBytes < 12; pieceBytes += 1)
+      for (const shortest of [0, 2])
+        t.strictSame(whole(json, shortest, pieceBytes), JSON.parse(json), json)
   t.end()
 })
 
 void t.test('long strings stay bytes of the body, escaped ones are parsed', (t) => {
   const base64 = 'QUJD'.repeat(20_000)
   const body = Buffer.from(JSON.stringify({ data: [{ b64_json: base64 }], note: 'short' }))
-  const { value, bytesOf } = parseLifting(body)
+  const { value, lifted } = parseLifting([body.subarray(0, 40_000), body.subarray(40_000)])
   const [item] = (value as { data: { b64_json: string }[] }).data
-  const bytes = bytesOf(item?.b64_json ?? '')
-  t.equal(Buffer.from(bytes ?? '').toString(), base64)
-  t.equal(bytes?.buffer, body.buffer, 'not copied')
+  const text = lifted(item?.b64_json ?? '')
+  t.equal(text?.toString(), base64)
+  t.equal(text?.slice(39_000, 41_000), base64.slice(39_000, 41_000))
+  for (const piece of text?.pieces ?? []) t.equal(piece.buffer, body.buffer, 'not copied')
   t.match(value, { note: 'short' })
   const escaped = JSON.stringify({ text: `"${base64}\\` }).replaceAll('QU', '\\u0051U')
   t.strictSame(whole(escaped), JSON.parse(escaped))
   const accented = JSON.stringify({ text: `é${base64}` })
-  t.equal(parseLifting(Buffer.from(accented)).bytesOf(accented), undefined)
+  t.equal(parseLifting(Buffer.from(accented)).lifted(accented), undefined)
   t.strictSame(whole(accented), JSON.parse(accented))
   t.throws(() => parseLifting(Buffer.from(`"${base64}\n${base64}"`)), SyntaxError)
   t.end()
@@ -51,6 +66,6 @@ void t.test('long strings stay bytes of the body, escaped ones are parsed', (t) 
 void t.test('what is no JSON is refused, and a mark cannot be forged', (t) => {
   for (const json of ['', '"', '{"a":"b', '{"a":"b\\"}', '{"a" "b"}', `["${'x'.repeat(40_000)}"`])
     t.throws(() => parseLifting(Buffer.from(json)), SyntaxError)
-  t.equal(parseLifting(Buffer.from('"a"')).bytesOf('00000000-0000 0'), undefined)
+  t.equal(parseLifting(Buffer.from('"a"')).lifted('00000000-0000 0'), undefined)
   t.end()
 })

@@ -10,10 +10,10 @@ const pattern = new RegExp(`"${mark}(\\d+)"`)
 
 /** JSON of a value with `AsciiText` in it, whose bytes are neither looked at nor copied. */
 export function jsonInPieces(value: unknown): readonly Uint8Array[] {
-  const texts: Uint8Array[] = []
+  const texts: AsciiText[] = []
   const json = JSON.stringify(value, (_name, part: unknown) => {
     if (!(part instanceof AsciiText)) return part
-    texts.push(part.bytes)
+    texts.push(part)
     return `${mark}${texts.length - 1}`
   })
   const pieces: Uint8Array[] = []
@@ -21,8 +21,8 @@ export function jsonInPieces(value: unknown): readonly Uint8Array[] {
   pieces.push(Buffer.from(head))
   // The pattern's group makes every other part the number of a text.
   for (let at = 0; at < rest.length; at += 2) {
-    const text = texts[Number(rest[at])] ?? new Uint8Array()
-    pieces.push(Buffer.from('"'), text, Buffer.from(`"${rest[at + 1] ?? ''}`))
+    const text = texts[Number(rest[at])]?.pieces ?? []
+    pieces.push(Buffer.from('"'), ...text, Buffer.from(`"${rest[at + 1] ?? ''}`))
   }
   return pieces
 }

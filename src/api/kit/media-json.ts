@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { AsciiText } from '../../kernel/ascii-text.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { parseLifting } from '../../kernel/long-strings.ts'
 import { RequestError } from './request-error.ts'
@@ -15,15 +14,12 @@ const SCHEME = 'data:'
 export function parseMediaJson(body: Buffer): unknown {
   // Told of the whole: what is read on is text already.
   if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
-  const { value, bytesOf } = parseLifting(body, {
-    isWanted: (inside) => inside.toString('latin1', 0, SCHEME.length) === SCHEME,
+  const { value, lifted } = parseLifting(body, {
+    isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,
     parse: (text) => parseStrictJson(Buffer.from(text)),
   })
   const restored = (part: unknown): unknown => {
-    if (typeof part === 'string') {
-      const bytes = bytesOf(part)
-      return bytes === undefined ? part : new AsciiText(bytes)
-    }
+    if (typeof part === 'string') return lifted(part) ?? part
     if (Array.isArray(part)) return part.map(restored)
     if (!isJsonObject(part)) return part
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, restored(inner)]))

@@ -1,7 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { Channel } from '../../app/ports.ts'
 import type { SpeechAnswer, SpeechCall, SpeechProvider } from '../../app/speech-ports.ts'
-import { AsciiText } from '../../kernel/ascii-text.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { malformed } from '../kit/http/failures.ts'
@@ -44,10 +43,10 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
         .catch(rethrow)
       if (response.statusCode !== 200)
         throw refusalIn(parseJson(response.text), response, line.scrub) ?? malformed()
-      const { value, bytesOf } = parsed(response.bytes)
+      const { value, lifted } = parsed(response.pieces)
       const refused = refusalIn(value, response, line.scrub)
       if (refused !== undefined) throw refused
-      return answerOf(value, bytesOf, response.headers) ?? rejected()
+      return answerOf(value, lifted, response.headers) ?? rejected()
     },
     stream: async (channel, call, { signal, requestId }) => {
       const line = lines.of(channel)
@@ -98,7 +97,7 @@ function headOf(headers: Parameters<typeof headerOf>[0]) {
 }
 
 /** Audio stays the bytes it came as. @throws ProviderError */
-function parsed(body: Buffer): LiftedJson {
+function parsed(body: readonly Buffer[]): LiftedJson {
   try {
     return parseLifting(body)
   } catch (error) {
@@ -109,18 +108,17 @@ function parsed(body: Buffer): LiftedJson {
 /** Undefined when there is no audio in it. */
 function answerOf(
   value: unknown,
-  bytesOf: LiftedJson['bytesOf'],
+  lifted: LiftedJson['lifted'],
   headers: Parameters<typeof headerOf>[0],
 ): SpeechAnswer | undefined {
   if (!isJsonObject(value)) return undefined
   const audio = textOf(objectOf(value['data'])['audio'])
   if (audio === undefined) return undefined
   const head = headOf(headers)
-  const bytes = bytesOf(audio)
   return {
     ...head,
     upstreamRequestId: head.upstreamRequestId ?? textOf(value['trace_id']),
-    audio: bytes === undefined ? audio : new AsciiText(bytes),
+    audio: lifted(audio) ?? audio,
     shown: shownOf(value),
     seen: seenOf(value),
   }

@@ -32,19 +32,22 @@ export interface ExchangeRequest {
 export interface ExchangeResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly bytes: Buffer
+  /** The body as it came. */
+  readonly pieces: readonly Buffer[]
   /** The same as UTF-8, made when it is asked for. */
   readonly text: string
 }
 
 function wholeResponse(
   head: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
-  bytes: Buffer,
+  pieces: readonly Buffer[],
 ): ExchangeResponse {
+  const [only] = pieces
   return {
     ...head,
-    bytes,
+    pieces,
     get text() {
+      const bytes = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
       return bytes.toString('utf8')
     },
   }
@@ -129,8 +132,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
           if (sizeBytes > maxBytes) fail('too_large')
           else chunks.push(chunk)
         },
-        onResponseEnd: () =>
-          finish(() => resolve(wholeResponse({ statusCode, headers }, Buffer.concat(chunks)))),
+        onResponseEnd: () => finish(() => resolve(wholeResponse({ statusCode, headers }, chunks))),
         onResponseError: (_controller, error) => fail('network', error),
       },
     )

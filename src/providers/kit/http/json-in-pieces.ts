@@ -58,6 +58,11 @@ export function sentJson(body: JsonObject | BodyInPieces): {
   }
 }
 
+function* cut(bytes: Uint8Array): Generator<Uint8Array, void> {
+  for (let start = 0; start < bytes.length; start += PIECE_BYTES)
+    yield bytes.subarray(start, start + PIECE_BYTES)
+}
+
 /** Values are met in the order they are written in. */
 function* piecesOf(
   texts: readonly Uint8Array[],
@@ -67,13 +72,11 @@ function* piecesOf(
     yield text
     const value = held[index]
     if (value === undefined) continue
-    const { bytes } = value
-    for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
-      const piece = bytes.subarray(start, start + PIECE_BYTES)
-      if (value instanceof AsciiText) {
-        yield piece
-        continue
-      }
+    if (value instanceof AsciiText) {
+      for (const piece of value.pieces) yield* cut(piece)
+      continue
+    }
+    for (const piece of cut(value.bytes)) {
       const base64 = Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString('base64')
       yield Buffer.from(base64, 'latin1')
     }

@@ -6,7 +6,6 @@ import type {
   ImageItem,
   ImageProvider,
 } from '../../../app/ports.ts'
-import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { type LiftedJson, parseLifting } from '../../../kernel/long-strings.ts'
 import { malformed } from '../http/failures.ts'
@@ -47,10 +46,10 @@ export function createImageProvider(
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
-      const { value, bytesOf } = parsed(response.bytes)
+      const { value, lifted } = parsed(response.pieces)
       const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
       if (read === undefined) throw malformed()
-      const items = read.items.map((item) => withBytes(item, bytesOf))
+      const items = read.items.map((item) => withBytes(item, lifted))
       return { ...read, ...headOf(response.headers), items }
     },
     stream:
@@ -75,7 +74,7 @@ export function createImageProvider(
 }
 
 /** Pictures stay the bytes they came as. @throws ProviderError */
-function parsed(body: Buffer): LiftedJson {
+function parsed(body: readonly Buffer[]): LiftedJson {
   try {
     return parseLifting(body)
   } catch (error) {
@@ -83,10 +82,10 @@ function parsed(body: Buffer): LiftedJson {
   }
 }
 
-function withBytes(item: ImageItem, bytesOf: LiftedJson['bytesOf']): ImageItem {
+function withBytes(item: ImageItem, lifted: LiftedJson['lifted']): ImageItem {
   if (!('picture' in item) || !('base64' in item.picture)) return item
-  const bytes = bytesOf(String(item.picture.base64))
-  return bytes === undefined ? item : { ...item, picture: { base64: new AsciiText(bytes) } }
+  const base64 = lifted(String(item.picture.base64))
+  return base64 === undefined ? item : { ...item, picture: { base64 } }
 }
 
 /** The head of a stream may only come with its first picture, and that takes as long as a whole answer may. */

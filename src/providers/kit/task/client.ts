@@ -154,8 +154,8 @@ function standingFor(
   if (statusOf === undefined || response.statusCode !== 200) return response
   const statusCode = statusOf(parseJson(response.text), asked)
   if (statusCode === undefined) return response
-  const { headers, bytes, text } = response
-  return { statusCode, headers, bytes, text }
+  const { headers, pieces, text } = response
+  return { statusCode, headers, pieces, text }
 }
 
 function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWire['readError']> {
