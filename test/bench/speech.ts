@@ -53,12 +53,14 @@ export const run: Benchmark = () =>
         const before = await cpuMs(row.pid)
         const result = await paced(row, PACE)
         await tollgate.gateway.settled()
-        const spentMs = totalMs(cpuBetween(before, await cpuMs(row.pid)))
+        const parts = cpuBetween(before, await cpuMs(row.pid))
+        const spentMs = totalMs(parts)
         cpu.get(row)?.push(spentMs / (PER_SECOND * (PACE.warmUpSeconds + PACE.seconds)))
         micros.get(row)?.push(...result.micros)
         const { '200': _answered, ...others } = result.statuses
         failed += Object.values(others).reduce((sum, count) => sum + count, 0)
-        tell(`speech, ${PER_SECOND}/s, round ${round}: ${row.name}`)
+        const spent = Object.entries(parts).map(([part, ms]) => `${part} ${ms.toFixed(0)} ms`)
+        tell(`speech, ${PER_SECOND}/s, round ${round}: ${row.name}, ${spent.join(', ')}`)
       }
     const timeOf = (row: Row, p: number): number => percentile(micros.get(row) ?? [], p) / 1_000
     const cpuOf = (row: Row): number => median(cpu.get(row) ?? [])
