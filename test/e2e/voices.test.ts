@@ -4,20 +4,11 @@ import t, { type Test } from 'tap'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
 import { createVoiceBook } from '../../src/app/calls/media/voice-book.ts'
-import { createMediaFiles } from '../../src/app/uploads/media-files.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
 
-const stack = await startStack({
-  channels: (ours) =>
-    ours.flatMap((channel) => {
-      if (channel.family !== 'speech') return [channel]
-      const baseUrl = channel.baseUrl.replace(/speech$/, 'video-b')
-      const video = { ...channel, id: 'video-files', family: 'video-b', baseUrl }
-      return ours.some(({ family }) => family === 'video-b') ? [channel] : [channel, video]
-    }),
-})
+const stack = await startStack()
 t.teardown(() => stack.stop())
 const { url, demo, other } = stack
 const finance = queriesOf(url, demo.queryToken)
@@ -329,24 +320,51 @@ void t.test('two tenants cannot tell each other’s files from none', async (t) 
   const prompted = (id: string) =>
     clone({ file_id: mine, voice_id: 'Their-Voice-1', clone_prompt: { prompt_audio: id } }, token)
   await asOther(prompted, prompt)
-  const find = createMediaFiles({ log: stack.gateway.log })
-  const video = await upload([
-    purposed('video_generation_input'),
-    filed('a.png', new Uint8Array(8)),
-  ])
-  const wanted = { fileId: String(video.body.file.file_id), param: 'content[0].image_url.url' }
-  const said = (id: string, tenantId: string) =>
-    find({ tenantId }, [{ ...wanted, fileId: id }]).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-  const found = await find({ tenantId: demo.tenantId }, [wanted, wanted])
-  t.match(found, { channelId: /^(?:video-files|sandbox-video-b)$/ })
-  t.match(found?.upstreamIds.get(wanted.fileId), /^\d{16,19}$/)
-  t.same(await said(wanted.fileId, other.tenantId), await said(NO_SUCH, other.tenantId))
-  t.match(await said(fileId, demo.tenantId), { details: { param: wanted.param } })
-  t.equal(await find({ tenantId: demo.tenantId }, []), undefined)
-  refused(t, await clone({ file_id: wanted.fileId, voice_id: 'Their-Voice-1' }), 2013, /file_id/)
+})
+
+void t.test('a video is made of its tenant’s uploads, and of no other file', async (t) => {
+  const frame = filed('a.png', new Uint8Array(8))
+  const video = await upload([purposed('video_generation_input'), frame])
+  const fileId = String(video.body.file.file_id)
+  const create = (id: string, token = demo.modelToken) =>
+    call(`${url}/provB/v2/video_generation`, {
+      method: 'POST',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'h3-video',
+        content: [
+          { type: 'text', text: 'a boat' },
+          {
+            type: 'image_url',
+            role: 'first_frame',
+            image_url: { url: `media_file://${id}` },
+          },
+        ],
+        resolution: '768P',
+        duration: 6,
+      }),
+    })
+  const created = await create(fileId)
+  t.equal(created.status, 200, created.text)
+  await stack.caughtUp()
+  const { rows } = await stack.gateway.pool.query<{ upstream_file_id: string }>(
+    'select upstream_file_id from voices.uploads where file_id = $1',
+    [fileId],
+  )
+  const [sent] = logged('video-b.create')
+  t.match(JSON.stringify(sent?.body), `mm_file://${rows[0]?.upstream_file_id}"`)
+  const constant = (answer: Answer) => ({
+    status: answer.status,
+    headers: steadyHeaders(answer),
+    text: answer.text.replace(/req_\w+/, 'req_…'),
+  })
+  const none = constant(await create(NO_SUCH, other.modelToken))
+  t.match(none, { status: 400, text: /names no file of yours/ })
+  t.strictSame(constant(await create(fileId, other.modelToken)), none)
+  const sample = await uploaded('voice_clone')
+  t.match((await create(sample)).text, /was not uploaded for video_generation_input/)
+  refused(t, await clone({ file_id: fileId, voice_id: 'Their-Voice-1' }), 2013, /file_id/)
 })
 
 void t.test('a cloned voice speaks for its tenant, and is none to any other', async (t) => {
