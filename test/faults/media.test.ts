@@ -20,7 +20,8 @@ const LARGEST_SIZE = '3840x2160'
 const IMAGE = { sku: 'image-2-low-image', currency: 'USD', unit: 'image', price: '0.0113', per: 1 }
 const CHARACTER = { sku: 'speech-2.8-hd-character', currency: 'USD', unit: 'character' }
 const CREDIT = { sku: 'clipq2-credit', currency: 'USD', unit: 'credit', price: '0.005', per: 1 }
-const PRICES = [IMAGE, { ...CHARACTER, price: '100', per: 1000 }, CREDIT]
+const SECOND = { ...CREDIT, sku: 'h3-768p-second', unit: 'second', price: '0.08' }
+const PRICES = [IMAGE, { ...CHARACTER, price: '100', per: 1000 }, CREDIT, SECOND]
 
 /** Each step of an asynchronous image, and how often upstream may have been asked by then. */
 const points = [
@@ -74,8 +75,15 @@ async function settings(): Promise<Readonly<Record<string, string>>> {
     credential: { env: 'FAULTS_UPSTREAM_KEY' },
     models: { clipq2: 'reelq2' },
   }
+  const video = {
+    ...clips,
+    id: 'video',
+    family: 'video-b',
+    base_url: `${upstream.url}/video-b`,
+    models: { 'h3-video': 'video-h3' },
+  }
   const files = {
-    CHANNELS_FILE: { channels: [channel, speech, clips] },
+    CHANNELS_FILE: { channels: [channel, speech, clips, video] },
     PRICEBOOK_FILE: {
       version: 'media-1',
       effective_from: '2020-01-01T00:00:00Z',
@@ -307,6 +315,65 @@ t.test('a cancellation that is killed happens once or not at all, and is free', 
   t.equal(line?.amount, '0.5')
   await machine.stop()
 })
+
+const VIDEOS = '/provB/v2/video_generation'
+
+/** Undefined where the process died before it answered. */
+async function createVideo(marker: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${machine.address}${VIDEOS}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tenant.modelToken}`,
+        'content-type': 'application/json',
+        'idempotency-key': marker,
+      },
+      body: JSON.stringify({
+        model: 'h3-video',
+        content: [
+          {
+            type: 'text',
+            text: `a lantern [[client=${marker}]] [[sandbox queued-ms=0 running-ms=300]]`,
+          },
+        ],
+        duration: 4,
+        ratio: '16:9',
+      }),
+    })
+    const body = (await response.json()) as { readonly platform_id?: string }
+    return body.platform_id
+  } catch {
+    return undefined
+  }
+}
+
+t.test(
+  'a video whose provider shows no mark of ours is found again after a kill, and billed once',
+  async (t) => {
+    const ended = await diesAt('create.after-provider')
+    await createVideo('lost')
+    t.equal(await ended(), 'ended by SIGKILL')
+    // Whoever finds it again, and whoever sees its end, dies of that: perhaps before it was ready.
+    for (const crashAt of ['reconcile.after-adopt', 'observe.after-append']) {
+      await machine.start({ crashAt })
+      t.equal(await hasEnded(), 'ended by SIGKILL', crashAt)
+    }
+    t.equal(await machine.start({}), 'ready')
+    const lines = await eventually('the ledger has it', async () => {
+      // Who got no answer asks again with its key.
+      const id = await createVideo('lost')
+      const found = id === undefined ? [] : await ledgerLines(`source_id=${id}`)
+      return found.length > 0 ? found : undefined
+    })
+    t.same(
+      lines.map(({ amount }) => amount),
+      ['0.32'],
+    )
+    const record = await fetch(`${upstream.url}/__sandbox/accepted?family=video-b`)
+    t.match(await record.json(), { total: 1 }, 'it was sent once')
+    await machine.stop()
+  },
+)
 
 t.test(
   'killed between any two steps, each is made once or never, and billed if shown',

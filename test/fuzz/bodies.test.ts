@@ -361,3 +361,58 @@ void t.test('a good video of any kind with some fields gone strange: 4xx, or 200
   t.ok(seen.of(400) > 800, `${seen.of(400)} × 400`)
   t.ok(seen.of(200) > 300, `${seen.of(200)} × 200`)
 })
+
+void t.test('/provB video: any values in the right fields: 4xx naming one, or 200', async (t) => {
+  const seen = tally()
+  const settings = ['ratio', 'resolution', 'callback_url', 'extra', 'constructor'] as const
+  const good = {
+    model: 'h3-video',
+    content: [{ type: 'text', text: 'a lantern' }],
+    duration: 6,
+    ratio: '16:9',
+  }
+  const locator = fc.oneof(
+    strange,
+    fc.constantFrom('media_file://1', 'media_file://x', 'https://hooks.example.com/x'),
+    // Long enough to be left as bytes, and not always what it says.
+    fc
+      .tuple(
+        fc.constantFrom('image/png', 'video/mp4', 'a b', ''),
+        fc.constantFrom('', '=', '-', '"', '\\'),
+      )
+      .map(([type, end]) => `data:${type};base64,${'A'.repeat(40_000)}${end}`),
+  )
+  const kind = fc.constantFrom('image', 'video', 'audio')
+  const item = fc.oneof(
+    contentItem,
+    fc.tuple(kind, locator).map(([name, url]) => ({
+      type: `${name}_url`,
+      role: `reference_${name}`,
+      [`${name}_url`]: { url },
+    })),
+  )
+  const value = fc.oneof(
+    fc.record({ ...Object.fromEntries(Object.entries(good).map(([k, v]) => [k, fc.constant(v)])) }),
+    fc
+      .tuple(fc.array(item, { maxLength: 3 }), fc.dictionary(fc.constantFrom(...settings), strange))
+      .map(([items, more]) => ({ ...good, content: [...good.content, ...items], ...more })),
+    fc.tuple(fc.constantFrom(...Object.keys(good)), strange).map(([k, v]) => ({ ...good, [k]: v })),
+  )
+  await fc.assert(
+    fc.asyncProperty(value, async (body) => {
+      const answer = await attempt(harness, {
+        method: 'POST',
+        url: '/provB/v2/video_generation',
+        headers: { ...asModel, 'content-type': 'application/json' },
+        payload: JSON.stringify(body),
+      })
+      seen.add(answer.statusCode)
+      if (answer.statusCode !== 400) return
+      const { error } = answer.json<{ error: { message: string } }>()
+      if (!/`[^`]+`|h3-video/.test(error.message)) throw new Error(answer.body)
+    }),
+    { numRuns: 1_000, seed: 107 },
+  )
+  t.ok(seen.of(400) > 400, `${seen.of(400)} × 400`)
+  t.ok(seen.of(200) > 100, `${seen.of(200)} × 200`)
+})

@@ -141,6 +141,7 @@ void t.test('any id on any route that takes one: 404, or the undecodable 400', a
     ['GET', '/v1/videos/', '/content'],
     ['DELETE', '/v1/videos/', ''],
     ['GET', '/api/query/v1/tasks/', '/history'],
+    ['GET', '/provB/v2/query/video_generation/', ''],
   )
   await fc.assert(
     fc.asyncProperty(route, encoded, async ([method = 'GET', before, after], id) => {
@@ -166,6 +167,8 @@ void t.test('any path and method: never out of the family’s shape', async (t) 
       'ent',
       'provB/v1',
       't2a_v2',
+      'provB/v2',
+      'video_generation',
       'api',
       'v3',
       'contents',
@@ -192,7 +195,7 @@ void t.test('any path and method: never out of the family’s shape', async (t) 
     'DELETE',
     'OPTIONS',
   )
-  const seen = { provA: 0, provB: 0, provC: 0, query: 0, plain: 0 }
+  const seen = { provA: 0, provB: 0, provBVideo: 0, provC: 0, query: 0, plain: 0 }
   await fc.assert(
     fc.asyncProperty(
       method,

@@ -2,13 +2,14 @@ import { STATUS_CODES } from 'node:http'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { startApp, type Harness } from '../api/support/app.ts'
 
-export type Family = 'provA' | 'provB' | 'provC' | 'query' | 'plain'
+export type Family = 'provA' | 'provB' | 'provBVideo' | 'provC' | 'query' | 'plain'
 
 /** Which error shape a path promises. */
 export function familyOf(url: string): Family {
   if (/^\/provA(?:[/?#]|$)/.test(url)) return 'provA'
   if (/^\/provC(?:[/?#]|$)/.test(url)) return 'provC'
   if (/^\/provB\/v1(?:[/?#]|$)/.test(url)) return 'provB'
+  if (/^\/provB\/v2(?:[/?#]|$)/.test(url)) return 'provBVideo'
   if (/^\/api(?:[/?#]|$)/.test(url)) return 'query'
   return 'plain'
 }
@@ -47,6 +48,13 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
     Number(body['base_resp']['status_code']) > 0 &&
     isText(body['base_resp']['status_msg']) &&
     String(body['trace_id']).startsWith('req_'),
+  provBVideo: (body) =>
+    isRecord(body) &&
+    Object.keys(body).join() === 'type,error,request_id' &&
+    isRecord(body['error']) &&
+    Object.keys(body['error']).join() === 'type,message,http_code' &&
+    /\(\d{4}\)$/.test(String(body['error']['message'])) &&
+    isText(body['request_id']),
   query: (body) =>
     isRecord(body) &&
     body['success'] === false &&
@@ -96,5 +104,5 @@ export async function attempt(
 
 /** An app whose use cases and reads never fail by themselves: any 5xx is the input's doing. */
 export async function startFuzzed(): Promise<Harness> {
-  return startApp({ limits: { provABodyBytes: 64 * 1024 } })
+  return startApp({ limits: { provABodyBytes: 64 * 1024, provBV2BodyBytes: 64 * 1024 } })
 }

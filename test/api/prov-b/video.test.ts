@@ -109,6 +109,8 @@ t.test(
 )
 
 t.test('a misspelt member is told, upstream’s own are left out', async (t) => {
+  const unsafe = await create('{"duration":9007199254740993}')
+  t.match(unsafe.json().error.message, /: `duration` \(2013\)$/, 'the field is always named')
   const misspelt = await create({ ...goodBody, resolutoin: '2K' })
   t.match(misspelt.json().error.message, /did you mean `resolution`/)
   t.equal((await create({ ...goodBody, aigc_watermark: true, extra: {} })).statusCode, 200)

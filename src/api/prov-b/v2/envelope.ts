@@ -35,6 +35,11 @@ function withUpstreamNumber(failure: Failure): Failure {
   return { ...failure, rule: { ...failure.rule, code, status } }
 }
 
+/** This shape has no place of its own for the field at fault. */
+function saying({ message, param = '' }: Failure): string {
+  return param === '' || message.includes(param) ? message : `${message}: \`${param}\``
+}
+
 const surface = createSurface(videoFailures)
 
 /** The error shape of `/provB/v2`: `{type: "error", error: {type, message, http_code}, request_id}`. */
@@ -54,7 +59,7 @@ export const provBV2Envelope: Envelope = (error, requestId): Answer => {
       type: 'error',
       error: {
         type: typeByStatus[status],
-        message: `${failure.message} (${code})`,
+        message: `${saying(failure)} (${code})`,
         http_code: String(status),
       },
       request_id: requestId,
