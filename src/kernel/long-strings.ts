@@ -58,6 +58,8 @@ class Lifter {
   #string: Buffer[] | undefined
   /** Backslashes at the end of those. */
   #backslashes = 0
+  /** Whether those can be left as they are. */
+  #plain = true
 
   constructor({ shortestBytes = SHORTEST_LIFTED_BYTES, isWanted = () => true }: Lifting) {
     this.#shortestBytes = shortestBytes
@@ -74,7 +76,7 @@ class Lifter {
       const parts = [...this.#string, piece.subarray(0, close)]
       this.#string = undefined
       at = close + 1
-      if (this.#lift(parts)) from = at
+      if (this.#plain && this.#lift(parts)) from = at
       else {
         this.#rest.push(OPENING, ...parts)
         from = close
@@ -84,6 +86,7 @@ class Lifter {
       const close = closingQuote(piece, open + 1, 0)
       if (close === -1) {
         this.#rest.push(piece.subarray(from, open))
+        this.#plain = true
         return this.#goOn([], piece.subarray(open + 1))
       }
       at = close + 1
@@ -108,6 +111,7 @@ class Lifter {
     while (trailing < part.length && part[part.length - 1 - trailing] === BACKSLASH) trailing += 1
     const isAll = trailing === part.length && before.length > 0
     this.#backslashes = isAll ? this.#backslashes + trailing : trailing
+    this.#plain &&= isPlain(part)
     before.push(part)
     this.#string = before
   }
@@ -117,7 +121,8 @@ class Lifter {
     const [first] = parts
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     if (length < this.#shortestBytes || first === undefined || !this.#isWanted(first)) return false
-    if (!parts.every(isPlain)) return false
+    // Those before the last were looked at as they came.
+    if (!isPlain(parts.at(-1) ?? first)) return false
     this.#rest.push(Buffer.from(`"${mark}${this.#texts.length}"`))
     this.#texts.push(new AsciiText(...parts))
     return true
