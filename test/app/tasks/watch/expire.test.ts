@@ -2,7 +2,15 @@ import t, { type Test } from 'tap'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { createObserve } from '../../../../src/app/tasks/observe.ts'
-import { createInput, shortChannels, startWorld, uncertain } from '../../support/world.ts'
+import { readSpeech, withVoice } from '../../../../src/domain/families/speech/request.ts'
+import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
+import {
+  createInput,
+  shortChannels,
+  startWorld,
+  uncertain,
+  uncertainOf,
+} from '../../support/world.ts'
 
 const HOUR_MS = 3_600_000
 const settings = { owner: 'late', scale: 1 }
@@ -60,4 +68,35 @@ t.test('a submission found nowhere before its deadline is looked for again after
   pass(HOUR_MS)
   await look()
   t.equal(await ended(platformId), true)
+})
+
+t.test('where nothing lists tasks, one that is uncertain ends after seven hours', async (t) => {
+  const world = await startWorld(t)
+  let nowMs = Date.now()
+  const channels = sandboxSpeechChannels({ baseUrl: world.sandbox.url, timeoutMs: 300 })
+  const { deps, tasks } = world.replica({ clock: { nowMs: () => nowMs }, channels })
+  const text = 'x [[sandbox hang-after-accept]]'
+  const asked = readSpeech({ model: 'speech-2.8-hd', voice_id: 'male-qn-badao', text }, 'task')
+  const platformId = await uncertainOf(tasks.createTask, {
+    ...createInput(),
+    family: 'speech',
+    surface: 'provB.speech.async',
+    model: asked.model,
+    facts: asked.facts,
+    upstreamBody: withVoice(asked, asked.voiceId),
+  })
+  await world.settle()
+  const look = async (afterMs: number) => {
+    nowMs += afterMs
+    await createReconcileRound(deps, createObserve(deps), settings)(new AbortController().signal)
+    await world.settle()
+    return (await world.eventsOf(platformId)).map(({ type }) => type)
+  }
+  const before = world.sandbox.requests().all.count
+  t.notOk((await look(HOUR_MS)).includes('TaskExpired'))
+  t.notOk((await look(5 * HOUR_MS)).includes('TaskExpired'))
+  t.equal((await look(2 * HOUR_MS)).at(-1), 'TaskExpired')
+  const [, , end] = await world.eventsOf(platformId)
+  t.match(end, { data: { reason: 'deadline', possibleCostLeak: true } })
+  t.equal(world.sandbox.requests().all.count, before, 'nobody was asked, and nothing sent again')
 })
