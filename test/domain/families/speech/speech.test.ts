@@ -178,6 +178,7 @@ t.test('whatever a body is, it is read or refused by a member', (t) => {
 
 t.test('what is held is what upstream will count, and what is settled is what it counted', (t) => {
   t.equal(charactersOf('abc, 你好'), 9)
+  t.equal(charactersOf('😀 𠮷'), 4, 'whole characters, however they are kept')
   for (const { name } of speechModels) {
     const { model, facts } = read({ model: name, text: '你好' })
     const terms = speechCallRules.price({ model, facts }, shippedBook)
