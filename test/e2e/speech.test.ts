@@ -105,6 +105,10 @@ void t.test('an account may answer audio itself, and JSON where a URL is wanted'
     }
   const byUrl = await respond({ output_format: 'url' })
   t.match(await byUrl.json(), { data: { audio: /^http/ } })
+  const early = await respond({ stream: true, text: '[[sandbox cut-after=1]]' })
+  t.equal(early.status, 502, 'nothing of it was sent')
+  t.match(early.headers.get('content-type'), /^application\/json/)
+  t.match(await early.json(), { base_resp: { status_code: 1033 } })
   const broken = await respond({ stream: true, text: '[[sandbox cut-before-usage]]' })
   await t.rejects(broken.arrayBuffer(), 'not the whole: the connection breaks off')
   t.same(await billed(broken.headers.get('x-call-id') ?? ''), [])

@@ -23,6 +23,8 @@ export function sendFailure(
 ): FastifyReply {
   const answer = envelope(error, request.id)
   if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
+  // A reply that was to be something else, such as audio, may have said so already.
+  void reply.removeHeader('content-type')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)
 }
 
