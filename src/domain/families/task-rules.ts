@@ -34,6 +34,8 @@ export interface TaskFamilyRules {
   /** What upstream allows an execution to take when the caller says nothing, and at most. */
   readonly defaultExpiryS: number
   readonly longestExpiryS: number
+  /** Present where callers may ask for less than what it is otherwise: the least they may. */
+  readonly shortestExpiryS?: number
   /**
    * Present where upstream has no tasks and a worker of ours makes each in one call. It is not waited
    * for longer than this once it was started: longer than any channel may take to answer.

@@ -19,7 +19,7 @@ everything may settle; then what upstream accepted is compared with the log and 
   --kills N   kills in all (default 100; at least 30, or what of them is the part's)
   --seed S    the run's dice (default: new ones); a run that failed prints its own
   --part I/N  only the named points that are this run's, the I-th of N side by side
-  --tasks     only the named points of a video task's life
+  --tasks     only the named points of the life of a task that upstream makes
   --data DIR  where the run keeps its data (default: a new folder below ${tmpdir()})
   --keep      leave that data behind, logs included
   --json      print the report as JSON

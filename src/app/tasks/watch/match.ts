@@ -1,3 +1,4 @@
+import type { TaskFamilyRules } from '../../../domain/families/task-rules.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import type { Channel, TaskObservation } from '../../ports.ts'
@@ -108,11 +109,16 @@ function sameSettings(
 }
 
 /**
- * Without markers nothing is adopted from this time on: whoever else may have made it is open until
- * then, as all of a family wait equally long, and one that has ended would not be seen as a rival.
+ * What is only likely to be a request's is not adopted from this time on: whoever else may have made it
+ * is open until then, however short it waits, and one that has ended would not be seen as a rival.
  */
-export function lastUnmarkedMs({ expiresAt }: TaskRequest, windowMs: number): number {
-  return fromTimestamp(expiresAt) - windowMs - 2 * SKEW_MS
+export function lastLikelyMs(
+  { requestedAt, expiresAt }: TaskRequest,
+  { shortestExpiryS = Infinity }: Pick<TaskFamilyRules, 'shortestExpiryS'>,
+  windowMs: number,
+): number {
+  const shortestMs = fromTimestamp(requestedAt) + shortestExpiryS * 1_000
+  return Math.min(shortestMs, fromTimestamp(expiresAt)) - windowMs - 2 * SKEW_MS
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   type Reschedule,
   reschedulePolls,
 } from '../../../../projections/tasks/query.ts'
+import { taskFamily } from '../../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
@@ -25,7 +26,7 @@ import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import {
   certainMatches,
-  lastUnmarkedMs,
+  lastLikelyMs,
   type ListedTask,
   onlyMatch,
   possibleMatches,
@@ -196,7 +197,7 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   if (showsMarkers && request.markerIsOurs) return 'absent'
   const windowMs = sendingTimeMs(channels)
   const agreeing = possibleMatches(request, distinct(listed), windowMs, showsMarkers)
-  if (!showsMarkers && askedMs >= lastUnmarkedMs(request, windowMs)) return 'absent'
+  if (askedMs >= lastLikelyMs(request, taskFamily(request.family), windowMs)) return 'absent'
   const rivals = await rivalsOf(deps, request, showsMarkers)
   const only = rivals && onlyMatch(request, rivals, agreeing, windowMs, showsMarkers)
   // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.

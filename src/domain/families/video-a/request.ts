@@ -44,7 +44,8 @@ const FORBIDDEN_2_5 = [
 ] as const
 
 /** Seconds; upstream has them on every model. */
-const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
+/** What a caller may ask an execution to take at most. */
+export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
 const MAX_PRIORITY = 9
 const SEED = { min: -1, max: 2 ** 32 - 1 } as const
 const MAX_SAFETY_IDENTIFIER_LENGTH = 512

@@ -1,6 +1,7 @@
 import { knownModel } from '../checks/known-model.ts'
 import type { TaskFamilyRules } from '../task-rules.ts'
 import { resolveVideoAModel, videoAModels } from './models.ts'
+import { EXPIRES_AFTER_S } from './request.ts'
 import { simpleVideoA } from './simple.ts'
 import { isSettleableVideoA, quoteVideoA, settleVideoA, videoATokenPrices } from './pricing.ts'
 
@@ -14,6 +15,7 @@ export const videoARules: TaskFamilyRules = {
   idKind: 'video',
   defaultExpiryS: 48 * HOUR_S,
   longestExpiryS: 72 * HOUR_S,
+  shortestExpiryS: EXPIRES_AFTER_S.min,
   models: videoAModels,
   resolve: resolveVideoAModel,
   quote: (model, facts, book) => quoteVideoA(known(model), facts, book),

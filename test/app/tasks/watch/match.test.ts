@@ -1,7 +1,7 @@
 import t from 'tap'
 import {
   certainMatches,
-  lastUnmarkedMs,
+  lastLikelyMs,
   type ListedTask,
   onlyMatch,
   possibleMatches,
@@ -135,6 +135,10 @@ t.test(
       t.equal(find([], [{ channel, task: { ...task, ...over } }]), undefined, title)
     // A rival may be older by the window and the clocks' difference on both sides.
     const endsMs = Date.parse(mine.expiresAt)
-    t.ok(lastUnmarkedMs(mine, WINDOW_MS) <= endsMs - WINDOW_MS - 20_000)
+    t.ok(lastLikelyMs(mine, {}, WINDOW_MS) <= endsMs - WINDOW_MS - 20_000)
+    // Or wait for less than this one does.
+    const beganMs = Date.parse(mine.requestedAt)
+    const hour = { shortestExpiryS: 3_600 }
+    t.equal(lastLikelyMs(mine, hour, WINDOW_MS), beganMs + 3_600_000 - WINDOW_MS - 20_000)
   },
 )

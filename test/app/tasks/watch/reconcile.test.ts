@@ -96,7 +96,19 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
       safetyIdentifier: 'user-known',
     },
   )
-  world.replica({ policies: true, clock: ahead })
+  // One that ends early was made; the other, made like it, was not and waits longer.
+  const early = await uncertain(tasks.createTask, {
+    prompt: 'x [[sandbox drop-after-accept]]',
+    safetyIdentifier: 'user-early',
+    body: { execution_expires_after: 3_600 },
+  })
+  const late = await uncertain(
+    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    { prompt: 'x [[sandbox hang]]', safetyIdentifier: 'user-early' },
+  )
+  let aheadMs = 6_000
+  const clock = { nowMs: () => Date.now() + aheadMs }
+  const { deps } = world.replica({ policies: true, clock })
   const adopted = await eventually('the adoption', async () =>
     (await world.eventsOf(alone)).find((event) => event.type === 'TaskSubmitted'),
   )
@@ -111,6 +123,18 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
   for (const id of [...twins, neverSent])
     t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
   t.equal((await tasks.getTask(taskKey(known.nativeId))).platformId, known.platformId)
+  aheadMs += 3 * 3_600_000
+  await eventually('the early expiry', async () =>
+    (await world.eventsOf(early)).find((event) => event.type === 'TaskExpired'),
+  )
+  const looks = async (): Promise<number> => {
+    const { values } = await deps.metrics.reconciled.get()
+    return values.reduce((sum, { value }) => sum + value, 0)
+  }
+  const before = await looks()
+  aheadMs += 3_600_000
+  await eventually('looks at the others', async () => (await looks()) > before + 2)
+  t.same(typesOf(await world.eventsOf(late)), ['TaskRequested', 'TaskSubmissionUncertain'])
 })
 
 t.test('a process that dies right after the provider accepted loses nothing', async (t) => {
