@@ -1,4 +1,3 @@
-import { callFamilyOf } from '../../domain/families/calls.ts'
 import type { Principal } from '../access/principal.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 
@@ -12,14 +11,13 @@ export interface ListedModel {
 /** When a model came is configuration and not known; the same figure for all, and for ever. */
 const CREATED_AT_MS = Date.UTC(2026, 0, 1)
 
-/** The models of synchronous calls that a principal may use, by name. */
+/** The models that a principal may use, by name. */
 export function listModels(
   channels: ChannelDirectory,
   principal: Principal,
 ): readonly ListedModel[] {
   const families = new Map<string, Set<string>>()
   for (const channel of channels.all) {
-    if (callFamilyOf(channel.family) === undefined) continue
     for (const model of Object.keys(channel.models)) {
       if (principal.models !== undefined && !principal.models.has(model)) continue
       const known = families.get(model) ?? new Set<string>()

@@ -57,3 +57,19 @@ void t.test('401 without a token', async (t) => {
   t.equal((await get('', {})).statusCode, 401)
   t.equal((await get('/text-basic', {})).statusCode, 401)
 })
+
+void t.test('says where each kind of model is asked for', async (t) => {
+  const wires = {
+    'speech-x': ['speech', '/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
+    'voice-clone': ['speech', '/provB/v1/voice_clone'],
+    'clip-x': ['video-c', '/v1/videos'],
+    'art-x': ['art-b', '/v1/images/generations'],
+  }
+  const all = await startText(t)
+  for (const [id, [family = '']] of Object.entries(wires))
+    all.texts.models.push({ id, createdAtMs: nowMs, families: [family] })
+  for (const [id, [, ...endpoints]] of Object.entries(wires)) {
+    const answer = await all.app.inject({ url: `/v1/models/${id}`, headers: asModel })
+    t.same(answer.json<typeof basic>().supported_endpoints, endpoints, id)
+  }
+})

@@ -2,7 +2,10 @@ import type { TextUseCases } from '../../../app/calls/text/types.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { imageFamilies } from '../../../domain/families/images.ts'
+import { VOICE_CLONE } from '../../../domain/families/speech/models.ts'
+import { SPEECH } from '../../../domain/families/speech/rules.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import { videoFamilies } from '../videos/families.ts'
 
 type Listed = Awaited<ReturnType<TextUseCases['listModels']>>[number]
 
@@ -16,9 +19,13 @@ const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
   edit: '/v1/images/edits',
 }
 
-function endpointsOf(family: string): readonly string[] {
+const SPEECH_ENDPOINTS = ['/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2']
+
+function endpointsOf(family: string, model: string): readonly string[] {
   const endpoint = endpointByFamily[family]
   if (endpoint !== undefined) return [endpoint]
+  if (family === SPEECH) return model === VOICE_CLONE ? ['/provB/v1/voice_clone'] : SPEECH_ENDPOINTS
+  if (videoFamilies.includes(family)) return ['/v1/videos']
   const images = imageFamilies.find(({ name }) => name === family)
   return (images?.kinds ?? []).map((kind) => endpointByImageKind[kind])
 }
@@ -39,7 +46,7 @@ function toModel(listed: Listed): ModelView {
     object: 'model',
     created: Math.floor(listed.createdAtMs / 1_000),
     owned_by: 'gateway',
-    supported_endpoints: listed.families.flatMap(endpointsOf),
+    supported_endpoints: listed.families.flatMap((family) => endpointsOf(family, listed.id)),
   }
 }
 
