@@ -41,9 +41,7 @@ const CRASH_SHARE = 0.6
 
 /** The points at which something can die. */
 export function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter(
-    (name) => name !== UNREACHABLE_POINT && !/^(?:upload|voice)\./.test(name),
-  )
+  return crashPoints.filter((name) => name !== UNREACHABLE_POINT)
 }
 
 /** Those of the life of a task that upstream makes. */
