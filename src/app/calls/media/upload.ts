@@ -9,6 +9,7 @@ import { newUploadId } from '../../../kernel/ids.ts'
 import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { keyedHash } from '../../keyed-hash.ts'
+import { ProviderError } from '../../ports.ts'
 import { refusalOf } from '../refusals.ts'
 import type { OwnUpload } from '../../uploads/own-upload.ts'
 import type { MediaDeps } from './deps.ts'
@@ -49,7 +50,10 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }
-      return await deps.media.upload(channel, media, { signal, requestId })
+      const taken = await deps.media.upload(channel, media, { signal, requestId })
+      if (body.isSent()) return taken
+      // What was answered before it had come is no answer to it.
+      throw new ProviderError('malformed', 'unknown', 'The model service answered too early.')
     } catch (error) {
       // What broke the body off is no fault of the provider's.
       throw body.fault() ?? error
@@ -92,7 +96,9 @@ function leaseFor(
 function counted(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   let sizeBytes = 0
   let fault: unknown
+  let isSent = false
   return {
+    isSent: () => isSent,
     sizeBytes: () => sizeBytes,
     fault: () => fault,
     chunks: async function* (): AsyncGenerator<Uint8Array, void> {
@@ -102,6 +108,7 @@ function counted(body: AsyncIterable<Uint8Array>, maxBytes: number) {
           if (sizeBytes > maxBytes) throw tooLarge(maxBytes)
           yield chunk
         }
+        isSent = true
       } catch (error) {
         fault = error
         throw error

@@ -59,7 +59,14 @@ async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise
     await rest
   }
   const sent = send({ purpose, filename: file.filename, body: body() })
-  await Promise.race([whole, sent])
+  // It may fail while the rest of the form is read.
+  sent.catch(() => undefined)
+  try {
+    await Promise.race([whole, sent])
+  } catch (error) {
+    end(error)
+    throw error
+  }
   return { sent, end }
 }
 
