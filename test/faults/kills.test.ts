@@ -1,7 +1,7 @@
 import t from 'tap'
 import { taskPoints } from './driver/plan.ts'
 import { type Report, runFaults } from './driver/run.ts'
-import { familyNames } from './driver/tasks/registry.ts'
+import { familyNames, taskFamily } from './driver/tasks/registry.ts'
 import { freshDirectory } from './place.ts'
 import { builtProduct } from '../helpers/product.ts'
 
@@ -48,7 +48,8 @@ t.test(
     )
     const settled = sum(({ figures }) => figures['settled'])
     t.ok(settled >= FEWEST_SETTLED, `${settled} successes were settled`)
-    for (const name of familyNames)
+    // Of what nothing lists too many are lost for so short a run to promise one.
+    for (const name of familyNames.filter((one) => taskFamily(one).lists !== 'none'))
       t.ok(
         sum(({ figures }) => figures[`settled of ${name}`]),
         `of ${name} too`,

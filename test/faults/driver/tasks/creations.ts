@@ -67,7 +67,7 @@ function familyFor(dice: Dice, focus: string | undefined): FamilyName {
     [4, 'video-a'],
     [3, 'video-b'],
     [3, 'video-c'],
-    [2, 'speech'],
+    [3, 'speech'],
   ])
 }
 
