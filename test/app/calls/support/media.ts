@@ -4,6 +4,7 @@ import { readClone } from '../../../../src/domain/families/speech/clone-request.
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
 import type { MediaUseCases } from '../../../../src/app/calls/media/types.ts'
 import { createMediaUseCases } from '../../../../src/app/calls/media/use-cases.ts'
+import type { MediaProvider } from '../../../../src/app/media-ports.ts'
 import type { CrashPoint } from '../../../../src/app/crash-points.ts'
 import { compose } from '../../../../src/compose.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/journal.ts'
@@ -20,8 +21,10 @@ export function mediaOf(ground: {
   readonly log: EventLog
   readonly sandboxUrl: string
   readonly crashPoint: CrashPoint
+  /** Instead of the adapter. */
+  readonly upload?: MediaProvider['upload']
 }): MediaUseCases & { readonly stop: () => Promise<void> } {
-  const { pool, log, sandboxUrl, crashPoint } = ground
+  const { pool, log, sandboxUrl, crashPoint, upload } = ground
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
     pool,
@@ -43,6 +46,7 @@ export function mediaOf(ground: {
       lag: { lagMs: () => 0, look: () => Promise.resolve() },
     }),
     ...parts.media,
+    media: { ...parts.media.media, ...(upload === undefined ? {} : { upload }) },
     journal,
   }
   const running = createRunningCalls(deps)

@@ -59,14 +59,7 @@ async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise
     await rest
   }
   const sent = send({ purpose, filename: file.filename, body: body() })
-  // It may fail while the rest of the form is read.
-  sent.catch(() => undefined)
-  try {
-    await Promise.race([whole, sent])
-  } catch (error) {
-    end(error)
-    throw error
-  }
+  await Promise.race([whole, sent])
   return { sent, end }
 }
 

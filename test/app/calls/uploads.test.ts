@@ -1,0 +1,42 @@
+import t from 'tap'
+import { uploadDecider } from '../../../src/domain/upload/decider.ts'
+import type { UploadEvent } from '../../../src/domain/upload/events.ts'
+import { uploadStream } from '../../../src/domain/upload/events.ts'
+import { startWorld } from '../support/world.ts'
+import { mediaOf, sampleIn } from './support/media.ts'
+
+const { pool, log, sandbox } = await startWorld(t)
+/** How much of the file is read before the account answers. */
+let takes = Infinity
+let taken = 0
+const media = mediaOf({
+  pool,
+  log,
+  sandboxUrl: sandbox.url,
+  crashPoint: () => undefined,
+  upload: async (_channel, { body }) => {
+    taken = 0
+    const pieces = body[Symbol.asyncIterator]()
+    for (; taken < takes; taken += 1) if ((await pieces.next()).done === true) break
+    return { upstreamFileId: '9223372036854775807' }
+  },
+})
+t.teardown(() => media.stop())
+
+t.test('a file is an upload once the account has taken the whole of it', async (t) => {
+  takes = Infinity
+  const fileId = await sampleIn(media)
+  const events = (await log.readStream(uploadStream(fileId))) as readonly UploadEvent[]
+  const state = events.reduce(uploadDecider.evolve, uploadDecider.initial)
+  t.match(state, { file: { upstreamFileId: '9223372036854775807', sizeBytes: 23 } })
+  t.equal(taken, 1)
+})
+
+t.test('what was answered before the file had come is no answer to it', async (t) => {
+  const before = await log.endPosition()
+  for (const early of [0, 1]) {
+    takes = early
+    await t.rejects(sampleIn(media), { code: 'upstream_malformed' }, `after ${early} pieces`)
+  }
+  t.equal(await log.endPosition(), before, 'nothing was written')
+})
