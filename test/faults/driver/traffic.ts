@@ -9,7 +9,7 @@ import type { Intended, Witness } from './witness.ts'
 
 /** Mixed traffic of several callers of one tenant, of every family of tasks, until told to stop. */
 
-const WORKERS = 4
+const WORKERS = 3
 const MAX_KNOWN = 60
 const KEY_TRIES = 4
 const DELETES_AT_ONCE = 10

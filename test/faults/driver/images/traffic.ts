@@ -9,7 +9,7 @@ import type { Ordered } from '../calls/witness.ts'
 
 /** Callers of images of one tenant, until told to stop. */
 
-const WORKERS = 2
+const WORKERS = 1
 const MAX_KNOWN = 30
 const MAX_FILES = 6
 const KEY_TRIES = 4

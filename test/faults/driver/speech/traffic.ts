@@ -8,7 +8,7 @@ import { newCloneOrder, newSpeechOrder, type SpeechOrder } from './orders.ts'
 
 /** Callers of one tenant that have texts spoken, samples kept and voices cloned, until told to stop. */
 
-const WORKERS = 2
+const WORKERS = 1
 const MAX_KNOWN = 12
 const UPLOAD = '/provB/v1/files/upload'
 export const RETRIEVE = '/provB/v1/files/retrieve'
