@@ -82,7 +82,8 @@ class ImageService {
     const quality = wordOf(faults, 'quality') ?? ask.quality
     const size = `${ask.width}x${ask.height}`
     const fail = wordOf(faults, 'fail')
-    const streamFails = ask.stream && faults.has('error-after')
+    // An error that follows the finished picture takes nothing of it back.
+    const streamFails = ask.stream && (countOf(faults, 'error-after') ?? Infinity) <= ask.previews
     const failCode = fail ?? (streamFails ? 'server_error' : null)
     const call = acceptPictures(this.#kit, asker, {
       family: FAMILY,

@@ -14,6 +14,7 @@ import {
   openTenant,
   type AccessDeps,
 } from '../../../src/app/accounts/bootstrap.ts'
+import { surviveLostConnections } from '../../../src/app/database/pool.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
@@ -113,7 +114,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
     ...(options.logLimits === undefined ? {} : { limits: options.logLimits }),
   })
   const pool = new Pool({ connectionString: database.url, max: 24, pipeline: true })
-  pool.on('error', () => undefined)
+  surviveLostConnections(pool, () => undefined)
   const engine = startProjections({
     pool,
     log,

@@ -9,6 +9,7 @@ import {
   type EngineOptions,
 } from '../../../projections/engine/engine.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
+import { surviveLostConnections } from '../../../src/app/database/pool.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -20,7 +21,7 @@ export async function testPool(t: Test, max = 12): Promise<Pool> {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max, pipeline: true })
   // A killed connection must not end the test process.
-  pool.on('error', () => undefined)
+  surviveLostConnections(pool, () => undefined)
   await migrateEngine(pool)
   t.teardown(async () => {
     await pool.end()
