@@ -11,7 +11,7 @@ const LONG_OPAQUE = /\b(?=[\w-]*\d)[\w-]{32,}\b/g
 const PLAIN_WORDS = new Set(
   (
     'www api apis open com net org cloud test example localhost local internal invalid host ' +
-    'video image text speech audio fast mini pro lite max plus standard domestic overseas ' +
+    'video image text speech voice clone audio fast mini pro lite max plus standard domestic overseas ' +
     'model models data task tasks generation upstream sandbox'
   ).split(' '),
 )

@@ -31,3 +31,11 @@ t.test('plain messages stay, empty ones get the fallback, long ones an end', asy
   t.equal(scrub('Request id: 021712345'), 'Refused.')
   t.ok(scrub('a '.repeat(5_000)).length <= 500)
 })
+
+t.test('the word of a kind of model is no vendor', (t) => {
+  t.same(vendorWords('https://api.acme.example.com', ['voice-clone', 'megavoice-2']), [
+    'acme',
+    'megavoice',
+  ])
+  t.end()
+})
