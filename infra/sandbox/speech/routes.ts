@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { runExchange, type Answer } from '../http/exchange.ts'
-import { NO_FAULTS } from '../faults/vocabulary.ts'
-import { jsonBody, textIn } from '../text/fields.ts'
-import { runText, type TextWire } from '../text/run.ts'
+import { idInPath, queryOf, taskHandlers } from '../tasks/run.ts'
+import { jsonBody, textIn, type Fields } from '../text/fields.ts'
+import { runText, type TextRequest, type TextWire } from '../text/run.ts'
 import { AUDIO_PATH, fileAnswer } from './audio.ts'
 import { addCloneRoute } from './clone.ts'
 import { addUploadRoute, fileAnswer as uploadAnswer } from './files.ts'
@@ -15,102 +14,60 @@ import { speechWire } from './wire.ts'
 const AT = '/speech'
 const PREFIX = `${AT}/v1`
 
-function queryOf(request: FastifyRequest): URLSearchParams {
-  return new URL(request.url, 'http://sandbox').searchParams
-}
-
 function addPosts(
   app: FastifyInstance,
   kit: FamilyKit,
   wire: TextWire,
   { service, tasks }: { readonly service: SpeechService; readonly tasks: SpeechTasks },
 ): void {
-  app.post(`${PREFIX}/t2a_v2`, (request, reply) => {
-    const body = jsonBody(request.body)
-    const asked = {
-      op: body?.['stream'] === true ? 'stream' : 'create',
-      model: body === null ? null : textIn(body, 'model'),
-      body,
-      userText: (body && textIn(body, 'text')) ?? '',
-    }
-    return runText(
-      kit,
-      wire,
-      { ...asked, perform: (asker, faults) => service.speak(body, asker, faults) },
-      request,
-      reply,
-    )
-  })
-  app.post(`${PREFIX}/t2a_async_v2`, (request, reply) => {
-    const body = jsonBody(request.body)
-    const asked = {
-      op: 'create-task',
-      model: body === null ? null : textIn(body, 'model'),
-      body,
-      userText: (body && textIn(body, 'text')) ?? '',
-    }
-    return runText(
-      kit,
-      wire,
-      { ...asked, perform: (asker, faults) => tasks.create(body, asker, faults) },
-      request,
-      reply,
-    )
-  })
+  const post = (
+    path: string,
+    opOf: (body: Fields | null) => string,
+    performed: (body: Fields | null) => TextRequest['perform'],
+  ): void => {
+    app.post(path, (request, reply) => {
+      const body = jsonBody(request.body)
+      const asked = {
+        op: opOf(body),
+        model: body && textIn(body, 'model'),
+        body,
+        userText: (body && textIn(body, 'text')) ?? '',
+        perform: performed(body),
+      }
+      return runText(kit, wire, asked, request, reply)
+    })
+  }
+  post(
+    `${PREFIX}/t2a_v2`,
+    (body) => (body?.['stream'] === true ? 'stream' : 'create'),
+    (body) => (asker, faults) => service.speak(body, asker, faults),
+  )
+  post(
+    `${PREFIX}/t2a_async_v2`,
+    () => 'create-task',
+    (body) => (asker, faults) => tasks.create(body, asker, faults),
+  )
 }
 
 function addGets(app: FastifyInstance, kit: FamilyKit, wire: TextWire, tasks: SpeechTasks): void {
-  const get = (
-    path: string,
-    op: string,
-    answer: (request: FastifyRequest) => { readonly id: string; readonly act: () => Answer },
-  ): void => {
-    app.get(path, async (request, reply) => {
-      const { id, act } = answer(request)
-      const clientMarker = kit.store.get(id)?.record.clientMarker ?? null
-      await runExchange(
-        kit,
-        {
-          family: FAMILY,
-          op,
-          subject: { model: null, id, clientMarker, safetyIdentifier: null },
-          promptFaults: NO_FAULTS,
-          perform: async () => {
-            try {
-              return act()
-            } catch (error) {
-              const refused = wire.refused(error)
-              if (refused === null) throw error
-              return Promise.resolve(refused)
-            }
-          },
-          refusal: wire.refusal,
-          failure: wire.failure,
-        },
-        request,
-        reply,
-      )
-      return reply
-    })
-  }
-  get(`${PREFIX}/query/t2a_async_query_v2`, 'get', (request) => {
-    const id = queryOf(request).get('task_id') ?? ''
-    return { id, act: () => tasks.query(id, wire.credential(request)) }
-  })
-  get(`${PREFIX}/files/retrieve`, 'retrieve', (request) => {
-    const id = queryOf(request).get('file_id') ?? ''
-    return {
-      id,
-      act: () => {
-        const credential = wire.credential(request)
-        return uploadAnswer(kit, credential, id) ?? tasks.retrieve(id, credential)
-      },
-    }
-  })
-  get(`${AUDIO_PATH}/:name`, 'media', (request) => {
-    const { name } = request.params as { readonly name: string }
-    return { id: name, act: () => fileAnswer(name, queryOf(request), kit.clock.nowMs()) }
-  })
+  const { asked, open } = taskHandlers(kit, wire)
+  const inQuery = (name: string) => (request: FastifyRequest) => queryOf(request).get(name) ?? ''
+  app.get(
+    `${PREFIX}/query/t2a_async_query_v2`,
+    asked('get', ({ id, credential }) => tasks.query(id, credential), inQuery('task_id')),
+  )
+  app.get(
+    `${PREFIX}/files/retrieve`,
+    asked(
+      'retrieve',
+      ({ id, credential }) => uploadAnswer(kit, credential, id) ?? tasks.retrieve(id, credential),
+      inQuery('file_id'),
+    ),
+  )
+  app.get(
+    `${AUDIO_PATH}/:id`,
+    open('media', (request) => fileAnswer(idInPath(request), queryOf(request), kit.clock.nowMs())),
+  )
 }
 
 /** Speech, at once and as tasks, its files and its voices; every answer is a 200. */

@@ -1,13 +1,12 @@
 import { credentialHash } from '../calls/credential-hash.ts'
 import type { FamilyKit } from '../family.ts'
-import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomInteger } from '../kit/random.ts'
 import { signUrl } from '../media/signed-url.ts'
-import type { SandboxOptions } from '../options.ts'
-import type { Phase, TaskPlan } from '../tasks/record.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import { FamilyTasks, type FoundTask } from '../tasks/family-tasks.ts'
+import { taskPlan } from '../tasks/plan.ts'
+import type { Phase } from '../tasks/record.ts'
 import type { Fields } from '../text/fields.ts'
 import type { Asker } from '../text/service.ts'
 import { type Audio, AUDIO_PATH, bytesOf, fileName } from './audio.ts'
@@ -17,7 +16,6 @@ import { FAMILY, reportedOf, type SpeechService } from './service.ts'
 
 /** Speech that is made as a task. */
 
-const MAX_ID_TRIES = 1_000
 /** A link to a result is good for nine hours. */
 const LINK_SECONDS = 9 * 3_600
 const SUCCESS = { status_code: 0, status_msg: 'success' }
@@ -30,24 +28,6 @@ const WORDS: Readonly<Record<Phase, string>> = {
   cancelled: 'Failed',
 }
 
-/** What becomes of a task. */
-function planOf(faults: Faults, options: SandboxOptions): TaskPlan {
-  const stuck = isOn(faults, 'stall-queued')
-  const endless = stuck || isOn(faults, 'stall')
-  const failCode = wordOf(faults, 'fail')
-  const scaled = (ms: number): number => Math.round(ms * options.timeScale)
-  return {
-    queuedMs: stuck ? null : (countOf(faults, 'queued-ms') ?? scaled(options.queuedMs)),
-    runningMs: endless ? null : (countOf(faults, 'running-ms') ?? scaled(options.runningMs)),
-    outcome: failCode !== null ? 'failed' : isOn(faults, 'expire') ? 'expired' : 'succeeded',
-    failCode,
-    expiresMs: null,
-    strangeStatus: wordOf(faults, 'status'),
-    goneMs: countOf(faults, 'gone-ms') ?? (isOn(faults, 'gone') ? 0 : null),
-    callback: null,
-  }
-}
-
 /** What a result is kept under: never the id of its task. */
 const fileIdOf = (taskId: string): string => String(BigInt(taskId) + 172n)
 const taskIdOf = (fileId: string): string => String(BigInt(fileId) - 172n)
@@ -55,28 +35,29 @@ const taskIdOf = (fileId: string): string => String(BigInt(fileId) - 172n)
 export class SpeechTasks {
   readonly #kit: FamilyKit
   readonly #service: SpeechService
+  readonly #tasks: FamilyTasks
 
   constructor(kit: FamilyKit, service: SpeechService) {
     this.#kit = kit
     this.#service = service
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
 
   /** Answered only once it is durable. */
   async create(body: Fields | null, asker: Asker, faults: Faults): Promise<Answer> {
-    const { store, clock, options } = this.#kit
+    const { clock, options } = this.#kit
     const ask = this.#service.read(body, asker.credential, true)
     const reported = isOn(faults, 'usage-missing') ? null : reportedOf(ask.characters, faults)
     const usage = reported === null ? null : { usage_characters: reported }
-    const { id } = await store.accept({
+    const { id } = await this.#tasks.accept({
       id: this.#newId(),
-      family: FAMILY,
       acceptedAtMs: clock.nowMs(),
       model: ask.model,
       requestedModel: ask.model,
       safetyIdentifier: null,
       clientMarker: asker.markers.clientMarker,
       credential: credentialHash(asker.credential),
-      plan: planOf(faults, options),
+      plan: taskPlan(faults, options),
       usage,
       usageLater: null,
       detail: { ...ask.audio },
@@ -90,9 +71,9 @@ export class SpeechTasks {
   }
 
   query(id: string, credential: string): Answer {
-    const [task, state] = this.#find(id, credential)
-    const succeeded = state.phase === 'succeeded'
-    this.#kit.store.queried(id, succeeded, this.#kit.clock.nowMs())
+    const found = this.#find(id, credential)
+    const [task, state] = found
+    this.#tasks.told(found)
     return this.#ok({
       task_id: int64(id),
       status: state.strange ?? WORDS[state.phase],
@@ -126,24 +107,16 @@ export class SpeechTasks {
   }
 
   /** @throws SpeechRefusal where the account has none of that id */
-  #find(id: string, credential: string): readonly [StoredTask, TaskState] {
-    const task = this.#kit.store.get(id)
-    const mine = task?.record.credential === credentialHash(credential)
-    if (task !== null && mine && task.record.family === FAMILY) {
-      const state = this.#kit.store.stateOf(task, this.#kit.clock.nowMs())
-      if (state.visible) return [task, state]
-    }
-    throw new SpeechRefusal(2013, 'task_id')
+  #find(id: string, credential: string): FoundTask {
+    const found = this.#tasks.find(id, credentialHash(credential))
+    if (found === null) throw new SpeechRefusal(2013, 'task_id')
+    return found
   }
 
   /** Eighteen digits: more than a double holds. */
   #newId(): string {
-    const { random, store } = this.#kit
-    for (let tries = 0; tries < MAX_ID_TRIES; tries += 1) {
-      const digits = Array.from({ length: 17 }, () => randomInteger(random, 10)).join('')
-      if (store.reserve(`4${digits}`)) return `4${digits}`
-    }
-    throw new Error('no free task id')
+    const digit = (): number => randomInteger(this.#kit.random, 10)
+    return this.#tasks.freshId(() => `4${Array.from({ length: 17 }, digit).join('')}`)
   }
 
   #ok(body: object): Answer {

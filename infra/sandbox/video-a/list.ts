@@ -1,5 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import type { FoundTask } from '../tasks/family-tasks.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import type { TaskState } from '../tasks/timeline.ts'
 import { Refusal } from '../http/dotted-errors.ts'
@@ -7,7 +8,7 @@ import type { VideoDetail } from './plan.ts'
 
 /** One page of tasks, newest first. */
 export interface Page {
-  readonly items: readonly (readonly [StoredTask, TaskState])[]
+  readonly items: readonly FoundTask[]
   readonly total: number
 }
 
@@ -64,7 +65,7 @@ export function listTasks(
   if (isOn(faults, 'empty-list')) return { items: [], total: 0 }
   const nowMs = kit.clock.nowMs()
   const first = (number - 1) * size
-  const items: (readonly [StoredTask, TaskState])[] = []
+  const items: FoundTask[] = []
   let total = 0
   const tasks = candidates(kit, query)
   for (let i = tasks.length - 1; i >= 0; i -= 1) {

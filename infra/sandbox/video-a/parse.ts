@@ -3,6 +3,7 @@ import { Refusal } from '../http/dotted-errors.ts'
 import { parseContent, type Content } from './parse-content.ts'
 import { isGeneration25, isSmall, versionedModel } from './models.ts'
 import { RATIOS, RESOLUTIONS } from './tokens.ts'
+import type { Fields } from '../text/fields.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {
@@ -25,9 +26,6 @@ export interface VideoRequest {
   readonly callbackUrl: string | null
   readonly webSearch: boolean
 }
-
-/** A JSON object of unknown members. */
-export type Fields = Readonly<Record<string, unknown>>
 
 const invalid = (name: string, why: string): Refusal =>
   new Refusal(

@@ -1,7 +1,7 @@
 import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
 import { randomInteger, type Random } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
-import { callbackOf } from '../tasks/callback-plan.ts'
+import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 import { tokensOf } from './tokens.ts'
@@ -94,18 +94,9 @@ function failCodeOf(request: VideoRequest, faults: Faults): string | null {
 
 /** Everything that will become of a task. */
 export function planOf(request: VideoRequest, faults: Faults, options: SandboxOptions): TaskPlan {
-  const stuck = isOn(faults, 'stall-queued')
-  const endless = stuck || isOn(faults, 'stall')
-  const failCode = failCodeOf(request, faults)
-  const scaled = (ms: number): number => Math.round(ms * options.timeScale)
-  return {
-    queuedMs: stuck ? null : (countOf(faults, 'queued-ms') ?? scaled(options.queuedMs)),
-    runningMs: endless ? null : (countOf(faults, 'running-ms') ?? scaled(options.runningMs)),
-    outcome: failCode !== null ? 'failed' : isOn(faults, 'expire') ? 'expired' : 'succeeded',
-    failCode,
-    expiresMs: endless ? null : scaled(request.executionExpiresAfter * 1000),
-    strangeStatus: wordOf(faults, 'status'),
-    goneMs: countOf(faults, 'gone-ms') ?? (isOn(faults, 'gone') ? 0 : null),
-    callback: callbackOf(request.callbackUrl, faults),
-  }
+  return taskPlan(faults, options, {
+    callbackUrl: request.callbackUrl,
+    failCode: failCodeOf(request, faults),
+    expiresAfterMs: request.executionExpiresAfter * 1_000,
+  })
 }

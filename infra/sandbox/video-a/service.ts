@@ -1,67 +1,64 @@
-import { createHash } from 'node:crypto'
+import { credentialHash } from '../calls/credential-hash.ts'
 import type { FamilyKit } from '../family.ts'
 import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomBase36 } from '../kit/random.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import { FamilyTasks, type FoundTask } from '../tasks/family-tasks.ts'
 import { taskBody, type Site } from './body.ts'
 import { newRequestId, Refusal } from '../http/dotted-errors.ts'
 import { listTasks } from './list.ts'
-import { parseRequest, type Fields } from './parse.ts'
+import type { Fields } from '../text/fields.ts'
+import { parseRequest } from './parse.ts'
 import { detailOf, planOf, usageOf } from './plan.ts'
 
 /** The family's name in records, counters and fault rules. */
 export const FAMILY = 'video-a'
 
-const MAX_ID_TRIES = 1000
-
 /** The four operations of this wire; each throws Refusal for what it refuses. */
 export class VideoService {
   readonly #kit: FamilyKit
+  readonly #tasks: FamilyTasks
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
 
   /** Accepts a task: answered only once it is durable. */
   async create(body: Fields, credential: string, faults: Faults): Promise<Answer> {
-    const { options, random, clock, store, callbacks } = this.#kit
+    const { options, random, clock } = this.#kit
     const request = parseRequest(body, options)
     const nowMs = clock.nowMs()
     const detail = detailOf(request, random, newRequestId(random, nowMs))
-    const record = await store.accept({
+    const record = await this.#tasks.accept({
       id: this.#newId(nowMs),
-      family: FAMILY,
       acceptedAtMs: nowMs,
       model: request.model,
       requestedModel: request.requestedModel,
       safetyIdentifier: request.safetyIdentifier,
       clientMarker: parseMarkers(request.content.prompt).clientMarker,
-      credential: createHash('sha256').update(credential).digest('hex').slice(0, 12),
+      credential: credentialHash(credential),
       plan: planOf(request, faults, options),
       ...usageOf(request, detail, faults),
       detail: { ...detail },
     })
-    const task = store.get(record.id)
-    if (task !== null) callbacks.watch(task)
     return this.#ok({ id: record.id })
   }
 
   get(id: string): Answer {
-    const [task, state] = this.#find(id)
-    const body = taskBody(task, state, this.#site())
-    this.#told(task, state)
+    const found = this.#find(id)
+    const body = taskBody(...found, this.#site())
+    this.#tasks.told(found)
     return this.#ok(body)
   }
 
   list(query: URLSearchParams, faults: Faults): Answer {
     const page = listTasks(this.#kit, FAMILY, query, faults)
     const site = this.#site()
-    const items = page.items.map(([task, state]) => {
-      const body = taskBody(task, state, site)
-      this.#told(task, state)
+    const items = page.items.map((found) => {
+      const body = taskBody(...found, site)
+      this.#tasks.told(found)
       return isOn(faults, 'unmarked') ? { ...body, safety_identifier: undefined } : body
     })
     return this.#ok({ items, total: page.total })
@@ -90,27 +87,16 @@ export class VideoService {
     return { baseUrl: this.#kit.baseUrl(), urlSeconds: this.#kit.options.urlSeconds }
   }
 
-  #find(id: string): readonly [StoredTask, TaskState] {
-    const task = this.#kit.store.get(id)
-    if (task !== null && task.record.family === FAMILY) {
-      const state = this.#kit.store.stateOf(task, this.#kit.clock.nowMs())
-      if (state.visible) return [task, state]
-    }
-    throw new Refusal('NotFound.Task', `The task \`${id.slice(0, 100)}\` is not found.`)
-  }
-
-  #told(task: StoredTask, state: TaskState): void {
-    const success = state.phase === 'succeeded'
-    this.#kit.store.queried(task.record.id, success, this.#kit.clock.nowMs())
+  #find(id: string): FoundTask {
+    const found = this.#tasks.find(id)
+    if (found === null)
+      throw new Refusal('NotFound.Task', `The task \`${id.slice(0, 100)}\` is not found.`)
+    return found
   }
 
   #newId(nowMs: number): string {
     const stamp = new Date(nowMs).toISOString().slice(0, 19).replace(/[-:T]/g, '')
-    for (let i = 0; i < MAX_ID_TRIES; i += 1) {
-      const id = `cgt-${stamp}-${randomBase36(this.#kit.random, 5)}`
-      if (this.#kit.store.reserve(id)) return id
-    }
-    throw new Error('no free task id')
+    return this.#tasks.freshId(() => `cgt-${stamp}-${randomBase36(this.#kit.random, 5)}`)
   }
 
   #ok(body: object): Answer {

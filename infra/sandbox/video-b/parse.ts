@@ -1,4 +1,5 @@
 import { Refusal } from './errors.ts'
+import type { Fields } from '../text/fields.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {
@@ -11,9 +12,6 @@ export interface VideoRequest {
   readonly ratio: string
   readonly callbackUrl: string | null
 }
-
-/** A JSON object of unknown members. */
-export type Fields = Readonly<Record<string, unknown>>
 
 const ROLES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['first_frame', 'last_frame', 'reference_image'],

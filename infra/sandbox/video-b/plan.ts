@@ -1,6 +1,6 @@
-import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
 import type { SandboxOptions } from '../options.ts'
-import { callbackOf } from '../tasks/callback-plan.ts'
+import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 
@@ -59,19 +59,10 @@ export function usageOf(
 }
 
 /** Everything that will become of a task. */
-export function planOf(request: VideoRequest, faults: Faults, options: SandboxOptions): TaskPlan {
-  const stuck = isOn(faults, 'stall-queued')
-  const endless = stuck || isOn(faults, 'stall')
-  const failCode = wordOf(faults, 'fail')
-  const scaled = (ms: number): number => Math.round(ms * options.timeScale)
-  return {
-    queuedMs: stuck ? null : (countOf(faults, 'queued-ms') ?? scaled(options.queuedMs)),
-    runningMs: endless ? null : (countOf(faults, 'running-ms') ?? scaled(options.runningMs)),
-    outcome: failCode !== null ? 'failed' : isOn(faults, 'expire') ? 'expired' : 'succeeded',
-    failCode,
-    expiresMs: null,
-    strangeStatus: wordOf(faults, 'status'),
-    goneMs: countOf(faults, 'gone-ms') ?? (isOn(faults, 'gone') ? 0 : null),
-    callback: callbackOf(request.callbackUrl, faults),
-  }
+export function planOf(
+  { callbackUrl }: VideoRequest,
+  faults: Faults,
+  options: SandboxOptions,
+): TaskPlan {
+  return taskPlan(faults, options, { callbackUrl })
 }

@@ -4,38 +4,38 @@ import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomHex, randomInteger } from '../kit/random.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import { FamilyTasks, type FoundTask } from '../tasks/family-tasks.ts'
 import { taskBody, taskOf, type Site } from './body.ts'
 import { notFound, Refusal } from './errors.ts'
-import { parseRequest, type Fields } from './parse.ts'
+import type { Fields } from '../text/fields.ts'
+import { parseRequest } from './parse.ts'
 import { detailOf, planOf, usageOf } from './plan.ts'
 
 /** The family's name in records, counters and fault rules. */
 export const FAMILY = 'video-b'
 
-const MAX_ID_TRIES = 1_000
 const MAX_PAGE = 100
 
 /** The operations of this wire, each for one account; they throw Refusal for what they refuse. */
 export class VideoService {
   readonly #kit: FamilyKit
+  readonly #tasks: FamilyTasks
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
 
   /** Accepts a task: answered only once it is durable, and its receiver knows of it. */
   async create(body: Fields, credential: string, faults: Faults): Promise<Answer> {
-    const { options, random, clock, store, callbacks } = this.#kit
+    const { options, random, clock, callbacks } = this.#kit
     const request = parseRequest(body)
     const { callbackUrl } = request
     if (callbackUrl !== null && !(await callbacks.challenge(callbackUrl, randomHex(random, 32))))
       throw new Refusal('2013', 'invalid params, callback_url does not give the challenge back')
     const id = this.#newId()
-    const record = await store.accept({
+    const record = await this.#tasks.accept({
       id,
-      family: FAMILY,
       acceptedAtMs: clock.nowMs(),
       model: request.model,
       requestedModel: request.model,
@@ -46,8 +46,6 @@ export class VideoService {
       ...usageOf(request, faults),
       detail: { ...detailOf(request, id) },
     })
-    const task = store.get(record.id)
-    if (task !== null) callbacks.watch(task)
     return ok({ task_id: record.id })
   }
 
@@ -55,7 +53,7 @@ export class VideoService {
     const found = this.#find(id, credential)
     if (found === null) return notFound(this.#kit.random)
     const answer = ok(taskBody(...found, this.#site()))
-    this.#told(...found)
+    this.#tasks.told(found)
     return answer
   }
 
@@ -74,7 +72,7 @@ export class VideoService {
       .reverse()
     const page = all.slice((number - 1) * size, number * size)
     const tasks = page.map(([task, state]) => taskOf(task, state, this.#site()))
-    for (const [task, state] of page) this.#told(task, state)
+    for (const found of page) this.#tasks.told(found)
     return ok({ tasks, total: all.length })
   }
 
@@ -102,26 +100,13 @@ export class VideoService {
     return { baseUrl: baseUrl(), urlSeconds: options.urlSeconds, nowMs: clock.nowMs() }
   }
 
-  #find(id: string, credential: string): readonly [StoredTask, TaskState] | null {
-    const task = this.#kit.store.get(id)
-    if (task === null || task.record.family !== FAMILY) return null
-    if (task.record.credential !== credentialHash(credential)) return null
-    const state = this.#kit.store.stateOf(task, this.#kit.clock.nowMs())
-    return state.visible ? [task, state] : null
-  }
-
-  #told(task: StoredTask, state: TaskState): void {
-    const success = state.phase === 'succeeded'
-    this.#kit.store.queried(task.record.id, success, this.#kit.clock.nowMs())
+  #find(id: string, credential: string): FoundTask | null {
+    return this.#tasks.find(id, credentialHash(credential))
   }
 
   #newId(): string {
-    const { random, store } = this.#kit
-    for (let i = 0; i < MAX_ID_TRIES; i += 1) {
-      const id = `4${String(randomInteger(random, 100_000_000_000_000)).padStart(14, '0')}`
-      if (store.reserve(id)) return id
-    }
-    throw new Error('no free task id')
+    const number = (): number => randomInteger(this.#kit.random, 100_000_000_000_000)
+    return this.#tasks.freshId(() => `4${String(number()).padStart(14, '0')}`)
   }
 }
 

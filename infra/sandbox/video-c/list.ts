@@ -1,14 +1,13 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import type { FoundTask } from '../tasks/family-tasks.ts'
 import { Refusal } from './errors.ts'
 
 const MAX_PAGE = 100
 
 /** One page of tasks, newest first; pages are numbered from 0. */
 export interface Page {
-  readonly items: readonly (readonly [StoredTask, TaskState])[]
+  readonly items: readonly FoundTask[]
   readonly hasMore: boolean
 }
 

@@ -5,19 +5,17 @@ import { fileAnswer, noFile } from '../media/file-answer.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
 import { pngOf } from '../media/png.ts'
 import { checkSignedUrl } from '../media/signed-url.ts'
+import { idInPath, queryOf } from '../tasks/run.ts'
 import { MEDIA_PATH } from './body.ts'
 import type { VideoDetail } from './plan.ts'
 
 const cover = pngOf(64, 64)
 
 /** A result file for whoever holds its signed URL, in parts where it is asked for in parts. */
-export function resultFile(
-  kit: FamilyKit,
-  file: string,
-  query: URLSearchParams,
-  { headers }: FastifyRequest,
-): Answer {
-  const refused = checkSignedUrl(`${MEDIA_PATH}/${file}`, query, kit.clock.nowMs())
+export function resultFile(kit: FamilyKit, request: FastifyRequest): Answer {
+  const { headers } = request
+  const file = idInPath(request)
+  const refused = checkSignedUrl(`${MEDIA_PATH}/${file}`, queryOf(request), kit.clock.nowMs())
   if (refused !== null) return noFile(403, refused)
   const match = /^(\d{16})(\.mp4|-mark\.mp4|-cover\.png)$/.exec(file)
   const task = match === null ? null : kit.store.get(match[1] ?? '')

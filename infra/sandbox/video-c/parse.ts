@@ -1,4 +1,5 @@
 import { Refusal } from './errors.ts'
+import type { Fields } from '../text/fields.ts'
 
 /** A creation as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {
@@ -17,9 +18,6 @@ export interface VideoRequest {
   readonly watermark: boolean
   readonly callbackUrl: string | null
 }
-
-/** A JSON object of unknown members. */
-export type Fields = Readonly<Record<string, unknown>>
 
 export const modes = ['text2video', 'img2video', 'start-end2video', 'reference2video'] as const
 export type Mode = (typeof modes)[number]

@@ -1,5 +1,5 @@
-import { callbackOf } from '../tasks/callback-plan.ts'
-import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { taskPlan } from '../tasks/plan.ts'
+import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
 import { randomInteger, type Random } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
 import type { TaskPlan } from '../tasks/record.ts'
@@ -52,20 +52,11 @@ export function usageOf({ credits }: VideoDetail, faults: Faults) {
 }
 
 /** Everything that will become of a task. */
-export function planOf(request: VideoRequest, faults: Faults, options: SandboxOptions): TaskPlan {
-  const stuck = isOn(faults, 'stall-queued')
-  const endless = stuck || isOn(faults, 'stall')
-  const failCode = wordOf(faults, 'fail')
-  const scaled = (ms: number): number => Math.round(ms * options.timeScale)
-  const waits = request.offPeak ? OFF_PEAK_QUEUE_FACTOR : 1
-  return {
-    queuedMs: stuck ? null : (countOf(faults, 'queued-ms') ?? scaled(options.queuedMs * waits)),
-    runningMs: endless ? null : (countOf(faults, 'running-ms') ?? scaled(options.runningMs)),
-    outcome: failCode !== null ? 'failed' : isOn(faults, 'expire') ? 'expired' : 'succeeded',
-    failCode,
-    expiresMs: request.offPeak && !endless ? scaled(OFF_PEAK_EXPIRY_MS) : null,
-    strangeStatus: wordOf(faults, 'status'),
-    goneMs: countOf(faults, 'gone-ms') ?? (isOn(faults, 'gone') ? 0 : null),
-    callback: callbackOf(request.callbackUrl, faults),
-  }
+export function planOf(
+  { callbackUrl, offPeak }: VideoRequest,
+  faults: Faults,
+  options: SandboxOptions,
+): TaskPlan {
+  const waiting = { queueFactor: OFF_PEAK_QUEUE_FACTOR, expiresAfterMs: OFF_PEAK_EXPIRY_MS }
+  return taskPlan(faults, options, { callbackUrl, ...(offPeak ? waiting : {}) })
 }

@@ -4,37 +4,37 @@ import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomInteger, type Random } from '../kit/random.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import { FamilyTasks, type FoundTask } from '../tasks/family-tasks.ts'
 import { settingsBody, stateOf, taskBody, type Site } from './body.ts'
 import { Refusal } from './errors.ts'
 import { listTasks } from './list.ts'
-import { parseRequest, type Fields, type Mode } from './parse.ts'
+import type { Fields } from '../text/fields.ts'
+import { parseRequest, type Mode } from './parse.ts'
 import { detailOf, planOf, usageOf, type VideoDetail } from './plan.ts'
 
 /** The family's name in records, counters and fault rules. */
 export const FAMILY = 'video-c'
 
-const MAX_ID_TRIES = 1_000
 /** What every account begins with. */
 const CREDITS = 1_000_000_000
 
 /** The operations of this wire; each throws Refusal for what it refuses. */
 export class VideoService {
   readonly #kit: FamilyKit
+  readonly #tasks: FamilyTasks
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
 
   /** Accepts a task: answered only once it is durable. */
   async create(mode: Mode, body: Fields, credential: string, faults: Faults): Promise<Answer> {
-    const { options, random, clock, store, callbacks } = this.#kit
+    const { options, random, clock } = this.#kit
     const request = parseRequest(mode, body)
     const detail = detailOf(request, faults, random, digits(random))
-    const record = await store.accept({
-      id: this.#newId(),
-      family: FAMILY,
+    const record = await this.#tasks.accept({
+      id: this.#tasks.freshId(() => digits(random)),
       acceptedAtMs: clock.nowMs(),
       model: request.model,
       requestedModel: request.model,
@@ -46,8 +46,6 @@ export class VideoService {
       ...usageOf(detail, faults),
       detail: { ...detail },
     })
-    const task = store.get(record.id)
-    if (task !== null) callbacks.watch(task)
     return ok({
       task_id: record.id,
       state: 'created',
@@ -62,20 +60,21 @@ export class VideoService {
   }
 
   get(id: string): Answer {
-    const [task, state] = this.#find(id)
-    const body = taskBody(task, state, this.#site(), this.#kit.clock.nowMs())
-    this.#told(task, state)
+    const found = this.#find(id)
+    const body = taskBody(...found, this.#site(), this.#kit.clock.nowMs())
+    this.#tasks.told(found)
     return ok(body)
   }
 
   list(query: URLSearchParams, faults: Faults): Answer {
     const { items, hasMore } = listTasks(this.#kit, FAMILY, query, faults)
     const nowMs = this.#kit.clock.nowMs()
-    const tasks = items.map(([task, state]) => {
-      const body = { ...taskBody(task, state, this.#site(), nowMs), ...settingsBody(task.record) }
-      this.#told(task, state)
+    const tasks = items.map((found) => {
+      const shown = taskBody(...found, this.#site(), nowMs)
+      this.#tasks.told(found)
       return {
-        ...body,
+        ...shown,
+        ...settingsBody(found[0].record),
         ...(isOn(faults, 'unmarked') ? { payload: '' } : {}),
         ...(isOn(faults, 'usage-missing') ? { credits: undefined } : {}),
       }
@@ -117,27 +116,10 @@ export class VideoService {
     return { baseUrl: this.#kit.baseUrl(), urlSeconds: this.#kit.options.urlSeconds }
   }
 
-  #find(id: string): readonly [StoredTask, TaskState] {
-    const task = this.#kit.store.get(id)
-    if (task !== null && task.record.family === FAMILY) {
-      const state = this.#kit.store.stateOf(task, this.#kit.clock.nowMs())
-      if (state.visible) return [task, state]
-    }
-    throw new Refusal('TaskNotFound')
-  }
-
-  #told(task: StoredTask, state: TaskState): void {
-    const success = state.phase === 'succeeded'
-    this.#kit.store.queried(task.record.id, success, this.#kit.clock.nowMs())
-  }
-
-  #newId(): string {
-    const { random, store } = this.#kit
-    for (let i = 0; i < MAX_ID_TRIES; i += 1) {
-      const id = digits(random)
-      if (store.reserve(id)) return id
-    }
-    throw new Error('no free task id')
+  #find(id: string): FoundTask {
+    const found = this.#tasks.find(id)
+    if (found === null) throw new Refusal('TaskNotFound')
+    return found
   }
 }
 
