@@ -1,7 +1,8 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { afterSending } from './circumstances.ts'
+import { failureHeaders } from './failure-headers.ts'
 import type { FailureCode, FailureStatus } from './failure-table.ts'
-import { behindToken, withBody } from './route-failures.ts'
+import { beforeSending, behindToken } from './route-failures.ts'
 import { createSurface, type Failure, type Rule, type SurfaceFailures } from './surface-failures.ts'
 
 /** What calls of a model can fail with, before the envelope of a surface gives it its shape. */
@@ -82,24 +83,6 @@ const surface = createSurface(entries)
 /** What looking at a model can fail with. */
 export const modelFailures: readonly FailureCode[] = [...behindToken, 'unknown_model']
 
-/** What asking for anything of a model can fail with before it is sent. */
-const beforeSending: readonly FailureCode[] = [
-  ...behindToken,
-  ...withBody,
-  'body_empty',
-  'overloaded',
-  'invalid_request',
-  'unknown_model',
-  'model_not_allowed',
-  'price_not_configured',
-  'insufficient_balance',
-  'rate_limited',
-  'no_channel',
-  'log_unavailable',
-  'log_outcome_unknown',
-  'database_unavailable',
-]
-
 /** What making a call can fail with; statuses upstream passes on come besides. */
 export const callFailures: readonly FailureCode[] = [
   ...beforeSending,
@@ -137,46 +120,6 @@ export const imageTaskFailures: readonly FailureCode[] = [
   'storage_unavailable',
 ]
 
-/** What looking at an asynchronous image can fail with. */
-export const imageQueryFailures: readonly FailureCode[] = [
-  ...behindToken,
-  'task_not_found',
-  'log_unavailable',
-  'database_unavailable',
-  'read_model_behind',
-  'storage_unavailable',
-]
-
-/** What looking at a video can fail with. */
-export const videoFailures: readonly FailureCode[] = [
-  ...behindToken,
-  'task_not_found',
-  'log_unavailable',
-  'database_unavailable',
-  'read_model_behind',
-]
-
-/** What asking for a video can fail with. */
-export const videoCreationFailures: readonly FailureCode[] = [
-  ...beforeSending,
-  'read_model_behind',
-  'parameter_invalid',
-  'invalid_duration',
-  'asset_not_found',
-  'wrong_expected_revision',
-  'append_too_large',
-  'idempotency_key_reused',
-  'idempotency_in_progress',
-  'submission_refused',
-  'submission_uncertain',
-  'refused_invalid',
-  'refused_rate_limited',
-  'refused_account',
-  'refused_unavailable',
-  'refused_timeout',
-  'refused_malformed',
-]
-
 /** What continuing an earlier response can fail with besides. */
 export const continuationFailures: readonly FailureCode[] = [
   'previous_response_not_found',
@@ -206,7 +149,7 @@ export interface CallFailure {
   readonly param: string | null
   /** Milliseconds. */
   readonly retryAfterMs: number | undefined
-  /** Retry and call headers, the same on every surface. */
+  /** The same on every surface. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -247,8 +190,6 @@ export function toCallFailure(error: unknown): CallFailure {
   const { rule, message, param } = failure
   const retry =
     typeof failure.retry === 'number' ? Math.max(1, Math.ceil(failure.retry)) : failure.retry
-  const callId = failure.text('callId')
-  const platformId = failure.text('platformId')
   const named =
     failure.failure === 'refused_invalid' && rule.status < 500
       ? refusedInput(rule, failure)
@@ -259,11 +200,6 @@ export function toCallFailure(error: unknown): CallFailure {
     message,
     param: param ?? null,
     retryAfterMs: typeof retry === 'number' ? retry : undefined,
-    headers: {
-      ...(named.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...retryHeaders(retry),
-      ...(callId === undefined ? {} : { 'x-call-id': callId }),
-      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
-    },
+    headers: failureHeaders({ ...failure, retry }, retryHeaders),
   }
 }

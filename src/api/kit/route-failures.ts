@@ -16,3 +16,21 @@ export const withBody = [
   'body_too_large',
   'media_type_unsupported',
 ] as const satisfies FailureCode[]
+
+/** Of every route that asks a model for something, before that is sent. */
+export const beforeSending: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'body_empty',
+  'overloaded',
+  'invalid_request',
+  'unknown_model',
+  'model_not_allowed',
+  'price_not_configured',
+  'insufficient_balance',
+  'rate_limited',
+  'no_channel',
+  'log_unavailable',
+  'log_outcome_unknown',
+  'database_unavailable',
+]

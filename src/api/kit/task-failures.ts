@@ -1,5 +1,5 @@
 import type { FailureCode } from './failure-table.ts'
-import { behindToken, withBody } from './route-failures.ts'
+import { beforeSending, behindToken, withBody } from './route-failures.ts'
 
 /** What routes of tasks can fail with, for their descriptions. */
 
@@ -13,20 +13,10 @@ export const ownParts: readonly FailureCode[] = [
 
 /** Of every creation. */
 export const creationFailures: readonly FailureCode[] = [
-  ...ownParts,
-  ...withBody,
-  'body_empty',
+  ...beforeSending,
+  'read_model_behind',
   'parameter_invalid',
-  'overloaded',
-  'invalid_request',
   'invalid_duration',
-  'unknown_model',
-  'model_not_allowed',
-  'price_not_configured',
-  'insufficient_balance',
-  'rate_limited',
-  'no_channel',
-  'log_outcome_unknown',
   'wrong_expected_revision',
   'append_too_large',
   'idempotency_key_reused',
@@ -42,3 +32,21 @@ export const creationFailures: readonly FailureCode[] = [
 ]
 
 export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']
+
+/** Of what takes a task back: a deletion or a cancellation. */
+export const deletionFailures: readonly FailureCode[] = [
+  ...ownParts,
+  ...withBody,
+  'overloaded',
+  'task_not_found',
+  'task_running',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'upstream_unavailable',
+]
+
+/** A creation is never sent again by itself on these surfaces: at another moment it is another task. */
+export const modelAway = {
+  words: 'The model is not available at the moment',
+  retry: 'never',
+} as const

@@ -45,6 +45,7 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
           name: 'Video tasks',
           description: 'Create, query, list and delete tasks that make a video.',
         },
+        { name: 'Videos', description: 'The same for every family, spoken to alike.' },
         { name: 'Text', description: 'Chat, responses, native generation and models.' },
         { name: 'Images', description: 'Generate and edit images.' },
         { name: 'Speech', description: 'Speak texts, at once and asynchronously.' },

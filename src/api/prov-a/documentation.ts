@@ -1,9 +1,6 @@
-import type { FastifySchema } from 'fastify'
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { DomainError } from '../../kernel/errors.ts'
-import { answer, type DescribedHeader } from '../kit/answer-documentation.ts'
-import { failureResponses } from '../kit/failure-documentation.ts'
-import type { FailureCode } from '../kit/failure-table.ts'
+import { taskDescriber } from '../kit/task-documentation.ts'
 import { provAEnvelope } from './envelope.ts'
 
 const ErrorSchema = Type.Object({
@@ -24,30 +21,6 @@ const shape = {
   },
 }
 
-/** What the OpenAPI description says of a route, its failures included. */
-export function describe(route: {
-  readonly operationId: string
-  readonly summary: string
-  readonly ok: TSchema
-  readonly failures: readonly FailureCode[]
-  /** A field its body may lack. */
-  readonly field?: string
-  /** What its answers carry, failures included. */
-  readonly headers?: readonly DescribedHeader[]
-}): FastifySchema {
-  const { field, headers = [] } = route
-  const further =
-    field === undefined
-      ? []
-      : [new DomainError('invalid_request', `\`${field}\` is required`, { param: field })]
-  return {
-    operationId: route.operationId,
-    tags: ['Video tasks'],
-    summary: route.summary,
-    security: [{ modelToken: [] }],
-    response: {
-      200: answer({ json: route.ok, headers }),
-      ...failureResponses(shape, route.failures, further, headers),
-    },
-  }
-}
+const lacking = new DomainError('invalid_request', '`duration` is required', { param: 'duration' })
+
+export const describe = taskDescriber(shape, [lacking])

@@ -1,7 +1,7 @@
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import { afterAcceptance } from '../kit/circumstances.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
-import { retryHeaders } from '../kit/retry-headers.ts'
+import { failureHeaders } from '../kit/failure-headers.ts'
 import { createSurface, type Failure } from '../kit/surface-failures.ts'
 import { taskFailures } from './failures.ts'
 
@@ -38,16 +38,10 @@ const surface = createSurface(taskFailures)
 export const provAEnvelope: Envelope = (error): Answer => {
   const failure = afterAcceptance(surface.read(error))
   const { status } = failure.rule
-  const platformId = failure.text('platformId')
   const { message, param = '' } = failure
   return {
     status,
-    headers: {
-      'cache-control': 'no-store',
-      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...retryHeaders(failure.retry),
-      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
-    },
+    headers: failureHeaders(failure),
     body: { error: { code: codeOf(failure), message, param, type: typeByStatus[status] } },
   }
 }

@@ -1,7 +1,6 @@
 import type { FailureCode } from '../kit/failure-table.ts'
-import { withBody } from '../kit/route-failures.ts'
 import type { SurfaceFailures } from '../kit/surface-failures.ts'
-import { creationFailures, ownParts } from '../kit/task-failures.ts'
+import { creationFailures, modelAway, ownParts } from '../kit/task-failures.ts'
 
 /** What the failures of task routes are called here, and where they depart from the table. */
 export const taskFailures = {
@@ -25,12 +24,7 @@ export const taskFailures = {
   price_not_configured: 'service_unavailable',
   insufficient_balance: 'insufficient_balance',
   rate_limited: 'RateLimitExceeded',
-  // A creation is never sent again by itself here: at another moment it is another task.
-  no_channel: {
-    code: 'service_unavailable',
-    words: 'The model is not available at the moment',
-    retry: 'never',
-  },
+  no_channel: { ...modelAway, code: 'service_unavailable' },
   log_unavailable: 'service_unavailable',
   log_outcome_unknown: 'service_unavailable',
   wrong_expected_revision: 'service_unavailable',
@@ -56,14 +50,3 @@ export const taskFailures = {
 export const createFailures: readonly FailureCode[] = [...creationFailures, 'asset_not_found']
 
 export const listFailures: readonly FailureCode[] = [...ownParts, 'parameter_invalid']
-
-export const deleteFailures: readonly FailureCode[] = [
-  ...ownParts,
-  ...withBody,
-  'overloaded',
-  'task_not_found',
-  'task_running',
-  'log_outcome_unknown',
-  'wrong_expected_revision',
-  'upstream_unavailable',
-]

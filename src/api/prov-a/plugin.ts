@@ -13,8 +13,8 @@ import type { ResolveHost } from '../../kernel/public-url.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
-import { queryFailures } from '../kit/task-failures.ts'
-import { createFailures, deleteFailures, listFailures } from './failures.ts'
+import { deletionFailures, queryFailures } from '../kit/task-failures.ts'
+import { createFailures, listFailures } from './failures.ts'
 import { readListQuery } from './tasks/list.ts'
 import {
   alsoInTasks,
@@ -56,8 +56,6 @@ export function provAPlugin(deps: ProvADeps) {
           summary: 'Create a video task',
           ok: CreatedTaskSchema,
           failures: createFailures,
-          field: 'duration',
-          headers: ['x-platform-id', 'idempotent-replayed'],
         }),
         headers: IdempotencyKeySchema,
         body: CreateTaskBodySchema,
@@ -94,7 +92,6 @@ export function provAPlugin(deps: ProvADeps) {
           summary: 'Query a video task',
           ok: TaskSchema,
           failures: queryFailures,
-          headers: ['x-platform-id'],
         }),
         params: TaskParamsSchema,
       },
@@ -116,8 +113,7 @@ export function provAPlugin(deps: ProvADeps) {
           operationId: 'deleteVideoTask',
           summary: 'Cancel a queued task or hide a finished one',
           ok: DeletedTaskSchema,
-          failures: deleteFailures,
-          headers: ['x-platform-id'],
+          failures: deletionFailures,
         }),
         params: TaskParamsSchema,
       },

@@ -1,9 +1,6 @@
-import type { FastifySchema } from 'fastify'
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { DomainError } from '../../kernel/errors.ts'
-import { answer } from '../kit/answer-documentation.ts'
-import { failureResponses } from '../kit/failure-documentation.ts'
-import type { FailureCode } from '../kit/failure-table.ts'
+import { taskDescriber } from '../kit/task-documentation.ts'
 import { provCEnvelope } from './envelope.ts'
 
 const ErrorSchema = Type.Object({
@@ -27,26 +24,4 @@ const lacking = new DomainError('invalid_request', '`model` is required', {
   reason: 'FieldLacking',
 })
 
-/** What the OpenAPI description says of a `/provC` route, its failures included. */
-export function describe(route: {
-  readonly operationId: string
-  readonly summary: string
-  readonly ok: TSchema
-  readonly failures: readonly FailureCode[]
-}): FastifySchema {
-  const { failures } = route
-  const isCreation = failures.includes('idempotency_key_reused')
-  const headers = isCreation
-    ? (['x-platform-id', 'idempotent-replayed'] as const)
-    : (['x-platform-id'] as const)
-  return {
-    operationId: route.operationId,
-    tags: ['Video tasks'],
-    summary: route.summary,
-    security: [{ modelToken: [] }],
-    response: {
-      200: answer({ json: route.ok, headers }),
-      ...failureResponses(shape, failures, isCreation ? [lacking] : [], headers),
-    },
-  }
-}
+export const describe = taskDescriber(shape, [lacking])

@@ -1,6 +1,6 @@
 import { afterAcceptance } from '../kit/circumstances.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
-import { retryHeaders } from '../kit/retry-headers.ts'
+import { failureHeaders } from '../kit/failure-headers.ts'
 import { createSurface, type Failure } from '../kit/surface-failures.ts'
 import { clipFailures } from './failures.ts'
 
@@ -16,15 +16,9 @@ function reasonOf({ failure, rule, text }: Failure): string {
 export const provCEnvelope: Envelope = (error, requestId): Answer => {
   const failure = afterAcceptance(surface.read(error))
   const { status } = failure.rule
-  const platformId = failure.text('platformId')
   return {
     status,
-    headers: {
-      'cache-control': 'no-store',
-      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...retryHeaders(failure.retry),
-      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
-    },
+    headers: failureHeaders(failure),
     body: {
       code: status,
       reason: reasonOf(failure),

@@ -1,7 +1,6 @@
 import type { FailureCode } from '../kit/failure-table.ts'
-import { withBody } from '../kit/route-failures.ts'
 import type { SurfaceFailures } from '../kit/surface-failures.ts'
-import { ownParts } from '../kit/task-failures.ts'
+import { deletionFailures, modelAway } from '../kit/task-failures.ts'
 
 /** What cannot be cancelled is told as upstream tells it; where it stands, a query says. */
 const tooLate = (state: string) =>
@@ -35,12 +34,7 @@ export const clipFailures = {
   // The caller's balance with us; upstream's own is `refused_account`.
   insufficient_balance: { code: 'CreditInsufficient', status: 400 },
   rate_limited: 'TooManyRequests',
-  // A creation is never sent again by itself here: at another moment it is another task.
-  no_channel: {
-    code: 'ModelUnavailable',
-    words: 'The model is not available at the moment',
-    retry: 'never',
-  },
+  no_channel: { ...modelAway, code: 'ModelUnavailable' },
   log_unavailable: 'InternalServiceFailure',
   log_outcome_unknown: 'InternalServiceFailure',
   wrong_expected_revision: 'InternalServiceFailure',
@@ -63,14 +57,4 @@ export const clipFailures = {
   upstream_unavailable: { code: 'InternalServiceFailure', ownWords: false },
 } as const satisfies SurfaceFailures
 
-export const cancelFailures: readonly FailureCode[] = [
-  ...ownParts,
-  ...withBody,
-  'overloaded',
-  'task_not_found',
-  'task_running',
-  'task_ended',
-  'log_outcome_unknown',
-  'wrong_expected_revision',
-  'upstream_unavailable',
-]
+export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'task_ended']

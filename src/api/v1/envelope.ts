@@ -66,7 +66,7 @@ export const v1Envelope: Envelope = (error): Answer => {
   const failure = toCallFailure(error)
   return {
     status: failure.status,
-    headers: { 'cache-control': 'no-store', ...failure.headers },
+    headers: failure.headers,
     // What a failure used all the same, and is billed.
     body: { error: errorOf(failure), ...usageOf(error) },
   }

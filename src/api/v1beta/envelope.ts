@@ -71,7 +71,7 @@ export const v1betaEnvelope: Envelope = (error): Answer => {
   const failure = toCallFailure(error)
   return {
     status: failure.status,
-    headers: { 'cache-control': 'no-store', ...failure.headers },
+    headers: failure.headers,
     body: bodyOf(failure),
   }
 }

@@ -9,7 +9,9 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { publicUrl } from '../../kit/public-url.ts'
+import { tellCreated } from '../../kit/task-answer.ts'
 import type { CreatedTaskSchema } from '../schemas.ts'
 
 /** The body for upstream, its callback checked and written the way it was checked. */
@@ -18,11 +20,10 @@ async function withCheckedCallback(
   body: object,
   resolve: ResolveHost,
 ): Promise<AcceptedVideoA['upstreamBody']> {
-  if (accepted.callbackUrl === undefined) return accepted.upstreamBody
-  const verdict = await checkPublicUrl(accepted.callbackUrl, resolve)
-  if (verdict.ok) return { ...accepted.upstreamBody, callback_url: verdict.url }
+  const { callbackUrl, upstreamBody } = accepted
+  if (callbackUrl === undefined) return upstreamBody
   const param = Object.hasOwn(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
-  throw new DomainError('invalid_request', `\`${param}\` ${verdict.reason}`, { param })
+  return { ...upstreamBody, callback_url: await publicUrl(callbackUrl, param, resolve) }
 }
 
 /**
@@ -54,8 +55,7 @@ export function createTaskHandler(createTask: CreateTask, resolve: ResolveHost) 
       idempotencyKey: key,
       bodyHash: bodyHashOf(request),
     })
-    void reply.header('x-platform-id', created.platformId)
-    if (created.replayed) void reply.header('idempotent-replayed', 'true')
+    tellCreated(reply, created)
     return {
       id: created.nativeId,
       ...(accepted.model.generation === '2.5' ? { model: accepted.model.name } : {}),

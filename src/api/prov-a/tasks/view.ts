@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../../../domain/families/video-a/units.ts'
 import type { TaskView } from '../../../app/tasks/types.ts'
+import { shownSettings } from '../../kit/task-answer.ts'
 import type { TaskSchema } from '../schemas.ts'
 
 type Task = Static<typeof TaskSchema>
 
-/** Settings and actual specs a task shows; what else is kept of it stays inside. */
-const echoedSettings = [
+const echoed = [
   'resolution',
   'ratio',
   'duration',
@@ -14,21 +14,12 @@ const echoedSettings = [
   'framespersecond',
   'generate_audio',
   'output_format',
-  'safety_identifier',
   'priority',
   'seed',
   'service_tier',
   'execution_expires_after',
   'draft',
 ] as const
-
-function echo(settings: TaskView['settings']): Partial<Task> {
-  const shown = echoedSettings.flatMap((name) => {
-    const value = settings[name]
-    return value === undefined || value === null ? [] : [[name, value] as const]
-  })
-  return Object.fromEntries(shown)
-}
 
 function contentOf(urls: TaskView['urls']): Partial<Task> {
   const video = urls?.['video_url']
@@ -66,10 +57,8 @@ export function toTask(view: TaskView): Task {
     ...(view.usage === undefined ? {} : { usage: usageOf(view.usage) }),
     created_at: Math.floor(view.createdAtMs / 1_000),
     updated_at: Math.floor(view.updatedAtMs / 1_000),
-    ...echo({
-      ...view.settings,
-      ...(view.callerMarker === undefined ? {} : { safety_identifier: view.callerMarker }),
-    }),
+    ...shownSettings(view.settings, echoed),
+    ...(view.callerMarker === undefined ? {} : { safety_identifier: view.callerMarker }),
     ...(view.error === undefined
       ? {}
       : { error: { code: view.error.code, message: view.error.message } }),

@@ -1,7 +1,7 @@
 import type { Answer, Envelope } from '../../kit/envelope.ts'
 import type { FailureStatus } from '../../kit/failure-table.ts'
 import { afterAcceptance, afterSending } from '../../kit/circumstances.ts'
-import { retryHeaders } from '../../kit/retry-headers.ts'
+import { failureHeaders } from '../../kit/failure-headers.ts'
 import { createSurface, type Failure } from '../../kit/surface-failures.ts'
 import { speechFailures } from './failures.ts'
 
@@ -38,17 +38,9 @@ export function failureFrame(error: unknown, requestId: string): unknown {
 export const provBV1Envelope: Envelope = (error, requestId): Answer => {
   const failure = afterAcceptance(afterSending(surface.read(error)))
   const { status } = failure.rule
-  const platformId = failure.text('platformId')
-  const callId = failure.text('callId')
   return {
     status: toldInBody.has(status) ? 200 : status,
-    headers: {
-      'cache-control': 'no-store',
-      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...retryHeaders(failure.retry),
-      ...(callId === undefined ? {} : { 'x-call-id': callId }),
-      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
-    },
+    headers: failureHeaders(failure),
     body: bodyOf(failure, requestId),
   }
 }

@@ -8,7 +8,9 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
-import { locateMedia, type MediaDeps, publicUrl } from './media.ts'
+import { publicUrl } from '../../kit/public-url.ts'
+import { tellCreated } from '../../kit/task-answer.ts'
+import { locateMedia, type MediaDeps } from './media.ts'
 import type { CreatedVideoSchema } from './schemas.ts'
 
 const MAX_CALLBACK_URL_LENGTH = 2_048
@@ -52,8 +54,7 @@ export function createVideoHandler(deps: CreateDeps) {
       idempotencyKey: key,
       bodyHash: bodyHashOf(request),
     })
-    void reply.header('x-platform-id', created.platformId)
-    if (created.replayed) void reply.header('idempotent-replayed', 'true')
+    tellCreated(reply, created)
     return { task_id: created.nativeId, platform_id: created.platformId }
   }
 }

@@ -1,7 +1,7 @@
 import { afterAcceptance } from '../../kit/circumstances.ts'
 import type { Answer, Envelope } from '../../kit/envelope.ts'
 import type { FailureStatus } from '../../kit/failure-table.ts'
-import { retryHeaders } from '../../kit/retry-headers.ts'
+import { failureHeaders } from '../../kit/failure-headers.ts'
 import { createSurface, type Failure } from '../../kit/surface-failures.ts'
 import { videoFailures } from './failures.ts'
 
@@ -46,15 +46,9 @@ const surface = createSurface(videoFailures)
 export const provBV2Envelope: Envelope = (error, requestId): Answer => {
   const failure = afterAcceptance(withUpstreamNumber(surface.read(error)))
   const { status, code } = failure.rule
-  const platformId = failure.text('platformId')
   return {
     status,
-    headers: {
-      'cache-control': 'no-store',
-      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...retryHeaders(failure.retry),
-      ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
-    },
+    headers: failureHeaders(failure),
     body: {
       type: 'error',
       error: {

@@ -2,8 +2,8 @@ import type { Principal } from '../../../app/access/principal.ts'
 import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
 import type { LongText } from '../../../domain/families/checks/strict-data-uri.ts'
 import type { MediaItem } from '../../../domain/families/video-b/content.ts'
-import { DomainError } from '../../../kernel/errors.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { publicUrl } from '../../kit/public-url.ts'
 
 /** What of a request's media takes more than the request to judge. */
 
@@ -17,17 +17,6 @@ export interface LocatedMedia {
   readonly urlOf: (item: MediaItem) => LongText
   /** The one account that has the uploaded files among it. */
   readonly channelId: string | undefined
-}
-
-/** A URL that upstream is to call or read, written the way it was checked. @throws DomainError */
-export async function publicUrl(
-  url: string,
-  param: string,
-  resolveHost: ResolveHost,
-): Promise<string> {
-  const verdict = await checkPublicUrl(url, resolveHost)
-  if (verdict.ok) return verdict.url
-  throw new DomainError('invalid_request', `\`${param}\` ${verdict.reason}`, { param })
 }
 
 /**

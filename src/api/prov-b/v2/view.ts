@@ -1,20 +1,12 @@
 import type { Static } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import { videoBUnits } from '../../../domain/families/video-b/units.ts'
+import { shownSettings } from '../../kit/task-answer.ts'
 import type { VideoSchema } from './schemas.ts'
 
 type Video = Static<typeof VideoSchema>
 
-/** Settings and actual specs a task shows; what else is kept of it stays inside. */
 const echoed = ['task_type', 'modality', 'resolution', 'ratio', 'duration'] as const
-
-function echo(settings: TaskView['settings']): Partial<Video['task']> {
-  const shown = echoed.flatMap((name) => {
-    const value = settings[name]
-    return value === undefined || value === null ? [] : [[name, value] as const]
-  })
-  return Object.fromEntries(shown)
-}
 
 function usageOf(usage: NonNullable<TaskView['usage']>): NonNullable<Video['task']['usage']> {
   return Object.fromEntries(
@@ -33,7 +25,7 @@ export function toVideo(view: TaskView): Video {
       id: view.nativeId ?? view.platformId,
       model: view.model,
       status: view.status,
-      ...echo(view.settings),
+      ...shownSettings(view.settings, echoed),
       created_at: Math.floor(view.createdAtMs / 1_000),
       updated_at: Math.floor(view.updatedAtMs / 1_000),
       ...(url === undefined ? {} : { content: { url } }),

@@ -7,11 +7,12 @@ import {
   type AcceptedVideoC,
 } from '../../../domain/families/video-c/request.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { DomainError } from '../../../kernel/errors.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
+import { publicUrl } from '../../kit/public-url.ts'
+import { tellCreated } from '../../kit/task-answer.ts'
 import type { CreatedClipSchema } from '../schemas.ts'
 import { settingsOf } from './view.ts'
 
@@ -21,10 +22,7 @@ async function withCheckedCallback(
   resolve: ResolveHost,
 ): Promise<AcceptedVideoC['upstreamBody']> {
   if (callbackUrl === undefined) return upstreamBody
-  const verdict = await checkPublicUrl(callbackUrl, resolve)
-  if (verdict.ok) return { ...upstreamBody, callback_url: verdict.url }
-  const param = 'callback_url'
-  throw new DomainError('invalid_request', `\`${param}\` ${verdict.reason}`, { param })
+  return { ...upstreamBody, callback_url: await publicUrl(callbackUrl, 'callback_url', resolve) }
 }
 
 /**
@@ -54,8 +52,7 @@ export function createClipHandler(mode: VideoCMode, createTask: CreateTask, reso
       idempotencyKey,
       bodyHash: bodyHashOf(request),
     })
-    void reply.header('x-platform-id', created.platformId)
-    if (created.replayed) void reply.header('idempotent-replayed', 'true')
+    tellCreated(reply, created)
     return {
       task_id: created.nativeId,
       id: created.nativeId,

@@ -2,11 +2,11 @@ import type { Static } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import { CREDITS } from '../../../domain/families/video-c/pricing.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
+import { shownSettings } from '../../kit/task-answer.ts'
 import type { ClipSchema } from '../schemas.ts'
 
 type Clip = Static<typeof ClipSchema>
 
-/** Settings and actual specs a task shows; what else is kept of it stays inside. */
 const echoed = [
   'duration',
   'resolution',
@@ -47,11 +47,7 @@ function errorOf({ status, error }: TaskView): string {
 
 /** What it was asked for with, in this family's names. */
 export function settingsOf(settings: TaskView['settings']): Partial<Clip> {
-  const shown = echoed.flatMap((name) => {
-    const value = settings[name]
-    return value === undefined || value === null ? [] : [[name, value] as const]
-  })
-  return Object.fromEntries(shown)
+  return shownSettings(settings, echoed)
 }
 
 function creationsOf({ urls, settings, platformId }: TaskView): Clip['creations'] {

@@ -10,7 +10,9 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import type { FormLimits } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import { imageQueryFailures, imageTaskFailures } from '../../kit/call-failures.ts'
+import { imageTaskFailures } from '../../kit/call-failures.ts'
+import { tellCreated } from '../../kit/task-answer.ts'
+import { queryFailures } from '../../kit/task-failures.ts'
 import { describe } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
 import { readOrder } from './order.ts'
@@ -65,19 +67,19 @@ async function create(
   const order = await readOrder(request, kind, deps, refuseForTasks)
   // From here on only the use case holds the body.
   request.body = undefined
-  const { platformId, replayed, createdAtMs } = await deps.imageTasks.create({
+  const created = await deps.imageTasks.create({
     ...order,
     surface: `v1.images.${kind}s.async`,
     principal: principalOf(request),
     requestId: request.id,
     idempotencyKey,
   })
+  const { platformId, createdAtMs } = created
+  tellCreated(reply, created)
   void reply.headers({
-    'x-platform-id': platformId,
     location: `/v1/images/generations/${platformId}`,
     'retry-after': String(RETRY_AFTER_S),
     'cache-control': 'no-store',
-    ...(replayed ? { 'idempotent-replayed': 'true' } : {}),
   })
   return {
     id: platformId,
@@ -162,7 +164,7 @@ export function asyncImageRoutes(
         operationId: 'getImageTask',
         summary: 'Query asynchronous images',
         ok: ImageTaskSchema,
-        failures: imageQueryFailures,
+        failures: [...queryFailures, 'storage_unavailable'],
       }),
       params: ImageTaskParamsSchema,
     },

@@ -8,8 +8,9 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { modelName } from '../../kit/member-checks.ts'
 import { isForm } from '../../kit/media-type.ts'
+import { publicUrl } from '../../kit/public-url.ts'
 import { type FormLimits, readForm } from '../../kit/multipart.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */
 
@@ -83,8 +84,7 @@ async function checkUrls({ inputs, mask }: ImageRequest, resolveHost: ResolveHos
   await Promise.all(
     pictures.map(async (picture) => {
       if (picture.from !== 'url' || isDataUri(picture.url)) return
-      const verdict = await checkPublicUrl(picture.url, resolveHost, { use: 'fetch' })
-      if (!verdict.ok) refuse(picture.param, `\`${picture.param}\` ${verdict.reason}`)
+      await publicUrl(picture.url, picture.param, resolveHost, 'fetch')
     }),
   )
 }

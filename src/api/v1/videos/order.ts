@@ -6,10 +6,11 @@ import { refuse, text } from '../../../domain/families/checks/fields.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 import type { SimpleVideo, VideoReference } from '../../../domain/families/simple-video.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { isForm } from '../../kit/media-type.ts'
 import { given, modelName } from '../../kit/member-checks.ts'
+import { publicUrl } from '../../kit/public-url.ts'
 import { type FormLimits, type FormUpload, readForm } from '../../kit/multipart.ts'
 
 /** From a body of either form to a video that any family can be asked for. */
@@ -140,8 +141,7 @@ async function checkHosts(
   await Promise.all(
     references.map(async ({ url }) => {
       if (isDataUri(url) || !/^https?:/i.test(url)) return
-      const verdict = await checkPublicUrl(url, resolveHost, { use: 'fetch' })
-      if (!verdict.ok) refuse(REFERENCE, `\`${REFERENCE}\` ${verdict.reason}`)
+      await publicUrl(url, REFERENCE, resolveHost, 'fetch')
     }),
   )
 }

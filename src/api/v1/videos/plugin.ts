@@ -4,12 +4,16 @@ import type { TaskKey, TaskUseCases } from '../../../app/tasks/types.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
-import { videoCreationFailures, videoFailures } from '../../kit/call-failures.ts'
-import type { FailureCode } from '../../kit/failure-table.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
-import { withBody } from '../../kit/route-failures.ts'
+import { tellCreated } from '../../kit/task-answer.ts'
+import {
+  creationFailures,
+  deletionFailures,
+  ownParts,
+  queryFailures,
+} from '../../kit/task-failures.ts'
 import { taskIdOf } from '../../kit/task-id.ts'
 import { describe } from '../documentation.ts'
 import { sendContent } from './content.ts'
@@ -65,11 +69,8 @@ async function create(deps: VideoRouteDeps, request: FastifyRequest, reply: Fast
   }).catch((error: unknown) => {
     throw mayExist(error)
   })
-  const { platformId, nativeId, replayed, createdAtMs } = created
-  void reply.headers({
-    'x-platform-id': platformId,
-    ...(replayed ? { 'idempotent-replayed': 'true' } : {}),
-  })
+  const { platformId, nativeId, createdAtMs } = created
+  tellCreated(reply, created)
   const { settings } = facts
   return toVideo({ family, platformId, nativeId, model, status: 'queued', settings, createdAtMs })
 }
@@ -93,7 +94,7 @@ function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
         operationId: 'listVideos',
         summary: 'List the videos of the tenant, of every family',
         ok: VideoListSchema,
-        failures: [...ofOwn, 'parameter_invalid', 'invalid_request'],
+        failures: [...ownParts, 'parameter_invalid', 'invalid_request'],
       }),
       querystring: VideoListQuerySchema,
     },
@@ -114,8 +115,6 @@ function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
   })
 }
 
-const ofOwn: readonly FailureCode[] = videoFailures.filter((code) => code !== 'task_not_found')
-
 /** `/v1/videos`, to be registered below `/v1`. */
 export function videosPlugin(deps: VideoRouteDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
@@ -131,7 +130,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           operationId: 'createVideo',
           summary: 'Create a video with a model of any family',
           ok: VideoSchema,
-          failures: videoCreationFailures,
+          failures: [...creationFailures, 'asset_not_found'],
           further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
         }),
         body: CreateVideoBodySchema,
@@ -146,7 +145,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           operationId: 'getVideo',
           summary: 'Query a video',
           ok: VideoSchema,
-          failures: videoFailures,
+          failures: queryFailures,
         }),
         params: VideoParamsSchema,
       },
@@ -167,7 +166,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           ok: undefined,
           bytes: 'The bytes, or with `Range` a part of them where upstream gives parts.',
           failures: [
-            ...videoFailures,
+            ...queryFailures,
             'parameter_invalid',
             'result_not_available',
             'upstream_unavailable',
@@ -189,15 +188,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           operationId: 'deleteVideo',
           summary: 'Cancel a queued video or hide a finished one',
           ok: DeletedVideoSchema,
-          failures: [
-            ...videoFailures,
-            ...withBody,
-            'overloaded',
-            'task_running',
-            'log_outcome_unknown',
-            'wrong_expected_revision',
-            'upstream_unavailable',
-          ],
+          failures: deletionFailures,
         }),
         params: VideoParamsSchema,
       },

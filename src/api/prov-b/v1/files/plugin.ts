@@ -7,7 +7,7 @@ import { type FormLimits, useForms } from '../../../kit/multipart.ts'
 import { behindToken, withBody } from '../../../kit/route-failures.ts'
 import { succeeded } from '../answered.ts'
 import { describe } from '../documentation.ts'
-import { queryFailures } from '../failures.ts'
+import { ownParts } from '../../../kit/task-failures.ts'
 import { retrieveFile, uploadShown } from './retrieve.ts'
 import { FileAnswerSchema, FileQuerySchema, UploadSchema } from './schemas.ts'
 import { takeUpload } from './upload.ts'
@@ -67,11 +67,7 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
           operationId: 'retrieveMedia',
           summary: 'Show an upload, or what asynchronous speech made',
           ok: FileAnswerSchema,
-          failures: [
-            ...queryFailures.filter((one) => one !== 'task_not_found'),
-            'parameter_invalid',
-            'file_not_found',
-          ],
+          failures: [...ownParts, 'parameter_invalid', 'file_not_found'],
         }),
         querystring: FileQuerySchema,
       },

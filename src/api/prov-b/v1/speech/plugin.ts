@@ -12,7 +12,8 @@ import { IdempotencyKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
 import { refuseMisspelt } from '../../../kit/misspelt.ts'
 import { describe } from '../documentation.ts'
-import { callFailures, creationFailures, queryFailures } from '../failures.ts'
+import { queryFailures } from '../../../kit/task-failures.ts'
+import { callFailures, creationFailures } from '../failures.ts'
 import { answerSpeech, answerSpeechStream } from './answer.ts'
 import {
   alsoInSpeech,

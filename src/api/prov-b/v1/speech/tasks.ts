@@ -8,6 +8,7 @@ import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../../kit/idempotency-key.ts'
 import { bodyHashOf, objectBody } from '../../../kit/json-body.ts'
+import { tellCreated } from '../../../kit/task-answer.ts'
 import { taskIdOf } from '../../../kit/task-id.ts'
 import { succeeded } from '../answered.ts'
 import type { CreatedSpeechSchema, SpeechTaskSchema } from './schemas.ts'
@@ -38,9 +39,8 @@ export async function createSpeechTask(
     bodyHash: bodyHashOf(request),
     channelId: voice.channelId,
   })
-  const { platformId, nativeId, usage, replayed } = created
-  void reply.header('x-platform-id', platformId)
-  if (replayed) void reply.header('idempotent-replayed', 'true')
+  const { platformId, nativeId, usage } = created
+  tellCreated(reply, created)
   return {
     task_id: nativeId,
     file_id: nativeId,

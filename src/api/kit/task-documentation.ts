@@ -1,0 +1,37 @@
+import type { FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import { answer, type DescribedHeader } from './answer-documentation.ts'
+import { failureResponses, type FailureShape } from './failure-documentation.ts'
+import type { FailureCode } from './failure-table.ts'
+
+function headersOf(failures: readonly FailureCode[]): readonly DescribedHeader[] {
+  if (failures.includes('idempotency_key_reused')) return ['x-platform-id', 'idempotent-replayed']
+  return failures.includes('task_not_found') ? ['x-platform-id'] : []
+}
+
+/**
+ * Tells what the OpenAPI description says of the task routes of a surface, their failures included.
+ * `ofCreations` are failures that say more than their kind.
+ */
+export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]) {
+  return (route: {
+    readonly operationId: string
+    readonly summary: string
+    readonly ok: TSchema
+    readonly failures: readonly FailureCode[]
+  }): FastifySchema => {
+    const { failures } = route
+    const headers = headersOf(failures)
+    const further = failures.includes('idempotency_key_reused') ? ofCreations : []
+    return {
+      operationId: route.operationId,
+      tags: ['Video tasks'],
+      summary: route.summary,
+      security: [{ modelToken: [] }],
+      response: {
+        200: answer({ json: route.ok, headers }),
+        ...failureResponses(shape, failures, further, headers),
+      },
+    }
+  }
+}
