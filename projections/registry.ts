@@ -1,4 +1,5 @@
 import { accessProjection } from './access/projection.ts'
+import { assetsProjection } from './assets/projection.ts'
 import type { Projection } from './engine/types.ts'
 import { filesProjection } from './files/projection.ts'
 import { ledgerProjection } from './ledger/projection.ts'
@@ -14,6 +15,7 @@ export const allProjections: readonly Projection[] = [
   tasksProjection,
   filesProjection,
   voicesProjection,
+  assetsProjection,
   ledgerProjection,
   timelineProjection,
 ]

@@ -1,7 +1,19 @@
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../projections/registry.ts'
+import { type AssetDeps, defaultAssetLimits } from './app/assets/deps.ts'
+import type { AssetUseCases } from './app/assets/types.ts'
+import { createAssetUseCases } from './app/assets/use-cases.ts'
+import type { FileUseCases } from './app/files/types.ts'
+import { createFileUseCases } from './app/files/use-cases.ts'
+import type { ImageTaskUseCases } from './app/image-tasks/types.ts'
+import { createImageTaskUseCases } from './app/image-tasks/use-cases.ts'
+import type { TaskUseCases } from './app/tasks/types.ts'
+import { createTaskUseCases } from './app/tasks/use-cases.ts'
+import { createRoom } from './app/assets/room.ts'
+import { createUseAssets } from './app/assets/use.ts'
 import { createRecentWrites } from './app/access/recent-writes.ts'
+import { createCallClaims } from './app/call-claims/claims.ts'
 import type { CallDeps } from './app/calls/deps.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
@@ -15,6 +27,8 @@ import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
 import type { ImageUseCases } from './app/calls/images/types.ts'
 import type { TextUseCases } from './app/calls/text/types.ts'
+import type { QuoteUseCases } from './app/quotes/types.ts'
+import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import type { FileDeps } from './app/files/deps.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
 import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
@@ -30,6 +44,8 @@ import { createTaskMetrics } from './app/metrics.ts'
 import type { Channel } from './app/ports.ts'
 import { withoutDemonstrationPrices } from './app/pricing/demonstrations.ts'
 import { createPriceBookSource } from './app/pricing/price-book.ts'
+import { createTenantPrices, type FollowedPrices } from './app/pricing/tenant-prices.ts'
+import { type Budgets, createBudgets } from './app/budgets/budgets.ts'
 import { createAdmissions } from './app/spending/admission.ts'
 import { createResolveVoice, type ResolveVoice } from './app/resolve-voice.ts'
 import type { SpeechProvider } from './app/speech-ports.ts'
@@ -41,9 +57,10 @@ import { createKnownTasks } from './app/tasks/known-tasks.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
 import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/image-tasks/deps.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
-import { createRates } from './app/throttle/rates.ts'
+import { createThrottle } from './app/throttle/throttle.ts'
 import type { EventLog } from './eventlog/log/types.ts'
-import { type Clock, monotonicClock } from './kernel/clock.ts'
+import { type Clock, monotonicClock, wallClock } from './kernel/clock.ts'
+import { newId } from './kernel/ids.ts'
 import type { Log } from './kernel/log.ts'
 import {
   createOpenPublic,
@@ -89,6 +106,10 @@ export interface Parts {
   readonly store: ObjectStore | undefined
   readonly files: FileDeps
   readonly tasks: TaskDeps
+  /** To be told of what the log says of accounts. */
+  readonly prices: Pick<FollowedPrices, 'noticed'>
+  /** Likewise. */
+  readonly budgets: Pick<Budgets, 'noticed' | 'standings'>
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
@@ -101,22 +122,40 @@ export interface Parts {
   /** Files and voices that accounts keep. */
   readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
+  readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
 }
 
-/** What callers can ask for at once, of every family, over the road of calls. */
-export function callUseCases(
-  { text, images, speech, media }: Pick<Parts, 'text' | 'images' | 'speech' | 'media'>,
+/** All that callers can ask for; what is answered at once goes over the road of calls. */
+export function useCases(
+  { tasks, imageTasks, files, assets, text, images, speech, media }: Parts,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
+  readonly tasks: TaskUseCases
+  readonly imageTasks: ImageTaskUseCases
+  readonly files: FileUseCases
+  readonly assets: AssetUseCases
   readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly speech: SpeechUseCases
   readonly resolveVoice: ResolveVoice
   readonly media: MediaUseCases
+  readonly quotes: QuoteUseCases
 } {
   return {
+    tasks: createTaskUseCases(tasks),
+    imageTasks: createImageTaskUseCases(imageTasks),
+    files: createFileUseCases(files),
+    assets: createAssetUseCases(assets, assets.findAssetTypes),
+    quotes: createQuoteUseCases({
+      calls: deps,
+      checkAssets: assets.checkAssets,
+      text,
+      images,
+      speech,
+      media,
+    }),
     texts: createTextUseCases({ ...deps, ...text }, running),
     images: createImageUseCases({ ...deps, ...images }, running),
     speech: createSpeechUseCases({ ...deps, ...speech }, running),
@@ -129,10 +168,24 @@ export function callUseCases(
 export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
-  const providers = createProviders()
+  const providers = createProviders({ clock: wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
-  const prices = createPriceBookSource(pool, clock, monotonic)
+  const books = createPriceBookSource(pool, clock, monotonic)
+  // Demonstrations are sold at on the sandbox alone, whoever published them.
+  const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
+  const prices = createTenantPrices(list, log, monotonic)
+  const budgets = createBudgets({
+    pool,
+    log,
+    replica: newId('process', clock.nowMs()),
+    clock,
+    monotonic,
+    logger,
+    registry: metrics,
+  })
   const hosts = ground.hosts ?? { resolveHost: resolveByDns }
+  const assetWrites = createRecentWrites()
+  const uses = createUseAssets({ log, clock, recent: assetWrites })
   const tasks: TaskDeps = {
     pool,
     log,
@@ -142,8 +195,7 @@ export function compose(ground: Ground): Parts {
       ...(breaker === undefined ? {} : { breaker }),
     }),
     paces: createChannelPaces(ground.pollRequestsPerSecond, monotonic),
-    // Demonstrations are sold at on the sandbox alone, whoever published them.
-    prices: ground.sandbox ? prices : withoutDemonstrationPrices(prices),
+    prices,
     readModels: createReadModels({
       db: pool,
       projections: allProjections,
@@ -151,12 +203,14 @@ export function compose(ground: Ground): Parts {
       clock,
     }),
     admissions: createAdmissions(pool),
-    rates: createRates({ clock: monotonic, registry: metrics }),
+    budgets,
+    throttle: createThrottle({ log, monotonic, registry: metrics }),
     background,
     recent: createRecentWrites(),
     known: createKnownTasks(),
     putTaskUrls: createUrlCache(pool),
     openPublic: createOpenPublic(hosts),
+    useAssets: uses.useAssets,
     metrics: createTaskMetrics(metrics),
     clock,
     monotonic,
@@ -178,6 +232,8 @@ export function compose(ground: Ground): Parts {
     store,
     files,
     tasks,
+    prices,
+    budgets,
     imageTasks: {
       ...tasks,
       imageProviders: images.providers,
@@ -190,12 +246,22 @@ export function compose(ground: Ground): Parts {
     images,
     speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
     media: { log, media: providers.media, voices, markerSecret },
+    assets: {
+      ...tasks,
+      ...uses,
+      provider: providers.assets,
+      recent: assetWrites,
+      room: createRoom(),
+      assetLimits: defaultAssetLimits,
+    },
     calls: ({ replica, lag }) => ({
       log,
       channels: tasks.channels,
       prices: tasks.prices,
       funds: createFunds({ pool, replica, lag, clock: monotonic }),
-      rates: tasks.rates,
+      throttle: tasks.throttle,
+      budgets,
+      claims: createCallClaims({ pool, secret: markerSecret, clock, logger, crashPoint }),
       metrics: createCallMetrics(metrics),
       clock,
       logger,

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Limits } from './app/throttle/limits.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
+import { canonicalRange } from './kernel/address-ranges.ts'
 import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'
 import { variables } from './variables.ts'
 
@@ -27,6 +28,10 @@ export interface Config {
   /** How long requests are still served once readiness says no. */
   readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
+  /** Ranges of addresses (CIDR) whose `X-Forwarded-For` says who calls. */
+  readonly trustedProxies: readonly string[]
+  /** Where webhooks may go whatever their addresses are. */
+  readonly webhookOrigins: readonly string[]
   readonly databasePoolSize: number
   /** Of finance and support, who never wait for callers' connections nor they for theirs. */
   readonly queries: Readonly<Record<'poolSize' | 'timeoutMs' | 'requestsPerMinute', number>>
@@ -122,6 +127,8 @@ export function loadConfig(
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     shutdownDelayMs: number('SHUTDOWN_DELAY_MS', 0, 600_000),
     drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
+    trustedProxies: readProxies(text('TRUSTED_PROXIES'), faults),
+    webhookOrigins: readOrigins(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
     queries: {
       poolSize: number('QUERY_POOL_SIZE', 1, 100),
@@ -134,6 +141,7 @@ export function loadConfig(
     rateLimits: {
       requestsPerMinute: limit('RATE_LIMIT_RPM'),
       tokensPerMinute: limit('RATE_LIMIT_TPM'),
+      concurrentCalls: limit('RATE_LIMIT_CONCURRENT_CALLS'),
       concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
     },
     objectStorage: readStorage({ text, faults, embedded, serving }),
@@ -146,6 +154,25 @@ export function loadConfig(
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+function readProxies(list: string, faults: string[]): readonly string[] {
+  const given = list.split(',').flatMap((text) => text.trim() || [])
+  for (const text of given)
+    if (canonicalRange(text) === undefined)
+      faults.push(`TRUSTED_PROXIES: ${text} is no address and no range such as 10.0.0.0/8`)
+  return given
+}
+
+/** Comma-separated. */
+function readOrigins(given: string, faults: string[]): readonly string[] {
+  const origins = given.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  for (const one of origins)
+    if (!/^https?:/.test(one) || !URL.canParse(one) || new URL(one).origin !== one)
+      faults.push(
+        `WEBHOOK_TRUSTED_ORIGINS: ${one} is no origin such as http://alerts.internal:8080`,
+      )
+  return origins
 }
 
 function readExternal(

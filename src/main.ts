@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from './cli/command-line.ts'
-import { watchOutput } from './cli/output.ts'
+import { note, watchOutput } from './cli/output.ts'
 
 /** An idle handle must not keep the process longer than this: commands have let go by then. */
 const LINGER_MS = 1_000
@@ -23,5 +23,10 @@ function readVersion(): string {
 
 watchOutput()
 void runCommandLine(readVersion(), process.argv.slice(2)).finally(() => {
-  setTimeout(() => process.exit(), LINGER_MS).unref()
+  setTimeout(() => {
+    note(
+      `tollgate: ended although something was open: ${process.getActiveResourcesInfo().join(', ')}`,
+    )
+    process.exit()
+  }, LINGER_MS).unref()
 })

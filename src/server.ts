@@ -11,31 +11,30 @@ import { createHealth, type Said } from './api/operating/gateway-health.ts'
 import type { Health } from './api/operating/health.ts'
 import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
+import { createPostOut } from './providers/kit/http/post-out.ts'
 import { resolveByDns } from './providers/kit/http/resolve-host.ts'
 import type { PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
 import { readLastAudit } from './app/last-audit/last-audit.ts'
 import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
-import { createAuthenticator, followTokens, type Authenticator } from './app/access/authenticate.ts'
+import { startAccess } from './access.ts'
+import { createReadKey } from './app/access/key-standing.ts'
 import { startCalls } from './app/calls/start.ts'
 import { crashPointFrom } from './app/crash-points.ts'
-import { shareThrough, startSharing } from './app/throttle/sharing.ts'
-import { noLimits } from './app/throttle/limits.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool, openQueryPool } from './app/database/pool.ts'
 import { migrateOps } from './app/migrations.ts'
-import { createFileUseCases } from './app/files/use-cases.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
+import { assetPolicies } from './app/assets/watch/policies.ts'
 import { imagePolicies } from './app/image-tasks/policies.ts'
-import { createImageTaskUseCases } from './app/image-tasks/use-cases.ts'
+import { balanceAlertPolicies } from './app/balance-alerts/policy.ts'
 import { startPolicies } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
 import { publishPrices } from './app/pricing/publish-prices.ts'
-import type { TaskDeps } from './app/tasks/deps.ts'
-import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import { createMediaFiles } from './app/uploads/media-files.ts'
-import { callUseCases, compose, type Parts } from './compose.ts'
+import { compose, type Parts, useCases } from './compose.ts'
+import { management } from './management.ts'
 import { dataFiles, type Config } from './config.ts'
 import { createEventLog } from './eventlog/log/client.ts'
 import type { EventLog } from './eventlog/log/types.ts'
@@ -45,7 +44,7 @@ import { pause, within } from './kernel/pause.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
 import type { ObjectStore } from './storage/types.ts'
 import { startProjector } from './projector.ts'
-import { projectionReads } from './api/query/projection-reads.ts'
+import { readsOver } from './api/query/reads-over.ts'
 
 /** What a process does; every role may run in any number of processes. */
 export type Role = 'api' | 'projector' | 'worker'
@@ -168,7 +167,18 @@ async function start(
   if (options.roles.has('worker')) {
     const owner = newId('process', clock.nowMs())
     const settings = { owner, scale: config.pollScale }
-    const policies = startPolicies(deps, settings, imagePolicies(parts.imageTasks, settings))
+    const policies = startPolicies(deps, settings, [
+      imagePolicies(parts.imageTasks, settings),
+      { policies: assetPolicies(parts.assets, settings.scale) },
+      balanceAlertPolicies({
+        ...deps,
+        post: createPostOut({
+          ...(options.hosts ?? { resolveHost: resolveByDns }),
+          trustedOrigins: config.webhookOrigins,
+        }),
+        registry: metrics,
+      }),
+    ])
     onStop(() => policies.stop())
     if (store !== undefined) onStop(startPurge({ ...deps, store, registry: metrics }).stop)
   }
@@ -207,22 +217,11 @@ async function listen(
 ): Promise<Pick<Gateway, 'address' | 'operationsAddress'>> {
   const { config, logger } = options
   const { tasks: deps } = parts
-  const { pool, log, clock, rates } = deps
-  const onLost = lostBy(logger)
+  const { pool, log, clock, throttle } = deps
   const { local } = parts.storage
-  const authenticator = createAuthenticator({
-    pool,
-    log,
-    clock,
-    logger,
-    defaultLimits: config.rateLimits,
-    queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
-  })
-  const queryPool = openQueryPool(options.databaseUrl, config.queries, onLost)
+  const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
   onStop(() => queryPool.end())
-  await follow(deps, authenticator, onStop)
-  const sharing = startSharing({ rates, share: shareThrough(pool), logger })
-  onStop(() => sharing.stop())
+  const access = await startAccess({ config, parts, onStop })
   const lag = watchLedger(pool, log)
   await seeLedger(lag)
   const calls = await startCalls({
@@ -249,18 +248,19 @@ async function listen(
     logger,
     clock,
     metrics,
-    authenticate: authenticator.authenticate,
-    tasks: createTaskUseCases(deps),
-    ...callUseCases(parts, calls),
+    ...access,
+    ...useCases(parts, calls),
     resolveMediaFiles: createMediaFiles({ log }),
-    files: createFileUseCases(parts.files),
-    imageTasks: createImageTaskUseCases(parts.imageTasks),
-    standingsOf: (principal) => rates.standings(principal),
-    countQuery: (principal) => void rates.take(principal),
-    reads: projectionReads({
+    standingsOf: throttle.standings,
+    countQuery: throttle.query,
+    readKey: createReadKey({ db: pool, throttle }),
+    readOwnBudgets: parts.budgets.standings,
+    ...management({ ...options, log, db: queryPool, clock }),
+    ...readsOver({
       db: queryPool,
       logEnd: () => log.endPosition(),
       readModels: deps.readModels,
+      funds: calls.deps.funds,
     }),
     objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
     resolveHost: options.hosts?.resolveHost ?? resolveByDns,
@@ -268,6 +268,7 @@ async function listen(
     version: options.version,
     health,
     operationsElsewhere: config.operationsPort !== undefined,
+    trustedProxies: config.trustedProxies,
     leaving: said.leaving,
   })
   useLedgerMetrics(metrics, {
@@ -279,18 +280,6 @@ async function listen(
   const address = await app.listen({ port, host })
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   return { address, operationsAddress }
-}
-
-/** Drops from memory what the log says has changed about tokens, in every process. */
-async function follow(
-  { pool, log, logger }: TaskDeps,
-  authenticator: Authenticator,
-  onStop: (close: () => Promise<unknown>) => void,
-): Promise<void> {
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const { done } = await followTokens({ pool, log, authenticator, logger, signal })
-  onStop(async () => (stopping.abort(), done))
 }
 
 const lostBy = (logger: Logger) => (error: Error) =>

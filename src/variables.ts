@@ -71,6 +71,16 @@ export const variables: readonly Variable[] = [
     says: 'then, longest wait for requests in flight',
   },
   {
+    name: 'TRUSTED_PROXIES',
+    fallback: '',
+    says: 'addresses and ranges (CIDR) of the proxies whose X-Forwarded-For says who calls, comma-separated; unset: none is believed',
+  },
+  {
+    name: 'WEBHOOK_TRUSTED_ORIGINS',
+    fallback: '',
+    says: 'origins that webhooks may go to though they are not public or not https, comma-separated; unset: none',
+  },
+  {
     name: 'DATABASE_POOL_SIZE',
     fallback: '16',
     says: 'Postgres connections for requests and policies',
@@ -100,12 +110,17 @@ export const variables: readonly Variable[] = [
   {
     name: 'RATE_LIMIT_RPM',
     fallback: '',
-    says: 'text calls and task creations a minute of a token without a limit of its own; unset: no limit',
+    says: 'calls and task creations a minute of a token without a limit of its own; unset: no limit',
   },
   {
     name: 'RATE_LIMIT_TPM',
     fallback: '',
     says: 'text tokens a minute, in and out, of such a token; unset: no limit',
+  },
+  {
+    name: 'RATE_LIMIT_CONCURRENT_CALLS',
+    fallback: '',
+    says: 'synchronous calls under way of such a token; unset: no limit',
   },
   {
     name: 'RATE_LIMIT_CONCURRENT_TASKS',

@@ -22,6 +22,7 @@ t.test('all faults are listed at once, naming each variable', (t) => {
     EVENTSTORE_NAMESPACE: '9 lives',
     RATE_LIMIT_RPM: '0',
     RATE_LIMIT_TPM: 'many',
+    TRUSTED_PROXIES: '10.0.0.0/8, everybody',
   }
   t.throws(() => loadConfig(bad), ConfigError)
   try {
@@ -37,6 +38,7 @@ t.test('all faults are listed at once, naming each variable', (t) => {
       'EVENTSTORE_NAMESPACE',
       'RATE_LIMIT_RPM',
       'RATE_LIMIT_TPM',
+      'TRUSTED_PROXIES: everybody',
     ])
       t.match(text, name)
   }
@@ -53,6 +55,7 @@ t.test('limits are none unless they are set', (t) => {
   const none = {
     requestsPerMinute: undefined,
     tokensPerMinute: undefined,
+    concurrentCalls: undefined,
     concurrentTasks: undefined,
   }
   t.strictSame(loadConfig({ RATE_LIMIT_RPM: ' ' }).rateLimits, none)

@@ -112,6 +112,8 @@ function codesOf({ content = {} }: Response): readonly string[] {
     const { error, reason }: { readonly error?: unknown; readonly reason?: unknown } =
       Object(example)
     if (typeof reason === 'string') return [reason]
+    const code: unknown = Object(Object(Object(example).ResponseMetadata).Error).Code
+    if (typeof code === 'string') return [code]
     const number: unknown = Object(Object(example).base_resp).status_code
     if (typeof number === 'number') return [String(number)]
     if (typeof error !== 'object' || error === null) return []

@@ -5,7 +5,8 @@ import type { FaultRule } from './faults/board.ts'
 import { UnknownSwitch } from './faults/vocabulary.ts'
 import { acceptedView, type AcceptedTask } from './tasks/view.ts'
 
-const MAX_PAGE = 10_000
+/** Items of one page at most. */
+export const MAX_PAGE = 10_000
 
 /** The frame itself. */
 export interface SandboxKit extends FamilyKit {
@@ -84,7 +85,7 @@ function callPage(kit: FamilyKit, query: URLSearchParams): CallPage {
   }
 }
 
-/** Forgets tasks, calls, callbacks, fault rules, counters and the request log. */
+/** Forgets tasks, calls, libraries, callbacks, fault rules, counters and the request log. */
 export async function resetAll(kit: SandboxKit): Promise<void> {
   kit.forget()
   kit.board.clear()
@@ -92,6 +93,7 @@ export async function resetAll(kit: SandboxKit): Promise<void> {
   kit.callbacks.reset()
   kit.counters.reset()
   kit.requests.reset()
+  await kit.assets.reset()
   await kit.store.reset()
 }
 
@@ -142,7 +144,13 @@ function matchOf(match: unknown): FaultRule['match'] {
   return match
 }
 
-function numberIn(query: URLSearchParams, name: string, absent: number, max: number): number {
+/** A whole number of a query. @throws RangeError */
+export function numberIn(
+  query: URLSearchParams,
+  name: string,
+  absent: number,
+  max: number,
+): number {
   const text = query.get(name)
   if (text === null) return absent
   if (!/^\d{1,15}$/.test(text)) throw new RangeError(`${name} must be a whole number`)
@@ -152,7 +160,7 @@ function numberIn(query: URLSearchParams, name: string, absent: number, max: num
 type Control = (request: FastifyRequest, query: URLSearchParams) => object | Promise<object>
 
 /** Runs a control; a fault in what was asked is a 400 that says so. */
-function guarded(control: Control) {
+export function guarded(control: Control) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = new URL(request.url, 'http://sandbox').searchParams
     try {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { LibraryStore } from './assets/store.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { CallStore } from './calls/store.ts'
 import type { ExchangeKit } from './http/exchange.ts'
@@ -16,6 +17,8 @@ export interface FamilyKit extends ExchangeKit {
   readonly callbacks: Callbacks
   /** Synchronous calls that were accepted. */
   readonly calls: CallStore
+  /** What asset libraries accepted. */
+  readonly assets: LibraryStore
   /** Has something of a family's own forgotten when everything is. */
   readonly onReset: (forget: () => void) => void
   /** Where result URLs point, without a trailing slash. */

@@ -27,6 +27,8 @@ export interface SandboxOptions {
   /** Life of a result URL, in seconds. */
   readonly urlSeconds: number
   readonly maxDownloads: number
+  /** How far the date of a signed request may be from the machine's clock. */
+  readonly signatureSkewMs: number
   readonly logLevel: string
 }
 
@@ -49,6 +51,7 @@ export const defaultOptions: SandboxOptions = {
   cancelledRetentionMs: 86_400_000,
   urlSeconds: 86_400,
   maxDownloads: 100,
+  signatureSkewMs: 300_000,
   logLevel: 'info',
 }
 
@@ -114,6 +117,8 @@ const READERS: Readonly<Record<string, (options: Writable, value: string) => voi
     (options.urlSeconds = integerOf('url-seconds', value, 1, 31_536_000)),
   'max-downloads': (options, value) =>
     (options.maxDownloads = integerOf('max-downloads', value, 1, 1_000_000)),
+  'signature-skew-ms': (options, value) =>
+    (options.signatureSkewMs = integerOf('signature-skew-ms', value, 0, 31_536_000_000)),
   'log-level': (options, value) => (options.logLevel = value),
 }
 

@@ -1,4 +1,5 @@
 import { artB } from './art-b/routes.ts'
+import { assets } from './assets/routes.ts'
 import { chat } from './chat/routes.ts'
 import { gen } from './gen/routes.ts'
 import { image } from './image/routes.ts'
@@ -22,4 +23,5 @@ export const families: readonly SandboxFamily[] = [
   gen,
   artB,
   speech,
+  assets,
 ]

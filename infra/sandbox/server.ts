@@ -2,6 +2,8 @@ import { randomInt } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
+import { LibraryStore } from './assets/store.ts'
+import { libraryViews, type LibraryViews } from './assets/view.ts'
 import { Callbacks } from './callbacks.ts'
 import { CallStore, type CallFilter } from './calls/store.ts'
 import { callView, type CallView } from './calls/view.ts'
@@ -25,7 +27,7 @@ import { TaskStore } from './tasks/store.ts'
 import type { AcceptedTask } from './tasks/view.ts'
 
 /** A running sandbox. */
-export interface Sandbox {
+export interface Sandbox extends LibraryViews {
   /** `http://host:port`, without a trailing slash. */
   readonly url: string
   readonly port: number
@@ -93,6 +95,7 @@ async function buildKit(
     requests: new RequestLog(),
     callbacks: new Callbacks(store, clock, options, log),
     calls: new CallStore(options.maxTasks, clock.nowMs),
+    assets: await LibraryStore.open(options.dataDirectory, options.maxTasks),
     onReset: (forget) => forgets.push(forget),
     forget: () => forgets.forEach((forget) => forget()),
   }
@@ -105,6 +108,7 @@ async function stop(app: FastifyInstance, kit: FamilyKit): Promise<void> {
   await app.close()
   clearTimeout(force)
   kit.callbacks.close()
+  await kit.assets.close()
   await kit.store.close()
 }
 
@@ -137,6 +141,7 @@ export async function startSandbox(
     port,
     options,
     faults: kit.board,
+    ...libraryViews(kit),
     accepted: (filter) => acceptedPage(kit, 0, Number.MAX_SAFE_INTEGER, filter).items,
     calls: (filter) => kit.calls.list(0, Number.MAX_SAFE_INTEGER, filter).map(callView),
     requests: () => kit.counters.view(),

@@ -4,7 +4,15 @@ import type { StandingTable } from '../engine/standing.ts'
 export const accessTables = {
   tenants: {
     name: 'access.tenants',
-    columns: { tenant_id: 'text', name: 'text', opened_at: 'time', position: 'text' },
+    columns: {
+      tenant_id: 'text',
+      name: 'text',
+      opened_at: 'time',
+      balance_thresholds: 'json',
+      webhook_url: 'text',
+      webhook_secret_version: 'text',
+      position: 'text',
+    },
   },
   users: {
     name: 'access.users',
@@ -26,6 +34,7 @@ export const accessTables = {
       name: 'text',
       scope: 'json',
       models: 'json',
+      addresses: 'json',
       limits: 'json',
       expires_at: 'time',
       issued_at: 'time',

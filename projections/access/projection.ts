@@ -29,9 +29,9 @@ async function issue(
   const { data, position } = event
   await one(
     client,
-    `insert into tokens (token_id, tenant_id, user_id, kind, name, scope, models, limits,
+    `insert into tokens (token_id, tenant_id, user_id, kind, name, scope, models, addresses, limits,
                          expires_at, issued_at, last_four, position)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       data.tokenId,
       data.tenantId,
@@ -40,6 +40,7 @@ async function issue(
       storable(data.name),
       data.scope === undefined ? null : storableJson(data.scope),
       data.models ?? null,
+      data.addresses ?? null,
       data.limits === undefined ? null : storableJson(data.limits),
       data.expiresAt ?? null,
       data.issuedAt,
@@ -77,12 +78,11 @@ async function rotate(
 async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void> {
   switch (event.type) {
     case 'TenantOpened':
-      await one(client, 'insert into tenants values ($1, $2, $3, $4)', [
-        event.data.tenantId,
-        storable(event.data.name),
-        event.data.openedAt,
-        event.position,
-      ])
+      await one(
+        client,
+        'insert into tenants (tenant_id, name, opened_at, position) values ($1, $2, $3, $4)',
+        [event.data.tenantId, storable(event.data.name), event.data.openedAt, event.position],
+      )
       break
     case 'UserAdded':
       await one(client, 'insert into users values ($1, $2, $3, $4, $5)', [
@@ -93,10 +93,28 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
         event.position,
       ])
       break
+    case 'BalanceAlertsSet': {
+      const { tenantId, thresholds, webhookUrl, secretVersion } = event.data
+      await one(
+        client,
+        `update tenants set balance_thresholds = $2, webhook_url = $3, webhook_secret_version = $4
+         where tenant_id = $1`,
+        [
+          tenantId,
+          storableJson(thresholds),
+          webhookUrl === undefined ? null : storable(webhookUrl),
+          secretVersion,
+        ],
+      )
+      break
+    }
     // Money is the ledger's.
     case 'CreditGranted':
     case 'AdjustmentPosted':
     case 'CreditLimitSet':
+    case 'AccountPricesSet':
+    case 'BudgetsSet':
+    case 'LimitsSet':
       break
     case 'TokenIssued':
       await issue(client, event)
@@ -110,6 +128,21 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
         storableJson(event.data.limits),
         event.position,
       ])
+      break
+    case 'TokenUpdated':
+      await one(
+        client,
+        `update tokens set name = $2, models = $3, expires_at = $4, position = $5, addresses = $6
+         where token_id = $1`,
+        [
+          event.data.tokenId,
+          storable(event.data.name),
+          event.data.models ?? null,
+          event.data.expiresAt ?? null,
+          event.position,
+          event.data.addresses ?? null,
+        ],
+      )
       break
     case 'TokenDisabled':
       await one(
@@ -125,7 +158,7 @@ async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void>
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 3,
+  version: 5,
   tablesSql,
   handles,
   // These events are rare; one statement each keeps them readable.

@@ -13,6 +13,8 @@ export interface TokenRow {
   readonly scope: QueryScope | undefined
   /** External model names it may use; undefined means all. */
   readonly models: readonly string[] | undefined
+  /** Ranges of addresses (CIDR) it may be used from; undefined means from anywhere. */
+  readonly addresses: readonly string[] | undefined
   /** What was said for this token; where it says nothing, the operator's defaults are in force. */
   readonly limits: TokenLimits | undefined
   readonly expiresAtMs: number | undefined
@@ -38,6 +40,7 @@ interface TokenRecord {
   readonly name: string
   readonly scope: QueryScope | null
   readonly models: readonly string[] | null
+  readonly addresses: readonly string[] | null
   readonly limits: TokenLimits | null
   readonly expires_at: Date | null
   readonly issued_at: Date
@@ -48,11 +51,11 @@ interface TokenRecord {
 }
 
 /**
- * `limits` is read so that the tables of version 1, which have no such column, answer too: while
+ * Some are read so that the tables of earlier versions, which have no such column, answer too: while
  * they are rebuilt nobody's token must stop working.
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
-  to_jsonb(t) -> 'limits' as limits, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
+  to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
   t.disabled_at, t.disabled_reason`
 
 function toToken(row: TokenRecord): TokenRow {
@@ -64,6 +67,7 @@ function toToken(row: TokenRecord): TokenRow {
     name: row.name,
     scope: row.scope ?? undefined,
     models: row.models ?? undefined,
+    addresses: row.addresses ?? undefined,
     limits: row.limits ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
     issuedAtMs: row.issued_at.getTime(),
@@ -108,11 +112,28 @@ export async function findToken(db: Queryable, tokenId: string): Promise<TokenRo
   return rows[0] && toToken(rows[0])
 }
 
-/** Tokens of a tenant, or of all without one, in the order of issue, a page after a token's id. */
+/** Names of tokens by their ids; one without a row is not in it. */
+export async function tokenNames(
+  db: Queryable,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ token_id: string; name: string }>({
+    name: 'access.token.names',
+    text: 'select token_id, name from access.tokens where token_id = any($1::text[])',
+    values: [tokenIds],
+  })
+  return new Map(rows.map((row) => [row.token_id, row.name]))
+}
+
+/**
+ * Tokens of a tenant, or of all without one, of each or one of its users, in the order of issue, a page
+ * after a token's id.
+ */
 export async function listTokens(
   db: Queryable,
   page: {
     readonly tenantId?: string | undefined
+    readonly userId?: string | undefined
     readonly after?: string | undefined
     readonly limit: number
   },
@@ -124,10 +145,39 @@ export async function listTokens(
              and ($2::text is null
                   or (t.issued_at, t.token_id) >
                      (select a.issued_at, a.token_id from access.tokens a where a.token_id = $2))
+             and ($4::text is null or t.user_id = $4)
            order by t.issued_at, t.token_id limit $3`,
-    values: [page.tenantId ?? null, page.after ?? null, page.limit],
+    values: [page.tenantId ?? null, page.after ?? null, page.limit, page.userId ?? null],
   })
   return rows.map(toToken)
+}
+
+/** Of these tokens, those that are the tenant's. */
+export async function tokensOfTenant(
+  db: Queryable,
+  tenantId: string,
+  tokenIds: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await db.query<{ token_id: string }>({
+    name: 'access.tokens.of',
+    text: 'select token_id from access.tokens where tenant_id = $1 and token_id = any($2::text[])',
+    values: [tenantId, tokenIds],
+  })
+  return rows.map(({ token_id: tokenId }) => tokenId)
+}
+
+/** Tokens of a user that are not disabled. */
+export async function countTokens(
+  db: Queryable,
+  { tenantId, userId }: { readonly tenantId: string; readonly userId: string },
+): Promise<number> {
+  const { rows } = await db.query<{ count: string }>({
+    name: 'access.tokens.count',
+    text: `select count(*) as count from access.tokens
+           where tenant_id = $1 and user_id = $2 and disabled_at is null`,
+    values: [tenantId, userId],
+  })
+  return Number(rows[0]?.count ?? 0)
 }
 
 export interface TenantRow {
@@ -152,4 +202,81 @@ export async function listTenants(
     name: row.name,
     openedAtMs: row.opened_at.getTime(),
   }))
+}
+
+export interface UserRow {
+  readonly tenantId: string
+  readonly userId: string
+  readonly name: string
+  readonly addedAtMs: number
+}
+
+/** Users of a tenant in the order of their ids, a page after one. */
+export async function listUsers(
+  db: Queryable,
+  page: {
+    readonly tenantId: string
+    readonly after?: string | undefined
+    readonly limit: number
+  },
+): Promise<readonly UserRow[]> {
+  const { rows } = await db.query<{
+    tenant_id: string
+    user_id: string
+    name: string
+    added_at: Date
+  }>({
+    name: 'access.users',
+    text: `select tenant_id, user_id, name, added_at from access.users
+           where tenant_id = $1 and ($2::text is null or user_id > $2)
+           order by user_id limit $3`,
+    values: [page.tenantId, page.after ?? null, page.limit],
+  })
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    userId: row.user_id,
+    name: row.name,
+    addedAtMs: row.added_at.getTime(),
+  }))
+}
+
+/** Where a tenant is told of something, and which of its secrets that is signed with. */
+export interface Webhook {
+  readonly url: string
+  readonly secretVersion: number
+}
+
+/** Those of these tenants that have one. */
+export async function webhooksOf(
+  db: Queryable,
+  tenantIds: readonly string[],
+): Promise<ReadonlyMap<string, Webhook>> {
+  const { rows } = await db.query<{ tenant_id: string; url: string; version: number }>({
+    name: 'access.webhooks',
+    text: `select tenant_id, webhook_url as url, webhook_secret_version as version
+           from access.tenants where tenant_id = any($1::text[]) and webhook_url is not null`,
+    values: [tenantIds],
+  })
+  return new Map(
+    rows.map(({ tenant_id, url, version }) => [tenant_id, { url, secretVersion: version }]),
+  )
+}
+
+/** Whether a webhook is named by the tenant that an SQL expression names. */
+export const hasWebhookSql = (tenant: string): string =>
+  `exists (select from access.tenants w where w.tenant_id = ${tenant} and w.webhook_url is not null)`
+
+/** Below what balances count as low, as a query whose columns are `tenant_id`, `currency` and `below`. */
+export const thresholdsSql = `
+  select t.tenant_id, x.currency, x.below from access.tenants t
+  cross join lateral jsonb_to_recordset(t.balance_thresholds) as x (currency text, below numeric)
+  where t.balance_thresholds <> '[]'`
+
+/** Whether any tenant has a threshold. */
+export async function hasThresholds(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'access.thresholds.any',
+    text: `select from access.tenants where balance_thresholds <> '[]' limit 1`,
+  })
+  return rows.length > 0
 }

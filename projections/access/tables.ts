@@ -3,8 +3,13 @@ export const tablesSql = `
     tenant_id text primary key,
     name text not null,
     opened_at timestamptz not null,
+    -- Below what its balances count as low, [{currency, below}], and where it is told of it.
+    balance_thresholds jsonb not null default '[]',
+    webhook_url text,
+    webhook_secret_version integer not null default 1,
     position bigint not null
   );
+  create index tenants_thresholds on tenants (tenant_id) where balance_thresholds <> '[]';
 
   create table users (
     tenant_id text not null,
@@ -23,6 +28,7 @@ export const tablesSql = `
     name text not null,
     scope jsonb,
     models text[],
+    addresses text[],
     limits jsonb,
     expires_at timestamptz,
     issued_at timestamptz not null,

@@ -80,3 +80,29 @@ export async function tryLead(
     },
   }
 }
+
+/** A lead that is kept from round to round, and tried for again once it is lost. */
+export interface KeptLead {
+  /** Undefined while somebody else leads. `isNew`: it did not lead before. */
+  readonly hold: () => Promise<{ readonly lost: AbortSignal; readonly isNew: boolean } | undefined>
+  /** Lets another lead at once. */
+  readonly release: () => Promise<void>
+}
+
+export function keepLead(...lead: Parameters<typeof tryLead>): KeptLead {
+  let leading: Leadership | undefined
+  const release = async (): Promise<void> => {
+    await leading?.release()
+    leading = undefined
+  }
+  return {
+    hold: async () => {
+      if (leading !== undefined && !leading.lost.aborted)
+        return { lost: leading.lost, isNew: false }
+      await release()
+      leading = await tryLead(...lead)
+      return leading && { lost: leading.lost, isNew: true }
+    },
+    release,
+  }
+}

@@ -26,6 +26,8 @@ export interface LedgerLine {
   readonly measurement: 'reported' | 'estimated'
   readonly requestId: string
   readonly position: bigint
+  /** Which of the tenant's account prices the price came of; null: it is that of the book. */
+  readonly accountPrices: number | null
 }
 
 type SqlType = 'text' | 'bigint' | 'int' | 'numeric(38, 12)' | 'timestamptz'
@@ -64,6 +66,7 @@ export const lineColumns: { readonly [Member in keyof LedgerLine]-?: LineColumn 
   measurement: text('measurement'),
   requestId: text('request_id'),
   position: { name: 'position', type: 'bigint' },
+  accountPrices: { name: 'account_prices', type: 'int', nullable: true },
 }
 
 /** Members and their columns, in the order of the table. */

@@ -9,8 +9,9 @@ import { checkZeroSum } from './fold/zero-sum.ts'
 import { indexesSql, tablesSql } from './tables.ts'
 import { insertAdjustments } from './write/adjustments.ts'
 import { extendChain } from './write/chain.ts'
+import { insertGrants } from './write/grants.ts'
 import { insertEntries, insertSettlements, loadHolds, writeHolds } from './write/rows.ts'
-import { writeBalances, writeDays, writeTotals } from './write/totals.ts'
+import { writeBalances, writePeriods, writeTotals } from './write/totals.ts'
 
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
   const change = foldLedger(batch, await loadHolds(client, closingSources(batch)))
@@ -22,7 +23,10 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     insertAdjustments(client, change.adjustments),
     writeHolds(client, [...change.holds.values()]),
     writeBalances(client, [...change.balances.values()]),
-    writeDays(client, [...change.days.values()]),
+    insertGrants(client, change.grants),
+    writePeriods(client, 'days', [...change.days.values()]),
+    writePeriods(client, 'hours', [...change.hours.values()]),
+    writePeriods(client, 'quarters', [...change.quarters.values()]),
     writeTotals(client, [...change.totals.values()]),
   ])
 }
@@ -37,7 +41,10 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
       adjustments: 'select * from adjustments',
       holds: 'select * from holds',
       balances: 'select * from balances',
+      grants: 'select * from grants',
       days: 'select * from days',
+      hours: 'select * from hours',
+      quarters: 'select * from quarters',
       totals: 'select * from totals',
     })),
     totals: await namedTotals(
@@ -60,10 +67,10 @@ async function breakdown(client: PoolClient): Promise<readonly BreakdownRow[]> {
   return rows
 }
 
-/** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, daily totals. */
+/** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, totals by time. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
-  version: 3,
+  version: 4,
   tablesSql,
   indexesSql,
   handles: movingTypes,

@@ -3,13 +3,18 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
 export { lineFacts, listAdjustments, type PostedAdjustment } from './read/adjustments.ts'
+export { correctionsOf, linesOfSource, type Correction } from './read/receipt.ts'
+export { settledSource, type SettledSource } from './read/settled.ts'
+export { heldByOwner, type HeldByOwner } from './read/held.ts'
 export { ledgerTables } from './read/audited.ts'
+export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {
-  compareDays,
+  comparePeriods,
   linesPerDay,
-  type DayComparison,
   type DayRange,
-  type DayTotals,
+  type PeriodComparison,
+  type PeriodTable,
+  type PeriodTotals,
 } from './read/derived.ts'
 export {
   placedHolds,
@@ -21,9 +26,27 @@ export {
   type Total,
 } from './read/totals.ts'
 export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
+export {
+  usage,
+  usageExtent,
+  type NamedDay,
+  type UsageGroup,
+  type UsageKey,
+  type UsageQuery,
+} from './read/usage.ts'
+export {
+  countCredits,
+  countLines,
+  listLogs,
+  logKinds,
+  type LogFilter,
+  type LogKind,
+  type LogRow,
+} from './read/logs.ts'
+export { settledAmounts, type SettledAmount } from './read/settled-amounts.ts'
 export type { LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
-export type { DayKey } from './fold/change.ts'
+export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
 /** What a tenant has in one currency; decimal strings. */
@@ -77,6 +100,21 @@ export const availableSql = `
          b.granted + b.adjusted + b.credit_limit - b.settled - b.held as available
   from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
   where c.name = 'ledger'`
+
+/** All that the ledger knows of the balances of the tenants of `$1`, as such a query as `availableSql`. */
+export const standingSql = `
+  select b.tenant_id, b.currency, c.position, b.granted, b.adjusted, b.credit_limit, b.settled,
+         b.held
+  from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
+  where c.name = 'ledger'`
+
+/**
+ * What is left of balances, holds not taken off, and the position it is known as of, as a query whose columns are
+ * `tenant_id`, `currency`, `balance` and `position`.
+ */
+export const remainingSql = `
+  select b.tenant_id, b.currency, b.granted + b.adjusted + b.credit_limit - b.settled as balance, c.position
+  from ledger.balances b cross join engine.checkpoints c where c.name = 'ledger'`
 
 /** Whether the ledger has placed the hold of the source that an SQL expression names. */
 export const hasHoldSql = (source: string): string =>

@@ -1,5 +1,25 @@
 import { lineColumnsSql } from './line.ts'
 
+/** What the lines of a tenant come to in a stretch of time: UTC days, hours, quarters of an hour. */
+function periodTableSql(name: string, stretch: string): string {
+  const [column = ''] = stretch.split(' ')
+  return `create table ${name} (
+    tenant_id text not null,
+    ${stretch} not null,
+    currency text not null,
+    sku text not null,
+    unit text not null,
+    model text not null,
+    user_id text not null,
+    token_id text not null,
+    surface text not null,
+    lines bigint not null,
+    quantity numeric(38, 0) not null,
+    amount numeric(38, 12) not null,
+    primary key (tenant_id, ${column}, currency, sku, unit, model, user_id, token_id, surface)
+  ) with (fillfactor = 70);`
+}
+
 export const tablesSql = `
   -- Head of the hash chain over the lines: one row.
   create table chain (
@@ -96,19 +116,23 @@ export const tablesSql = `
     primary key (kind, currency, part)
   ) with (fillfactor = 10);
 
-  create table days (
+  -- Credit that was given, with what was said of it and when.
+  create table grants (
+    position bigint primary key,
+    grant_id text not null,
     tenant_id text not null,
-    day date not null,
     currency text not null,
-    sku text not null,
-    unit text not null,
-    model text not null,
-    user_id text not null,
-    lines bigint not null,
-    quantity numeric(38, 0) not null,
     amount numeric(38, 12) not null,
-    primary key (tenant_id, day, currency, sku, unit, model, user_id)
-  ) with (fillfactor = 70);
+    reason text not null,
+    actor text,
+    granted_at timestamptz not null
+  );
+
+  ${periodTableSql('days', 'day date')}
+  -- Of these the days of any time zone can be put together: its clock is whole quarters from UTC. Whole
+  -- hours are there so that few rows are read for it.
+  ${periodTableSql('hours', 'hour timestamptz')}
+  ${periodTableSql('quarters', 'quarter timestamptz')}
 `
 
 export const indexesSql = `
@@ -122,9 +146,11 @@ export const indexesSql = `
   create index if not exists lines_time on lines (settled_at, seq);
   create index if not exists lines_position on lines (position);
   create index if not exists lines_source on lines (source_id);
+  create index if not exists lines_request on lines (request_id);
   create index if not exists settlements_position on settlements (position);
   create index if not exists entries_source on entries (source_id);
   create index if not exists adjustments_line on adjustments (line_id) where line_id is not null;
   create index if not exists adjustments_tenant on adjustments (tenant_id, position);
+  create index if not exists grants_tenant on grants (tenant_id, position);
   create index if not exists holds_open on holds (tenant_id) where state = 'placed';
 `

@@ -81,19 +81,52 @@ export interface ListedPriceBook extends Pick<
   PublishedPriceBook,
   'version' | 'effectiveFrom' | 'publishedAt' | 'publishedBy'
 > {
+  /** `replaced`: another is or will be in effect instead, whenever it began or begins. */
+  readonly state: 'in_effect' | 'upcoming' | 'replaced'
   /** How many it has. */
   readonly prices: number
 }
 
-/** All versions, the latest effective first, without their entries. */
-export async function listPriceBooks(db: Queryable): Promise<readonly ListedPriceBook[]> {
-  const { rows } = await db.query<BookRecord & { readonly prices: number }>(
-    `select ${bookColumns},
-            (select count(*)::int from prices.entries e where e.version = b.version) as prices
-     from prices.books b order by effective_from desc, position desc`,
+/**
+ * Versions, the latest effective first, without their entries. Of those that begin at one time the one
+ * published last counts.
+ */
+export async function listPriceBooks(
+  db: Queryable,
+  page: {
+    /** Which is in effect then; unix milliseconds, now by default. */
+    readonly atMs?: number
+    /** Version of the last one already seen. */
+    readonly after?: string | undefined
+    /** All by default. */
+    readonly limit?: number
+  } = {},
+): Promise<readonly ListedPriceBook[]> {
+  const { atMs, after, limit } = page
+  const { rows } = await db.query<
+    BookRecord & { readonly prices: number; readonly state: ListedPriceBook['state'] }
+  >(
+    `with known as (
+       select ${bookColumns}, effective_from <= moment.at as has_begun,
+              lag(effective_from) over latest is not distinct from effective_from as is_hidden,
+              row_number() over (partition by effective_from <= moment.at
+                                 order by effective_from desc, position desc) as nth
+       from prices.books, (select coalesce($1::timestamptz, now()) as at) moment
+       window latest as (order by effective_from desc, position desc)
+     )
+     select ${bookColumns},
+            case when has_begun then case when nth = 1 then 'in_effect' else 'replaced' end
+                 when is_hidden then 'replaced' else 'upcoming' end as state,
+            (select count(*)::int from prices.entries e where e.version = k.version) as prices
+     from known k
+     where $2::text is null
+        or (effective_from, position) < (select effective_from, position from prices.books where version = $2)
+     order by effective_from desc, position desc limit $3`,
+    [atMs === undefined ? null : new Date(atMs), after ?? null, limit ?? null],
   )
   return rows.map((row) => ({
     version: row.version,
+    state: row.state,
     effectiveFrom: row.effective_from.toISOString(),
     publishedAt: row.published_at.toISOString(),
     publishedBy: row.published_by ?? undefined,

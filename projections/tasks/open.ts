@@ -1,38 +1,66 @@
 import type { Queryable } from '../engine/queryable.ts'
 
+/** Whose open tasks are counted: those of a token, of a user, or all of a tenant. */
+export interface TaskOwner {
+  readonly tenantId: string
+  readonly userId?: string
+  readonly tokenId?: string
+}
+
 /**
- * How many tasks without an end these tokens have, counted up to `atMost`, and which of some platform
- * ids have a row, ended or not: one statement, so that both are of one moment.
+ * How many tasks without an end these owners have, in their order, each counted up to `atMost`, and which
+ * of some platform ids have a row, ended or not: one statement, so that both are of one moment.
  */
 export async function openTasks(
   db: Queryable,
-  tokenIds: readonly string[],
+  owners: readonly TaskOwner[],
   platformIds: readonly string[],
   atMost: number,
-): Promise<{
-  /** By token id; a token without open tasks is not in it. */
-  readonly open: ReadonlyMap<string, number>
-  readonly known: ReadonlySet<string>
-}> {
+): Promise<{ readonly open: readonly number[]; readonly known: ReadonlySet<string> }> {
   const { rows } = await db.query<{
-    token_id: string
+    place: string
     platform_id: string | null
     tasks: string
   }>({
     name: 'tasks.open',
-    text: `select w.token_id, null as platform_id, count(*) as tasks
-           from unnest($1::text[]) as w (token_id)
-           cross join lateral (select from tasks.tasks t
+    text: `with w as (
+             select * from unnest($1::text[], $2::text[], $3::text[])
+               with ordinality as w (tenant_id, user_id, token_id, place))
+           select place, null as platform_id, count(*) as tasks
+           from w cross join lateral (select from tasks.tasks t
                                where t.token_id = w.token_id and t.status in ('queued', 'running')
-                               limit $3) as open
-           group by w.token_id
+                               limit $5) as open
+           where w.token_id is not null group by place
            union all
-           select token_id, platform_id, 0 from tasks.tasks where platform_id = any($2::text[])`,
-    values: [tokenIds, platformIds, atMost],
+           select place, null, count(*)
+           from w cross join lateral (select from tasks.tasks t
+                               where t.tenant_id = w.tenant_id and t.user_id = w.user_id
+                                 and t.status in ('queued', 'running')
+                               limit $5) as open
+           where w.token_id is null and w.user_id is not null group by place
+           union all
+           select place, null, count(*)
+           from w cross join lateral (select from tasks.tasks t
+                               where t.tenant_id = w.tenant_id and t.status in ('queued', 'running')
+                               limit $5) as open
+           where w.token_id is null and w.user_id is null group by place
+           union all
+           select 0, platform_id, 0 from tasks.tasks where platform_id = any($4::text[])`,
+    values: [
+      owners.map(({ tenantId }) => tenantId),
+      owners.map(({ userId }) => userId ?? null),
+      owners.map(({ tokenId }) => tokenId ?? null),
+      platformIds,
+      atMost,
+    ],
   })
-  const counted = rows.filter((row) => row.platform_id === null)
+  const counted = new Map(
+    rows.flatMap((row) =>
+      row.platform_id === null ? [[Number(row.place), Number(row.tasks)] as const] : [],
+    ),
+  )
   return {
-    open: new Map(counted.map((row) => [row.token_id, Number(row.tasks)])),
+    open: owners.map((_owner, index) => counted.get(index + 1) ?? 0),
     known: new Set(rows.flatMap((row) => row.platform_id ?? [])),
   }
 }

@@ -88,7 +88,7 @@ async function digest(client: PoolClient): Promise<ProjectionDigest> {
 /** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
 export const tasksProjection: Projection = {
   name: 'tasks',
-  version: 5,
+  version: 6,
   tablesSql,
   indexesSql,
   handles,

@@ -11,8 +11,17 @@ export {
   type CountedTasks,
 } from './audited.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
-export { openTasks } from './open.ts'
+export { openTasks, type TaskOwner } from './open.ts'
 export { pageTasks, taskPlace, type TaskPageFilter, type TaskPlace } from './pages.ts'
+export {
+  platformIdsOf,
+  queryTasks,
+  type QueriedPlace,
+  requestTimes,
+  tasksBehind,
+  type TaskQueryFilter,
+  type TaskQueryPage,
+} from './query-list.ts'
 export { tasksWithoutEnd } from './without-end.ts'
 export {
   endWatches,

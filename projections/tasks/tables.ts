@@ -85,6 +85,8 @@ export const tablesSql = `
 export const indexesSql = `
   create index if not exists tasks_native on tasks (native_id) where native_id is not null;
   create index if not exists tasks_open on tasks (token_id) where status in ('queued', 'running');
+  create index if not exists tasks_open_owner on tasks (tenant_id, user_id)
+    where status in ('queued', 'running');
   create index if not exists tasks_all on tasks (scope_id, seq) where visible;
   create index if not exists tasks_requested on tasks (scope_id, requested_at_ms, platform_id)
     where visible;

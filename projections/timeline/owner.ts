@@ -6,15 +6,40 @@ export interface Owner {
   readonly userId: string | undefined
 }
 
-/** What an event is about: a task, a call, a file or a token; undefined for what is the account's own. */
+/**
+ * What an event is about: a task, a call, a file, an asset, a verification or a token; undefined for what
+ * is the account's own.
+ */
 export function sourceOf(event: RecordedEvent): string | undefined {
   switch (event.type) {
+    case 'AssetCreated':
+    case 'AssetAccepted':
+    case 'AssetRefused':
+    case 'AssetActivated':
+    case 'AssetFailed':
+    case 'AssetUsed':
+    case 'AssetUpdated':
+    case 'AssetWithdrawn':
+    case 'AssetDeleted':
+      return event.data.assetId
+    case 'AssetGroupCreated':
+    case 'AssetGroupAccepted':
+    case 'AssetGroupRefused':
+    case 'AssetGroupUpdated':
+    case 'AssetGroupWithdrawn':
+    case 'AssetGroupDeleted':
+      return event.data.groupId
+    case 'VerificationStarted':
+    case 'VerificationConfirmed':
+    case 'VerificationExpired':
+      return event.data.verificationId
     case 'CallSettled':
     case 'CallFailed':
       return event.data.callId
     case 'TokenIssued':
     case 'TokenRotated':
     case 'TokenLimitsChanged':
+    case 'TokenUpdated':
     case 'TokenDisabled':
       return event.data.tokenId
     case 'FileUploaded':
@@ -26,6 +51,10 @@ export function sourceOf(event: RecordedEvent): string | undefined {
     case 'CreditGranted':
     case 'CreditLimitSet':
     case 'AdjustmentPosted':
+    case 'AccountPricesSet':
+    case 'BudgetsSet':
+    case 'LimitsSet':
+    case 'BalanceAlertsSet':
     case 'PriceBookPublished':
     // Of a tenant like its users: it may be cloned again under its name.
     case 'VoiceCloned':
@@ -54,9 +83,11 @@ export function firstFacts(event: RecordedEvent): Owner | undefined {
   return { tenantId, userId: 'userId' in event.data ? event.data.userId : undefined }
 }
 
-/** The upstream's id of the task, where the event names it. */
+/** The upstream's id of the task, the asset or the group, where the event names it. */
 export function nativeIdOf(event: RecordedEvent): string | undefined {
   return event.type === 'TaskSubmitted' ||
+    event.type === 'AssetAccepted' ||
+    event.type === 'AssetGroupAccepted' ||
     event.type === 'TaskSucceeded' ||
     event.type === 'TaskAppearedLate'
     ? event.data.nativeId

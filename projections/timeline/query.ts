@@ -154,3 +154,22 @@ export async function tenantTimeline(
   )
   return pageOf(rows, page.limit)
 }
+
+/** An event by its position: what it is and what it says. */
+export interface TimelineFact {
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Events at these positions; one that is not there yet is not in it. */
+export async function eventsAt(
+  db: Queryable,
+  positions: readonly string[],
+): Promise<ReadonlyMap<string, TimelineFact>> {
+  const { rows } = await db.query<TimelineFact & { position: string }>({
+    name: 'timeline.at',
+    text: 'select position, type, data from timeline.events where position = any($1::bigint[])',
+    values: [positions],
+  })
+  return new Map(rows.map(({ position, type, data }) => [position, { type, data }]))
+}

@@ -5,22 +5,27 @@ import Fastify, {
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Authenticate, Principal } from '../app/access/principal.ts'
+import type { ReadKey } from '../app/access/key-standing.ts'
+import type { Authenticate } from '../app/access/principal.ts'
+import type { AssetUseCases } from '../app/assets/types.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { MediaUseCases } from '../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
+import type { QuoteUseCases } from '../app/quotes/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
 import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
+import { type AccountsDeps, registerAccounts } from './accounts.ts'
+import { callerOf } from './kit/authenticate.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
-import { sendFailure, useEnvelope, type Envelope } from './kit/envelope.ts'
+import { sendFailure, useEnvelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { useObservation } from './kit/observe.ts'
 import type { StandingsOf } from './kit/limit-headers.ts'
@@ -34,31 +39,33 @@ import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
-import { provAEnvelope } from './prov-a/envelope.ts'
+import { assetsPlugin } from './prov-a/assets/plugin.ts'
 import { provAPlugin } from './prov-a/plugin.ts'
-import { provBV1Envelope } from './prov-b/v1/envelope.ts'
 import { provBV1Plugin } from './prov-b/v1/plugin.ts'
-import { provBV2Envelope } from './prov-b/v2/envelope.ts'
 import { provBV2Plugin } from './prov-b/v2/plugin.ts'
-import { provCEnvelope } from './prov-c/envelope.ts'
 import { provCPlugin } from './prov-c/plugin.ts'
-import { queryEnvelope } from './query/envelope.ts'
-import { queryPlugin } from './query/plugin.ts'
-import type { QueryReads } from './query/reads.ts'
-import { v1Envelope } from './v1/envelope.ts'
+import { realPersonPlugin } from './real-person/plugin.ts'
+import { envelopeOf } from './surfaces.ts'
+import { quotedPaths } from './quoted-paths.ts'
+import type { ReadOwnBudgets } from './v1/key/plugin.ts'
 import { v1Plugin } from './v1/plugin.ts'
-import { v1betaEnvelope } from './v1beta/envelope.ts'
 import { v1betaPlugin } from './v1beta/plugin.ts'
 
 /** Everything the HTTP interface needs, put together by `main.ts`. */
-export interface ApiDeps {
+export interface ApiDeps extends AccountsDeps {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
   readonly clock: Clock
+  /** Shows a token to whoever sends it. */
+  readonly readKey: ReadKey
+  /** How the budgets of a token and of its user stand. */
+  readonly readOwnBudgets: ReadOwnBudgets
   /** Where our own HTTP metrics are added and what `/metrics` shows. */
   readonly metrics: Registry
   readonly authenticate: Authenticate
   readonly tasks: TaskUseCases
+  /** The asset library and the verification of real persons. */
+  readonly assets: AssetUseCases
   /** The uploaded files that a request names. */
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly texts: TextUseCases
@@ -72,14 +79,17 @@ export interface ApiDeps {
   readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
-  readonly reads: QueryReads
-  /** Counts a query of finance or support. @throws DomainError `rate_limited` */
-  readonly countQuery?: (principal: Principal) => void
+  /** Prices of creations that are not made. */
+  readonly quotes: QuoteUseCases
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
+  /** A token opened something. */
+  readonly tokenUsed?: (tokenId: string) => void
+  /** Ranges of addresses whose `X-Forwarded-For` says who calls. */
+  readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then not kept for a next request. */
   readonly leaving?: () => boolean
   /** How callback hosts are resolved; `resolveByDns` in production. */
@@ -96,6 +106,8 @@ export interface ApiDeps {
 export interface ApiLimits {
   /** Of one `/provA` or `/provC` body: inline images make it large. */
   readonly provABodyBytes: number
+  /** Of one body of an asset action: names and addresses, never media. */
+  readonly assetBodyBytes: number
   /** Of one `/provB/v2` body, Base64 expansion counted. */
   readonly provBV2BodyBytes: number
   /** Of one `/provB/v1` body: texts to be spoken. */
@@ -119,6 +131,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   provABodyBytes: 64 * 1024 * 1024,
+  assetBodyBytes: 64 * 1024,
   provBV2BodyBytes: 64 * 1024 * 1024,
   speechBodyBytes: 1024 * 1024,
   textBodyBytes: 64 * 1024 * 1024,
@@ -149,28 +162,9 @@ export const defaultLimits: ApiLimits = {
   keepAliveTimeoutMs: 72_000,
 }
 
-/** Prefixes with an error shape of their own, the longest first; anything else is `operating`. */
-const envelopes: readonly { readonly prefix: string; readonly envelope: Envelope }[] = [
-  { prefix: '/provB/v2', envelope: provBV2Envelope },
-  { prefix: '/provB/v1', envelope: provBV1Envelope },
-  { prefix: '/provA', envelope: provAEnvelope },
-  { prefix: '/provC', envelope: provCEnvelope },
-  { prefix: '/api', envelope: queryEnvelope },
-  { prefix: '/v1beta', envelope: v1betaEnvelope },
-  { prefix: '/v1', envelope: v1Envelope },
-]
-
-/** The error shape of a URL, also of one that no route or plugin has seen. */
-export function envelopeOf(url: string): Envelope {
-  const found = envelopes.find(
-    ({ prefix }) => url.startsWith(prefix) && /^[/?#]|^$/.test(url.slice(prefix.length)),
-  )
-  return found?.envelope ?? operatingEnvelope
-}
-
 /** A server without routes, whose failures are in the shape of the URL that was asked for. */
 export function createServer(
-  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving'>,
+  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'>,
   limits: ApiLimits,
 ): FastifyInstance {
   const app = Fastify({
@@ -178,6 +172,8 @@ export function createServer(
     logController: new LogController({ disableRequestLogging: true }),
     // Never the caller's: ids in our logs and log are ours.
     requestIdHeader: false,
+    // Who is believed when it says on whose behalf it asks: nobody, unless an operator says so.
+    trustProxy: [...(deps.trustedProxies ?? [])],
     genReqId: () => newRequestId(deps.clock.nowMs()),
     bodyLimit: 1024 * 1024,
     requestTimeout: limits.requestTimeoutMs,
@@ -222,28 +218,17 @@ export function createServer(
 
 async function registerCalls(
   app: FastifyInstance,
-  {
-    authenticate,
-    texts,
-    images,
-    files,
-    imageTasks,
-    tasks,
-    standingsOf = () => ({}),
-    resolveHost,
-    upstreamHosts = new Set(),
-    streamLimits,
-  }: ApiDeps,
+  given: ApiDeps,
   bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
-  forms: Pick<ApiLimits, 'imageForm' | 'fileForm'>,
+  { imageForm: formLimits, fileForm }: Pick<ApiLimits, 'imageForm' | 'fileForm'>,
 ): Promise<void> {
-  const deps = { authenticate, texts, streamLimits: { ...defaultStreamLimits, ...streamLimits } }
-  const formLimits = forms.imageForm
-  const media = { images, imageTasks, tasks, formLimits, files, fileForm: forms.fileForm }
-  const v1 = { ...deps, ...bodies, ...media, standingsOf, resolveHost }
+  const { standingsOf = () => ({}), upstreamHosts = new Set<string>() } = given
+  const streamLimits = { ...defaultStreamLimits, ...given.streamLimits }
+  const { findAssetTypes } = given.assets
+  const all = { ...given, ...bodies, standingsOf, upstreamHosts, streamLimits, findAssetTypes }
+  const v1 = { ...all, formLimits, fileForm, quotedPaths: quotedPaths(all) }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
-  const native = { ...deps, ...bodies, resolveHost, upstreamHosts }
-  await app.register(v1betaPlugin(native), { prefix: '/v1beta' })
+  await app.register(v1betaPlugin(all), { prefix: '/v1beta' })
 }
 
 /** Puts the HTTP interface together; the caller listens and closes. */
@@ -251,6 +236,11 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
   useObservation(app, deps.metrics)
+  app.addHook('onResponse', (request, _reply, done) => {
+    const caller = callerOf(request)
+    if (caller !== undefined) deps.tokenUsed?.(caller.tokenId)
+    done()
+  })
   // Probes and scrapers add what they like.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
@@ -271,6 +261,9 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     }),
     { prefix: '/provA' },
   )
+  const library = { ...deps, bodyLimitBytes: limits.assetBodyBytes, bodyBudget }
+  await app.register(assetsPlugin(library), { prefix: '/provA' })
+  await app.register(realPersonPlugin())
   const { authenticate, tasks, resolveHost, resolveMediaFiles } = deps
   const video = { authenticate, tasks, resolveHost, resolveMediaFiles, bodyBudget }
   await app.register(provBV2Plugin({ ...video, bodyLimitBytes: limits.provBV2BodyBytes }), {
@@ -286,12 +279,6 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)
-  await app.register(
-    async (api) => {
-      useEnvelope(api, queryEnvelope)
-      await api.register(queryPlugin(deps), { prefix: '/query/v1' })
-    },
-    { prefix: '/api' },
-  )
+  await registerAccounts(app, deps)
   return app
 }

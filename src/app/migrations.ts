@@ -1,4 +1,8 @@
 import type { Pool } from 'pg'
+import { balanceAlertMigrations } from './balance-alerts/migrations.ts'
+import { lastUseMigrations } from './last-uses/migrations.ts'
+import { assetMigrations } from './assets/migrations.ts'
+import { callClaimMigrations } from './call-claims/migrations.ts'
 import { lastAuditMigrations } from './last-audit/migrations.ts'
 import { migrate, type Migrations } from './database/migrate.ts'
 import { secretMigrations } from './secret/migrations.ts'
@@ -15,6 +19,10 @@ export const allMigrations: readonly Migrations[] = [
   taskMigrations,
   watchMigrations,
   lastAuditMigrations,
+  assetMigrations,
+  callClaimMigrations,
+  lastUseMigrations,
+  balanceAlertMigrations,
 ]
 
 /** Creates and changes what the application keeps in Postgres; safe on every start of every replica. */

@@ -14,14 +14,21 @@ export interface PolicyDeps {
   readonly metrics: Pick<TaskMetrics, 'policyFailures'>
 }
 
+/** Whether there is more to do at once, there was something and no more, or nothing. */
+export type RoundOutcome = 'more' | 'some' | 'idle'
+
+/** How a rest grows with each round that finds nothing. */
+const IDLE_GROWTH = 1.5
+
 export interface Policy {
   readonly name: string
-  /** The rest after a round that found nothing more to do. */
+  /** The rest after a round that found something to do, and no more. */
   readonly idleMs: number
+  /** The longest rest while rounds find nothing at all: it grows up to there. Without it, it does not grow. */
+  readonly longestIdleMs?: number
   /** The longest rest after rounds that failed. */
   readonly longestRestMs?: number
-  /** Says whether there is more to do at once. */
-  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+  readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
 }
 
 /** Runs rounds until stopped. A round that fails is counted and tried again later. */
@@ -31,15 +38,19 @@ export async function runLoop(
   signal: AbortSignal,
 ): Promise<void> {
   const { name, idleMs, round, longestRestMs = LONGEST_REST_MS } = policy
+  const { longestIdleMs = idleMs } = policy
   const firstRestMs = Math.min(FIRST_REST_MS, longestRestMs)
   const retries = createRetryLog(deps.logger)
   let restMs = firstRestMs
+  let idleRestMs = idleMs
   while (!signal.aborted) {
     try {
       const outcome = await round(signal)
       restMs = firstRestMs
       retries.worked()
-      if (outcome === 'idle') await pause(spread(idleMs, 0.75, 1.25), signal)
+      if (outcome !== 'idle') idleRestMs = idleMs
+      if (outcome !== 'more') await pause(spread(idleRestMs, 0.75, 1.25), signal)
+      if (outcome === 'idle') idleRestMs = Math.min(idleRestMs * IDLE_GROWTH, longestIdleMs)
     } catch (error) {
       if (signal.aborted) return
       deps.metrics.policyFailures.inc({ policy: name })

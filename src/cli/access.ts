@@ -1,12 +1,9 @@
 import { listTenants } from '../../projections/access/query.ts'
-import { addUser, openTenant, type AccessDeps } from '../app/accounts/bootstrap.ts'
-import { accountStream, type AccountEventData } from '../domain/account/events.ts'
+import { addUser, openTenant, type AccessDeps, usersOf } from '../app/accounts/bootstrap.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
-import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
-
-type User = Pick<AccountEventData<'UserAdded'>, 'userId' | 'name'>
 
 /** Most rows a list shows. */
 export const LIST_LIMIT = 1_000
@@ -31,7 +28,7 @@ export async function openTenantCommand(
     name,
     ...(options.id ? { tenantId: options.id } : {}),
   })
-  const users = position === undefined ? await usersOf(session, tenantId) : []
+  const users = position === undefined ? await usersOf(session.log, tenantId) : []
   const [known] = users
   if (known !== undefined) {
     note('the tenant was open before')
@@ -62,7 +59,7 @@ export async function listUsersCommand(
   session: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
-  const users = await usersOf(session, options.tenant)
+  const users = await usersOf(session.log, options.tenant)
   if (options.json) return print(toJson(users))
   const rows = users.map((user) => [user.userId, user.name])
   for (const line of table(['user', 'name'], rows)) print(line)
@@ -79,11 +76,4 @@ export async function listTenantsCommand(
     tenants.map((t) => [t.tenantId, t.name]),
   ))
     print(line)
-}
-
-/** Straight from the log: what was added a moment ago counts. @throws CommandError without the tenant */
-export async function usersOf({ log }: Session, tenantId: string): Promise<readonly User[]> {
-  const events = await log.readStream(accountStream(tenantId))
-  if (events.length === 0) throw new CommandError(`no tenant ${tenantId}`)
-  return events.flatMap((event) => (event.type === 'UserAdded' ? [event.data] : []))
 }

@@ -62,7 +62,7 @@ function describe(report: AuditReport): readonly string[] {
   const summary =
     `${report.ok ? 'clean' : `${findingsInAll} finding(s)`}: ${report.events} events, ` +
     `${report.settledSources} settled results, ${report.lines} lines, ${report.balances} balances, ` +
-    `${report.tasks} tasks and ${report.timelineEvents} timeline events ` +
+    `${report.tasks} tasks, ${report.assets} assets and ${report.timelineEvents} timeline events ` +
     (report.resumedFrom === undefined ? '' : `after position ${report.resumedFrom} `) +
     `compared up to position ${report.position}` +
     (report.notCompared > 0 ? `; ${report.notCompared} later events not compared` : '')

@@ -119,7 +119,7 @@ async function correctionOf(
   return { kind: 'line', line }
 }
 
-function currencyOf(text: string): Currency {
+export function currencyOf(text: string): Currency {
   const currency = currencies.find((known) => known === text)
   if (!currency) throw new CommandError(`--currency must be one of ${currencies.join(', ')}`)
   return currency

@@ -14,17 +14,20 @@ export function differenceLines(difference: PriceBookDifference): readonly strin
   const { added, removed, changed, unchanged } = difference
   const rows = [
     ...removed.map((entry) => ['removed', entry.sku, entry.currency, priceText(entry), '']),
-    ...changed.map(({ before, after }) => [
+    ...changed.map(({ before, after, percent }) => [
       'changed',
       after.sku,
       after.currency,
       priceText(before),
       priceText(after),
+      percent === undefined ? '' : `${percent} %`,
     ]),
     ...added.map((entry) => ['added', entry.sku, entry.currency, '', priceText(entry)]),
   ]
   return [
-    ...(rows.length === 0 ? [] : table(['change', 'sku', 'currency', 'before', 'after'], rows)),
+    ...(rows.length === 0
+      ? []
+      : table(['change', 'sku', 'currency', 'before', 'after', 'by'], rows)),
     `${removed.length} removed, ${changed.length} changed, ${added.length} added, ${unchanged} as before`,
   ]
 }

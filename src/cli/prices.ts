@@ -1,17 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import {
-  listPriceBooks,
-  priceBookVersion,
-  type ListedPriceBook,
-  type PublishedPriceBook,
-} from '../../projections/prices/query.ts'
-import { lookAtPublication, publishPriceBook } from '../app/pricing/publish.ts'
+import { listPriceBooks, type PublishedPriceBook } from '../../projections/prices/query.ts'
+import { findPriceBook } from '../app/pricing/find-price-book.ts'
+import { publishIfWanted } from '../app/pricing/publish-wanted.ts'
+import { bookOf } from '../app/pricing/publish.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
-import { type Publication, whyAsked } from '../domain/pricing/publication.ts'
-import { fromTimestamp, systemClock } from '../kernel/clock.ts'
+import type { Publication } from '../domain/pricing/publication.ts'
+import { systemClock } from '../kernel/clock.ts'
 import type { ActorOption } from './access.ts'
 import { actorOf } from './actor.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { note, print, table, toJson } from './output.ts'
 import { differenceLines, priceText, publicationLines } from './price-tables.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
@@ -27,20 +24,24 @@ export async function publishPricesCommand(
   options: ActorOption & { demonstrations?: boolean; yes?: boolean; json?: boolean },
 ): Promise<void> {
   const actor = actorOf(options.actor)
-  const deps = { log, clock: systemClock }
   const demonstrations = options.demonstrations === true
-  const file = { yamlText: await readFile(path, 'utf8'), demonstrations }
-  const publication = await lookAtPublication(deps, file, await readServedModels(config))
-  const asked = publication.published ? [] : whyAsked(publication)
-  if (asked.length > 0 && options.yes !== true) {
+  const outcome = await publishIfWanted(
+    { log, clock: systemClock },
+    {
+      book: bookOf({ yamlText: await readFile(path, 'utf8'), demonstrations }),
+      served: await readServedModels(config),
+      isConfirmed: options.yes === true,
+      correlationId: 'cli',
+      actor,
+    },
+  )
+  const { publication, asked, published, position } = outcome
+  tell(publication, { published, asked }, options.json)
+  if (asked.length > 0) {
     process.exitCode = 1
-    tell(publication, { published: false, asked }, options.json)
     return note(`nothing was published: ${asked.join('; ')}. With --yes it is published.`)
   }
-  const { basis } = publication
-  const book = await publishPriceBook(deps, { ...file, basis, correlationId: 'cli', actor })
-  tell(publication, { published: book.published, asked: [] }, options.json)
-  await projected('prices', book.position)
+  await projected('prices', position)
 }
 
 function tell(
@@ -60,7 +61,8 @@ export async function listPricesCommand(
   { pool }: Session,
   options: { json?: boolean },
 ): Promise<void> {
-  const books = withStates(await listPriceBooks(pool), systemClock.nowMs())
+  const listed = await listPriceBooks(pool, { atMs: systemClock.nowMs() })
+  const books = listed.map((book) => ({ ...book, state: book.state.replace('_', ' ') }))
   if (options.json) return print(toJson(books))
   const rows = books.map((b) => [
     b.version,
@@ -72,21 +74,6 @@ export async function listPricesCommand(
   ])
   const columns = ['version', 'state', 'effective from', 'prices', 'published', 'by']
   for (const line of table(columns, rows)) print(line)
-}
-
-/** Of books as they are listed: of those that begin at one time the first counts. */
-function withStates(books: readonly ListedPriceBook[], nowMs: number) {
-  const current = books.find(({ effectiveFrom }) => fromTimestamp(effectiveFrom) <= nowMs)
-  return books.map((book, index) => ({
-    ...book,
-    state:
-      book === current
-        ? 'in effect'
-        : fromTimestamp(book.effectiveFrom) > nowMs &&
-            books[index - 1]?.effectiveFrom !== book.effectiveFrom
-          ? 'upcoming'
-          : 'replaced',
-  }))
 }
 
 /** `tollgate prices show <version>` */
@@ -120,14 +107,11 @@ export async function diffPricesCommand(
   for (const line of differenceLines(difference)) print(line)
 }
 
-/** What was published a moment ago counts. @throws CommandError */
+/** What was published a moment ago counts. @throws DomainError `price_book_not_found` */
 async function bookNamed(
   { pool, caughtUp }: Session,
   version: string,
 ): Promise<PublishedPriceBook> {
-  let book = await priceBookVersion(pool, version)
-  if (!book && (await caughtUp('prices'))) book = await priceBookVersion(pool, version)
-  if (book) return book
-  const known = (await listPriceBooks(pool)).map((one) => one.version)
-  throw new CommandError(`no price book ${version}; there are ${known.join(', ') || 'none'}`)
+  await caughtUp('prices')
+  return findPriceBook(pool, version)
 }

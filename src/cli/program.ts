@@ -1,6 +1,9 @@
 import { Command } from 'commander'
+import { addBalanceAlerts } from './groups/balance-alerts.ts'
+import { addBudgets } from './groups/budgets.ts'
 import { addCredit } from './groups/credit.ts'
 import { addHistory } from './groups/history.ts'
+import { addLimits } from './groups/limits.ts'
 import { addMarkerSecret } from './groups/marker-secret.ts'
 import { addPrices } from './groups/prices.ts'
 import { addReadModels } from './groups/read-models.ts'
@@ -18,6 +21,9 @@ const groups: readonly ((program: Command) => void)[] = [
   addTenants,
   addTokens,
   addCredit,
+  addBudgets,
+  addLimits,
+  addBalanceAlerts,
 ]
 
 /** The whole command line; each command's `--help` teaches it. It ends by throwing, never the process. */

@@ -6,6 +6,7 @@ import { CommandError } from './output.ts'
 export interface LimitOptions {
   readonly rpm?: string
   readonly tpm?: string
+  readonly concurrentCalls?: string
   readonly concurrentTasks?: string
 }
 
@@ -14,6 +15,7 @@ const options: Readonly<
 > = {
   requestsPerMinute: { key: 'rpm', flag: '--rpm' },
   tokensPerMinute: { key: 'tpm', flag: '--tpm' },
+  concurrentCalls: { key: 'concurrentCalls', flag: '--concurrent-calls' },
   concurrentTasks: { key: 'concurrentTasks', flag: '--concurrent-tasks' },
 }
 
@@ -28,10 +30,13 @@ export function limitsOf(given: LimitOptions): TokenLimits | undefined {
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** Changes of an issued token; what was not named stays. @throws CommandError */
-export function limitChangesOf(given: LimitOptions): TokenLimitChanges {
+/** Changes of limits; what was not named stays. @throws CommandError */
+export function limitChangesOf(
+  given: LimitOptions,
+  words: readonly ('none' | 'default')[] = ['none', 'default'],
+): TokenLimitChanges {
   const changes = limitNames.flatMap((name) => {
-    const change = read(name, given, ['none', 'default'])
+    const change = read(name, given, words)
     return change === undefined ? [] : [[name, change] as const]
   })
   if (changes.length === 0)

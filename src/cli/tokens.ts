@@ -1,14 +1,17 @@
 import { findToken, listTokens } from '../../projections/access/query.ts'
 import {
+  changeToken,
   changeTokenLimits,
   disableToken,
   issueToken,
+  requireUsers,
   rotateToken,
 } from '../app/accounts/bootstrap.ts'
+import { shownTokens } from '../app/accounts/known-token.ts'
 import { findTaskModel } from '../domain/families/tasks.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
-import { type ActorOption, depsOf, LIST_LIMIT, usersOf } from './access.ts'
+import { type ActorOption, depsOf, LIST_LIMIT } from './access.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
@@ -25,15 +28,16 @@ export async function issueTokenCommand(
       scope?: string
       users?: string
       models?: string
+      addresses?: string
       expires?: string
       json?: boolean
     },
 ): Promise<void> {
   const kind = kindOf(options.kind)
-  const scope = kind === 'query' ? scopeOf(options.scope, options.users) : undefined
+  const scope = scopeOf(kind, options.scope, options.users)
   const limits = limitsOf(options)
   const named = scope?.level === 'specified_users' ? scope.userIds : []
-  await requireUsers(session, options.tenant, [options.user, ...named])
+  await requireUsers(session.log, options.tenant, [options.user, ...named])
   const issued = await issueToken(depsOf(session, options), {
     tenantId: options.tenant,
     userId: options.user,
@@ -41,6 +45,7 @@ export async function issueTokenCommand(
     name: options.name ?? `${kind} token`,
     ...(scope ? { scope } : {}),
     ...(options.models ? { models: modelsOf(options.models) } : {}),
+    ...(options.addresses ? { addresses: splitList(options.addresses) } : {}),
     ...(limits ? { limits } : {}),
     ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
   })
@@ -82,6 +87,48 @@ export async function limitTokenCommand(
   show({ tokenId, limits: options.json ? token?.limits : limitsText(token?.limits) }, options.json)
 }
 
+/** `tollgate token update` */
+export async function updateTokenCommand(
+  session: Session,
+  tokenId: string,
+  options: ActorOption & {
+    name?: string
+    models?: string
+    addresses?: string
+    expires?: string
+    json?: boolean
+  },
+): Promise<void> {
+  const { name, models, addresses, expires } = options
+  if ((name ?? models ?? addresses ?? expires) === undefined)
+    throw new CommandError('name what to change: --name, --models, --addresses or --expires')
+  const { position } = await changeToken(depsOf(session, options), {
+    tokenId,
+    changes: {
+      ...(name === undefined ? {} : { name }),
+      ...(models === undefined ? {} : { models: models === 'all' ? null : modelsOf(models) }),
+      ...(addresses === undefined
+        ? {}
+        : { addresses: addresses === 'any' ? null : splitList(addresses) }),
+      ...(expires === undefined
+        ? {}
+        : { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
+    },
+  })
+  await session.projected('access', position)
+  const token = await findToken(session.pool, tokenId)
+  show(
+    {
+      tokenId,
+      name: token?.name,
+      models: token?.models?.join(',') ?? 'all',
+      addresses: token?.addresses?.join(',') ?? 'any',
+      expires: token?.expiresAtMs === undefined ? 'never' : toTimestamp(token.expiresAtMs),
+    },
+    options.json,
+  )
+}
+
 export async function disableTokenCommand(
   session: Session,
   tokenId: string,
@@ -99,7 +146,8 @@ export async function listTokensCommand(
   session: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
-  const tokens = await listTokens(session.pool, { tenantId: options.tenant, limit: LIST_LIMIT })
+  const page = { tenantId: options.tenant, limit: LIST_LIMIT }
+  const tokens = await shownTokens(session.pool, await listTokens(session.pool, page))
   if (options.json) return print(toJson(tokens))
   const rows = tokens.map((t) => [
     t.tokenId,
@@ -107,31 +155,19 @@ export async function listTokensCommand(
     `…${t.lastFour}`,
     t.name,
     t.userId,
+    t.lastUsedAtMs === undefined ? 'never' : toTimestamp(t.lastUsedAtMs),
     limitsText(t.limits),
   ])
-  for (const line of table(['token', 'kind', 'ends', 'name', 'user', 'limits'], rows)) print(line)
+  for (const line of table(['token', 'kind', 'ends', 'name', 'user', 'last used', 'limits'], rows))
+    print(line)
 }
 
-/** A token of nobody could never be used and would look as if it could. */
-async function requireUsers(
-  session: Session,
-  tenantId: string,
-  userIds: readonly string[],
-): Promise<void> {
-  const users = new Set((await usersOf(session, tenantId)).map((user) => user.userId))
-  const missing = userIds.filter((id) => !users.has(id))
-  if (missing.length > 0)
-    throw new CommandError(`tenant ${tenantId} has no user ${missing.join(', ')}`)
-}
-
-/** External names; an alias stands for its model, as it does in a call. */
 function modelsOf(list: string): string[] {
-  return splitList(list).map((name) => {
-    const known = findTaskModel(name)?.name
-    if (!known)
+  const names = splitList(list)
+  for (const name of names)
+    if (findTaskModel(name) === undefined)
       note(`${name} is no model of a task; it will open a text model of exactly this name`)
-    return known ?? name
-  })
+  return names
 }
 
 function expiryOf(text: string): string {
@@ -147,9 +183,15 @@ function kindOf(text: string): TokenKind {
   return kind
 }
 
-function scopeOf(level: string | undefined, users: string | undefined): QueryScope {
+/** Unless it is said, a query token reads what is its user's and an admin token is an operator's. */
+function scopeOf(
+  kind: TokenKind,
+  said: string | undefined,
+  users: string | undefined,
+): QueryScope | undefined {
+  if (kind !== 'query' && kind !== 'admin') return undefined
+  const level = said ?? (kind === 'admin' ? 'all_tenants' : 'current_user')
   switch (level) {
-    case undefined:
     case 'current_user':
       return { level: 'current_user' }
     case 'specified_users':

@@ -1,10 +1,17 @@
 import { accountEvents, accountStreams, type AccountEvent } from './account/events.ts'
+import { assetEvents, assetStreams, type AssetEvent } from './asset/events.ts'
+import { assetGroupEvents, assetGroupStreams, type AssetGroupEvent } from './asset-group/events.ts'
 import { callEvents, journalStreams, type CallEvent } from './call/events.ts'
 import { fileEvents, fileStreams, type FileEvent } from './file/events.ts'
 import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
 import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
 import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
 import { uploadEvents, uploadStreams, type UploadEvent } from './upload/events.ts'
+import {
+  verificationEvents,
+  verificationStreams,
+  type VerificationEvent,
+} from './verification/events.ts'
 import { voiceEvents, voiceStreams, type VoiceEvent } from './voice/events.ts'
 
 /**
@@ -21,6 +28,9 @@ export const eventSchemas = {
   ...fileEvents,
   ...uploadEvents,
   ...voiceEvents,
+  ...assetEvents,
+  ...assetGroupEvents,
+  ...verificationEvents,
 } as const
 
 export type AnyEvent =
@@ -32,6 +42,9 @@ export type AnyEvent =
   | FileEvent
   | UploadEvent
   | VoiceEvent
+  | AssetEvent
+  | AssetGroupEvent
+  | VerificationEvent
 export type AnyEventType = AnyEvent['type']
 
 /** How the names of our streams begin: whatever else a shared log holds is not ours. */
@@ -44,5 +57,8 @@ export const streamPrefixes = [
   fileStreams,
   uploadStreams,
   voiceStreams,
+  assetStreams,
+  assetGroupStreams,
+  verificationStreams,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

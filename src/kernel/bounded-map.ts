@@ -2,9 +2,15 @@
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>()
   readonly #maxEntries: number
+  /**
+   * Goes on where it stopped, and what is set comes behind all others: before it nothing is left. One that
+   * began anew would pass what was forgotten again each time, which is nearly everything in a full map.
+   */
+  readonly #oldestFirst: Iterator<Key>
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries
+    this.#oldestFirst = this.#entries.keys()
   }
 
   get(key: Key): Value | undefined {
@@ -21,8 +27,8 @@ export class BoundedMap<Key, Value> {
     this.#entries.delete(key)
     this.#entries.set(key, value)
     if (this.#entries.size <= this.#maxEntries) return
-    const [oldest] = this.#entries.keys()
-    if (oldest !== undefined) this.#entries.delete(oldest)
+    const oldest = this.#oldestFirst.next()
+    if (oldest.done !== true) this.#entries.delete(oldest.value)
   }
 
   delete(key: Key): void {

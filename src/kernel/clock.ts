@@ -37,8 +37,11 @@ export function createSteadyClock(wall: Clock, monotonic: Clock): Clock {
 /** For durations alone: it begins anywhere and is never set. */
 export const monotonicClock: Clock = { nowMs: () => performance.now() }
 
+/** Unix time as the machine has it, also right after it was set: for what others compare with theirs. */
+export const wallClock: Clock = { nowMs: () => Date.now() }
+
 /** Unix time, for what is written down and for what is compared with it. */
-export const systemClock: Clock = createSteadyClock({ nowMs: () => Date.now() }, monotonicClock)
+export const systemClock: Clock = createSteadyClock(wallClock, monotonicClock)
 
 /** RFC 3339 with milliseconds, UTC. @throws RangeError for what is no time */
 export function toTimestamp(unixMs: number): string {

@@ -12,3 +12,8 @@ export function looksLikeHex(text: string | AsciiText): boolean {
   const ends = text.slice(0, END_LENGTH) + text.slice(Math.max(0, length - END_LENGTH), length)
   return length % 2 === 0 && /^[0-9a-f]+$/i.test(ends)
 }
+
+/** Whether a text is whole bytes in hexadecimal, read through: decoding ends without a word at what is no digit. */
+export function isHex(text: string): boolean {
+  return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
+}

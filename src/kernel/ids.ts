@@ -59,6 +59,26 @@ export function isFileId(text: string): boolean {
   return /^file-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
 }
 
+/** A new id of an asset, `asset-<ULID>`. */
+export function newAssetId(nowMs: number): string {
+  return `asset-${nextUlid(nowMs)}`
+}
+
+/** Whether a string has the shape of an asset's id. */
+export function isAssetId(text: string): boolean {
+  return /^asset-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
+}
+
+/** A new id of a group of assets, `group-<ULID>`. */
+export function newAssetGroupId(nowMs: number): string {
+  return `group-${nextUlid(nowMs)}`
+}
+
+/** Whether a string has the shape of the id of a group of assets. */
+export function isAssetGroupId(text: string): boolean {
+  return /^group-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
+}
+
 /** A new id of an upload: 16 digits by chance, an integer that a double holds exactly. */
 export function newUploadId(): string {
   const bits = randomBytes(8).readBigUInt64BE() & (2n ** 52n - 1n)
@@ -82,6 +102,11 @@ function nameUuid(name: string): string {
 /** The id of the event a command produces at an index: a retry of the command is the same event. */
 export function eventId(stream: string, commandId: string, index: number): string {
   return nameUuid(`${stream}\n${commandId}\n${index}`)
+}
+
+/** Whether a string has the shape of a token's id. */
+export function isTokenId(text: string): boolean {
+  return /^token_[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
 }
 
 /** 256 random bits as base64url with a prefix (`sk-`, `pat-`, `qak-`, `adm-`): 43 characters follow. */

@@ -7,6 +7,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The members that are there: undefined counts as absent, null does not. */
+export function membersGiven<Value>(
+  members: Readonly<Record<string, Value | undefined>>,
+): Readonly<Record<string, Value>> {
+  const given = Object.entries(members).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  return Object.fromEntries(given)
+}
+
 /** A count: a safe integer that is not negative; anything else is none. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -46,6 +46,12 @@ export function formatAmount(amountPico: bigint): DecimalString {
   return formatScaled(amountPico, PICO_DIGITS)
 }
 
+/** Writes pico with all twelve decimals, for whoever compares columns of figures. */
+export function formatFullAmount(amountPico: bigint): DecimalString {
+  const [whole = '', fraction = ''] = formatAmount(amountPico).split('.')
+  return `${whole}.${fraction.padEnd(PICO_DIGITS, '0')}`
+}
+
 /** Checks and canonicalises a price: non-negative, at most 6 decimals. @throws RangeError otherwise. */
 export function canonicalPrice(text: DecimalString): DecimalString {
   return formatScaled(parsePrice(text), PRICE_DIGITS)
@@ -62,6 +68,17 @@ function parsePrice(text: DecimalString): bigint {
   if (micro < 0n) throw new RangeError(`negative price: ${text}`)
   if (knownPrices.size < MAX_KNOWN_PRICES) knownPrices.set(text, micro)
   return micro
+}
+
+/**
+ * A price times a multiplier, both non-negative decimals of at most 6 places, rounded half away from
+ * zero to the 6 decimals a price may have. @throws RangeError on anything else
+ */
+export function multipliedPrice(price: DecimalString, multiplier: DecimalString): DecimalString {
+  const product = parsePrice(price) * parsePrice(multiplier)
+  const scale = 10n ** BigInt(PRICE_DIGITS)
+  // Neither is negative: away from zero is up.
+  return formatScaled((product + scale / 2n) / scale, PRICE_DIGITS)
 }
 
 /** Reads a quantity as Postgres writes it. @throws RangeError for one that a number cannot hold */

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { parseAddress } from './network-address.ts'
 
 /** Special blocks inside otherwise global space that `ipaddr.js` does not name. */
 const furtherIpv4 = ['192.0.0.0/24', '192.88.99.0/24'].map((block) => ipaddr.IPv4.parseCIDR(block))
@@ -33,17 +33,7 @@ function isPublicIpv6(address: ipaddr.IPv6): boolean {
  * is not an address is not public.
  */
 export function isPublicAddress(text: string): boolean {
-  // A zone (`fe80::1%eth0`) only exists on a local link.
-  if (text.includes('%')) return false
-  switch (isIP(text)) {
-    case 4:
-      return isPublicIpv4(ipaddr.IPv4.parse(text))
-    case 6: {
-      // Groups only: `ipaddr.js` takes the dotted `::8.8.8.8` for the mapped `::ffff:8.8.8.8`.
-      const groups = new URL(`http://[${text}]/`).hostname.slice(1, -1)
-      return isPublicIpv6(ipaddr.IPv6.parse(groups))
-    }
-    default:
-      return false
-  }
+  const address = parseAddress(text)
+  if (address === undefined) return false
+  return address instanceof ipaddr.IPv4 ? isPublicIpv4(address) : isPublicIpv6(address)
 }

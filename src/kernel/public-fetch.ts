@@ -57,6 +57,22 @@ export type OpenPublic = (
   },
 ) => Promise<OpenedUrl>
 
+/**
+ * Sends something to a URL that somebody else wrote, and answers with the status: `https:` to a publicly routable
+ * host, connected to at the very address that was judged, or an origin the operator named. A redirection is a
+ * status as any other. @throws FetchFault
+ */
+export type PostOut = (
+  url: string,
+  what: {
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+    /** Resolving, connecting and the status together. */
+    readonly timeoutMs: number
+    readonly signal: AbortSignal
+  },
+) => Promise<number>
+
 export type FetchFaultReason =
   /** It is no URL that may be fetched, or leads to one. */
   | 'not_public'

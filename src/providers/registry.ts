@@ -1,10 +1,14 @@
-import type { ImageProvider, SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { ImageProvider } from '../app/image-ports.ts'
+import type { AssetProvider } from '../app/asset-ports.ts'
 import type { MediaProvider } from '../app/media-ports.ts'
 import type { SpeechProvider } from '../app/speech-ports.ts'
 import type { TextProvider } from '../app/text-ports.ts'
 import type { TextFamily } from '../domain/families/text/models.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { createArtBProvider } from './art-b/client.ts'
 import { artBSandbox } from './art-b/sandbox.ts'
+import { createAssetProvider } from './assets/client.ts'
 import { createChatProvider } from './chat/client.ts'
 import { chatSandbox } from './chat/sandbox.ts'
 import { createGenProvider } from './gen/client.ts'
@@ -40,14 +44,19 @@ export const sandboxAccounts: {
   speech: [speechSandbox],
 }
 
-/** Every upstream family there is: a further one is a folder and a line here. */
-export function createProviders(): {
+/**
+ * Every upstream family there is: a further one is a folder and a line here. `clock` is the wall clock:
+ * upstreams compare the times of signed requests with their own.
+ */
+export function createProviders({ clock }: { readonly clock: Clock }): {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly text: ReadonlyMap<TextFamily, TextProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
   readonly speech: SpeechProvider
   /** Of files and voices, for every family whose accounts keep any. */
   readonly media: MediaProvider
+  /** Of the asset libraries of accounts that have one. */
+  readonly assets: AssetProvider
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 } {
@@ -59,17 +68,19 @@ export function createProviders(): {
   ]
   const speech = createSpeechProvider()
   const media = createMediaProvider()
+  const assets = createAssetProvider(clock)
   const text = [createChatProvider(), createResponsesProvider(), createNativeProvider()]
   const images = [createImagesProvider(), createGenProvider(), createArtBProvider()]
   return {
     tasks: new Map<string, TaskProvider>(tasks.map((provider) => [provider.family, provider])),
     speech,
     media,
+    assets,
     text: new Map<TextFamily, TextProvider>(text.map((provider) => [provider.family, provider])),
     images: new Map<string, ImageProvider>(images.map((provider) => [provider.family, provider])),
     close: async () => {
       await Promise.all(
-        [...tasks, speech, media, ...text, ...images].map((provider) => provider.close()),
+        [...tasks, speech, media, assets, ...text, ...images].map((provider) => provider.close()),
       )
     },
   }

@@ -27,14 +27,18 @@ const assembly = new Set([
   'src/config.ts',
   'src/variables.ts',
   'src/projector.ts',
+  'src/access.ts',
   'src/compose.ts',
+  'src/management.ts',
   'src/server.ts',
   'src/main.ts',
   'src/cli',
 ])
 
 /** Where providers meet the application. */
-const ports = new Set(['', 'text-', 'speech-', 'media-'].map((of) => `src/app/${of}ports.ts`))
+const ports = new Set(
+  ['', 'text-', 'speech-', 'media-', 'asset-', 'image-'].map((of) => `src/app/${of}ports.ts`),
+)
 
 /** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {
@@ -199,7 +203,7 @@ t.test('time and randomness are handed in', (t) => {
       !assembly.has(roomOf(path)) && !path.startsWith('src/kernel/') && !path.startsWith('infra/'),
   )
   t.same(
-    inRooms.filter(({ text }) => /\bsystemClock\b/.test(text)).map(({ path }) => path),
+    inRooms.filter(({ text }) => /\b(?:system|wall)Clock\b/.test(text)).map(({ path }) => path),
     // The default of an argument: a provider may name a date to wait for.
     ['src/providers/kit/http/retry-after.ts'],
     'unix time is read where everything is put together',

@@ -29,3 +29,16 @@ export function percentile(samples: readonly number[], p: number): number {
   const sorted = [...samples].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil((p / 100) * sorted.length) - 1)] ?? Number.NaN
 }
+
+/** What a page of a list may take. */
+const PAGE_MS = 20
+
+/** The percentiles of pages' times, in milliseconds. */
+export function pageTimes(name: string, times: readonly number[]): readonly Figure[] {
+  return [50, 99, 100].map((p) => ({
+    name: `${name}, p${p}`,
+    value: Number(percentile(times, p).toFixed(2)),
+    unit: 'ms',
+    ...(p === 99 ? { reach: PAGE_MS, bound: 'most' as const } : {}),
+  }))
+}

@@ -24,6 +24,9 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   speech: () => import('./speech.ts'),
   'image-queue': () => import('./image-queue.ts'),
   objects: () => import('./objects.ts'),
+  'asset-watch': () => import('./asset-watch.ts'),
+  'asset-list': () => import('./asset-list.ts'),
+  accounts: () => import('./accounts.ts'),
 }
 
 const results = fileURLToPath(new URL('./results/', import.meta.url))

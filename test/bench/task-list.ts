@@ -4,7 +4,7 @@ import { prepareFollower, indexFollower } from '../../projections/engine/followe
 import { tasksProjection } from '../../projections/tasks/projection.ts'
 import { listTasks, type TaskStatus } from '../../projections/tasks/query.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
-import { percentile, type Figure } from './figure.ts'
+import { pageTimes, type Figure } from './figure.ts'
 import { sized } from './kit/sizes.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 
@@ -117,13 +117,7 @@ export async function run(tasks = sized(1_000_000, 5_000)): Promise<readonly Fig
     const figures: Figure[] = []
     for (const filtered of ['none', 'status', 'model', 'both'] as const) {
       const times = await measure(pool, 'tenant_0', filtered)
-      for (const p of [50, 99, 100])
-        figures.push({
-          name: `list page of ${tasks} tasks, filter ${filtered}, p${p}`,
-          value: Number(percentile(times, p).toFixed(2)),
-          unit: 'ms',
-          ...(p === 99 ? { reach: 20, bound: 'most' as const } : {}),
-        })
+      figures.push(...pageTimes(`list page of ${tasks} tasks, filter ${filtered}`, times))
     }
     return figures
   } finally {

@@ -18,6 +18,7 @@ await addUser(stack.access, { tenantId: tenant, userId: 'user_second', name: 'Se
 
 t.test('1 with one line why for what cannot be', async (t) => {
   const who = ['--tenant', tenant, '--user', 'user_second']
+  const budget = ['--tenant', tenant, '--currency', 'CNY', '--period', 'day']
   for (const [args, why] of [
     [
       ['token', 'issue', '--tenant', 'tenant_none', '--user', 'u', '--kind', 'model'],
@@ -27,6 +28,10 @@ t.test('1 with one line why for what cannot be', async (t) => {
     [['token', 'issue', ...who, '--kind', 'root'], /--kind must be one of/],
     [['token', 'issue', ...who, '--kind', 'query', '--scope', 'all'], /--scope must be/],
     [
+      ['token', 'issue', ...who, '--kind', 'admin', '--scope', 'current_user'],
+      /all_users of its tenant, or all_tenants/,
+    ],
+    [
       ['token', 'issue', ...who, '--kind', 'model', '--expires', '2020-01-01'],
       /--expires must not be past/,
     ],
@@ -35,8 +40,41 @@ t.test('1 with one line why for what cannot be', async (t) => {
     [['token', 'issue', ...who, '--kind', 'query', '--rpm', '5'], /only a model token has limits/],
     [['token', 'limit', 'token_none', '--rpm', '5'], /token does not exist/],
     [['token', 'limit', 'token_none', '--rpm', '1e3'], /--rpm must be .* none or default$/m],
-    [['token', 'limit', 'token_none'], /say --rpm, --tpm, --concurrent-tasks/],
+    [['token', 'limit', 'token_none'], /say --rpm, --tpm, --concurrent-calls, --concurrent-tasks/],
+    [['token', 'update', 'token_none', '--name', 'x'], /token does not exist/],
+    [['token', 'update', 'token_none'], /--name, --models, --addresses or --expires/],
+    [
+      ['token', 'issue', ...who, '--kind', 'model', '--addresses', '203.0.113.0/33'],
+      /203\.0\.113\.0\/33 is no address and no range/,
+    ],
     [['token', 'rotate', 'token_none'], /no token token_none/],
+    [['balance-alert', 'set', '--tenant', tenant], /say --currency and --below/],
+    [['balance-alert', 'set', '--tenant', tenant, '--below', '1'], /--currency goes with --below/],
+    [['balance-alert', 'set', '--tenant', tenant, '--webhook', 'http://a.b/'], /must use https/],
+    [['balance-alert', 'set', '--tenant', tenant, '--webhook', 'https://10.0.0.1/'], /publicly/],
+    [
+      ['balance-alert', 'set', '--tenant', tenant, '--currency', 'CNY', '--below', '0'],
+      /more than nothing/,
+    ],
+    [['balance-alert', 'remove', '--tenant', tenant, '--currency', 'CNY'], /no such alert/],
+    [['balance-alert', 'show', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['limit', 'set', '--tenant', tenant], /say --rpm, --tpm, --concurrent-calls/],
+    [['limit', 'set', '--tenant', tenant, '--rpm', 'default'], /whole number from 1 .* or none/],
+    [['limit', 'set', '--tenant', tenant, '--rpm', '0'], /whole number from 1/],
+    [
+      ['limit', 'set', '--tenant', tenant, '--user', 'user_none', '--rpm', '1'],
+      /no user user_none/,
+    ],
+    [['limit', 'remove', '--tenant', tenant], /no such limits/],
+    [['limit', 'list', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['budget', 'set', ...budget], /say --hard, --soft, or both/],
+    [['budget', 'set', ...budget, '--hard', 'much'], /must be a decimal/],
+    [['budget', 'set', ...budget, '--hard', '1', '--user', 'user_none'], /no user user_none/],
+    [['budget', 'set', ...budget, '--hard', '1', '--token', 'token_none'], /no token token_none/],
+    [['budget', 'set', ...budget, '--hard', '1', '--user', 'a', '--token', 'b'], /of --user, of/],
+    [['budget', 'set', ...budget, '--hard', '1', '--time-zone', 'Mars'], /IANA/],
+    [['budget', 'remove', ...budget], /no such budget/],
+    [['budget', 'list', '--tenant', 'tenant_none'], /no tenant tenant_none/],
     [['token', 'disable', 'token_none'], /token/],
     [['credit', 'grant', '-5', '--tenant', tenant, '--currency', 'CNY'], /./],
     [['credit', 'grant', '1e3', '--tenant', tenant, '--currency', 'CNY'], /decimal/],

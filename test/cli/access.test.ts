@@ -150,6 +150,125 @@ t.test(
   },
 )
 
+t.test('a token is bound to addresses, models and a time, and freed again', async (t) => {
+  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+  const who = ['--tenant', tenant, '--user', user?.userId ?? '']
+  const issued = await asked<{ tokenId: string; secret: string }>(
+    'token',
+    'issue',
+    ...who,
+    '--kind',
+    'model',
+    '--addresses',
+    '203.0.113.7/24, ::1',
+  )
+  const create = async () => (await tasksOf(stack.url, issued.secret).create()).status
+  t.equal(await create(), 403)
+  const update = async (...changes: readonly string[]) =>
+    (await run('token', 'update', issued.tokenId, ...changes)).stdout
+  const bound = await update('--models', 'domestic-video-2-0', '--expires', '2099-01-01')
+  t.match(bound, /^addresses: 203\.0\.113\.0\/24,::1$/m, 'what is not named stays')
+  t.match(bound, /^models: domestic-video-2-0$/m)
+  t.match(bound, /^expires: 2099-01-01T00:00:00\.000Z$/m)
+  const freed = await update(
+    '--addresses',
+    'any',
+    '--models',
+    'all',
+    '--expires',
+    'never',
+    '--name',
+    'freed',
+  )
+  t.match(freed, /^name: freed\nmodels: all\naddresses: any\nexpires: never$/m)
+  await eventually('anywhere', async () => ((await create()) === 200 ? true : undefined))
+})
+
+t.test('balance alerts are set one by one, and shown with their secret', async (t) => {
+  const set = (...args: string[]) => run('balance-alert', 'set', '--tenant', tenant, ...args)
+  const first = await set(
+    '--currency',
+    'CNY',
+    '--below',
+    '100.0',
+    '--webhook',
+    'https://9.9.9.9/low',
+  )
+  t.match(first.stdout, /1 balance alert \(revision 1\)/)
+  t.match(first.stdout, /told to https:\/\/9\.9\.9\.9\/low, signed with whsec_/)
+  t.match(first.stdout, /^CNY +100\b/m)
+  t.match(await set('--currency', 'CNY', '--below', '100'), { code: 0, stderr: /so before/ })
+  interface Shown {
+    readonly thresholds: readonly { readonly currency: string; readonly below: string }[]
+    readonly webhookSecret: string
+    readonly webhookUrl?: string
+  }
+  const shown = () => asked<Shown>('balance-alert', 'show', '--tenant', tenant)
+  const before = await shown()
+  await set('--currency', 'USD', '--below', '2.5', '--rotate-secret', '--actor', 'Bob')
+  const after = await shown()
+  t.same(after.thresholds, [
+    { currency: 'CNY', below: '100' },
+    { currency: 'USD', below: '2.5' },
+  ])
+  t.not(after.webhookSecret, before.webhookSecret)
+  const history = (await run('replay', '--tenant', tenant)).stdout
+  t.match(history, /BalanceAlertsSet[^\n]*below 100 CNY, 2\.5 USD to https:[^\n]* \(2\), by Bob/)
+  t.notMatch(history, /whsec_/)
+  await set('--webhook', 'none')
+  t.equal((await shown()).webhookUrl, undefined)
+  for (const currency of ['CNY', 'USD'])
+    await run('balance-alert', 'remove', '--tenant', tenant, '--currency', currency)
+  t.same((await shown()).thresholds, [])
+})
+
+t.test('limits of a tenant and of its users are set one by one', async (t) => {
+  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+  const userId = user?.userId ?? ''
+  const set = (...args: string[]) => run('limit', 'set', '--tenant', tenant, ...args)
+  t.match((await set('--rpm', '600', '--concurrent-calls', '50')).stdout, /^tenant +600 +50 *$/m)
+  await set('--user', userId, '--tpm', '9000', '--concurrent-tasks', '3')
+  t.match(await set('--rpm', '600'), { code: 0, stderr: /they were so before/ })
+  await set('--rpm', 'none', '--actor', 'Bob')
+  t.match(await asked('limit', 'list', '--tenant', tenant), {
+    revision: 3,
+    limits: [
+      { subject: `user ${userId}`, tokensPerMinute: 9_000, concurrentTasks: 3 },
+      { subject: 'tenant', concurrentCalls: 50 },
+    ],
+  })
+  const history = (await run('replay', '--tenant', tenant)).stdout
+  t.match(history, /LimitsSet[^\n]*limits of user [^\n]*, tenant \(3\), by Bob/)
+  await set('--concurrent-calls', 'none')
+  t.equal((await run('limit', 'remove', '--tenant', tenant, '--user', userId)).code, 0)
+  t.match((await run('limit', 'list', '--tenant', tenant)).stdout, /no limits \(revision 5\)/)
+})
+
+t.test('budgets are set one by one, and say how they stand', async (t) => {
+  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+  const of = ['--tenant', tenant, '--currency', 'CNY', '--period', 'day']
+  const userId = user?.userId ?? ''
+  const set = await run('budget', 'set', ...of, '--hard', '50.0', '--time-zone', 'Asia/Kolkata')
+  t.match(set.stdout, /1 budget by the days of Asia\/Kolkata \(revision 1\)/)
+  t.match(set.stdout, /^tenant +CNY +day +50 .*T18:30:00\.000Z$/m)
+  const again = await run('budget', 'set', ...of, '--hard', '50')
+  t.match(again, { code: 0, stderr: /they were so before/ })
+  await run('budget', 'set', ...of, '--user', userId, '--soft', '0', '--actor', 'Bob')
+  t.match(await asked('budget', 'list', '--tenant', tenant), {
+    revision: 2,
+    timeZone: 'Asia/Kolkata',
+    budgets: [
+      { subject: 'tenant', hard: '50' },
+      { subject: `user ${userId}`, soft: '0', softReached: true },
+    ],
+  })
+  const history = (await run('replay', '--tenant', tenant)).stdout
+  t.match(history, /BudgetsSet[^\n]*2 budgets by the days of Asia\/Kolkata \(2\), by Bob/)
+  for (const user of [[], ['--user', userId]])
+    t.equal((await run('budget', 'remove', ...of, ...user)).code, 0)
+  t.match(await asked('budget', 'list', '--tenant', tenant), { revision: 4, budgets: [] })
+})
+
 t.test('config prints what is in effect and hides what is secret', async (t) => {
   const ended = await tollgate(['config'], { ...env, SANDBOX: 'on' })
   t.equal(ended.code, 0)

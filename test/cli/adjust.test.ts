@@ -55,7 +55,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     token: stack.demo.queryToken,
     headers,
   })
-  t.match(csv.text, /,adjusted\r?\n.*,1\.5\r?\n/)
+  t.match(csv.text, /,adjusted,account_prices\r?\n.*,1\.5,\r?\n/)
   t.match(await balance(), { credit: '10001.5', available: '9996.4906' })
   const listed = await run('credit', 'adjustments', '--tenant', tenantId)
   t.match(

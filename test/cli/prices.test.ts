@@ -59,7 +59,7 @@ t.test(
     t.equal(asked.code, 1)
     t.match(
       asked.stdout,
-      /^changed +domestic\S+ +CNY +46 per 1000000 token +46\.5 per 1000000 token$/m,
+      /^changed +domestic\S+ +CNY +46 per 1000000 token +46\.5 per 1000000 token +\+1\.09 %$/m,
     )
     t.match(asked.stderr, /nothing was published: it takes effect at once.*--yes/)
     t.notMatch(asked.stdout, /: published/)
@@ -70,7 +70,9 @@ t.test(
       published: false,
       takesEffect: 'at_once',
       replaces: SHIPPED_VERSION,
-      difference: { changed: [{ before: { price: '46' }, after: { price: '46.5' } }] },
+      difference: {
+        changed: [{ before: { price: '46' }, after: { price: '46.5' }, percent: '+1.09' }],
+      },
       asked: [/at once/],
     })
     t.notMatch((await run('prices', 'list')).stdout, /dearer/)
@@ -135,7 +137,10 @@ t.test('list, show and diff, for people and for machines', async (t) => {
   })
   const diff = await run('prices', 'diff', SHIPPED_VERSION, 'dearer')
   t.equal(diff.code, 0)
-  t.match(diff.stdout, /^CHANGE +SKU +CURRENCY +BEFORE +AFTER\nchanged +domestic-video-2-0-480p-no/)
+  t.match(
+    diff.stdout,
+    /^CHANGE +SKU +CURRENCY +BEFORE +AFTER +BY\nchanged +domestic-video-2-0-480p-no/,
+  )
   t.match(JSON.parse((await run('prices', 'diff', 'dearer', 'list-list', '--json')).stdout), {
     from: 'dearer',
     to: 'list-list',

@@ -6,6 +6,7 @@ import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { tollgate } from './support/commands.ts'
 import { tollgateThrough } from './support/tollgate.ts'
+import { printedEvents, typesOf } from './support/printed.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
@@ -32,12 +33,6 @@ await tasksOf(stack.url, stack.other.modelToken).created()
 await stack.caughtUp()
 
 const replay = (...args: readonly string[]) => tollgate(['replay', ...args], env)
-const json = (text: string) =>
-  text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, never>)
-const typesOf = (text: string) => json(text).map(({ type }) => String(type))
 const events = await log.readStream(taskStream(platformId))
 
 t.test(
@@ -79,7 +74,7 @@ t.test('a call by its own id or that of its request', async (t) => {
   const requestId = chat.headers.get('x-request-id') ?? ''
   const byRequest = await replay(requestId, '--json')
   t.same(typesOf(byRequest.stdout), ['CallSettled'])
-  const { callId = '' } = (json(byRequest.stdout)[0]?.['data'] ?? {}) as {
+  const { callId = '' } = (printedEvents(byRequest.stdout)[0]?.['data'] ?? {}) as {
     readonly callId?: string
   }
   t.equal((await replay(callId, '--json')).stdout, byRequest.stdout)
@@ -110,7 +105,7 @@ t.test('from the log itself it is the same, with Postgres away', async (t) => {
     t.match(read, { code: 0, stderr: '' }, args.join(' '))
     const expected = (await replay(...args)).stdout
     // The timeline does not keep the order of members.
-    if (args.includes('--json')) t.same(json(read.stdout), json(expected))
+    if (args.includes('--json')) t.same(printedEvents(read.stdout), printedEvents(expected))
     else t.equal(read.stdout, expected)
   }
   t.match(await fromLog('req_none'), { code: 1, stderr: /nothing is known/ })
@@ -119,9 +114,11 @@ t.test('from the log itself it is the same, with Postgres away', async (t) => {
 
 t.test('a task as of a position or a time is the state then', async (t) => {
   const submitted = events.find(({ type }) => type === 'TaskSubmitted')
-  const [early] = json((await replay(done, '--as-of', `${submitted?.position}`, '--json')).stdout)
+  const [early] = printedEvents(
+    (await replay(done, '--as-of', `${submitted?.position}`, '--json')).stdout,
+  )
   t.match(early, { platformId, state: { phase: 'active', status: 'queued', nativeId: done } })
-  const [ended] = json((await replay(done, '--as-of', middle, '--json')).stdout)
+  const [ended] = printedEvents((await replay(done, '--as-of', middle, '--json')).stdout)
   t.match(ended, {
     state: {
       phase: 'ended',
@@ -153,7 +150,7 @@ t.test('a tenant: its events and nobody else’s, within a time range', async (t
 
 t.test('what happened to a token later belongs to its tenant too', async (t) => {
   const { tenantId } = stack.other
-  const issued = json((await replay('--tenant', tenantId, '--json')).stdout).find(
+  const issued = printedEvents((await replay('--tenant', tenantId, '--json')).stdout).find(
     ({ type }) => String(type) === 'TokenIssued',
   )
   const { tokenId } = (issued?.['data'] ?? {}) as { readonly tokenId: string }
@@ -167,7 +164,9 @@ t.test('what happened to a token later belongs to its tenant too', async (t) => 
 
 t.test('a tenant as of a time: every task then, and what it could spend', async (t) => {
   const { tenantId } = stack.demo
-  const then = json((await replay('--tenant', tenantId, '--as-of', middle, '--json')).stdout)
+  const then = printedEvents(
+    (await replay('--tenant', tenantId, '--as-of', middle, '--json')).stdout,
+  )
   t.equal(then.length, 2)
   t.match(then[0], { platformId, state: { status: 'succeeded', deleted: false } })
   t.match(then[1], {
@@ -189,7 +188,7 @@ t.test('a tenant as of a time: every task then, and what it could spend', async 
 
 t.test('1 with one line why for what cannot be replayed', async (t) => {
   for (const [args, why] of [
-    [[], /say of which task, call or request, or which --tenant/],
+    [[], /say of which task, call or request, which --asset, or which --tenant/],
     [['cgt-20260101000000-aaaaa'], /nothing is known of cgt-2026/],
     [[done, '--tenant', stack.other.tenantId], /nothing is known of cgt-/],
     [[done, '--to', '2000-01-01'], /no events match/],
@@ -221,12 +220,12 @@ t.test('events: the whole log, after a position, and through head', async (t) =>
   const end = await log.endPosition()
   const all = await tollgate(['events'], env)
   t.equal(all.code, 0)
-  t.equal(json(all.stdout).at(-1)?.['position'], String(end))
+  t.equal(printedEvents(all.stdout).at(-1)?.['position'], String(end))
   const last = await tollgate(['events', '--after', String((end ?? 0n) - 1n)], env)
-  t.equal(json(last.stdout).length, 1)
+  t.equal(printedEvents(last.stdout).length, 1)
   t.match(await tollgate(['events', '--after', 'x'], env), { code: 1, stderr: /--after must be/ })
   const head = await tollgateThrough(['events'], '| head -n 1', env)
-  t.equal(json(head.stdout).length, 1)
+  t.equal(printedEvents(head.stdout).length, 1)
   t.equal(head.stderr, '')
   t.equal(head.code, 0)
 })

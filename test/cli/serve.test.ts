@@ -74,6 +74,7 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   t.notOk(isAlive(projector))
 
   t.equal(await again.end('SIGTERM'), 0)
+  t.notMatch(again.stderr(), /although something was open/)
   t.match(again.log.at(-1), /"msg":"stopped"/)
   const lines = [...first.log, ...again.log].map((line) => JSON.parse(line) as { msg?: string })
   for (const line of lines) t.type(line.msg, 'string')

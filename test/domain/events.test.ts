@@ -4,12 +4,15 @@ import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { accountStream } from '../../src/domain/account/events.ts'
 import { eventSchemas, streamPrefixes, type AnyEvent } from '../../src/domain/any-event.ts'
+import { assetStream } from '../../src/domain/asset/events.ts'
+import { assetGroupStream } from '../../src/domain/asset-group/events.ts'
 import { fileStream } from '../../src/domain/file/events.ts'
 import { journalStream } from '../../src/domain/call/events.ts'
 import { priceBookStream } from '../../src/domain/pricing/events.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { tokenStream } from '../../src/domain/token/events.ts'
 import { uploadStream } from '../../src/domain/upload/events.ts'
+import { verificationStream } from '../../src/domain/verification/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
 import { decodeEvent } from '../../src/eventlog/log/codec.ts'
@@ -140,12 +143,15 @@ t.test('the digest of a published price book recomputes for ever', async (t) => 
 t.test('every stream of ours begins in a way that readers of the log ask for', (t) => {
   const streams = [
     accountStream('tenant_1'),
+    assetGroupStream('group-1'),
+    assetStream('asset-1'),
     fileStream('file-1'),
     journalStream('instance', 0),
     priceBookStream,
     taskStream('video_1'),
     tokenStream('token_1'),
     uploadStream('4611686018427388'),
+    verificationStream('v1'),
     voiceStream({ tenantId: 'tenant_1', voiceId: 'MyVoice_001' }),
   ]
   t.equal(streams.length, streamPrefixes.length, 'each kind once')

@@ -29,6 +29,12 @@ t.test('with the log away every route that needs it says so at once', async (t) 
     })
   const history = (id: string) =>
     call(`${stack.url}/api/query/v1/tasks/${id}/history`, { token: demo.queryToken })
+  // Known before, so that it is the routes that need the log.
+  for (const [surface, token] of [
+    ['user', demo.profileToken],
+    ['admin', demo.adminToken],
+  ] as const)
+    t.equal((await call(`${stack.url}/api/${surface}/tokens`, { token })).status, 200)
   const unknown = 'cgt-20260101000000-nobody'
   const asked: Readonly<Record<string, () => Promise<Answer>>> = {
     'an unknown token': () => chat(newSecret('sk-')),
@@ -36,6 +42,14 @@ t.test('with the log away every route that needs it says so at once', async (t) 
     'a creation': () => tasks.create(),
     'a query of an unknown id': () => tasks.get(unknown),
     'a deletion of an unknown id': () => tasks.del(unknown),
+    'a list of tokens': () => call(`${stack.url}/api/user/tokens`, { token: demo.profileToken }),
+    'a new tenant': () =>
+      call(`${stack.url}/api/admin/tenants`, {
+        token: demo.adminToken,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'Late' }),
+      }),
     'a history of an unknown id': () => history('video_01J00000000000000000000000'),
   }
 

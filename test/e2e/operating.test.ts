@@ -11,7 +11,7 @@ import { call, queriesOf, tasksOf } from './support/client.ts'
 const stack = await startStack({ storeProcess: true, env: { OBJECT_STORAGE: 'local' } })
 t.teardown(() => stack.stop())
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
-const readModels = ['access', 'files', 'ledger', 'prices', 'tasks', 'timeline', 'voices']
+const readModels = ['access', 'assets', 'files', 'ledger', 'prices', 'tasks', 'timeline', 'voices']
 const filesOf = ({ modelToken }: TestTenant): OpenAI['files'] =>
   new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: modelToken, maxRetries: 0 }).files
 

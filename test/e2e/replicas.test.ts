@@ -102,7 +102,7 @@ t.test('after a rotation the old secret lasts for the overlap, everywhere', asyn
 
 t.test('an expired token is refused; an allowlist opens its models and no others', async (t) => {
   const { tenantId, userId } = demo
-  const soon = new Date(Date.now() + 600).toISOString()
+  const soon = new Date(Date.now() + 3_000).toISOString()
   const kind = 'model' as const
   const short = await issueToken(access, { tenantId, userId, kind, name: 'e', expiresAt: soon })
   t.equal(await statusOf(stack.url, short.secret), 200)

@@ -4,19 +4,10 @@ import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { durationMs } from '../providers/speech/sounds.ts'
 import { type Answer, call, queriesOf, steadyHeaders, TASKS } from './support/client.ts'
+import { RAW, withRawSpeech } from './support/raw-speech.ts'
 
-/** One model is at an account that answers audio itself. */
-const RAW = 'speech-2.8-turbo'
 const stack = await startStack({
-  channels: (ours) =>
-    ours.flatMap((channel) => {
-      const { [RAW]: raw, ...models } = channel.models
-      if (channel.family !== 'speech' || raw === undefined) return [channel]
-      return [
-        { ...channel, models },
-        { ...channel, id: 'raw', models: { [RAW]: raw }, audioMode: 'hex' as const },
-      ]
-    }),
+  channels: withRawSpeech,
 })
 t.teardown(() => stack.stop())
 const { url, demo, other } = stack
@@ -214,6 +205,8 @@ void t.test(
       usage_characters: characters,
     })
     t.same((await query(platformId)).body.task_id, id)
+    const late = await create(fields, key)
+    t.match(late.body, { task_id: id, usage_characters: characters }, 'repeated after its end')
     const events = await stack.gateway.log.readStream(`task-${platformId}`)
     t.same(
       events.map(({ type }) => type).filter((type) => type !== 'TaskStatusChanged'),

@@ -28,7 +28,7 @@ t.test(
         )
         const directory = await freshDirectory(t)
         const part = { index, of: PARTS }
-        // What calls and files die at has scenes of its own; here they are in the traffic.
+        // What calls, files and assets die at has scenes of its own; here they are in the traffic.
         const among = taskPoints()
         return runFaults({ build, directory, kills, seed, part, among, say: () => undefined })
       }),
@@ -58,5 +58,6 @@ t.test(
       sum(({ figures }) => figures['adopted by reconciliation']) > 0,
       'lost creations were found',
     )
+    t.ok(sum(({ figures }) => figures['assets active']) > 0, 'assets were kept beside it')
   },
 )

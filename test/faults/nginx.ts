@@ -1,29 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { bare, bareEnvironment } from './driver/bare.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { findInstalled } from '../helpers/installed.ts'
 
 /** nginx as the operating system brings it, in front of replicas. */
 
-const INSTALL = 'nginx is not installed: apt-get install nginx-light'
-
-function find(program: string): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
-  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
-}
-
-/**
- * Where the program is; undefined on a machine that has none and cannot get one by `apt-get`.
- * @throws where it only has to be installed, and in CI
- */
+/** Where the program is; undefined where there is none, as `findInstalled` says it. */
 export function findNginx(): string | undefined {
-  const found = find('nginx')
-  if (found !== undefined) return found
-  if (find('apt-get') !== undefined || (process.env['CI'] ?? '') !== '') throw new Error(INSTALL)
-  return undefined
+  return findInstalled(['nginx'], 'nginx-light')
 }
 
 export interface Nginx {

@@ -85,14 +85,19 @@ const paths = [
   '/provB/v1/query/t2a_async_query_v2',
   '/api/query/v1/ledger/lines',
   '/api/query/v1/ledger/summary',
+  '/api/user/tokens',
+  '/api/admin/tenants',
   '/v1/videos',
   '/healthz',
   '/readyz',
   '/openapi.json',
 ] as const
 
-const secretFor = (url: string): string =>
-  /^\/(?:prov[A-C]|v1)(?:\/|$)/.test(url) ? 'Bearer sk-one' : 'Bearer qak-operator'
+const secretFor = (url: string): string => {
+  if (/^\/api\/(?:user|admin)\//.test(url))
+    return url.startsWith('/api/user/') ? 'Bearer pat-one' : 'Bearer adm-one'
+  return /^\/(?:prov[A-C]|v1)(?:\/|$)/.test(url) ? 'Bearer sk-one' : 'Bearer qak-operator'
+}
 
 /** The parameters of a query string, each as it is called decoded and as it stands there. */
 function namesIn(search: string): readonly string[] {
@@ -141,6 +146,9 @@ void t.test('any id on any route that takes one: 404, or the undecodable 400', a
     ['GET', '/v1/videos/', '/content'],
     ['DELETE', '/v1/videos/', ''],
     ['GET', '/api/query/v1/tasks/', '/history'],
+    ['DELETE', '/api/user/tokens/', ''],
+    ['POST', '/api/admin/tokens/', '/rotate'],
+    ['GET', '/api/admin/tenants/', '/users'],
     ['GET', '/provB/v2/query/video_generation/', ''],
   )
   await fc.assert(
@@ -194,11 +202,14 @@ void t.test('any path and method: never out of the family’s shape', async (t) 
     'DELETE',
     'OPTIONS',
   )
-  const seen = { provA: 0, provB: 0, provBVideo: 0, provC: 0, query: 0, plain: 0 }
+  const seen = { provA: 0, provAAssets: 0, provB: 0, provBVideo: 0, provC: 0, query: 0, plain: 0 }
   await fc.assert(
     fc.asyncProperty(
       method,
-      fc.array(segment, { maxLength: 7 }),
+      fc.oneof(
+        { weight: 20, arbitrary: fc.array(segment, { maxLength: 7 }) },
+        { weight: 1, arbitrary: fc.constantFrom(['provA'], ['provA', '']) },
+      ),
       fc.boolean(),
       async (method, parts, authorized) => {
         // What a URL parser folds away is not what the server is asked for.

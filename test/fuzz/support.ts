@@ -2,10 +2,11 @@ import { STATUS_CODES } from 'node:http'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { startApp, type Harness } from '../api/support/app.ts'
 
-export type Family = 'provA' | 'provB' | 'provBVideo' | 'provC' | 'query' | 'plain'
+export type Family = 'provA' | 'provAAssets' | 'provB' | 'provBVideo' | 'provC' | 'query' | 'plain'
 
 /** Which error shape a path promises. */
 export function familyOf(url: string): Family {
+  if (/^\/provA\/?(?:[?#]|$)/.test(url)) return 'provAAssets'
   if (/^\/provA(?:[/?#]|$)/.test(url)) return 'provA'
   if (/^\/provC(?:[/?#]|$)/.test(url)) return 'provC'
   if (/^\/provB\/v1(?:[/?#]|$)/.test(url)) return 'provB'
@@ -32,6 +33,20 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
     isText(body['error']['message']) &&
     typeof body['error']['param'] === 'string' &&
     isText(body['error']['type']),
+  provAAssets: (body) => {
+    if (!isRecord(body) || Object.keys(body).join() !== 'ResponseMetadata') return false
+    const { ResponseMetadata: said } = body
+    if (!isRecord(said) || !isRecord(said['Error'])) return false
+    return (
+      /^RequestId,(?:Action,)?(?:Version,)?Service,(?:Region,)?Error$/.test(
+        Object.keys(said).join(),
+      ) &&
+      String(said['RequestId']).startsWith('req_') &&
+      Object.keys(said['Error']).join() === 'Code,Message' &&
+      isText(said['Error']['Code']) &&
+      isText(said['Error']['Message'])
+    )
+  },
   provC: (body) =>
     isRecord(body) &&
     Object.keys(body).join() === 'code,reason,message,metadata' &&

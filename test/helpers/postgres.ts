@@ -14,6 +14,8 @@ import { checkout, nodeArguments } from './checkout.ts'
 /** How long to wait for the shared server: it may have to be initialised first. */
 const SERVER_TIMEOUT_MS = 60_000
 const POLL_MS = 50
+/** Whoever is still connected then is cut off. */
+const LEAVE_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 20_000
 const SERVER = new URL('postgres-server.ts', import.meta.url)
 
@@ -143,6 +145,18 @@ async function templateOf(
   }
 }
 
+/** A pool has ended before its connections have: one that is cut off then would be an error that nobody hears. */
+async function whenLeft(admin: Client, name: string): Promise<void> {
+  const deadline = Date.now() + LEAVE_TIMEOUT_MS
+  while (Date.now() < deadline) {
+    const { rowCount } = await admin.query('select 1 from pg_stat_activity where datname = $1', [
+      name,
+    ])
+    if (rowCount === 0) return
+    await sleep(POLL_MS)
+  }
+}
+
 /** Gives a suite a database of its own, empty, migrated, or cloned from a migrated template. */
 export async function acquireDatabase(options: AcquireOptions = {}): Promise<TestDatabase> {
   const { migrate, templateKey } = options
@@ -170,6 +184,7 @@ export async function acquireDatabase(options: AcquireOptions = {}): Promise<Tes
     url,
     drop: () =>
       withClient(serverUrl, async (admin) => {
+        await whenLeft(admin, name)
         await admin.query(`drop database if exists ${name} with (force)`)
       }),
   }

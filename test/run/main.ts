@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { type GroupOrder, groupsOf } from './groups.ts'
+import { failureLines } from './failures.ts'
 import { slowest, type Usage } from './usage.ts'
 
 /**
@@ -14,7 +15,9 @@ import { slowest, type Usage } from './usage.ts'
  * for mocks. Neither is used, and it costs more than most tests; `env` keeps it out.
  */
 
-const SHOWN = 20
+const SHOWN = 12
+/** Of what was found and wanted. */
+const LINES_SHOWN = 24
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
@@ -33,6 +36,11 @@ t.jobs = Number(process.env['TAP_JOBS'] ?? 1)
 const timeoutMs = Number(process.env['TAP_TIMEOUT'] ?? 30) * 1_000
 const groups = groupsOf(files)
 t.plan(groups.length)
+/** What failed, said again at the very end: where only the end of a long output is kept, that is the part needed. */
+const failed: string[] = []
+t.parser.on('fail', ({ fullname, diag }) => {
+  failed.push(`FAILED ${fullname}`, ...failureLines(diag, LINES_SHOWN))
+})
 t.teardown(() => {
   const lines = readFileSync(usageFile, 'utf8').trim().split('\n')
   for (const line of slowest(
@@ -40,6 +48,7 @@ t.teardown(() => {
     SHOWN,
   ))
     t.comment(line)
+  for (const line of failed) t.comment(line)
   rmSync(notes, { recursive: true, force: true })
 })
 /** What was compiled of modules that many processes load; versions of Node that cannot keep it ignore this. */

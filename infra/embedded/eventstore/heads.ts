@@ -44,9 +44,12 @@ export function decodeHead(value: Buffer): StreamHead {
 export class BoundedMap<V> {
   readonly #entries = new Map<string, V>()
   readonly #max: number
+  /** Goes on where it stopped: begun anew, it would pass all that was forgotten again each time. */
+  readonly #oldestFirst: Iterator<string>
 
   constructor(max: number) {
     this.#max = max
+    this.#oldestFirst = this.#entries.keys()
   }
 
   get(key: string): V | undefined {
@@ -62,8 +65,8 @@ export class BoundedMap<V> {
     this.#entries.delete(key)
     this.#entries.set(key, value)
     if (this.#entries.size <= this.#max) return
-    const oldest = this.#entries.keys().next()
-    if (!oldest.done) this.#entries.delete(oldest.value)
+    const oldest = this.#oldestFirst.next()
+    if (oldest.done !== true) this.#entries.delete(oldest.value)
   }
 
   clear(): void {

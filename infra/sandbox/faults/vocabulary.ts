@@ -79,6 +79,8 @@ const SWITCHES = {
   'retry-after': 'count',
   remaining: 'count',
   'reset-ms': 'count',
+  // How an envelope tells errors.
+  'envelope-200': 'flag',
   // What becomes of one exchange, before the request is acted on.
   refuse: 'word',
   http: 'count',

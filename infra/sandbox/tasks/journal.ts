@@ -159,9 +159,10 @@ async function readLines(path: string, onLine: (line: unknown) => void): Promise
 export async function openJournal(
   directory: string,
   onLine: (line: unknown) => void,
+  fileName = 'accepted.jsonl',
 ): Promise<Journal> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const path = join(directory, 'accepted.jsonl')
+  const path = join(directory, fileName)
   const goodBytes = await readLines(path, onLine)
   const file = await open(path, 'a', 0o600)
   const { size } = await file.stat()

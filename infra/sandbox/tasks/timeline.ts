@@ -20,8 +20,11 @@ export interface Retention {
   readonly cancelledMs: number
 }
 
+/** What a life follows from. */
+type Planned = Pick<TaskRecord, 'plan' | 'acceptedAtMs'>
+
 /** The whole life of a task if nobody cancels it: a pure function of its record. */
-export function timeline(record: TaskRecord): readonly Segment[] {
+export function timeline(record: Planned): readonly Segment[] {
   const { plan, acceptedAtMs } = record
   const segments: Segment[] = [{ atMs: acceptedAtMs, phase: 'queued', strange: null }]
   if (plan.queuedMs !== null) {
@@ -47,12 +50,12 @@ export function isTerminal(phase: Phase): boolean {
 }
 
 /** What a task's life ends in if nobody cancels it, and when; null: it never ends. */
-export function ending(record: TaskRecord): Segment | null {
+export function ending(record: Planned): Segment | null {
   const last = timeline(record).at(-1)
   return last !== undefined && isTerminal(last.phase) ? last : null
 }
 
-function segmentAt(record: TaskRecord, nowMs: number): Segment {
+function segmentAt(record: Planned, nowMs: number): Segment {
   let current: Segment = { atMs: record.acceptedAtMs, phase: 'queued', strange: null }
   for (const segment of timeline(record)) {
     if (segment.atMs > nowMs) break
@@ -63,7 +66,7 @@ function segmentAt(record: TaskRecord, nowMs: number): Segment {
 
 /** The state at a moment: a pure function of record, marks and clock. */
 export function stateAt(
-  record: TaskRecord,
+  record: Planned,
   marks: TaskMarks,
   nowMs: number,
   retention: Retention,

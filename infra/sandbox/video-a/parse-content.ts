@@ -6,6 +6,15 @@ export interface Content {
   readonly referenceVideos: number
   readonly hasFirstFrame: boolean
   readonly textOnly: boolean
+  /** What is taken from the account's asset library. */
+  readonly assets: readonly AssetReference[]
+}
+
+/** An `asset://` reference, and where it stands. */
+export interface AssetReference {
+  readonly id: string
+  readonly kind: 'image_url' | 'video_url' | 'audio_url'
+  readonly where: string
 }
 
 type Kind = 'text' | 'image_url' | 'video_url' | 'audio_url' | 'draft_task'
@@ -14,6 +23,7 @@ interface Item {
   readonly kind: Kind
   readonly role: string | null
   readonly text: string
+  readonly asset: AssetReference | null
 }
 
 const ROLES: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +36,8 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
 
 const MAX_ITEMS = 200
 
-const invalid = (where: string, why: string): Refusal =>
+/** The refusal of a part of the content. */
+export const invalid = (where: string, why: string): Refusal =>
   new Refusal(
     'InvalidParameter.content',
     `The parameter \`${where}\` specified in the request is not valid: ${why}.`,
@@ -62,14 +73,17 @@ function parseItem(value: unknown, index: number): Item {
   if (kind === 'text') {
     const text = memberOf(value, 'text')
     if (typeof text !== 'string') throw missing(`${where}.text`)
-    return { kind, role: null, text }
+    return { kind, role: null, text, asset: null }
   }
   const holder = memberOf(value, kind)
   const name = kind === 'draft_task' ? 'id' : 'url'
   const inner = typeof holder === 'object' && holder !== null ? memberOf(holder, name) : undefined
   if (typeof inner !== 'string' || inner === '') throw missing(`${where}.${kind}.${name}`)
-  if (kind !== 'draft_task') checkUrl(kind, inner, `${where}.${kind}.url`)
-  return { kind, role, text: '' }
+  if (kind === 'draft_task') return { kind, role, text: '', asset: null }
+  const place = `${where}.${kind}.url`
+  checkUrl(kind, inner, place)
+  const id = /^asset:\/\/(.+)$/is.exec(inner)?.[1]
+  return { kind, role, text: '', asset: id === undefined ? null : { id, kind, where: place } }
 }
 
 function checkFrames(items: readonly Item[]): void {
@@ -99,5 +113,6 @@ export function parseContent(value: unknown): Content {
     textOnly,
     referenceVideos: items.filter((item) => item.kind === 'video_url').length,
     hasFirstFrame: items.some((item) => item.role === 'first_frame'),
+    assets: items.flatMap(({ asset }) => (asset === null ? [] : [asset])),
   }
 }

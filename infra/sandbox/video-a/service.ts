@@ -5,6 +5,7 @@ import { isOn, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomBase36 } from '../kit/random.ts'
 import { FamilyTasks, type FoundTask } from '../tasks/family-tasks.ts'
+import { checkAssets } from './assets.ts'
 import { taskBody, type Site } from './body.ts'
 import { newRequestId, Refusal } from '../http/dotted-errors.ts'
 import { listTasks } from './list.ts'
@@ -29,6 +30,7 @@ export class VideoService {
   async create(body: Fields, credential: string, faults: Faults): Promise<Answer> {
     const { options, random, clock } = this.#kit
     const request = parseRequest(body, options)
+    checkAssets(this.#kit, request)
     const nowMs = clock.nowMs()
     const detail = detailOf(request, random, newRequestId(random, nowMs))
     const record = await this.#tasks.accept({

@@ -4,14 +4,20 @@ import { lineMembers, type LedgerLine } from '../line.ts'
 /** What the first line is chained to: 32 zero bytes. */
 export const GENESIS = Buffer.alloc(32)
 
-/** The bytes that are hashed: every member of the line, in order. */
+/** Members that lines had from the beginning: the others are hashed only where they say something. */
+const FIRST_MEMBERS = 21
+
+/**
+ * The bytes that are hashed: every member of the line, in order. What was added to lines later is
+ * left out where it is null, so that lines from before keep their hashes.
+ */
 export function canonicalBytes(line: LedgerLine): string {
-  return JSON.stringify(
-    lineMembers.map(([member]) => {
-      const value = line[member]
-      return typeof value === 'bigint' ? value.toString() : value
-    }),
-  )
+  const values = lineMembers.map(([member]) => {
+    const value = line[member]
+    return typeof value === 'bigint' ? value.toString() : value
+  })
+  while (values.length > FIRST_MEMBERS && values.at(-1) === null) values.pop()
+  return JSON.stringify(values)
 }
 
 /** Hash of a line given the hash of the line before it in the order of the log. */

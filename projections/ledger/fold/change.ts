@@ -72,6 +72,18 @@ export interface Adjustment {
   readonly postedAt: string
 }
 
+/** Credit that was given, with who gave it. */
+export interface Grant {
+  readonly position: bigint
+  readonly grantId: string
+  readonly tenantId: string
+  readonly currency: string
+  readonly amountPico: bigint
+  readonly reason: string
+  readonly actor: string | undefined
+  readonly grantedAt: string
+}
+
 export interface BalanceDelta {
   readonly tenantId: string
   readonly currency: string
@@ -84,19 +96,21 @@ export interface BalanceDelta {
   position: bigint
 }
 
-/** What a daily total is of. */
-export interface DayKey {
+/** What a total of a stretch of time is of. */
+export interface PeriodKey {
   readonly tenantId: string
-  /** UTC, `YYYY-MM-DD`. */
-  readonly day: string
+  /** Where it begins, in UTC: a day as `YYYY-MM-DD`, an hour or a quarter as `YYYY-MM-DDTHH:MM`. */
+  readonly begins: string
   readonly currency: string
   readonly sku: string
   readonly unit: string
   readonly model: string
   readonly userId: string
+  readonly tokenId: string
+  readonly surface: string
 }
 
-export interface DayDelta extends DayKey {
+export interface PeriodDelta extends PeriodKey {
   lines: number
   quantity: bigint
   amountPico: bigint
@@ -122,9 +136,12 @@ export interface LedgerChange {
   readonly settlements: SettledSource[]
   readonly entries: Entry[]
   readonly adjustments: Adjustment[]
+  readonly grants: Grant[]
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
-  readonly days: Map<string, DayDelta>
+  readonly days: Map<string, PeriodDelta>
+  readonly hours: Map<string, PeriodDelta>
+  readonly quarters: Map<string, PeriodDelta>
   readonly totals: Map<string, TotalDelta>
 }
 
@@ -139,9 +156,12 @@ export function emptyChange(holds: readonly Hold[]): LedgerChange {
     settlements: [],
     entries: [],
     adjustments: [],
+    grants: [],
     holds: new Map(known),
     balances: new Map(),
     days: new Map(),
+    hours: new Map(),
+    quarters: new Map(),
     totals: new Map(),
   }
 }

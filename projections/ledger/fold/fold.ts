@@ -41,9 +41,13 @@ function apply(change: LedgerChange, event: RecordedEvent, movement: Movement): 
     case 'settled':
       settle(change, position, movement, movement.settled)
       break
-    case 'granted':
+    case 'granted': {
       giveCredit(change, position, movement)
+      const { amount, ...facts } = movement.grant
+      const amountPico = parseAmount(amount)
+      change.grants.push({ ...facts, position, amountPico, actor: metadata.actor })
       break
+    }
     case 'adjusted': {
       giveCredit(change, position, movement)
       const { amount, ...facts } = movement.adjustment

@@ -47,7 +47,7 @@ export type Movement =
       readonly settled: Settled
     }
   /** The amount is positive. */
-  | ({ readonly kind: 'granted' } & Given)
+  | ({ readonly kind: 'granted'; readonly grant: AccountEventData<'CreditGranted'> } & Given)
   /** The amount is signed: positive gives to the tenant. */
   | ({
       readonly kind: 'adjusted'
@@ -113,9 +113,10 @@ const movements: {
   CallFailed: nothing,
   TenantOpened: nothing,
   UserAdded: nothing,
-  CreditGranted: ({ grantId: sourceId, tenantId, currency, amount }) => [
-    { kind: 'granted', sourceId, tenantId, currency, amount },
-  ],
+  CreditGranted: (grant) => {
+    const { grantId: sourceId, tenantId, currency, amount } = grant
+    return [{ kind: 'granted', sourceId, tenantId, currency, amount, grant }]
+  },
   CreditLimitSet: ({ tenantId, currency, limit }) => [
     { kind: 'limit_set', tenantId, currency, limit },
   ],
@@ -123,9 +124,15 @@ const movements: {
     const { adjustmentId: sourceId, tenantId, currency, amount } = adjustment
     return [{ kind: 'adjusted', sourceId, tenantId, currency, amount, adjustment }]
   },
+  // What was agreed on before stays.
+  AccountPricesSet: nothing,
+  BudgetsSet: nothing,
+  LimitsSet: nothing,
+  BalanceAlertsSet: nothing,
   TokenIssued: nothing,
   TokenRotated: nothing,
   TokenLimitsChanged: nothing,
+  TokenUpdated: nothing,
   TokenDisabled: nothing,
   PriceBookPublished: nothing,
   FileUploaded: nothing,
@@ -133,6 +140,24 @@ const movements: {
   MediaUploaded: nothing,
   // The call that made it is settled by itself.
   VoiceCloned: nothing,
+  AssetCreated: nothing,
+  AssetAccepted: nothing,
+  AssetRefused: nothing,
+  AssetActivated: nothing,
+  AssetFailed: nothing,
+  AssetUsed: nothing,
+  AssetUpdated: nothing,
+  AssetWithdrawn: nothing,
+  AssetDeleted: nothing,
+  AssetGroupCreated: nothing,
+  AssetGroupAccepted: nothing,
+  AssetGroupRefused: nothing,
+  AssetGroupUpdated: nothing,
+  AssetGroupWithdrawn: nothing,
+  AssetGroupDeleted: nothing,
+  VerificationStarted: nothing,
+  VerificationConfirmed: nothing,
+  VerificationExpired: nothing,
 }
 
 /** The events that move money. */

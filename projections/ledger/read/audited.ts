@@ -51,6 +51,19 @@ export const ledgerTables = {
       posted_at: 'time',
     },
   },
+  grants: {
+    name: 'ledger.grants',
+    columns: {
+      position: 'text',
+      grant_id: 'text',
+      tenant_id: 'text',
+      currency: 'text',
+      amount: 'amount',
+      reason: 'text',
+      actor: 'text',
+      granted_at: 'time',
+    },
+  },
   holds: {
     name: 'ledger.holds',
     columns: {

@@ -1,18 +1,42 @@
 import type { Queryable } from '../../engine/queryable.ts'
-import type { DayKey } from '../fold/change.ts'
+import type { PeriodKey } from '../fold/change.ts'
 
 /** How many lines, what quantity and what amount; decimal strings, zero where there is no row. */
-export interface DayTotals {
+export interface PeriodTotals {
   readonly lines: string
   readonly quantity: string
   readonly amount: string
 }
 
-/** A daily total as the lines of the day sum to it and as it stands. */
-export interface DayComparison {
-  readonly key: DayKey
-  readonly summed: DayTotals
-  readonly stands: DayTotals
+/** The totals by time that are kept: of UTC days, of hours, and of quarters of an hour. */
+export type PeriodTable = 'days' | 'hours' | 'quarters'
+
+const periods = {
+  days: {
+    column: 'day',
+    ofLine: `(settled_at at time zone 'UTC')::date`,
+    from: (day: string) => `${day}::date`,
+    shown: `to_char(day, 'YYYY-MM-DD')`,
+  },
+  hours: {
+    column: 'hour',
+    ofLine: `date_bin('1 hour', settled_at, timestamptz '2000-01-01T00:00Z')`,
+    from: (day: string) => `${day}::date::timestamp at time zone 'UTC'`,
+    shown: `to_char(hour at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI')`,
+  },
+  quarters: {
+    column: 'quarter',
+    ofLine: `date_bin('15 minutes', settled_at, timestamptz '2000-01-01T00:00Z')`,
+    from: (day: string) => `${day}::date::timestamp at time zone 'UTC'`,
+    shown: `to_char(quarter at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI')`,
+  },
+} as const
+
+/** A total as the lines of its time sum to it and as it stands. */
+export interface PeriodComparison {
+  readonly key: PeriodKey
+  readonly summed: PeriodTotals
+  readonly stands: PeriodTotals
 }
 
 /** Days of a tenant from the first up to the last, which is left out; undefined is without an end. */
@@ -36,27 +60,30 @@ export async function linesPerDay(
   return rows.map(({ day, lines }) => ({ day, lines: Number(lines) }))
 }
 
-/** Daily totals against the lines of the day: those that differ, or every one of the range. */
-export async function compareDays(
+/** Totals by time against the lines of that time: those that differ, or every one of the range. */
+export async function comparePeriods(
   db: Queryable,
+  table: PeriodTable,
   range: DayRange & { readonly all: boolean; readonly limit: number },
-): Promise<readonly DayComparison[]> {
-  const { rows } = await db.query<DayKey & Readonly<Record<string, string>>>(
+): Promise<readonly PeriodComparison[]> {
+  const { column, ofLine, from, shown } = periods[table]
+  const key = `tenant_id, ${column}, currency, sku, unit, model, user_id, token_id, surface`
+  const { rows } = await db.query<PeriodKey & Readonly<Record<string, string>>>(
     `with summed as (
-       select tenant_id, (settled_at at time zone 'UTC')::date as day, currency, sku, unit, model,
-              user_id, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
+       select tenant_id, ${ofLine} as ${column}, currency, sku, unit, model, user_id, token_id,
+              surface, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
        from ledger.lines
        where tenant_id = $1
          and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')
          and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
-       group by 1, 2, 3, 4, 5, 6, 7),
+       group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
      standing as (
-       select tenant_id, day, currency, sku, unit, model, user_id, lines, quantity, amount
-       from ledger.days
-       where tenant_id = $1 and day >= coalesce($2::date, '-infinity')
-         and day < coalesce($3::date, 'infinity'))
-     select tenant_id as "tenantId", to_char(day, 'YYYY-MM-DD') as day, currency, sku, unit, model,
-            user_id as "userId",
+       select ${key}, lines, quantity, amount
+       from ledger.${table}
+       where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
+         and ${column} < coalesce(${from('$3')}, 'infinity'))
+     select tenant_id as "tenantId", ${shown} as begins, currency, sku, unit, model,
+            user_id as "userId", token_id as "tokenId", surface,
             coalesce(l.lines, 0)::text as summed_lines,
             coalesce(l.quantity, 0)::text as summed_quantity,
             trim_scale(coalesce(l.amount, 0))::text as summed_amount,
@@ -64,20 +91,22 @@ export async function compareDays(
             coalesce(d.quantity, 0)::text as quantity,
             trim_scale(coalesce(d.amount, 0))::text as amount
      from standing d
-     full join summed l using (tenant_id, day, currency, sku, unit, model, user_id)
+     full join summed l using (${key})
      where $4 or (d.lines, d.quantity, d.amount) is distinct from (l.lines, l.quantity, l.amount)
-     order by 2, 3, 4, 5, 6, 7 limit $5`,
+     order by 2, 3, 4, 5, 6, 7, 8, 9 limit $5`,
     [range.tenantId, range.from ?? null, range.to ?? null, range.all, range.limit],
   )
   return rows.map((row) => ({
     key: {
       tenantId: row.tenantId,
-      day: row.day,
+      begins: row.begins,
       currency: row.currency,
       sku: row.sku,
       unit: row.unit,
       model: row.model,
       userId: row.userId,
+      tokenId: row.tokenId,
+      surface: row.surface,
     },
     summed: {
       lines: row['summed_lines'] ?? '0',

@@ -5,6 +5,8 @@ export interface LedgerFilter {
   readonly sku?: string | undefined
   /** External name. */
   readonly model?: string | undefined
+  readonly tokenId?: string | undefined
+  readonly surface?: string | undefined
   readonly currency?: string | undefined
   /** Platform id of a task or id of a call. */
   readonly sourceId?: string | undefined
@@ -12,6 +14,8 @@ export interface LedgerFilter {
   readonly fromMs?: number | undefined
   /** Unix milliseconds, exclusive. */
   readonly toMs?: number | undefined
+  /** As the ledger was when it had come to this position of the log; absent: as it is. */
+  readonly asOf?: bigint | undefined
 }
 
 /** Parameters of a statement as they are collected. */
@@ -27,12 +31,14 @@ export class Parameters {
 
 /** Conditions both on lines and on daily totals: everything but source and time. */
 export function factConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
-  const { tenantId, userIds, sku, model, currency } = filter
+  const { tenantId, userIds, sku, model, tokenId, surface, currency } = filter
   return [
     ...(tenantId === undefined ? [] : [`tenant_id = ${parameters.add(tenantId)}`]),
     ...(userIds === undefined ? [] : [userCondition(userIds, parameters)]),
     ...(sku === undefined ? [] : [`sku = ${parameters.add(sku)}`]),
     ...(model === undefined ? [] : [`model = ${parameters.add(model)}`]),
+    ...(tokenId === undefined ? [] : [`token_id = ${parameters.add(tokenId)}`]),
+    ...(surface === undefined ? [] : [`surface = ${parameters.add(surface)}`]),
     ...(currency === undefined ? [] : [`currency = ${parameters.add(currency)}`]),
   ]
 }
@@ -46,6 +52,23 @@ function userCondition(userIds: readonly string[], parameters: Parameters): stri
 
 /** Conditions on lines: all of the filter. */
 export function lineConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
+  const { asOf } = filter
+  return [
+    ...timedConditions(filter, parameters),
+    ...(asOf === undefined ? [] : [`position <= ${parameters.add(asOf)}::bigint`]),
+  ]
+}
+
+/** Conditions on lines that came after the position the filter is as of: all but that one. */
+export function laterConditions(
+  filter: LedgerFilter & { readonly asOf: bigint },
+  parameters: Parameters,
+): readonly string[] {
+  const later = `position > ${parameters.add(filter.asOf)}::bigint`
+  return [...timedConditions(filter, parameters), later]
+}
+
+function timedConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
   const { sourceId, fromMs, toMs } = filter
   return [
     ...factConditions(filter, parameters),
@@ -56,7 +79,7 @@ export function lineConditions(filter: LedgerFilter, parameters: Parameters): re
 }
 
 /** Unix milliseconds as an SQL time. */
-function sqlTime(ms: number, parameters: Parameters): string {
+export function sqlTime(ms: number, parameters: Parameters): string {
   return `to_timestamp(${parameters.add(ms)}::double precision / 1000)`
 }
 

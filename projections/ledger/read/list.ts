@@ -27,8 +27,8 @@ export interface LedgerPage {
   readonly next: string | undefined
 }
 
-/** Columns of a line as `toLine` reads them. */
-const selected = [
+/** Columns of a line `l` as `toLine` reads them. */
+export const lineSelection = [
   ...lineMembers.map(([member, { name, type }]) =>
     type === 'numeric(38, 12)'
       ? `trim_scale(l.${name})::text as "${member}"`
@@ -38,13 +38,18 @@ const selected = [
   `encode(l.hash, 'hex') as hash`,
 ].join(', ')
 
-type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
+/** What was given back of a line. */
+export const adjustedSelection = `coalesce((select trim_scale(sum(a.amount))
+  from ledger.adjustments a where a.line_id = l.line_id), 0)::text as adjusted`
+
+/** A row of `ledger.lines` as it is selected. */
+export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
   readonly settledAt: Date
   readonly quantity: string
 }
 
-/** A row of `ledger.lines`. */
-function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLine {
+/** Reads such a row. */
+export function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLine {
   return { ...rest, settledAtMs: settledAt.getTime(), quantity: toQuantity(quantity) }
 }
 
@@ -93,10 +98,12 @@ export async function listLines(
   const found = isOfMany
     ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
     : `(${newest}) l`
+  const { asOf } = filter
+  const known = asOf === undefined ? '' : `and a.position <= ${parameters.add(asOf)}::bigint`
   const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
-    `select ${selected},
+    `select ${lineSelection},
             coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
-                      where a.line_id = l.line_id), 0)::text as adjusted
+                      where a.line_id = l.line_id ${known}), 0)::text as adjusted
      from ${found} order by l.settled_at desc, l.seq desc limit ${limit}`,
     parameters.values,
   )

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { plainColumn, textColumn } from '../../engine/columns.ts'
-import type { BalanceDelta, DayDelta, TotalDelta } from '../fold/change.ts'
+import type { BalanceDelta, PeriodDelta, TotalDelta } from '../fold/change.ts'
 
 /** Adds to the balances; a limit that was set replaces the old one. */
 export async function writeBalances(
@@ -38,26 +38,41 @@ export async function writeBalances(
   })
 }
 
-/** Adds to the daily totals. */
-export async function writeDays(client: PoolClient, deltas: readonly DayDelta[]): Promise<void> {
+const periodColumns = { days: 'day', hours: 'hour', quarters: 'quarter' } as const
+
+/** Adds to the totals of days, of hours, or of quarters of an hour. */
+export async function writePeriods(
+  client: PoolClient,
+  table: keyof typeof periodColumns,
+  deltas: readonly PeriodDelta[],
+): Promise<void> {
   if (deltas.length === 0) return
+  const key = `tenant_id, ${periodColumns[table]}, currency, sku, unit, model, user_id, token_id, surface`
+  // Hours and quarters are written without their zone, and that is UTC.
+  const begins = table === 'days' ? `begins::date` : `(begins || 'Z')::timestamptz`
   await client.query({
-    name: 'ledger.days',
-    text: `insert into days as d
-             (tenant_id, day, currency, sku, unit, model, user_id, lines, quantity, amount)
-           select * from unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::text[],
-                                $6::text[], $7::text[], $8::bigint[], $9::numeric[], $10::numeric[])
-           on conflict (tenant_id, day, currency, sku, unit, model, user_id) do update
+    name: `ledger.${table}`,
+    text: `insert into ${table} as d (${key}, lines, quantity, amount)
+           select tenant_id, ${begins}, currency, sku, unit, model, user_id, token_id, surface,
+                  lines, quantity, amount
+           from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+                       $7::text[], $8::text[], $9::text[], $10::bigint[], $11::numeric[],
+                       $12::numeric[])
+             as n (tenant_id, begins, currency, sku, unit, model, user_id, token_id, surface,
+                   lines, quantity, amount)
+           on conflict (${key}) do update
            set lines = d.lines + excluded.lines, quantity = d.quantity + excluded.quantity,
                amount = d.amount + excluded.amount`,
     values: [
       textColumn(deltas.map(({ tenantId }) => tenantId)),
-      textColumn(deltas.map(({ day }) => day)),
+      textColumn(deltas.map(({ begins: at }) => at)),
       textColumn(deltas.map(({ currency }) => currency)),
       textColumn(deltas.map(({ sku }) => sku)),
       textColumn(deltas.map(({ unit }) => unit)),
       textColumn(deltas.map(({ model }) => model)),
       textColumn(deltas.map(({ userId }) => userId)),
+      textColumn(deltas.map(({ tokenId }) => tokenId)),
+      textColumn(deltas.map(({ surface }) => surface)),
       plainColumn(deltas.map(({ lines }) => lines)),
       plainColumn(deltas.map(({ quantity }) => quantity)),
       textColumn(deltas.map(({ amountPico }) => formatAmount(amountPico))),

@@ -9,7 +9,11 @@ const headers = {
   'x-request-id': text('Our id of the request; quote it to support.'),
   'x-call-id': text('Id of the call: `source_id` of its ledger lines.'),
   'x-platform-id': text('Our id of the task, once it exists; every `{id}` takes it.'),
-  'idempotent-replayed': text('`true`: the answer of an earlier creation with the same key.'),
+  'x-cost': text('What the answer was settled at, an exact decimal; `0` for nothing.'),
+  'x-cost-currency': text('The currency of `x-cost`.'),
+  'x-price-book': text('The version of the price book it was settled by.'),
+  'x-cost-split': text('`SKU=amount` of each SKU, by commas; empty for nothing.'),
+  'idempotent-replayed': text('`true`: the answer of an earlier request with the same key.'),
   'content-disposition': text('Of CSV: the name of the file.'),
   'retry-after': count('Seconds to wait before another try.'),
   'retry-after-ms': count('The same in milliseconds.'),
@@ -24,6 +28,14 @@ const headers = {
 } as const satisfies Readonly<Record<string, TSchema>>
 
 export type DescribedHeader = keyof typeof headers
+
+/** Of every answer that was settled. */
+export const costHeaderNames: readonly DescribedHeader[] = [
+  'x-cost',
+  'x-cost-currency',
+  'x-price-book',
+  'x-cost-split',
+]
 
 /** Of every answer to whoever has limits. */
 export const limitHeaderNames: readonly DescribedHeader[] = [

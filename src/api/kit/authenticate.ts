@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import type { Authenticate, Principal } from '../../app/access/principal.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
+import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { RequestError } from './request-error.ts'
 
 /** Longest secret that is looked up at all. */
@@ -36,7 +37,7 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 
 /**
  * Lets only tokens of this kind below the plugin, before a byte of the body is read.
- * Faults: `unauthenticated`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9).
+ * Faults: `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9).
  * Where there is no `Authorization`, the first of `keyHeaders` that is sent holds the bare token.
  */
 export function requireToken(
@@ -54,11 +55,22 @@ export function requireToken(
         throw new RequestError('outage', 'Tokens cannot be checked at the moment')
       throw new RequestError('unauthenticated', refusals[answer.reason])
     }
+    requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
     principals.set(request, answer.principal)
   }
   app.addHook('onRequest', hook)
+}
+
+/** What a proxy that is not trusted says of where a request comes from counts nothing. */
+function requireAddress(
+  // Of a caller who has left already there is none, whatever the type of a request says.
+  { ip = '' }: { readonly ip?: string },
+  { addresses }: Principal,
+): void {
+  if (addresses === undefined || isWithinRanges(ip, addresses)) return
+  throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 
 /** Who calls, once `requireToken` has let the request pass. */

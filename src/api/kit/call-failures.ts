@@ -13,6 +13,7 @@ const entries = {
   headers_too_large: 'headers_too_large',
   unauthenticated: 'invalid_api_key',
   wrong_token_kind: 'permission_denied',
+  address_not_allowed: 'permission_denied',
   body_empty: 'invalid_request',
   body_invalid: 'invalid_request',
   body_too_large: 'request_too_large',
@@ -27,6 +28,7 @@ const entries = {
   model_not_allowed: 'model_not_allowed',
   price_not_configured: 'price_not_configured',
   insufficient_balance: 'insufficient_balance',
+  budget_reached: 'budget_reached',
   rate_limited: 'rate_limit_exceeded',
   no_channel: 'model_unavailable',
   // Named as upstream names it.
@@ -38,9 +40,14 @@ const entries = {
     words: 'A video that is being made cannot be deleted',
   },
   result_not_available: 'result_not_available',
-  asset_not_found: 'asset_not_found',
+  asset_not_found: { code: 'asset_not_found', param: 'input_reference' },
+  asset_not_active: { code: 'asset_not_active', param: 'input_reference' },
+  asset_region_mismatch: { code: 'asset_region_mismatch', param: 'input_reference' },
+  voice_not_found: 'voice_not_found',
+  voice_exists: 'voice_exists',
   idempotency_key_reused: 'idempotency_key_reused',
   idempotency_in_progress: 'idempotency_in_progress',
+  idempotency_answer_not_kept: 'idempotency_answer_not_kept',
   n_not_supported: 'n_not_supported',
   unsupported_image_input: 'unsupported_image_input',
   image_too_large: 'image_too_large',
@@ -93,6 +100,9 @@ export const callFailures: readonly FailureCode[] = [
   'upstream_unavailable',
   'upstream_timeout',
   'upstream_malformed',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'idempotency_answer_not_kept',
 ]
 
 /** What asking for images can fail with besides. */

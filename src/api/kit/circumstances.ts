@@ -28,6 +28,13 @@ export function afterSending(failure: Failure): Failure {
       message: 'The call could not be recorded, so its result is withheld',
       retry: 'never',
     }
+  // It could not be told whether its key is still its own. Under the key it is safe to try again.
+  if (failure.failure === 'database_unavailable' && failure.text('callId') !== undefined)
+    return {
+      ...failure,
+      message:
+        'The Idempotency-Key could not be checked, so the result is withheld and not charged',
+    }
   const acceptance = failure.text('acceptance') ?? 'ruled_out'
   return acceptance === 'ruled_out' || failure.rule.status < 500
     ? failure

@@ -1,4 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { RepeatedAnswer } from '../../app/call-claims/repeated-answer.ts'
+import { sendRepeated } from './keyed-call.ts'
 import { RequestError } from './request-error.ts'
 
 /** How a failure looks on the wire of one surface. */
@@ -30,15 +32,33 @@ export function sendFailure(
 
 /** Gives everything below this plugin's prefix one envelope: errors, unknown routes, bad input. */
 export function useEnvelope(app: FastifyInstance, envelope: Envelope): void {
-  app.setErrorHandler((error: FastifyError, request, reply) =>
-    sendFailure(envelope, error, request, reply),
-  )
+  useEnvelopes(app, () => envelope)
+}
+
+/** The same where the shape of a failure goes by the request. */
+export function useEnvelopes(
+  app: FastifyInstance,
+  envelopeOf: (request: FastifyRequest) => Envelope,
+): void {
+  useErrors(app, envelopeOf)
   app.setNotFoundHandler((request, reply) =>
     sendFailure(
-      envelope,
+      envelopeOf(request),
       new RequestError('route_not_found', 'There is no such route'),
       request,
       reply,
     ),
+  )
+}
+
+/** For the routes of a plugin below a prefix that another has: unknown routes are the other's to tell. */
+export function useErrors(
+  app: FastifyInstance,
+  envelopeOf: (request: FastifyRequest) => Envelope,
+): void {
+  app.setErrorHandler((error: FastifyError | RepeatedAnswer, request, reply) =>
+    error instanceof RepeatedAnswer
+      ? sendRepeated(reply, error)
+      : sendFailure(envelopeOf(request), error, request, reply),
   )
 }

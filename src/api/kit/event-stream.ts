@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Cost } from '../../domain/pricing/cost.ts'
 import { within } from '../../kernel/pause.ts'
 
 /** The named bounds of an event stream (P10). */
@@ -22,15 +23,22 @@ export const defaultStreamLimits: StreamLimits = {
 export interface Started<Frame> {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: AsyncIterable<Frame>
+  /** What it cost, once that is durable; absent where its caller is not told in the stream. */
+  readonly cost?: (() => Cost | undefined) | undefined
 }
 
 /** How one surface writes frames. */
 export interface StreamDialect<Frame> {
-  /** The text of a frame, its empty line included; undefined drops it. */
-  readonly frame: (frame: Frame) => string | undefined
+  /**
+   * The text of a frame, its empty line included; undefined drops it. `cost` comes with frames after
+   * the settlement, where the caller wants to be told.
+   */
+  readonly frame: (frame: Frame, cost?: Cost) => string | undefined
   readonly failure: (error: unknown) => string
   /** Written after the last frame, when nothing failed. */
   readonly end: string
+  /** Written before that, where the caller wants to be told what it cost. */
+  readonly last?: (cost: Cost) => string
 }
 
 const KEEP_ALIVE = ': keep-alive\n\n'
@@ -125,12 +133,14 @@ export async function sendEventStream<Frame>(
   const headers = { ...options.headers?.(), ...early?.headers }
   const writer = new EventWriter(open(reply, headers), limits, gone)
   try {
-    const { frames } = early ?? (await started)
+    const { frames, cost } = early ?? (await started)
     for await (const frame of frames) {
-      const text = dialect.frame(frame)
+      const text = dialect.frame(frame, cost?.())
       if (text !== undefined) await writer.write(text)
     }
-    await writer.write(dialect.end)
+    const told = cost?.()
+    const last = told === undefined ? '' : (dialect.last?.(told) ?? '')
+    await writer.write(last + dialect.end)
   } catch (error) {
     if (gone.signal.aborted) request.log.info({ err: error }, 'a stream ended after its caller')
     else request.log.warn({ err: error }, 'a stream failed')

@@ -1,3 +1,4 @@
+import { costHeaders } from './cost.ts'
 import type { Failure } from './surface-failures.ts'
 
 /** Longest `Retry-After` we send: clients of this kind ignore longer ones. */
@@ -13,7 +14,7 @@ function retryHeaders(retry: Failure['retry']): Record<string, string> {
 
 /** What the answer to a failed creation or call says outside its body, on every surface. */
 export function failureHeaders(
-  { rule, retry, text }: Failure,
+  { rule, retry, text, cost }: Failure,
   ofRetry: (retry: Failure['retry']) => Record<string, string> = retryHeaders,
 ): Record<string, string> {
   const callId = text('callId')
@@ -24,5 +25,6 @@ export function failureHeaders(
     ...ofRetry(retry),
     ...(callId === undefined ? {} : { 'x-call-id': callId }),
     ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
+    ...costHeaders(cost),
   }
 }

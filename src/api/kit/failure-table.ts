@@ -63,6 +63,7 @@ const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
   headers_too_large: own(431, 'The request line and headers are too large'),
   unauthenticated: own(401, 'The token is not valid'),
   wrong_token_kind: own(403, 'This path needs another kind of token'),
+  address_not_allowed: own(403, 'The token may not be used from this address'),
   body_empty: own(400, 'The request body is empty'),
   body_invalid: own(400, 'The request body must be a JSON object'),
   body_too_large: own(413, 'The request body is too large'),
@@ -129,28 +130,62 @@ const ofStores = {
 
 const ofAdministration = {
   tenant_exists: own(409, 'The tenant exists', 'never'),
-  tenant_not_found: own(404, 'The tenant does not exist'),
+  // One constant text each: what another's token may not see reads exactly like none (P8).
+  tenant_not_found: { status: 404, words: 'The tenant does not exist' },
   user_exists: own(409, 'The tenant has this user', 'never'),
+  user_not_found: own(404, 'The tenant has no such user'),
   amount_invalid: own(400, 'The amount is not valid'),
   adjustment_source_invalid: own(400, 'There is nothing of that name to adjust'),
   adjustment_out_of_bounds: own(400, 'No more can be given or taken back'),
   posting_id_taken: own(409, 'This id names another posting', 'never'),
   token_exists: own(409, 'The token exists', 'never'),
-  token_not_found: own(404, 'The token does not exist'),
+  token_not_found: { status: 404, words: 'The token does not exist' },
   token_disabled: own(409, 'The token is disabled', 'never'),
   token_limits_invalid: own(400, 'The limits are not valid'),
+  token_models_invalid: own(400, 'The models are not valid'),
+  token_addresses_invalid: own(400, 'The addresses are not valid'),
+  token_bound_reached: own(409, 'There are as many tokens, or changes of one, as can be', 'never'),
   token_scope_invalid: own(400, 'The scope is not valid'),
   token_expiry_invalid: own(400, 'The time is not valid'),
   token_secret_reused: own(409, 'The secret was used before', 'never'),
+  account_prices_invalid: own(400, 'The account prices are not valid'),
+  budgets_invalid: own(400, 'The budgets are not valid'),
+  budgets_changed: own(409, 'The budgets were changed in the meantime', 'never'),
+  limits_invalid: own(400, 'The limits are not valid'),
+  limits_changed: own(409, 'The limits were changed in the meantime', 'never'),
+  balance_alerts_invalid: own(400, 'The balance alerts are not valid'),
+  balance_alerts_changed: own(409, 'The balance alerts were changed in the meantime', 'never'),
+  account_prices_changed: own(409, 'The account prices were changed in the meantime', 'never'),
   price_book_invalid: own(400, 'The price book is not valid'),
   price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
   price_book_version_taken: own(409, 'The version names another price book', 'never'),
   price_book_replaced: own(409, 'Another price book has replaced this one', 'never'),
+  price_book_not_found: own(404, 'There is no price book of that version'),
+  confirmation_required: own(409, 'Nothing was changed: this needs `"confirm": true`', 'never'),
   audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofVoices = {
   voice_exists: own(409, 'There is a voice of that name', 'never'),
+} as const satisfies Partial<Record<FailureCode, FailureRow>>
+
+const ofAssets = {
+  // Constant texts: another tenant's reads exactly like none (P8).
+  asset_not_found: { status: 404, words: 'The specified asset was not found' },
+  asset_group_not_found: { status: 404, words: 'The specified asset group was not found' },
+  verification_not_found: {
+    status: 404,
+    words:
+      'The verification was not found: it has expired, or the credential is of no verification',
+  },
+  asset_not_active: own(400, 'The asset cannot be used now'),
+  asset_region_mismatch: own(400, 'The asset is kept in another region than the model'),
+  asset_action_not_enabled: own(403, 'The action is not enabled for the general library'),
+  channel_not_available: {
+    status: 503,
+    words: 'No channel of that region has this capability; nothing was started',
+    retry: 'never',
+  },
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofImages = {
@@ -187,13 +222,13 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofAdministration,
   ...ofVoices,
   ...ofImages,
+  ...ofAssets,
   invalid_request: own(400, 'A field of the request is missing or not valid'),
   invalid_duration: own(400, 'The duration is not one this model makes'),
   invalid_cursor: own(400, 'The cursor must be a next_cursor of this query'),
   unknown_model: own(404, 'The model does not exist or may not be used'),
   model_not_allowed: own(403, 'This token may not use that model'),
   scope_denied: own(403, 'This token may not read that tenant_id'),
-  asset_not_found: { status: 404, words: 'The specified asset was not found' },
   // One constant text: another tenant's task reads exactly like none (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
   // Likewise, and as it reads where upstream itself knows no such voice.
@@ -209,6 +244,11 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   task_state_conflict: broken,
   idempotency_key_reused: own(409, 'This Idempotency-Key came with another body', 'never'),
   idempotency_in_progress: own(409, 'This Idempotency-Key is being worked on', 1_000),
+  idempotency_answer_not_kept: own(
+    409,
+    'The call of this Idempotency-Key was made, and its answer is not kept',
+    'never',
+  ),
   // Its words must not differ between another tenant's response and none (P8).
   previous_response_not_found: own(400, 'The previous response was not found.'),
   kept_unavailable: {
@@ -219,5 +259,6 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   },
   price_not_configured: own(503, 'The model has no price', 'never'),
   insufficient_balance: own(402, 'The balance does not cover this request'),
+  budget_reached: own(402, 'A budget does not cover this request'),
   rate_limited: own(429, 'Too many requests', 1_000),
 }

@@ -2,16 +2,28 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { RequestError } from './request-error.ts'
 
+const headersWith = (description: string) =>
+  Type.Object({
+    'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, description })),
+  })
+
 /** Headers of a creation, for the documentation. */
-export const IdempotencyKeySchema = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'The same key and body again answers with the same task and sends nothing.',
-    }),
-  ),
-})
+export const IdempotencyKeySchema = headersWith(
+  'The same key and body again answers with the same task and sends nothing.',
+)
+
+/** The same of a call that is answered at once. */
+export const CallKeySchema = headersWith(
+  'The same key and body again, within a day, answers as the first did: nothing is sent or charged twice.',
+)
+
+/** The header of an answer that is repeated. */
+export const REPLAYED = 'idempotent-replayed'
+
+/** Whether one was sent, of whatever form. */
+export function hasIdempotencyKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['idempotency-key'] !== undefined
+}
 
 const idempotencyKey = /^[\x20-\x7e]{1,255}$/
 

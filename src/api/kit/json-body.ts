@@ -1,16 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { countBody } from './body-budget.ts'
+import { rememberBodyHash } from './body-hash.ts'
+import { hasIdempotencyKey } from './idempotency-key.ts'
 import { parseMediaJson } from './media-json.ts'
 import { RequestError } from './request-error.ts'
 import { parseStrictJson } from './strict-json.ts'
-
-const bodyHashes = new WeakMap<FastifyRequest, string>()
-
-/** SHA-256 of the body's bytes as the caller sent them; of nothing when there was no body. */
-export function bodyHashOf(request: FastifyRequest): string {
-  return bodyHashes.get(request) ?? sha256Hex('')
-}
 
 function checkEncoding(request: FastifyRequest): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
@@ -25,7 +20,7 @@ function checkEncoding(request: FastifyRequest): void {
 export interface JsonBodyOptions {
   /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
   readonly anyText?: boolean
-  /** Nobody asks for `bodyHashOf`. */
+  /** Nobody asks for `bodyHashOf` but under an `Idempotency-Key`. */
   readonly withoutHash?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
   readonly keepsMedia?: boolean
@@ -56,7 +51,8 @@ export function useJsonBody(
           options.keepsMedia === true
             ? parseMediaJson(body)
             : parseStrictJson(body, options.anyText)
-        if (options.withoutHash !== true) bodyHashes.set(request, sha256Hex(body))
+        if (options.withoutHash !== true || hasIdempotencyKey(request))
+          rememberBodyHash(request, sha256Hex(body))
         done(null, value)
       } catch (error) {
         done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))

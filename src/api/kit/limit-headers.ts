@@ -3,7 +3,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { Standings } from '../../app/throttle/rates.ts'
 import { callerOf } from './authenticate.ts'
 
-/** How a caller stands with its own limits; upstream's never reach it. */
+/** How a caller stands with the tightest of its own limits, its user's and its tenant's; upstream's never reach it. */
 export type StandingsOf = (principal: Principal) => Standings
 
 const MINUTE_MS = 60_000
@@ -33,14 +33,13 @@ export function limitHeadersOf(
   standingsOf: StandingsOf,
 ): Readonly<Record<string, string>> {
   const caller = callerOf(request)
-  return caller?.limits === undefined ? {} : limitHeaders(standingsOf(caller))
+  return caller === undefined ? {} : limitHeaders(standingsOf(caller))
 }
 
 /** Puts them on every answer below the plugin, failures included; streams ask for them themselves. */
 export function useLimitHeaders(app: FastifyInstance, standingsOf: StandingsOf): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (callerOf(request)?.limits !== undefined)
-      void reply.headers(limitHeadersOf(request, standingsOf))
+    void reply.headers(limitHeadersOf(request, standingsOf))
     done(null, payload)
   })
 }

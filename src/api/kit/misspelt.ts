@@ -162,23 +162,37 @@ function firstMisspelt(body: unknown, known: Known): Misspelt | undefined {
   return look(body, known, '')
 }
 
-/**
- * For routes whose readers judge the body: its schema documents it, and tells misspelt members.
- * What else is known is looked up once, when the route is made.
- */
-export function refuseMisspelt(
+/** Tells the first misspelt member of a body, if it has one. */
+export type TellMisspelt = (body: unknown) => RequestError | undefined
+
+/** For bodies of which a schema describes the members; what else is known is looked up once, here. */
+export function misspeltIn(
+  schema: unknown,
   also: AlsoKnown,
   spellings: Spellings = (name) => [name],
+): TellMisspelt {
+  const known = knownOf(schema, '', also, spellings)
+  if (known === undefined) return () => undefined
+  return (body) => {
+    const found = firstMisspelt(body, known)
+    if (found === undefined) return undefined
+    const { path, meant } = found
+    const message = `\`${path}\` is not known here: did you mean \`${meant}\`?`
+    return new RequestError('parameter_invalid', message, path)
+  }
+}
+
+/** For routes whose readers judge the body: its schema documents it, and tells misspelt members. */
+export function refuseMisspelt(
+  also: AlsoKnown,
+  spellings?: Spellings,
 ): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
-    const known = httpPart === 'body' ? knownOf(schema, '', also, spellings) : undefined
-    if (known === undefined) return () => true
+    if (httpPart !== 'body') return () => true
+    const tell = misspeltIn(schema, also, spellings)
     return (value: unknown) => {
-      const found = firstMisspelt(value, known)
-      if (found === undefined) return true
-      const { path, meant } = found
-      const message = `\`${path}\` is not known here: did you mean \`${meant}\`?`
-      return { error: new RequestError('parameter_invalid', message, path) }
+      const error = tell(value)
+      return error === undefined ? true : { error }
     }
   }
 }

@@ -2,8 +2,11 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import multipart, { type MultipartFile } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { sha256Hex } from '../../kernel/ids.ts'
 import { hasNul } from '../../kernel/storable-text.ts'
 import { takeForm } from './body-budget.ts'
+import { rememberBodyHash } from './body-hash.ts'
+import { hasIdempotencyKey } from './idempotency-key.ts'
 import { RequestError } from './request-error.ts'
 
 /** Bodies of `multipart/form-data` (RFC 7578): what is read of one at most (P10). */
@@ -67,7 +70,15 @@ export async function readForm(request: FastifyRequest, limits: FormLimits): Pro
     for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk)
     uploads.push({ name, bytes: joined(chunks) })
   })
-  return { fields, uploads }
+  const form = { fields, uploads }
+  if (hasIdempotencyKey(request)) rememberBodyHash(request, hashOf(form))
+  return form
+}
+
+/** The same of the same parts: what stands between them is another each time it is sent. */
+function hashOf({ fields, uploads }: ReadForm): string {
+  const files = uploads.map(({ name, bytes }) => [name, sha256Hex(bytes)])
+  return sha256Hex(JSON.stringify([fields, files]))
 }
 
 /**

@@ -14,6 +14,9 @@ export const logRedaction = {
     '*.authorization',
     '*.cookie',
     '*.body',
+    // Signatures and one-time credentials stand in queries.
+    'req.url',
+    'req.query',
     '*.headers.authorization',
     '*.headers.cookie',
     '*.headers["x-native-api-key"]',

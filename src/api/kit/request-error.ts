@@ -7,6 +7,7 @@ export type RequestFault =
   | 'headers_too_large'
   | 'unauthenticated'
   | 'wrong_token_kind'
+  | 'address_not_allowed'
   | 'body_empty'
   | 'body_invalid'
   | 'body_too_large'
@@ -32,6 +33,7 @@ export class RequestError extends Error {
 
 interface ValidationIssue {
   readonly instancePath?: unknown
+  readonly keyword?: unknown
   readonly message?: unknown
   readonly params?: unknown
 }
@@ -39,6 +41,21 @@ interface ValidationIssue {
 function readString(value: object, key: string): string | undefined {
   const found: unknown = Reflect.get(value, key)
   return typeof found === 'string' ? found : undefined
+}
+
+/** Of a member that is missing: its name, which the path does not have. */
+function missingMember(issue: ValidationIssue | undefined): string | undefined {
+  const names: unknown = Reflect.get(Object(issue?.params), 'requiredProperties')
+  const first: unknown = Array.isArray(names) ? names[0] : undefined
+  return typeof first === 'string' ? first : undefined
+}
+
+/** What is wrong with a member, in words that say what to do. */
+function ruleOf(issue: ValidationIssue | undefined): unknown {
+  if (issue?.keyword === 'required') return 'is required'
+  // A schema that takes nothing stands where nothing further is known.
+  if (issue?.keyword === 'boolean') return 'is not known here'
+  return allowedValues(issue) ?? issue?.message
 }
 
 /** Of a choice: what there is to choose from. */
@@ -52,8 +69,9 @@ function fromValidation(error: object): RequestError | undefined {
   if (!Array.isArray(issues)) return undefined
   const issue = issues[0] as ValidationIssue | undefined
   const path = typeof issue?.instancePath === 'string' ? issue.instancePath : ''
-  const param = path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-  const rule = allowedValues(issue) ?? issue?.message
+  const place = path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
+  const param = [place, missingMember(issue) ?? ''].filter((name) => name !== '').join('/')
+  const rule = ruleOf(issue)
   const said = typeof rule === 'string' ? rule : 'is not valid'
   return new RequestError('parameter_invalid', `${param} ${said}`.trim(), param)
 }

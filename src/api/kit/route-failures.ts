@@ -6,6 +6,7 @@ import type { FailureCode } from './failure-table.ts'
 export const behindToken = [
   'unauthenticated',
   'wrong_token_kind',
+  'address_not_allowed',
   'outage',
   'internal',
 ] as const satisfies FailureCode[]
@@ -28,6 +29,7 @@ export const beforeSending: readonly FailureCode[] = [
   'model_not_allowed',
   'price_not_configured',
   'insufficient_balance',
+  'budget_reached',
   'rate_limited',
   'no_channel',
   'log_unavailable',

@@ -1,20 +1,26 @@
+import { SettledRefusal } from '../../app/calls/settled-refusal.ts'
+import { type Cost, costOf } from '../../domain/pricing/cost.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { numberDetail, textDetail } from './error-details.ts'
 import { failureTable, type FailureCode, type FailureRow } from './failure-table.ts'
 import { toRequestError } from './request-error.ts'
 
+interface Named {
+  /** As the surface names it. */
+  readonly code: string
+  /** The field it is about where the error names none. */
+  readonly param?: string
+}
+
 /** What a surface calls a failure, and where it departs from the table. */
-type Entry = string | ({ readonly code: string } & Partial<FailureRow>)
+type Entry = string | (Named & Partial<FailureRow>)
 
 /** The failures a surface can meet; any other is a defect of ours and reads `internal`. */
 export type SurfaceFailures = Readonly<Partial<Record<FailureCode, Entry>>> & {
   readonly internal: Entry
 }
 
-export interface Rule extends FailureRow {
-  /** As the surface names it. */
-  readonly code: string
-}
+export interface Rule extends FailureRow, Named {}
 
 /** A failure that is read and has no shape yet. */
 export interface Failure {
@@ -29,6 +35,8 @@ export interface Failure {
   /** A detail of the error by its name; an empty text counts as absent. */
   readonly text: (name: string) => string | undefined
   readonly number: (name: string) => number | undefined
+  /** What it was settled at, where it was: a refusal may be billed. */
+  readonly cost?: Cost | undefined
 }
 
 export interface Surface {
@@ -54,8 +62,8 @@ function failureOf(code: FailureCode, kind: string | undefined): FailureCode {
   return isFailureCode(refused) ? refused : code
 }
 
-function paramOf(code: FailureCode, named: string | undefined): string | undefined {
-  return code === 'unknown_model' || code === 'model_not_allowed' ? 'model' : named
+function paramOf(code: FailureCode, rule: Rule, named: string | undefined): string | undefined {
+  return code === 'unknown_model' || code === 'model_not_allowed' ? 'model' : (named ?? rule.param)
 }
 
 /** What a surface says of failures, from the table and its own entries. */
@@ -87,10 +95,14 @@ export function createSurface(entries: SurfaceFailures): Surface {
         ...found,
         failure,
         // A defect is about no field.
-        param: found.rule === internal ? undefined : paramOf(failure, textDetail(error, 'param')),
+        param:
+          found.rule === internal
+            ? undefined
+            : paramOf(failure, found.rule, textDetail(error, 'param')),
         retry: typeof retry === 'number' ? (askedMs ?? retry) : retry,
         text: (name) => textDetail(error, name),
         number: (name) => numberDetail(error, name),
+        cost: error instanceof SettledRefusal ? costOf(error.settlement) : undefined,
       }
     },
   }

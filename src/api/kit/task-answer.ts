@@ -1,5 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { CreatedTask, TaskView } from '../../app/tasks/types.ts'
+import { costHeaders } from './cost.ts'
+import { REPLAYED } from './idempotency-key.ts'
 
 /** What answers about tasks have in common on every surface. */
 
@@ -9,7 +11,15 @@ export function tellCreated(
   { platformId, replayed }: Pick<CreatedTask, 'platformId' | 'replayed'>,
 ): void {
   void reply.header('x-platform-id', platformId)
-  if (replayed) void reply.header('idempotent-replayed', 'true')
+  if (replayed) void reply.header(REPLAYED, 'true')
+}
+
+/** What the answer to a query of one task says outside its body. */
+export function tellTask(
+  reply: FastifyReply,
+  { platformId, cost }: Pick<TaskView, 'platformId' | 'cost'>,
+): void {
+  void reply.headers({ 'x-platform-id': platformId, ...costHeaders(cost) })
 }
 
 /** Those settings and actual specs that a surface shows; what else is kept of a task stays inside. */

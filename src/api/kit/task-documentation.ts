@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { answer, type DescribedHeader } from './answer-documentation.ts'
+import { answer, costHeaderNames, type DescribedHeader } from './answer-documentation.ts'
 import { failureResponses, type FailureShape } from './failure-documentation.ts'
 import type { FailureCode } from './failure-table.ts'
 
@@ -19,6 +19,8 @@ export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]
     readonly summary: string
     readonly ok: TSchema
     readonly failures: readonly FailureCode[]
+    /** It says what the task was settled at. */
+    readonly costs?: boolean
   }): FastifySchema => {
     const { failures } = route
     const headers = headersOf(failures)
@@ -29,7 +31,10 @@ export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]
       summary: route.summary,
       security: [{ modelToken: [] }],
       response: {
-        200: answer({ json: route.ok, headers }),
+        200: answer({
+          json: route.ok,
+          headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,
+        }),
         ...failureResponses(shape, failures, further, headers),
       },
     }

@@ -12,6 +12,13 @@ export const ownParts: readonly FailureCode[] = [
 ]
 
 /** Of every creation. */
+/** Of creations that may use assets, beside theirs. */
+export const assetFailures: readonly FailureCode[] = [
+  'asset_not_found',
+  'asset_not_active',
+  'asset_region_mismatch',
+]
+
 export const creationFailures: readonly FailureCode[] = [
   ...beforeSending,
   'read_model_behind',

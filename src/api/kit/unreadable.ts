@@ -3,12 +3,15 @@ import type { Socket } from 'node:net'
 import type { Envelope } from './envelope.ts'
 import { RequestError } from './request-error.ts'
 
-/** What a connection last asked for: an error in the middle of a body does not say. */
+/**
+ * What a connection last asked for: an error in the middle of a body does not say. Without the query,
+ * which may be a secret.
+ */
 const lastUrls = new WeakMap<object, string>()
 
 /** Notes what a connection asks for, for an answer it may need later. */
 export function rememberUrl(socket: Socket, url: string | undefined): void {
-  lastUrls.set(socket, url ?? '')
+  lastUrls.set(socket, url?.replace(/\?.*$/s, '') ?? '')
 }
 
 /** The URL of the request line, where so much was read. */

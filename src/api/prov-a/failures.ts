@@ -1,6 +1,6 @@
 import type { FailureCode } from '../kit/failure-table.ts'
 import type { SurfaceFailures } from '../kit/surface-failures.ts'
-import { creationFailures, modelAway, ownParts } from '../kit/task-failures.ts'
+import { assetFailures, creationFailures, modelAway, ownParts } from '../kit/task-failures.ts'
 
 /** What the failures of task routes are called here, and where they depart from the table. */
 export const taskFailures = {
@@ -9,6 +9,7 @@ export const taskFailures = {
   headers_too_large: 'invalid_request',
   unauthenticated: 'AuthenticationError',
   wrong_token_kind: 'AccessDenied',
+  address_not_allowed: 'AccessDenied',
   body_empty: 'invalid_request',
   body_invalid: 'invalid_request',
   body_too_large: 'invalid_request',
@@ -23,6 +24,7 @@ export const taskFailures = {
   model_not_allowed: 'AccessDenied',
   price_not_configured: 'service_unavailable',
   insufficient_balance: 'insufficient_balance',
+  budget_reached: 'budget_reached',
   rate_limited: 'RateLimitExceeded',
   no_channel: { ...modelAway, code: 'service_unavailable' },
   log_unavailable: 'service_unavailable',
@@ -41,12 +43,14 @@ export const taskFailures = {
   refused_unavailable: 'service_error',
   refused_timeout: 'service_error',
   refused_malformed: 'service_error',
-  asset_not_found: 'ResourceNotFound.Asset',
+  asset_not_found: { code: 'ResourceNotFound.Asset', param: 'content' },
+  asset_not_active: { code: 'asset_not_active', param: 'content' },
+  asset_region_mismatch: { code: 'asset_region_mismatch', param: 'content' },
   task_not_found: 'task_not_found',
   task_running: 'InvalidAction.RunningTaskDeletion',
   upstream_unavailable: { code: 'service_error', ownWords: false },
 } as const satisfies SurfaceFailures
 
-export const createFailures: readonly FailureCode[] = [...creationFailures, 'asset_not_found']
+export const createFailures: readonly FailureCode[] = [...creationFailures, ...assetFailures]
 
 export const listFailures: readonly FailureCode[] = [...ownParts, 'parameter_invalid']

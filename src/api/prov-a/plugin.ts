@@ -4,12 +4,15 @@ import type { Authenticate } from '../../app/access/principal.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
-import { useEnvelope } from '../kit/envelope.ts'
+import { useEnvelopes } from '../kit/envelope.ts'
 import { IdempotencyKeySchema } from '../kit/idempotency-key.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
+import { tellTask } from '../kit/task-answer.ts'
 import { taskIdOf } from '../kit/task-id.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
+import { isLibraryUrl } from './assets/asked.ts'
+import { libraryEnvelopeOf } from './assets/envelope.ts'
 import { createTaskHandler } from './tasks/create.ts'
 import { describe } from './documentation.ts'
 import { provAEnvelope } from './envelope.ts'
@@ -43,7 +46,10 @@ export function provAPlugin(deps: ProvADeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-    useEnvelope(instance, provAEnvelope)
+    // The library beside it has a shape of its own, also for what it has no route for.
+    useEnvelopes(instance, (request) =>
+      isLibraryUrl(request.url) ? libraryEnvelopeOf(request) : provAEnvelope,
+    )
     useJsonBody(instance, deps.bodyLimitBytes)
     useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
     requireToken(instance, deps.authenticate, 'model')
@@ -90,6 +96,7 @@ export function provAPlugin(deps: ProvADeps) {
         ...describe({
           operationId: 'getVideoTask',
           summary: 'Query a video task',
+          costs: true,
           ok: TaskSchema,
           failures: queryFailures,
         }),
@@ -102,7 +109,7 @@ export function provAPlugin(deps: ProvADeps) {
           id: taskIdOf(request.params.id),
           requestId: request.id,
         })
-        void reply.header('x-platform-id', view.platformId)
+        tellTask(reply, view)
         return toTask(view)
       },
     })

@@ -18,6 +18,7 @@ export const clipFailures = {
   headers_too_large: 'BadRequest',
   unauthenticated: 'Unauthorized',
   wrong_token_kind: 'Forbidden',
+  address_not_allowed: 'Forbidden',
   body_empty: 'BadRequest',
   body_invalid: 'BadRequest',
   body_too_large: 'BadRequest',
@@ -33,6 +34,7 @@ export const clipFailures = {
   price_not_configured: 'ModelUnavailable',
   // The caller's balance with us; upstream's own is `refused_account`.
   insufficient_balance: { code: 'CreditInsufficient', status: 400 },
+  budget_reached: { code: 'CreditInsufficient', status: 400 },
   rate_limited: 'TooManyRequests',
   no_channel: { ...modelAway, code: 'ModelUnavailable' },
   log_unavailable: 'InternalServiceFailure',

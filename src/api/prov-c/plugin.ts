@@ -11,6 +11,7 @@ import { IdempotencyKeySchema } from '../kit/idempotency-key.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
 import { creationFailures, queryFailures } from '../kit/task-failures.ts'
+import { tellTask } from '../kit/task-answer.ts'
 import { taskIdOf } from '../kit/task-id.ts'
 import { describe } from './documentation.ts'
 import { provCEnvelope } from './envelope.ts'
@@ -83,7 +84,7 @@ export function provCPlugin(deps: ProvCDeps) {
         const { id } = request.params as { readonly id: string }
         const principal = principalOf(request)
         const view = await act({ principal, family, id: taskIdOf(id), requestId: request.id })
-        void reply.header('x-platform-id', view.platformId)
+        tellTask(reply, view)
         return toClip(view)
       }
 
@@ -92,6 +93,7 @@ export function provCPlugin(deps: ProvCDeps) {
         ...describe({
           operationId: 'getClip',
           summary: 'Query a video of the third family',
+          costs: true,
           ok: ClipSchema,
           failures: queryFailures,
         }),

@@ -4,19 +4,25 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import { sees, visibleTo } from './scope.ts'
 
-const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
+/** Hashes begin with any of their signs. */
+const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/
 
 /** What names our accounts upstream: for operators, not for the tenant. */
 const operatorOnly: ReadonlySet<string> = new Set(
-  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId'.split(' '),
+  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId'.split(' '),
 )
+
+/** Whether an event is of an asset, a group or a verification: what upstream calls those stays inside. */
+const isOfLibrary = ({ type }: HistoryItem): boolean => /^(?:Asset|Verification)/.test(type)
 
 function shown(item: HistoryItem, forOperator: boolean) {
   const hideMarker = item.data['markerIsOurs'] === true
+  const isHidden = (name: string): boolean =>
+    operatorOnly.has(name) ||
+    (name === 'marker' && hideMarker) ||
+    (name === 'nativeId' && isOfLibrary(item))
   const data = Object.fromEntries(
-    Object.entries(item.data).filter(
-      ([name]) => forOperator || !(operatorOnly.has(name) || (name === 'marker' && hideMarker)),
-    ),
+    Object.entries(item.data).filter(([name]) => forOperator || !isHidden(name)),
   )
   return {
     position: item.position,
@@ -27,15 +33,31 @@ function shown(item: HistoryItem, forOperator: boolean) {
   }
 }
 
+async function read(reads: QueryReads, principal: Principal, id: string) {
+  const visible = visibleTo(principal)
+  const found = possibleId.test(id) ? await reads.history(id, visible) : []
+  // The reads narrow already; this keeps the promise even if one of them forgets.
+  const items = found.filter((item) => sees(visible, item))
+  return { items, forOperator: visible.tenantId === undefined }
+}
+
 /**
  * Every event of a task, a call or a file, or of what a request did, oldest first, for whoever's scope it
  * lies in. @throws DomainError `task_not_found`, the same for what lies outside the scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {
-  const visible = visibleTo(principal)
-  const found = possibleId.test(id) ? await reads.history(id, visible) : []
-  // The reads narrow already; this keeps the promise even if one of them forgets.
-  const items = found.filter((item) => sees(visible, item))
+  const { items, forOperator } = await read(reads, principal, id)
   if (items.length === 0) throw new DomainError('task_not_found', 'no such task', {})
-  return items.map((item) => shown(item, visible.tenantId === undefined))
+  return items.map((item) => shown(item, forOperator))
+}
+
+/**
+ * Every event of an asset, a group or a verification, likewise; of what a request did, those of the asset
+ * library. @throws DomainError `asset_not_found`
+ */
+export async function readAssetHistory(reads: QueryReads, principal: Principal, id: string) {
+  const { items, forOperator } = await read(reads, principal, id)
+  const ofLibrary = items.filter(isOfLibrary)
+  if (ofLibrary.length === 0) throw new DomainError('asset_not_found', 'no such asset', {})
+  return ofLibrary.map((item) => shown(item, forOperator))
 }

@@ -2,31 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { RequestError } from '../kit/request-error.ts'
+import { timeOf } from '../kit/time.ts'
 import type { LedgerFilter } from './reads.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { SummaryQuerySchema } from './schemas.ts'
 
-type Filters = Omit<Static<typeof SummaryQuerySchema>, 'group_by'>
-
-/** Times of a ledger; beyond it databases and languages write years differently. */
-const LATEST_MS = Date.parse('9999-12-01T00:00:00Z')
-
-const rfc3339 =
-  /^\d{4}-\d{2}-\d{2}(?:[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2}))?$/
-
-function timeOf(text: string | undefined, param: string): number | undefined {
-  if (text === undefined) return undefined
-  // In a query string a bare `+` of an offset arrives as a space.
-  const repaired = text.replace(' ', '+')
-  const unixMs = rfc3339.test(repaired) ? Date.parse(repaired) : Number.NaN
-  if (Number.isNaN(unixMs) || unixMs < 0 || unixMs >= LATEST_MS)
-    throw new RequestError(
-      'parameter_invalid',
-      `${param} must be a date or an RFC 3339 time such as 2026-01-02T03:04:05Z`,
-      param,
-    )
-  return unixMs
-}
+type Filters = Omit<Static<typeof SummaryQuerySchema>, 'group_by' | 'as_of'>
 
 /** The filter of a ledger query inside the token's scope. @throws RequestError, DomainError */
 export function readLedgerFilter(principal: Principal, query: Filters): LedgerFilter {
@@ -41,8 +22,11 @@ export function readLedgerFilter(principal: Principal, query: Filters): LedgerFi
     model: query.model,
     currency: query.currency,
     sourceId: query.source_id,
+    tokenId: undefined,
+    surface: undefined,
     fromMs,
     toMs,
+    asOf: undefined,
   }
 }
 

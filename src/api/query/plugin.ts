@@ -1,18 +1,27 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Authenticate, Principal } from '../../app/access/principal.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Authenticate } from '../../app/access/principal.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
-import { csvStream, type CsvRow } from '../kit/csv.ts'
+import { type CountQuery, useQueryCount } from '../kit/query-count.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { success } from '../kit/account-surface.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
+import type { AccountReads } from './account-reads.ts'
+import { accountRoutes } from './account-routes.ts'
+import { sendList } from './answers.ts'
+import { toPosition } from './as-of.ts'
+import { assetRoutes } from './asset-routes.ts'
+import { fromCursor } from '../kit/cursor.ts'
 import { describe } from './documentation.ts'
-import { historyFailures, ledgerFailures, queryEnvelope } from './envelope.ts'
+import { historyFailures, listFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
-import { fromCursor, lineColumns, linePages, toCursor, toLine } from './ledger-lines.ts'
+import { lineColumns, toLine } from './ledger-lines.ts'
 import { readLedgerFilter, wantsCsv } from './ledger-query.ts'
+import { onePage, sendCsv } from './send-csv.ts'
 import type { QueryReads } from './reads.ts'
+import { receiptRoute } from './receipts/route.ts'
 import {
-  DEFAULT_PAGE_LINES,
   HistoryAnswerSchema,
   HistoryParamsSchema,
   LinesAnswerSchema,
@@ -24,31 +33,15 @@ import {
 export interface QueryDeps {
   readonly authenticate: Authenticate
   readonly reads: QueryReads
-  /** Counts a query of a token. @throws DomainError `rate_limited` when it has had as many as it may */
-  readonly countQuery?: (principal: Principal) => void
+  readonly accounts: AccountReads
+  readonly clock: Clock
+  readonly countQuery?: CountQuery
 }
 
 /** These routes only read; whatever body is sent along stays this small. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
 const summaryColumns = ['key', 'currency', 'unit', 'quantity', 'amount', 'lines'] as const
-
-/** A success in the surface's shape. */
-function success<T>(data: T) {
-  return { success: true as const, message: '', data }
-}
-
-function sendCsv(
-  reply: FastifyReply,
-  name: string,
-  header: readonly string[],
-  pages: AsyncIterable<readonly CsvRow[]>,
-): FastifyReply {
-  return reply
-    .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .type('text/csv; charset=utf-8; header=present')
-    .send(csvStream(header, pages))
-}
 
 function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
@@ -60,27 +53,26 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
           operationId: 'listLedgerLines',
           summary: 'Settled lines, newest first',
           ok: LinesAnswerSchema,
-          failures: ledgerFailures,
+          failures: listFailures,
           csv: true,
         }),
         querystring: LinesQuerySchema,
       },
     },
     async (request, reply) => {
-      const { query } = request
-      const filter = readLedgerFilter(principalOf(request), query)
-      const after = fromCursor(query.cursor)
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (wantsCsv(request, query.format)) {
-        const pages = linePages(reads, filter, { after, limit: query.limit })
-        return sendCsv(reply, 'ledger-lines', lineColumns, pages)
+      const { limit, format, cursor, as_of } = request.query
+      const asked = readLedgerFilter(principalOf(request), request.query)
+      const after = fromCursor(cursor)
+      const asOf = await reads.ledgerPosition(toPosition(as_of))
+      const filter = { ...asked, asOf }
+      const list = {
+        name: 'ledger-lines',
+        columns: lineColumns,
+        read: (page: Parameters<QueryReads['listLines']>[1]) => reads.listLines(filter, page),
+        show: toLine,
+        beside: { as_of: String(asOf) },
       }
-      const page = await reads.listLines(filter, {
-        after,
-        limit: query.limit ?? DEFAULT_PAGE_LINES,
-      })
-      const next = page.next === undefined ? null : toCursor(page.next)
-      return success({ items: page.items.map(toLine), next_cursor: next })
+      return sendList(request, reply, { after, limit, format }, list)
     },
   )
   app.get(
@@ -91,7 +83,7 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
           operationId: 'summariseLedger',
           summary: 'Settled totals by group and currency',
           ok: SummaryAnswerSchema,
-          failures: ledgerFailures,
+          failures: listFailures,
           csv: true,
         }),
         querystring: SummaryQuerySchema,
@@ -99,25 +91,21 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
     },
     async (request, reply) => {
       const groupBy = request.query.group_by ?? 'sku'
-      const groups = await reads.summarise(
-        readLedgerFilter(principalOf(request), request.query),
-        groupBy,
-      )
+      const asked = readLedgerFilter(principalOf(request), request.query)
+      const asOf = await reads.ledgerPosition(toPosition(request.query.as_of))
+      const groups = await reads.summarise({ ...asked, asOf }, groupBy)
       const items = groups.map((group) => ({
         ...group,
         unit: group.unit ?? null,
         quantity: group.quantity ?? null,
       }))
       void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (!wantsCsv(request, request.query.format)) return success({ group_by: groupBy, items })
+      if (!wantsCsv(request, request.query.format))
+        return success({ group_by: groupBy, items, as_of: String(asOf) })
       const rows = items.map((item) => summaryColumns.map((column) => item[column]))
       return sendCsv(reply, `ledger-by-${groupBy}`, summaryColumns, onePage(rows))
     },
   )
-}
-
-async function* onePage(rows: readonly CsvRow[]): AsyncGenerator<readonly CsvRow[]> {
-  yield await Promise.resolve(rows)
 }
 
 /** The read-only queries for finance and support, to be registered under `/api/query/v1`. */
@@ -127,12 +115,11 @@ export function queryPlugin(deps: QueryDeps) {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
-    // What is refused for its parameters counts nothing.
-    instance.addHook('preHandler', (request, _reply, done) => {
-      deps.countQuery?.(principalOf(request))
-      done()
-    })
+    useQueryCount(instance, deps.countQuery)
     ledgerRoutes(instance, deps.reads)
+    assetRoutes(instance, deps.reads)
+    receiptRoute(instance, deps.reads)
+    accountRoutes(instance, { ...deps, ledgerPosition: deps.reads.ledgerPosition })
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',
       {

@@ -1,9 +1,14 @@
+import { listAssetsFor, listGroupsFor } from '../../../projections/assets/query.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { listLines, summarise } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
+import { findReceipt, isFinal } from '../../app/receipts/find.ts'
+import type { Receipt } from '../../app/receipts/types.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
+import { ledgerPositions } from './as-of.ts'
+import { inTime } from '../kit/in-time.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 
@@ -14,7 +19,7 @@ const CONFIRM_TIMEOUT_MS = 3_000
 export const MAX_HISTORY_ITEMS = 10_000
 
 /** Events these histories show: not those of tokens or accounts. */
-const shownStreams = /^(?:task|journal|file|upload|voice)-/
+const shownStreams = /^(?:task|journal|file|upload|voice|asset|assetgroup|verification)-/
 
 export interface ProjectionReadsDeps {
   /** Its statements end by themselves after a while. */
@@ -24,27 +29,9 @@ export interface ProjectionReadsDeps {
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
 }
 
-/** Postgres ended a statement that took longer than it may. */
-const STATEMENT_ENDED = '57014'
-
-/** @throws RequestError `query_too_long`, with what would make it shorter */
-async function inTime<Found>(narrowing: string, query: () => Promise<Found>): Promise<Found> {
-  try {
-    return await query()
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === STATEMENT_ENDED)
-      throw new RequestError(
-        'query_too_long',
-        `The query takes too long: ${narrowing}`,
-        undefined,
-        error,
-      )
-    throw error
-  }
-}
-
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
 const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
+const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_HISTORY = 'ask again later'
 
 /** The queries over the read models in Postgres. */
@@ -55,7 +42,28 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     )
     return items.filter(({ stream }) => shownStreams.test(stream))
   }
+  /** What is confirmed by the log: whatever it held when it was asked has been considered. */
+  const confirmed = async (name: string, position: bigint | undefined): Promise<boolean> => {
+    if (position === undefined) return false
+    if (await waitForPosition(db, name, position, CONFIRM_TIMEOUT_MS)) return true
+    throw new RequestError('outage', 'The history cannot be confirmed at the moment')
+  }
+  const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
+    const look = () => inTime(NARROW_HISTORY, () => findReceipt(db, id, scope))
+    let found = await look()
+    // Neither that there is nothing nor that it still runs is said from what may be behind.
+    if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
+    if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
+      found = await look()
+    return found !== undefined && 'receipt' in found ? found.receipt : undefined
+  }
   return {
+    receipt: async (id, scope) => {
+      await readModels.requireCurrent('timeline')
+      await readModels.requireCurrent('ledger')
+      return receiptOf(id, scope)
+    },
+    ledgerPosition: ledgerPositions({ db, logEnd, readModels }),
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
       return inTime(NARROW_LINES, () => listLines(db, filter, page))
@@ -64,16 +72,20 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       await readModels.requireCurrent('ledger')
       return inTime(NARROW_SUMMARY, () => summarise(db, filter, groupBy))
     },
+    listAssets: async (search, page) => {
+      await readModels.requireCurrent('assets')
+      return inTime(NARROW_ASSETS, () => listAssetsFor(db, search, page))
+    },
+    listAssetGroups: async (search, page) => {
+      await readModels.requireCurrent('assets')
+      return inTime(NARROW_ASSETS, () => listGroupsFor(db, search, page))
+    },
     history: async (id, scope) => {
       await readModels.requireCurrent('timeline')
       const found = await find(id, scope)
       if (found.length > 0) return found
       // Before it is a 404: whatever the log holds by now must have been considered.
-      const end = await logEnd()
-      if (end === undefined) return []
-      if (!(await waitForPosition(db, 'timeline', end, CONFIRM_TIMEOUT_MS)))
-        throw new RequestError('outage', 'The history cannot be confirmed at the moment')
-      return find(id, scope)
+      return (await confirmed('timeline', await logEnd())) ? find(id, scope) : []
     },
   }
 }

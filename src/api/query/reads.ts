@@ -1,9 +1,18 @@
 import type {
+  AssetRow,
+  AssetSearch,
+  Found,
+  GroupRow,
+  GroupSearch,
+  SearchPage,
+} from '../../../projections/assets/query.ts'
+import type {
   AdjustedLine,
   LedgerFilter as ProjectedFilter,
   LedgerGroup,
   LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
+import type { Receipt } from '../../app/receipts/types.ts'
 import type { Visible } from './scope.ts'
 
 /** What these routes read: the query functions of the read models, put behind one seam. */
@@ -25,6 +34,11 @@ export interface HistoryItem {
 }
 
 export interface QueryReads {
+  /**
+   * The position that answers are as of: the one asked for, once the ledger has come to it, or the one
+   * it has come to. @throws DomainError `read_model_behind`; RequestError where the log has no such one
+   */
+  readonly ledgerPosition: (asked: bigint | undefined) => Promise<bigint>
   /** Newest first; `after` is the `lineId` of the last line already seen. */
   readonly listLines: (
     filter: LedgerFilter,
@@ -34,9 +48,14 @@ export interface QueryReads {
     filter: LedgerFilter,
     groupBy: LedgerGrouping,
   ) => Promise<readonly LedgerGroup[]>
+  /** Newest first; `after` is the id of the last one already seen. */
+  readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<Found<AssetRow>>
+  readonly listAssetGroups: (search: GroupSearch, page: SearchPage) => Promise<Found<GroupRow>>
   /**
-   * What an id of a task (platform or native), a call or a request stands for in this scope, oldest
-   * first; empty when there is nothing.
+   * What an id of a task or an asset (ours or native), a call or a request stands for in this scope,
+   * oldest first; empty when there is nothing.
    */
   readonly history: (id: string, scope: Visible) => Promise<readonly HistoryItem[]>
+  /** The receipt of what an id stands for in this scope; undefined when there is nothing. */
+  readonly receipt: (id: string, scope: Visible) => Promise<Receipt | undefined>
 }

@@ -1,20 +1,30 @@
 import { Type } from 'typebox'
+import { successOf } from '../kit/account-surface.ts'
 
 /** Shapes of the finance and support queries. */
 
 /** Printable, bounded text: nothing else can be a stored id or name. */
-const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
-const Time = Type.String({
+export const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
+export const Time = Type.String({
   maxLength: 40,
   description: 'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z.',
 })
-const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
-const Quantity = Type.Integer({
+export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
+export const Quantity = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
   description: 'Of the unit.',
 })
-const Format = Type.Optional(
+/** Where in the log what is asked for was true: a position, as lines have it. */
+export const AsOf = Type.String({
+  pattern: '^(?:0|[1-9]\\d{0,17})$',
+  description: 'A position of the log: the answer is as the ledger was then.',
+})
+/** The same of an answer. */
+export const AnsweredAsOf = Type.String({
+  description: 'Position of the log that the answer is as of; ask with it for the same again.',
+})
+export const Format = Type.Optional(
   Type.Enum(['json', 'csv'], { description: 'Wins over the Accept header.' }),
 )
 
@@ -31,20 +41,24 @@ const filters = {
   source_id: Type.Optional(Name),
   from: Type.Optional(Time),
   to: Type.Optional(Time),
+  as_of: Type.Optional(AsOf),
 }
+
+export const Cursor = Type.Optional(
+  Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+)
+export const Limit = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: MAX_PAGE_LINES,
+    description: `JSON: items of the page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
+  }),
+)
 
 export const LinesQuerySchema = Type.Object({
   ...filters,
-  cursor: Type.Optional(
-    Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MAX_PAGE_LINES,
-      description: `JSON: lines of the page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
-    }),
-  ),
+  cursor: Cursor,
+  limit: Limit,
   format: Format,
 })
 
@@ -80,25 +94,24 @@ export const LedgerLineSchema = Type.Object({
     description: 'Sum of the adjustments of this line: what of the amount was given back.',
     examples: ['0'],
   }),
+  account_prices: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      "Which of the tenant's account prices the price came of; null where it is that of the price book.",
+  }),
 })
 
-function success<T extends ReturnType<typeof Type.Object>>(data: T) {
-  return Type.Object(
-    { success: Type.Literal(true), message: Type.String(), data },
-    { description: 'Success.' },
-  )
-}
-
-export const LinesAnswerSchema = success(
+export const LinesAnswerSchema = successOf(
   Type.Object({
     items: Type.Array(LedgerLineSchema),
     next_cursor: Type.Union([Type.String(), Type.Null()]),
+    as_of: AnsweredAsOf,
   }),
 )
 
-export const SummaryAnswerSchema = success(
+export const SummaryAnswerSchema = successOf(
   Type.Object({
     group_by: Type.String(),
+    as_of: AnsweredAsOf,
     items: Type.Array(
       Type.Object({
         key: Type.String({ description: 'The SKU, day (UTC), model or tenant.' }),
@@ -118,7 +131,7 @@ export const HistoryParamsSchema = Type.Object({
   }),
 })
 
-export const HistoryAnswerSchema = success(
+export const HistoryAnswerSchema = successOf(
   Type.Object({
     items: Type.Array(
       Type.Object({

@@ -1,6 +1,11 @@
 import type { FastifySchema } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
-import { answer, limitHeaderNames, type DescribedHeader } from '../kit/answer-documentation.ts'
+import {
+  answer,
+  costHeaderNames,
+  limitHeaderNames,
+  type DescribedHeader,
+} from '../kit/answer-documentation.ts'
 import { failureResponses } from '../kit/failure-documentation.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
@@ -25,11 +30,13 @@ const shape = {
 
 /** What the OpenAPI description says of a `/v1` route, its failures included. */
 export function describe(route: {
-  readonly tag: 'Text' | 'Images' | 'Videos' | 'Files'
+  readonly tag: 'Text' | 'Images' | 'Videos' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
   /** It has an id of its own. */
   readonly isCall?: boolean
+  /** It says what it was settled at; a call always does. */
+  readonly costs?: boolean
   /** Undefined: it is no JSON. */
   readonly ok: TSchema | undefined
   /** What it is as bytes, where it is nothing else. */
@@ -41,9 +48,10 @@ export function describe(route: {
 }): FastifySchema {
   const { tag, operationId, summary, isCall = false, ok, events, bytes, failures, further } = route
   const headers: readonly DescribedHeader[] = [
-    ...(isCall ? (['x-call-id'] as const) : []),
+    ...(isCall ? (['x-call-id', 'idempotent-replayed'] as const) : []),
     ...limitHeaderNames,
   ]
+  const told = isCall || route.costs === true ? [...headers, ...costHeaderNames] : headers
   const others = {
     ...(events !== undefined ? { 'text/event-stream': events } : {}),
     ...(bytes !== undefined ? { 'application/octet-stream': bytes } : {}),
@@ -54,7 +62,7 @@ export function describe(route: {
     summary,
     security: [{ modelToken: [] }],
     response: {
-      200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers }),
+      200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: told }),
       ...failureResponses(shape, failures, further, headers),
     },
   }

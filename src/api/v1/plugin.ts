@@ -7,6 +7,8 @@ import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { CallKeySchema } from '../kit/idempotency-key.ts'
+import { useKeptAnswers } from '../kit/keyed-call.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
 import { limitHeadersOf, useLimitHeaders } from '../kit/limit-headers.ts'
 import { behindToken } from '../kit/route-failures.ts'
@@ -23,7 +25,9 @@ import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
 import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
+import { type KeyRouteDeps, keyRoute } from './key/plugin.ts'
 import { findModel, listModels } from './models/models.ts'
+import { quotePlugin, type QuoteRouteDeps } from './quote/plugin.ts'
 import { readResponsesRequest } from './responses/request.ts'
 import { responsesDialect } from './responses/dialect.ts'
 import {
@@ -38,7 +42,8 @@ import {
 } from './schemas.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 
-export interface V1Deps extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps {
+export interface V1Deps
+  extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, QuoteRouteDeps, KeyRouteDeps {
   readonly authenticate: Authenticate
   readonly texts: TextUseCases
   readonly bodyLimitBytes: number
@@ -66,6 +71,7 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
         failures: callFailures,
         further: callExamples('messages'),
       }),
+      headers: CallKeySchema,
       body: ChatBodySchema,
     },
     handler: async (request, reply) => {
@@ -94,6 +100,7 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
         failures: [...callFailures, ...continuationFailures],
         further: callExamples('input'),
       }),
+      headers: CallKeySchema,
       body: ResponsesBodySchema,
     },
     handler: async (request, reply) => {
@@ -141,7 +148,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
   })
 }
 
-/** Chat, responses, images, videos, files and models, to be registered under `/v1`. */
+/** Chat, responses, images, videos, files, models and quotes, to be registered under `/v1`. */
 export function v1Plugin(deps: V1Deps) {
   return async (app: FastifyInstance): Promise<void> => {
     useEnvelope(app, v1Envelope)
@@ -149,11 +156,14 @@ export function v1Plugin(deps: V1Deps) {
     useJsonBody(app, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
     requireToken(app, deps.authenticate, 'model')
     useLimitHeaders(app, deps.standingsOf)
+    useKeptAnswers(app)
     chatRoute(app, deps)
     responsesRoute(app, deps)
     modelRoutes(app, deps.texts)
+    keyRoute(app, deps)
     await app.register(imagesPlugin(deps))
     await app.register(videosPlugin(deps))
     await app.register(filesPlugin(deps))
+    await app.register(quotePlugin(deps))
   }
 }

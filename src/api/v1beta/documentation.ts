@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { answer, type DescribedAnswer } from '../kit/answer-documentation.ts'
+import { answer, costHeaderNames, type DescribedAnswer } from '../kit/answer-documentation.ts'
 import { failureResponses } from '../kit/failure-documentation.ts'
 import { callExamples, callFailures } from '../kit/call-failures.ts'
 import { v1betaEnvelope } from './envelope.ts'
@@ -29,7 +29,7 @@ export function describe(
   summary: string,
   ok: Pick<DescribedAnswer, 'json' | 'others'>,
 ): FastifySchema {
-  const headers = ['x-call-id'] as const
+  const headers = ['x-call-id', 'idempotent-replayed'] as const
   return {
     operationId,
     tags: ['Text'],
@@ -37,7 +37,7 @@ export function describe(
     description: 'The token is sent as a bearer token or in `x-native-api-key`, never in the URL.',
     security: [{ modelToken: [] }, { modelKey: [] }, { modelClientKey: [] }],
     response: {
-      200: answer({ ...ok, headers }),
+      200: answer({ ...ok, headers: [...headers, ...costHeaderNames] }),
       ...failureResponses(shape, callFailures, callExamples('contents'), headers),
     },
   }

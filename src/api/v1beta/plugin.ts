@@ -1,20 +1,22 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
-import type { TextFrame, TextUseCases } from '../../app/calls/text/types.ts'
+import type { TextUseCases } from '../../app/calls/text/types.ts'
 import { refuse } from '../../domain/families/checks/fields.ts'
-import { answerStream, answerWhole, type CallPart } from '../kit/answer-call.ts'
+import { answerStream, answerWhole } from '../kit/answer-call.ts'
 import { requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
-import { oneLine, type StreamDialect, type StreamLimits } from '../kit/event-stream.ts'
+import type { StreamLimits } from '../kit/event-stream.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
+import { CallKeySchema } from '../kit/idempotency-key.ts'
+import { useKeptAnswers } from '../kit/keyed-call.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
-import { checkPublicUrl, type ResolveHost } from '../../kernel/public-url.ts'
 import { alsoInNative } from './also-known.ts'
 import { describe } from './documentation.ts'
-import { v1betaEnvelope, v1betaFailureBody } from './envelope.ts'
-import { readNativeRequest, type NativeRequest } from './request.ts'
+import { nativeDialect } from './dialect.ts'
+import { v1betaEnvelope } from './envelope.ts'
+import { type FileChecks, readCall } from './read-call.ts'
 import { spellings } from './spelling.ts'
 import {
   GenerateBodySchema,
@@ -23,13 +25,9 @@ import {
   StreamQuerySchema,
 } from './schemas.ts'
 
-export interface V1BetaDeps {
+export interface V1BetaDeps extends FileChecks {
   readonly authenticate: Authenticate
   readonly texts: TextUseCases
-  /** For files given by URL. */
-  readonly resolveHost: ResolveHost
-  /** Upstream would open files of our account that lie there by itself. */
-  readonly upstreamHosts: ReadonlySet<string>
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
   readonly streamLimits: StreamLimits
@@ -38,47 +36,8 @@ export interface V1BetaDeps {
 /** Headers that hold the token where `Authorization` does not. */
 const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 
-/** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame. */
-const dialect: StreamDialect<TextFrame> = {
-  frame: (frame) => (frame.data === '[DONE]' ? undefined : `data: ${oneLine(frame.data)}\n\n`),
-  failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,
-  end: '',
-}
-
 /** The reader judges bodies; of their schema only misspelt names are told. */
 const validatorCompiler = refuseMisspelt(alsoInNative, spellings)
-
-/** Files by URL are fetched by upstream; where they lie is checked like a callback. */
-async function checkFiles(
-  { files }: NativeRequest,
-  { resolveHost, upstreamHosts }: V1BetaDeps,
-): Promise<void> {
-  const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, resolveHost)))
-  for (const [index, verdict] of verdicts.entries()) {
-    const path = files[index]?.path ?? 'contents'
-    if (!verdict.ok) refuse(path, `\`${path}\` ${verdict.reason}`)
-    else if (isKeptFile(new URL(verdict.url), upstreamHosts))
-      refuse(path, `\`${path}\` must not name a file of the model service`)
-  }
-}
-
-/** Whether a URL is the name of a file some account keeps, which upstream opens by itself (P8). */
-function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<string>): boolean {
-  // An account may be reached through another host than the one its files are named by.
-  const isFileName = /^\/v\d+(?:alpha|beta)\d*\/files\//i.test(pathname)
-  return isFileName || upstreamHosts.has(hostname.replace(/\.$/, ''))
-}
-
-async function readCall(
-  request: FastifyRequest,
-  model: string,
-  deps: V1BetaDeps,
-): Promise<CallPart> {
-  const asked = readNativeRequest(model, objectBody(request.body))
-  await checkFiles(asked, deps)
-  const { body, inputSize } = asked
-  return { family: 'native', surface: 'v1beta.generate', model, body, inputSize }
-}
 
 /** Native content generation, to be registered under `/v1beta`. */
 export function v1betaPlugin(deps: V1BetaDeps) {
@@ -89,16 +48,18 @@ export function v1betaPlugin(deps: V1BetaDeps) {
     useBodyBudget(instance, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(instance, deps.bodyLimitBytes, { anyText: true, withoutHash: true })
     requireToken(instance, deps.authenticate, 'model', keyHeaders)
+    useKeptAnswers(instance)
 
     app.post('/models/:model(^[^:]*)::generateContent', {
       schema: {
         ...describe('generateContent', 'Generate content', { json: GeneratedSchema }),
         params: ModelParamsSchema,
+        headers: CallKeySchema,
         body: GenerateBodySchema,
       },
       validatorCompiler,
       handler: async (request, reply) => {
-        const part = await readCall(request, request.params.model, deps)
+        const part = await readCall(objectBody(request.body), request.params.model, deps)
         return answerWhole(deps.texts, request, reply, part)
       },
     })
@@ -110,15 +71,16 @@ export function v1betaPlugin(deps: V1BetaDeps) {
         }),
         params: ModelParamsSchema,
         querystring: StreamQuerySchema,
+        headers: CallKeySchema,
         body: GenerateBodySchema,
       },
       validatorCompiler,
       handler: async (request, reply): Promise<FastifyReply> => {
         // Without `alt` it is this stream all the same: the other form is not offered.
         if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
-        const part = await readCall(request, request.params.model, deps)
+        const part = await readCall(objectBody(request.body), request.params.model, deps)
         return answerStream(deps.texts, request, reply, part, {
-          dialect,
+          dialect: nativeDialect(),
           limits: deps.streamLimits,
         })
       },

@@ -101,7 +101,8 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     model,
     files,
     body: {
-      ...without(body, ['model', 'generationConfig', ...flatNames]),
+      // The path says both: an account that read them here would answer another way than is billed.
+      ...without(body, ['model', 'stream', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,
       ...(tools ? { tools } : {}),

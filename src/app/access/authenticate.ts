@@ -12,22 +12,16 @@ import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { type Limits, limitsInForce, noLimits } from '../throttle/limits.ts'
 import { createSharedCatchUp } from './catch-up.ts'
+import { TokenCache } from './token-cache.ts'
 import type { Authenticate, Principal } from './principal.ts'
 
 /** From a bearer secret to who is calling. */
 
 const MAX_SECRET_LENGTH = 256
-const MAX_CACHED = 20_000
-const KNOWN_FOR_MS = 30_000
-/** A secret the log confirmed as unknown; issuing it drops the entry by its hash. */
-const UNKNOWN_FOR_MS = 5_000
 const CATCH_UP_MS = 2_000
 const MAX_CHANGED = 10_000
-
-interface Cached {
-  readonly token: FoundToken | undefined
-  readonly untilMs: number
-}
+/** Tokens looked at again at once, of those that serve meanwhile. */
+const MAX_REFRESHING = 8
 
 export interface Authenticator {
   readonly authenticate: Authenticate
@@ -50,7 +44,8 @@ export function createAuthenticator(deps: {
 }): Authenticator {
   const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
   const { queryLimits = noLimits } = deps
-  const cache = new BoundedMap<string, Cached>(MAX_CACHED)
+  const cache = new TokenCache(monotonic)
+  const refreshing = new Set<string>()
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
   const changed = new BoundedMap<string, bigint>(MAX_CHANGED)
@@ -62,8 +57,7 @@ export function createAuthenticator(deps: {
 
   const remember = (hash: string, token: FoundToken | undefined): void => {
     if (token !== undefined && changed.get(token.tokenId) !== undefined) return
-    const lifeMs = token === undefined ? UNKNOWN_FOR_MS : KNOWN_FOR_MS
-    cache.set(hash, { token, untilMs: monotonic.nowMs() + lifeMs })
+    cache.set(hash, token)
   }
 
   /** The row of a secret, no older than the changes noticed by then. */
@@ -78,9 +72,25 @@ export function createAuthenticator(deps: {
     }
   }
 
+  /** In the background: whoever asks does not wait for what has not changed. */
+  const refresh = async (hash: string): Promise<void> => {
+    if (refreshing.size >= MAX_REFRESHING || refreshing.has(hash)) return
+    refreshing.add(hash)
+    try {
+      remember(hash, await read(hash))
+    } catch (error) {
+      lookUps.failed({ err: error }, 'a token could not be looked up')
+    } finally {
+      refreshing.delete(hash)
+    }
+  }
+
   const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
     const cached = cache.get(hash)
-    if (cached !== undefined && cached.untilMs > monotonic.nowMs()) return cached.token
+    if (cached !== undefined) {
+      if (cached.isOld) void refresh(hash)
+      return cached.token
+    }
     let token = await read(hash)
     if (token === undefined) {
       // It may have been issued a moment ago: the log has the last word on what does not exist.
@@ -114,7 +124,7 @@ export function createAuthenticator(deps: {
       }
       if (!changesToken(event)) return
       const { tokenId } = event.data
-      for (const [hash, { token }] of cache) if (token?.tokenId === tokenId) cache.delete(hash)
+      cache.forget(tokenId)
       if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
       changed.set(tokenId, event.position)
     },
@@ -133,14 +143,19 @@ function sameHash(known: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
+const changingTypes = [
+  'TokenRotated',
+  'TokenLimitsChanged',
+  'TokenUpdated',
+  'TokenDisabled',
+] as const
+type ChangingType = (typeof changingTypes)[number]
+const changing: ReadonlySet<string> = new Set(changingTypes)
+
 function changesToken(
   event: RecordedEvent,
-): event is Extract<
-  RecordedEvent,
-  { readonly type: 'TokenRotated' | 'TokenLimitsChanged' | 'TokenDisabled' }
-> {
-  const { type } = event
-  return type === 'TokenRotated' || type === 'TokenLimitsChanged' || type === 'TokenDisabled'
+): event is Extract<RecordedEvent, { readonly type: ChangingType }> {
+  return changing.has(event.type)
 }
 
 function judge(
@@ -160,6 +175,7 @@ function judge(
     tenantId: token.tenantId,
     userId: token.userId,
     models: token.models && new Set(token.models),
+    addresses: token.addresses,
     limits: limitsInForce(token.limits, defaults),
     scope: token.scope,
   }

@@ -9,6 +9,8 @@ export interface Principal {
   readonly userId: string
   /** External model names this token may use; undefined means all. */
   readonly models: ReadonlySet<string> | undefined
+  /** Ranges of addresses (CIDR) it may be used from; undefined means from anywhere. */
+  readonly addresses: readonly string[] | undefined
   /** Undefined means none. */
   readonly limits: Limits | undefined
   /** Of query tokens only. */

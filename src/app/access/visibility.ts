@@ -22,11 +22,18 @@ interface FindDeps {
   readonly readModels: ReadModels
 }
 
-/** Waits until reads show what this process wrote for the tenant; gives up quietly. */
-export async function catchUp(deps: FindDeps, tenantId: string): Promise<void> {
+/**
+ * Waits until reads show what this process wrote for the tenant, as `recent` of this read model has it;
+ * gives up quietly.
+ */
+export async function catchUp(
+  deps: Pick<FindDeps, 'pool' | 'recent'>,
+  readModel: 'tasks' | 'assets',
+  tenantId: string,
+): Promise<void> {
   const position = deps.recent.of(tenantId)
   if (position === undefined) return
-  if (await waitForPosition(deps.pool, 'tasks', position, CATCH_UP_MS))
+  if (await waitForPosition(deps.pool, readModel, position, CATCH_UP_MS))
     deps.recent.seen(tenantId, position)
 }
 
@@ -51,7 +58,7 @@ export async function findOwnTask(
   },
 ): Promise<TaskRow> {
   await deps.readModels.requireCurrent('tasks')
-  await catchUp(deps, key.tenantId)
+  await catchUp(deps, 'tasks', key.tenantId)
   const known = await findTask(deps.pool, key)
   if (known !== undefined) return known
   if (await mayBeBehind(deps, key)) {

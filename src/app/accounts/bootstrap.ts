@@ -1,5 +1,6 @@
 import { accountDecider, type AccountCommand } from '../../domain/account/decider.ts'
-import { accountStream } from '../../domain/account/events.ts'
+import { type AccountEventData, accountStream } from '../../domain/account/events.ts'
+import { findTaskModel } from '../../domain/families/tasks.ts'
 import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
   type QueryScope,
@@ -8,10 +9,13 @@ import {
   tokenPrefixes,
   tokenStream,
 } from '../../domain/token/events.ts'
-import type { TokenLimitChanges } from '../../domain/token/limits.ts'
+import { namedAddresses } from '../../domain/token/addresses.ts'
+import type { TokenChanges } from '../../domain/token/changes.ts'
+import type { DefaultTokenLimits, TokenLimitChanges } from '../../domain/token/limits.ts'
 import { executeCommand } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import { newId, newSecret, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
 
@@ -39,8 +43,14 @@ export interface Changed {
 
 /** Decides a command on a tenant's account. @throws DomainError of the account decider */
 export async function changeAccount(deps: AccessDeps, command: AccountCommand): Promise<Changed> {
+  const { events, position } = await decideOnAccount(deps, command)
+  return { changed: events.length > 0, position }
+}
+
+/** The same, with what the account is afterwards. @throws DomainError of the account decider */
+export function decideOnAccount(deps: AccessDeps, command: AccountCommand) {
   const { tenantId } = command
-  const result = await executeCommand({
+  return executeCommand({
     log: deps.log,
     stream: accountStream(tenantId),
     decider: accountDecider,
@@ -48,10 +58,9 @@ export async function changeAccount(deps: AccessDeps, command: AccountCommand): 
     commandId: newId('cmd', deps.clock.nowMs()),
     metadata: { correlationId: deps.correlationId, actor: deps.actor, tenantId },
   })
-  return { changed: result.events.length > 0, position: result.position }
 }
 
-async function changeToken(
+async function decideOnToken(
   deps: AccessDeps,
   tokenId: string,
   command: TokenCommand,
@@ -65,6 +74,11 @@ async function changeToken(
     metadata: { correlationId: deps.correlationId, actor: deps.actor },
   })
   return { changed: result.events.length > 0, position: result.position }
+}
+
+/** External names, each once; an alias stands for its model, as it does in a call. */
+function namedModels(names: readonly string[]): string[] {
+  return [...new Set(names.map((name) => findTaskModel(name)?.name ?? name))]
 }
 
 function now(deps: AccessDeps): string {
@@ -124,37 +138,69 @@ export function setCreditLimit(
   return changeAccount(deps, { kind: 'set-limit', ...input, at: now(deps) })
 }
 
+/**
+ * Refuses users that the tenant does not have: a token of nobody could never be used and would look as
+ * if it could. From the log: who was added a moment ago counts.
+ * @throws DomainError `tenant_not_found`, `user_not_found`
+ */
+export async function requireUsers(
+  log: EventLog,
+  tenantId: string,
+  userIds: readonly string[],
+): Promise<void> {
+  const known = new Set((await usersOf(log, tenantId)).map((user) => user.userId))
+  const missing = userIds.filter((id) => !known.has(id))
+  if (missing.length > 0)
+    throw new DomainError(
+      'user_not_found',
+      `tenant ${tenantId} has no user ${missing.join(', ')}`,
+      {},
+    )
+}
+
+/** Users of a tenant, straight from the log. @throws DomainError `tenant_not_found` */
+export async function usersOf(
+  log: EventLog,
+  tenantId: string,
+): Promise<readonly AccountEventData<'UserAdded'>[]> {
+  const events = await log.readStream(accountStream(tenantId))
+  if (events.length === 0) throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
+  return events.flatMap((event) => (event.type === 'UserAdded' ? [event.data] : []))
+}
+
 /** A token's secret, shown this once and kept nowhere. */
 export interface IssuedSecret extends Changed {
   readonly tokenId: string
   readonly secret: string
 }
 
+export interface IssueTokenInput {
+  readonly tenantId: string
+  readonly userId: string
+  readonly kind: TokenKind
+  readonly name: string
+  /** Of query and admin tokens only. */
+  readonly scope?: QueryScope
+  /** Of model tokens only, as are limits. */
+  readonly models?: readonly string[]
+  readonly limits?: TokenLimits
+  /** Addresses and ranges of them it may be used from, as somebody wrote them. */
+  readonly addresses?: readonly string[]
+  /** RFC 3339. */
+  readonly expiresAt?: string
+}
+
 /** Issues a token. @throws DomainError of the token decider */
-export async function issueToken(
-  deps: AccessDeps,
-  input: {
-    readonly tenantId: string
-    readonly userId: string
-    readonly kind: TokenKind
-    readonly name: string
-    /** Of query tokens only. */
-    readonly scope?: QueryScope
-    readonly models?: readonly string[]
-    /** Of model tokens only. */
-    readonly limits?: TokenLimits
-    /** RFC 3339. */
-    readonly expiresAt?: string
-  },
-): Promise<IssuedSecret> {
+export async function issueToken(deps: AccessDeps, input: IssueTokenInput): Promise<IssuedSecret> {
   const tokenId = newId('token', deps.clock.nowMs())
   const secret = newSecret(tokenPrefixes[input.kind])
-  const { models, ...facts } = input
-  const changed = await changeToken(deps, tokenId, {
+  const { models, addresses, ...facts } = input
+  const changed = await decideOnToken(deps, tokenId, {
     kind: 'issue',
     data: {
       ...facts,
-      ...(models === undefined ? {} : { models: [...models] }),
+      ...(models === undefined ? {} : { models: namedModels(models) }),
+      ...(addresses === undefined ? {} : { addresses: [...namedAddresses(addresses)] }),
       tokenId,
       secretHash: sha256Hex(secret),
       lastFour: secret.slice(-4),
@@ -164,7 +210,13 @@ export async function issueToken(
   return { tokenId, secret, ...changed }
 }
 
-/** Gives a token a new secret; the old one stays valid for the overlap. */
+/** The longest that an old secret stays valid beside its successor. */
+export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1_000
+
+/**
+ * Gives a token a new secret; the old one stays valid for the overlap.
+ * @throws DomainError of the token decider; `token_expiry_invalid` for an overlap that is too long
+ */
 export async function rotateToken(
   deps: AccessDeps,
   input: {
@@ -174,9 +226,15 @@ export async function rotateToken(
   },
 ): Promise<IssuedSecret> {
   const { tokenId, kind, overlapMs } = input
+  if (overlapMs > MAX_OVERLAP_MS)
+    throw new DomainError(
+      'token_expiry_invalid',
+      `the old secret may stay valid for at most ${MAX_OVERLAP_MS / 1_000} seconds`,
+      { tokenId },
+    )
   const secret = newSecret(tokenPrefixes[kind])
   const nowMs = deps.clock.nowMs()
-  const changed = await changeToken(deps, tokenId, {
+  const changed = await decideOnToken(deps, tokenId, {
     kind: 'rotate',
     tokenId,
     secretHash: sha256Hex(secret),
@@ -187,12 +245,41 @@ export async function rotateToken(
   return { tokenId, secret, ...changed }
 }
 
+/**
+ * Changes what a token is called, what bounds it and what it may use; the same again changes nothing.
+ * @throws DomainError of the token decider
+ */
+export function changeToken(
+  deps: AccessDeps,
+  input: {
+    readonly tokenId: string
+    readonly changes: TokenChanges
+    /** Of whoever may not widen it: the limits in force where nothing was said for the token. */
+    readonly onlyNarrower?: DefaultTokenLimits
+  },
+): Promise<Changed> {
+  const { changes } = input
+  const models = changes.models && namedModels(changes.models)
+  const addresses = changes.addresses && namedAddresses(changes.addresses)
+  return decideOnToken(deps, input.tokenId, {
+    kind: 'change',
+    ...input,
+    changes: {
+      ...changes,
+      ...(models === undefined ? {} : { models }),
+      ...(addresses === undefined ? {} : { addresses }),
+    },
+    at: now(deps),
+  })
+}
+
 /** Changes what a token may use; the same again changes nothing. */
 export function changeTokenLimits(
   deps: AccessDeps,
   input: { readonly tokenId: string; readonly changes: TokenLimitChanges },
 ): Promise<Changed> {
-  return changeToken(deps, input.tokenId, { kind: 'change-limits', ...input, at: now(deps) })
+  const { tokenId, changes } = input
+  return changeToken(deps, { tokenId, changes: { limits: changes } })
 }
 
 /** Ends a token at once. */
@@ -200,5 +287,5 @@ export function disableToken(
   deps: AccessDeps,
   input: { readonly tokenId: string; readonly reason: string },
 ): Promise<Changed> {
-  return changeToken(deps, input.tokenId, { kind: 'disable', ...input, at: now(deps) })
+  return decideOnToken(deps, input.tokenId, { kind: 'disable', ...input, at: now(deps) })
 }

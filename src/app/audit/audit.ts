@@ -3,13 +3,15 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { walkTenants, walkTokens } from './access-walk.ts'
+import { auditAssetCounts } from './asset-counts.ts'
+import { walkAssets } from './asset-walk.ts'
 import { Balances } from './balances.ts'
 import { auditCounts } from './counts.ts'
-import { auditDays } from './days.ts'
 import { walkFiles } from './file-walk.ts'
 import { type Finding, Findings } from './findings.ts'
 import { NO_LINES } from './line-chain.ts'
 import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
+import { auditPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import type { ReadModel } from './read-models.ts'
 import { beginningOf, checkEarlierLines, checkSameLog, stateOf } from './resume.ts'
@@ -55,6 +57,9 @@ export interface AuditReport {
   /** Files that providers keep. */
   readonly uploads: number
   readonly voices: number
+  readonly assets: number
+  readonly assetGroups: number
+  readonly verifications: number
   readonly priceBooks: number
   /** The hash chain over all lines there ever were. */
   readonly chain: {
@@ -119,21 +124,27 @@ class Run {
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
     const walked = await walkFiles({ pool, log, findings })
+    const library = await walkAssets({ pool, log, findings })
+    // What is counted of rows that are wrong is wrong with them.
+    if (!findings.of('assets.')) await auditAssetCounts({ pool, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
-    await this.#auditDays()
+    await this.#auditPeriods()
     // What is of rows that are wrong is wrong with them.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
-    return this.#report({ tasks, tenants, tokens, ...walked, priceBooks })
+    return this.#report({ tasks, tenants, tokens, ...walked, ...library, priceBooks })
   }
 
-  async #auditDays(): Promise<void> {
+  async #auditPeriods(): Promise<void> {
     // What lines sum to that are not those of the log says nothing of the totals.
     if (!this.#linesHold) return
     const { pool } = this.#options
-    const { corrections, unappliedDays: unapplied } = this.#pass.ledger
-    const shown = (tenants: number): void => this.#progress(tenants, 'tenants, daily totals')
-    await auditDays({ pool, findings: this.#findings, corrections, unapplied }, shown)
+    const { wrong, unappliedPeriods: missed } = this.#pass.ledger
+    for (const table of ['days', 'hours', 'quarters'] as const) {
+      const shown = (tenants: number): void => this.#progress(tenants, `tenants, ${table}`)
+      const known = { corrections: wrong[table], unapplied: missed[table] }
+      await auditPeriods({ pool, table, findings: this.#findings, ...known }, shown)
+    }
   }
 
   /** Compares the rows of tasks, then the counts over them. */
@@ -191,7 +202,16 @@ class Run {
   #report(
     compared: Pick<
       AuditReport,
-      'tasks' | 'tenants' | 'tokens' | 'files' | 'uploads' | 'voices' | 'priceBooks'
+      | 'tasks'
+      | 'tenants'
+      | 'tokens'
+      | 'files'
+      | 'uploads'
+      | 'voices'
+      | 'assets'
+      | 'assetGroups'
+      | 'verifications'
+      | 'priceBooks'
     >,
   ): AuditReport {
     const { chain, ledger, timeline, checks } = this.#pass

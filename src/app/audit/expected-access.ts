@@ -15,8 +15,23 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
     const { position } = event
     if (event.type === 'TenantOpened') {
       const { tenantId, name, openedAt } = event.data
-      const row = { tenant_id: tenantId, name, opened_at: timeCell(openedAt), position }
-      tenants.set(tenantId, row)
+      tenants.set(tenantId, {
+        tenant_id: tenantId,
+        name,
+        opened_at: timeCell(openedAt),
+        balance_thresholds: [],
+        webhook_url: undefined,
+        webhook_secret_version: 1,
+        position,
+      })
+    } else if (event.type === 'BalanceAlertsSet') {
+      const { tenantId, thresholds, webhookUrl, secretVersion } = event.data
+      tenants.set(tenantId, {
+        ...tenants.get(tenantId),
+        balance_thresholds: thresholds,
+        webhook_url: webhookUrl,
+        webhook_secret_version: secretVersion,
+      })
     } else if (event.type === 'UserAdded') {
       const { tenantId, userId, name, addedAt } = event.data
       const row = { tenant_id: tenantId, user_id: userId, name, added_at: timeCell(addedAt) }
@@ -50,6 +65,10 @@ export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
       secrets = [...phasedOut, { hash: secretHash, until: undefined }]
     } else if (event.type === 'TokenLimitsChanged') {
       token = { ...token, limits: event.data.limits, position }
+    } else if (event.type === 'TokenUpdated') {
+      const { name, models, addresses, expiresAt } = event.data
+      const ends = expiresAt === undefined ? null : timeCell(expiresAt)
+      token = { ...token, name, models, addresses, expires_at: ends, position }
     } else if (event.type === 'TokenDisabled') {
       const { disabledAt, reason } = event.data
       token = { ...token, disabled_at: timeCell(disabledAt), disabled_reason: reason, position }
@@ -75,6 +94,7 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     name: data.name,
     scope: data.scope,
     models: data.models,
+    addresses: data.addresses,
     limits: data.limits,
     expires_at: data.expiresAt === undefined ? null : timeCell(data.expiresAt),
     issued_at: timeCell(data.issuedAt),

@@ -23,6 +23,7 @@ export interface LedgerEffect {
   readonly settlements: readonly Expected[]
   readonly entries: readonly Expected[]
   readonly adjustments: readonly Expected[]
+  readonly grants: readonly Expected[]
   readonly balance: BalanceChange | undefined
 }
 
@@ -58,6 +59,7 @@ function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
     measurement: line.measurement,
     request_id: data.requestId,
     position,
+    account_prices: line.accountPrice?.revision ?? null,
   }))
 }
 
@@ -131,6 +133,7 @@ function settled(event: Settling, task: TaskState | undefined): LedgerEffect {
     settlements: [row],
     entries: numbered([holdEnded(event, task), entry]),
     adjustments: [],
+    grants: [],
     balance: { tenantId, currency, settled: amountPico, held },
   }
 }
@@ -149,6 +152,20 @@ function adjustmentRow(event: Extract<RecordedEvent, { type: 'AdjustmentPosted' 
     reason: plain(data.reason),
     actor: metadata.actor === undefined ? null : plain(metadata.actor),
     posted_at: timeCell(data.postedAt),
+  }
+}
+
+function grantRow(event: Extract<RecordedEvent, { type: 'CreditGranted' }>): Expected {
+  const { data, metadata, position } = event
+  return {
+    position,
+    grant_id: data.grantId,
+    tenant_id: data.tenantId,
+    currency: data.currency,
+    amount: formatAmount(parseAmount(data.amount)),
+    reason: plain(data.reason),
+    actor: metadata.actor === undefined ? null : plain(metadata.actor),
+    granted_at: timeCell(data.grantedAt),
   }
 }
 
@@ -173,6 +190,7 @@ function given(
     settlements: [],
     entries: numbered([entry]),
     adjustments: event.type === 'AdjustmentPosted' ? [adjustmentRow(event)] : [],
+    grants: event.type === 'CreditGranted' ? [grantRow(event)] : [],
     balance: { tenantId, currency, ...balance },
   }
 }
@@ -182,7 +200,7 @@ export function ledgerEffect(
   event: RecordedEvent,
   task: TaskState | undefined,
 ): LedgerEffect | undefined {
-  const none = { event, lines: [], settlements: [], entries: [], adjustments: [] }
+  const none = { event, lines: [], settlements: [], entries: [], adjustments: [], grants: [] }
   switch (event.type) {
     case 'TaskRequested': {
       const { platformId: sourceId, tenantId, quote } = event.data
@@ -222,15 +240,38 @@ export function ledgerEffect(
     case 'CallFailed':
     case 'TenantOpened':
     case 'UserAdded':
+    case 'AccountPricesSet':
+    case 'BudgetsSet':
+    case 'LimitsSet':
+    case 'BalanceAlertsSet':
     case 'TokenIssued':
     case 'TokenRotated':
     case 'TokenLimitsChanged':
+    case 'TokenUpdated':
     case 'TokenDisabled':
     case 'PriceBookPublished':
     case 'FileUploaded':
     case 'FileDeleted':
     case 'MediaUploaded':
     case 'VoiceCloned':
+    case 'AssetCreated':
+    case 'AssetAccepted':
+    case 'AssetRefused':
+    case 'AssetActivated':
+    case 'AssetFailed':
+    case 'AssetUsed':
+    case 'AssetUpdated':
+    case 'AssetWithdrawn':
+    case 'AssetDeleted':
+    case 'AssetGroupCreated':
+    case 'AssetGroupAccepted':
+    case 'AssetGroupRefused':
+    case 'AssetGroupUpdated':
+    case 'AssetGroupWithdrawn':
+    case 'AssetGroupDeleted':
+    case 'VerificationStarted':
+    case 'VerificationConfirmed':
+    case 'VerificationExpired':
       return undefined
   }
 }

@@ -15,6 +15,10 @@ export interface Finding {
     | 'line_not_exact'
     | 'sum_not_exact'
     | 'price_not_in_book'
+    /** The tenant's prices that a line names do not give its price. */
+    | 'account_price_wrong'
+    /** Priced by what was in force before, longer after the change than a replica may be late. */
+    | 'account_price_outdated'
     /** A read model has nothing at all of an event it must have applied. */
     | 'event_not_applied'
     | 'row_missing'

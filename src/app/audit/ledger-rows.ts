@@ -1,15 +1,14 @@
-import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import { rowsBetween, rowsByKey } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { parseAmount } from '../../kernel/money.ts'
 import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
-import { Corrections } from './corrections.ts'
 import type { LedgerEffect } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import type { LineChain } from './line-chain.ts'
+import { LineCorrections } from './line-corrections.ts'
 import type { LogChecks } from './log-checks.ts'
 import {
   judge,
@@ -38,26 +37,16 @@ const adjustments: Appended = {
   key: 'adjustment_id',
   unique: true,
 }
-const kinds = ['lines', 'settlements', 'entries', 'adjustments'] as const
-const appended = { lines, settlements, entries, adjustments } as const
-
-/** The daily total a line is part of. */
-function dayKey(line: Expected | StandingRow): string {
-  const { tenant_id: tenant, settled_at: at, currency, sku, unit, model, user_id: user } = line
-  return [tenant, String(at).slice(0, 10), currency, sku, unit, model, user].map(String).join('\n')
-}
-
-function dayAmounts(line: Expected | StandingRow, sign: 1n | -1n): readonly bigint[] {
-  const quantity = BigInt(String(line['quantity']))
-  return [sign, sign * quantity, sign * parseAmount(String(line['amount']))]
-}
+const grants: Appended = { table: ledgerTables.grants, key: 'grant_id', unique: true }
+const kinds = ['lines', 'settlements', 'entries', 'adjustments', 'grants'] as const
+const appended = { lines, settlements, entries, adjustments, grants } as const
 
 /** Compares lines, settlements and entries with the log, a stretch at a time. */
 export class LedgerRows {
   /** By how much the sums over the lines are known to be wrong. */
-  readonly corrections = new Corrections()
+  readonly wrong = new LineCorrections()
   /** The same for events that the ledger never took in: what follows may lack them or not. */
-  readonly unappliedDays = new Corrections()
+  readonly unappliedPeriods = new LineCorrections()
   /** What the balances may lack because of such events. */
   readonly unappliedBalances = new Balances()
   readonly unapplied = new Set<bigint>()
@@ -89,6 +78,7 @@ export class LedgerRows {
       settlements: await matchStretch(db, settlements, of('settlements'), stretch, this.#relocated),
       entries: await matchStretch(db, entries, of('entries'), stretch, this.#relocated),
       adjustments: await matchStretch(db, adjustments, of('adjustments'), stretch, this.#relocated),
+      grants: await matchStretch(db, grants, of('grants'), stretch, this.#relocated),
     }
     this.compared += found.lines.pairs.length
     const absent = new Set<unknown>(Object.values(found).flatMap(({ missing }) => [...missing]))
@@ -104,7 +94,7 @@ export class LedgerRows {
       )
     }
     findings.push(...this.#judgeLines(of('lines'), found.lines))
-    for (const kind of ['settlements', 'entries', 'adjustments'] as const)
+    for (const kind of ['settlements', 'entries', 'adjustments', 'grants'] as const)
       findings.push(...judge(appended[kind], found[kind]))
     pushInOrder(this.#findings, findings)
   }
@@ -128,14 +118,14 @@ export class LedgerRows {
   #excuse({ event, balance, lines: unbilled }: LedgerEffect): void {
     if (this.unapplied.size < MAX_UNAPPLIED) this.unapplied.add(event.position)
     if (balance) this.unappliedBalances.apply(balance, event.position)
-    for (const line of unbilled) this.unappliedDays.add(dayKey(line), dayAmounts(line, 1n))
+    for (const line of unbilled) this.unappliedPeriods.add(line, 1n)
   }
 
   #missing(effect: LedgerEffect, gone: readonly Expected[]): readonly Finding[] {
     const { position } = effect.event
     return gone.map((row) => {
       const of = appended[kinds.find((kind) => effect[kind].includes(row)) ?? 'entries']
-      if (of === lines) this.corrections.add(dayKey(row), dayAmounts(row, 1n))
+      if (of === lines) this.wrong.add(row, 1n)
       return rowMissing({ table: of.table.name, key: nameOf(of, row), position }, row)
     })
   }
@@ -145,7 +135,7 @@ export class LedgerRows {
     const findings: Finding[] = []
     const standing = new Map(matched.pairs)
     for (const row of matched.unexplained) {
-      this.corrections.add(dayKey(row), dayAmounts(row, -1n))
+      this.wrong.add(row, -1n)
       this.#chain.stray(row)
     }
     for (const line of expected) {
@@ -160,8 +150,8 @@ export class LedgerRows {
       if (differences.length === 0) continue
       const name = { table: lines.table.name, key: nameOf(lines, line), position: line['position'] }
       findings.push(rowDiffers(name, differences))
-      this.corrections.add(dayKey(line), dayAmounts(line, 1n))
-      this.corrections.add(dayKey(row), dayAmounts(row, -1n))
+      this.wrong.add(line, 1n)
+      this.wrong.add(row, -1n)
     }
     return [...findings, ...judge(lines, { ...matched, pairs: [] })]
   }

@@ -26,12 +26,15 @@ const covered = [
   'request_id',
   'position',
 ] as const
+/** What lines have been given since: covered where it is there. */
+const COVERED_WHERE_SET = 'account_prices'
 
 /** Before the first line: 32 zero bytes, hex. */
 export const NO_LINES = '00'.repeat(32)
 
 function form(column: string, value: unknown): unknown {
-  if (column === 'quantity' || column === 'per') return Number(value)
+  if (column === 'quantity' || column === 'per' || column === COVERED_WHERE_SET)
+    return Number(value)
   // A row shows microseconds, the chain has milliseconds.
   if (column === 'settled_at') return String(value).replace(/000Z$/, 'Z')
   return typeof value === 'bigint' ? value.toString() : (value ?? null)
@@ -42,7 +45,9 @@ function form(column: string, value: unknown): unknown {
  * hex. Written a second time on purpose: an auditor that shares what it checks would share its faults.
  */
 export function chained(previous: string, line: Expected | StandingRow): string {
-  const content = JSON.stringify(covered.map((column) => form(column, line[column])))
+  const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
+  const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
+  const content = JSON.stringify(columns.map((column) => form(column, line[column])))
   return createHash('sha256').update(Buffer.from(previous, 'hex')).update(content).digest('hex')
 }
 

@@ -1,7 +1,10 @@
 import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import type { AccountPriceHistory } from './account-prices.ts'
 import { settledSource } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
@@ -20,15 +23,23 @@ export class LogChecks {
   settled = 0
   readonly #findings: Findings
   readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
-  readonly #calls = new Set<string>()
+  readonly #calls = new BoundedMap<string, true>(MAX_REMEMBERED_CALLS)
+  readonly #accountPrices: AccountPriceHistory
 
-  constructor(findings: Findings) {
+  constructor(findings: Findings, accountPrices: AccountPriceHistory) {
     this.#findings = findings
+    this.#accountPrices = accountPrices
+  }
+
+  /** Reads what these events build on from before a position; to be called before they are checked. */
+  recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
+    return this.#accountPrices.recall(events, upTo)
   }
 
   /** Takes the next event, given its task before it. */
   check(event: RecordedEvent, task: TaskState | undefined): void {
     if (task?.succeeded) this.#expectSettlement(event, task)
+    this.#accountPrices.take(event)
     if (event.type === 'PriceBookPublished') this.publish(event)
     else if (event.type === 'TaskSettled') this.#checkTask(event, task)
     else if (event.type === 'CallSettled') this.#checkCall(event)
@@ -78,24 +89,23 @@ export class LogChecks {
     if (task?.settled)
       this.#find('settled_twice', platformId, event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
-    this.#checkSettlement(event)
+    // One that was never requested is a finding already.
+    this.#checkSettlement(event, task?.requestedAt ?? event.data.settledAt)
   }
 
   #checkCall(event: Extract<RecordedEvent, { type: 'CallSettled' }>): void {
     const { callId } = event.data
-    if (this.#calls.has(callId))
+    if (this.#calls.get(callId))
       this.#find('settled_twice', callId, event, 'an earlier settlement exists')
-    this.#calls.add(callId)
-    if (this.#calls.size > MAX_REMEMBERED_CALLS) {
-      const [oldest] = this.#calls
-      if (oldest !== undefined) this.#calls.delete(oldest)
-    }
-    this.#checkSettlement(event)
+    this.#calls.set(callId, true)
+    this.#checkSettlement(event, event.data.startedAt)
   }
 
-  #checkSettlement(event: Settling): void {
-    const { settlement } = event.data
+  #checkSettlement(event: Settling, acceptedAt: string): void {
+    const { settlement, tenantId } = event.data
     const sourceId = settledSource(event)
+    const { currency } = settlement
+    const accepted = { tenantId, currency, acceptedAtMs: fromTimestamp(acceptedAt) }
     const book = this.#books.get(settlement.priceBookVersion)
     let sumPico = 0n
     for (const line of settlement.lines) {
@@ -108,13 +118,15 @@ export class LogChecks {
           event,
           `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`,
         )
-      const entry = book?.get(`${line.sku} ${settlement.currency}`)
-      if (!entry || entry.price !== line.price || entry.per !== line.per)
+      const list = book?.get(`${line.sku} ${currency}`)
+      const priced = { line, list, ...accepted, position: event.position }
+      const fault = this.#accountPrices.faultOf(priced)
+      if (fault)
         this.#find(
-          'price_not_in_book',
+          fault.code,
           sourceId,
           event,
-          `${line.sku} at ${line.price} per ${line.per} is not in price book ${settlement.priceBookVersion}`,
+          `${fault.message} (price book ${settlement.priceBookVersion})`,
         )
     }
     if (sumPico !== parseAmount(settlement.amount))

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { AccountPriceHistory } from './account-prices.ts'
 import type { Balances } from './balances.ts'
 import {
   compareBalances,
@@ -81,7 +82,8 @@ export class LogPass {
     this.last = beginning.last
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
-    this.checks = new LogChecks(findings)
+    const wholeLog = beginning.position === BEFORE_ALL
+    this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog))
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.timeline = new TimelineRows(findings)
     this.places = new TaskPlaces(beginning.scopes, findings)
@@ -156,6 +158,7 @@ export class LogPass {
   async #take(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (upTo <= this.position) return
     await this.#memory.recall(events)
+    await this.checks.recall(events, this.position)
     const ledger: LedgerEffect[] = []
     const timeline: TimelineEffect[] = []
     for (const event of events) {

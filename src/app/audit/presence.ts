@@ -4,9 +4,11 @@ import type { AnyEventType } from '../../domain/any-event.ts'
 import { voiceKey } from '../../domain/voice/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { tenants, tokens, type Told } from './access-walk.ts'
+import { assetGroups, assets, verifications } from './asset-walk.ts'
 import { rowMissing } from './compare.ts'
 import { files, uploads, voices } from './file-walk.ts'
 import type { Findings } from './findings.ts'
+import { sourceIdOf } from './source-memory.ts'
 
 /** What begins with an event of this type has a row in a read model's table. */
 const beginnings: readonly {
@@ -19,9 +21,12 @@ const beginnings: readonly {
   { model: 'files', told: files, type: 'FileUploaded' },
   { model: 'voices', told: uploads, type: 'MediaUploaded' },
   { model: 'voices', told: voices, type: 'VoiceCloned' },
+  { model: 'assets', told: assets, type: 'AssetCreated' },
+  { model: 'assets', told: assetGroups, type: 'AssetGroupCreated' },
+  { model: 'assets', told: verifications, type: 'VerificationStarted' },
 ]
 
-/** Whether the tenants, tokens, files, uploads and voices that begin in a stretch of the log have rows at all. */
+/** Whether the tenants, tokens, files, assets and the like that begin in a stretch of the log have rows at all. */
 export async function comparePresence(
   db: Queryable,
   events: readonly RecordedEvent[],
@@ -41,9 +46,7 @@ export async function comparePresence(
   }
 }
 
-function keyOf({ data }: RecordedEvent): string {
-  if ('voiceId' in data) return voiceKey(data)
-  if ('fileId' in data) return data.fileId
-  if ('tokenId' in data && data.tokenId !== undefined) return data.tokenId
-  return 'tenantId' in data ? data.tenantId : ''
+function keyOf(event: RecordedEvent): string {
+  if (event.type === 'VoiceCloned') return voiceKey(event.data)
+  return sourceIdOf(event) ?? ('tenantId' in event.data ? event.data.tenantId : '')
 }

@@ -11,3 +11,22 @@ export function recomputeLine(line: Pick<SettlementLine, 'quantity' | 'price' | 
   if (product % BigInt(line.per) !== 0n) throw new RangeError(`not exact: ${JSON.stringify(line)}`)
   return product / BigInt(line.per)
 }
+
+const MICRO = 1_000_000n
+
+/**
+ * A price times a multiplier, rounded half away from zero to 6 decimals: as decimal text, written a
+ * second time on purpose.
+ */
+export function recomputeMultiplied(price: string, multiplier: string): string {
+  const product = microOf(price) * microOf(multiplier)
+  const rest = product % MICRO
+  const micro = product / MICRO + (rest * 2n >= MICRO ? 1n : 0n)
+  const fraction = (micro % MICRO).toString().padStart(6, '0').replace(/0+$/, '')
+  return `${micro / MICRO}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+function microOf(decimal: string): bigint {
+  const [whole = '0', fraction = ''] = decimal.split('.')
+  return BigInt(whole) * MICRO + BigInt(fraction.padEnd(6, '0'))
+}

@@ -1,14 +1,17 @@
+import { assetStream } from '../../domain/asset/events.ts'
+import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
+import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { advance, type TaskState } from './task-state.ts'
 
-/** Tasks and tokens remembered; of any other the log is asked again when it is needed. */
+/** Tasks, tokens and the like remembered; of any other the log is asked again when it is needed. */
 const MAX_REMEMBERED = 20_000
 /** Streams asked for at once. */
 const CONCURRENT_READS = 16
 
-/** Whose a task or token is, and how far a task has come. */
+/** Whose a task, a token or a thing of the asset library is, and how far a task has come. */
 export interface KnownSource {
   readonly tenantId: string
   readonly userId: string | undefined
@@ -19,8 +22,15 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
-/** What an event is about: a task, a call, a file or a token; undefined for what is the account's own. */
+/**
+ * What an event is about: a task, a call, a file, a token, an asset, a group or a verification; undefined
+ * for what is the account's own.
+ */
 export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
+  // A verification names its group, and an asset and a group what they came of.
+  if ('verificationId' in data && type.startsWith('Verification')) return data.verificationId
+  if ('assetId' in data) return data.assetId
+  if ('groupId' in data) return data.groupId
   if ('platformId' in data) return data.platformId
   if ('callId' in data) return data.callId
   if ('fileId' in data) return data.fileId
@@ -28,7 +38,7 @@ export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
 }
 
 /**
- * What came before in the streams of tasks and tokens, in bounded memory: the least recently seen are
+ * What came before in streams whose later events do not name their tenant, in bounded memory: the least recently seen are
  * forgotten and read from the log again, so that it does not matter how far apart a task's events lie
  * nor where an audit begins.
  */
@@ -64,7 +74,7 @@ export class SourceMemory {
       if (event.position < before.position) this.take(event, id)
   }
 
-  /** What is known of an event's task or token before it. */
+  /** What is known of an event's source before it. */
   before(event: RecordedEvent): KnownSource | undefined {
     const id = streamOwner(event)
     return id === undefined ? undefined : this.#sources.get(id)
@@ -76,7 +86,7 @@ export class SourceMemory {
     const known = this.#sources.get(id)
     const next = isTaskEvent(event)
       ? ofTask(advance(known?.task, event))
-      : event.type === 'TokenIssued'
+      : beginsOther(event)
         ? { tenantId: event.data.tenantId, userId: event.data.userId, task: undefined }
         : known
     if (next === undefined) return undefined
@@ -105,9 +115,26 @@ function ofTask(task: TaskState | undefined): KnownSource | undefined {
   return task && { tenantId: task.tenantId, userId: task.userId, task }
 }
 
-/** The task or token an event's stream is of: calls and accounts have nothing to remember. */
+type Beginning = Extract<
+  RecordedEvent,
+  { readonly type: 'TokenIssued' | 'AssetCreated' | 'AssetGroupCreated' | 'VerificationStarted' }
+>
+
+function beginsOther(event: RecordedEvent): event is Beginning {
+  return (
+    event.type === 'TokenIssued' ||
+    event.type === 'AssetCreated' ||
+    event.type === 'AssetGroupCreated' ||
+    event.type === 'VerificationStarted'
+  )
+}
+
+const remembered = [tokenStream, assetStream, assetGroupStream, verificationStream]
+
+/** The source an event's stream is of: calls, files and accounts have nothing to remember. */
 function streamOwner(event: RecordedEvent): string | undefined {
   if (isTaskEvent(event)) return event.data.platformId
   const id = sourceIdOf(event)
-  return id !== undefined && event.stream === tokenStream(id) ? id : undefined
+  if (id === undefined) return undefined
+  return remembered.some((stream) => event.stream === stream(id)) ? id : undefined
 }

@@ -8,6 +8,8 @@ export interface TaskState {
   readonly tenantId: string
   readonly userId: string
   readonly quote: Quote
+  /** RFC 3339. */
+  readonly requestedAt: string
   /** Its hold stands: nothing has ended the task. */
   readonly open: boolean
   readonly settled: boolean
@@ -45,9 +47,9 @@ export function advance(
   event: RecordedEvent<TaskEvent>,
 ): TaskState | undefined {
   if (event.type === 'TaskRequested') {
-    const { platformId, tenantId, userId, quote } = event.data
+    const { platformId, tenantId, userId, quote, requestedAt } = event.data
     const begun = { open: true, settled: false, succeeded: undefined }
-    return { platformId, tenantId, userId, quote, ...begun }
+    return { platformId, tenantId, userId, quote, requestedAt, ...begun }
   }
   if (task === undefined) return undefined
   const { revision, position, metadata } = event

@@ -41,7 +41,10 @@ export function timelineEffect(
     event.type === 'CallSettled' ||
     event.type === 'CallFailed' ||
     event.type === 'FileUploaded' ||
-    event.type === 'MediaUploaded'
+    event.type === 'MediaUploaded' ||
+    event.type === 'AssetCreated' ||
+    event.type === 'AssetGroupCreated' ||
+    event.type === 'VerificationStarted'
   return {
     event: {
       position,
@@ -55,7 +58,7 @@ export function timelineEffect(
       data,
       metadata: event.metadata,
     },
-    // The native id of a task comes later and is compared with its stream.
+    // A native id comes later and is compared with the stream.
     source: begins ? { source_id: sourceId, ...whose, position } : undefined,
   }
 }

@@ -2,60 +2,76 @@ import type { CallTerms } from '../../domain/families/call-rules.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
 import { parseAmount } from '../../kernel/money.ts'
+import type { CallClaim } from '../call-claims/types.ts'
 import type { ChannelWish } from '../channels/directory.ts'
 import type { Channel } from '../ports.ts'
-import type { Hold } from '../spending/tenant-funds.ts'
-import type { Taken } from '../throttle/token-use.ts'
+import { endingAll, type Hold } from '../spending/tenant-funds.ts'
+import type { Taken } from '../throttle/rates.ts'
 import type { CallDeps } from './deps.ts'
 import type { ResolvedCall } from './family.ts'
-import type { CallInput } from './types.ts'
+import { checkMayUse } from './may-use.ts'
+import type { CallInput, Claimed } from './types.ts'
 
 /** A call that was admitted: priced, its hold placed, nothing sent yet. */
 export interface AdmittedCall<Seen> {
   readonly callId: string
   /** Nothing of the request itself: a stream outlives what began it, and that may be large. */
   readonly input: CallInput
+  /** Of a call under an `Idempotency-Key`. */
+  readonly claim: CallClaim | undefined
   /** Which channels may serve it. */
   readonly wish: ChannelWish
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly terms: CallTerms<Seen>
-  /** Its end is the end of what was taken of the token's limits as well. */
+  /** Its end is the end of what was taken of the caller's limits as well. */
   readonly hold: Hold
-  /** Of the token's limits; undefined where it has none. */
+  /** Of the caller's limits; undefined where it has none. */
   readonly taken: Taken | undefined
+}
+
+/**
+ * What a call needs, of a model that its token may use and that is served here.
+ * @throws DomainError `model_not_allowed`, `unknown_model`, and those of the family's `resolve`
+ */
+export function resolveOffered<Input extends CallInput, Request, Seen>(
+  { channels }: Pick<CallDeps, 'channels'>,
+  input: Input,
+  resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
+): ResolvedCall<Request, Seen> {
+  const { family, model } = input
+  checkMayUse(input)
+  const serving = channels.serving({ family, model })
+  if (serving.length === 0)
+    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
+  return resolve(input, serving)
 }
 
 /**
  * Everything that can be refused before anything is sent; with the request to send.
  *
  * @throws DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`, `rate_limited`,
- *   `price_not_configured`, `insufficient_balance`, and those of the family's `resolve`
+ *   `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of the family's `resolve`
  */
 export async function admit<Input extends CallInput, Request, Seen>(
   deps: CallDeps,
-  input: Input,
+  input: Claimed<Input>,
   streamed: boolean,
   resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
 ): Promise<{ readonly call: AdmittedCall<Seen>; readonly request: Request }> {
-  const { principal, family, model } = input
-  if (principal.models !== undefined && !principal.models.has(model))
-    throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
-  const serving = deps.channels.serving({ family, model })
-  if (serving.length === 0)
-    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
-  const { request, wish, expectedTokens, price } = resolve(input, serving)
+  const { principal, claim } = input
+  const { request, wish, expectedTokens, price } = resolveOffered(deps, input, resolve)
   if (!deps.log.healthy()) await deps.log.ready()
-  const taken = deps.rates.take(principal, expectedTokens)
+  const taken = await deps.throttle.call(principal, expectedTokens)
   try {
-    const terms = price(await deps.prices.current())
-    const held = await holdFor(deps, principal.tenantId, terms)
+    const terms = price(await deps.prices.of(principal.tenantId))
+    const held = await holdFor(deps, principal, terms)
     const hold = taken === undefined ? held : endingBoth(held, taken)
     const startedAtMs = deps.clock.nowMs()
-    const callId = newCallId(startedAtMs)
+    const callId = claim?.callId ?? newCallId(startedAtMs)
     const kept = keptOf(input)
     return {
-      call: { callId, input: kept, wish, streamed, startedAtMs, terms, hold, taken },
+      call: { callId, input: kept, claim, wish, streamed, startedAtMs, terms, hold, taken },
       request,
     }
   } catch (error) {
@@ -64,20 +80,28 @@ export async function admit<Input extends CallInput, Request, Seen>(
   }
 }
 
-/** @throws DomainError of `Funds.hold`, a balance too small with what would fit it */
+/** @throws DomainError of `Budgets.hold` and `Funds.hold`, where too little is left with what would fit it */
 async function holdFor<Seen>(
-  { funds }: Pick<CallDeps, 'funds'>,
-  tenantId: string,
+  { funds, budgets }: Pick<CallDeps, 'funds' | 'budgets'>,
+  principal: CallInput['principal'],
   { currency, holdPico, fitting }: CallTerms<Seen>,
 ): Promise<Hold> {
   try {
-    return await funds.hold(tenantId, currency, holdPico)
+    const budgeted = await budgets.hold(principal, currency, holdPico)
+    try {
+      const held = await funds.hold(principal.tenantId, currency, holdPico)
+      return budgeted === undefined ? held : endingAll([held, budgeted])
+    } catch (error) {
+      budgeted?.withdraw()
+      throw error
+    }
   } catch (error) {
-    if (!isDomainError(error, 'insufficient_balance')) throw error
+    if (!isDomainError(error, 'insufficient_balance') && !isDomainError(error, 'budget_reached'))
+      throw error
     const smaller = fitting?.(parseAmount(String(error.details['available'])))
     if (smaller === undefined) throw error
     const message = `${error.message}; with ${smaller} it would fit`
-    throw new DomainError('insufficient_balance', message, error.details)
+    throw new DomainError(error.code, message, error.details)
   }
 }
 

@@ -2,11 +2,13 @@ import type { Journal } from '../../eventlog/journal/journal.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { Budgets } from '../budgets/budgets.ts'
+import type { CallClaims } from '../call-claims/types.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { CrashPoint } from '../crash-points.ts'
-import type { PriceBookSource } from '../pricing/price-book.ts'
+import type { TenantPrices } from '../pricing/tenant-prices.ts'
 import type { Funds } from '../spending/funds.ts'
-import type { Rates } from '../throttle/rates.ts'
+import type { Throttle } from '../throttle/throttle.ts'
 import type { CallLimits } from './limits.ts'
 import type { CallMetrics } from './metrics.ts'
 
@@ -16,9 +18,12 @@ export interface CallDeps {
   readonly log: Pick<EventLog, 'healthy' | 'ready'>
   readonly journal: Pick<Journal, 'record' | 'pending'>
   readonly channels: ChannelDirectory
-  readonly prices: PriceBookSource
+  readonly prices: Pick<TenantPrices, 'of'>
   readonly funds: Funds
-  readonly rates: Rates
+  readonly budgets: Pick<Budgets, 'hold' | 'exchange'>
+  readonly throttle: Throttle
+  /** Of calls under an `Idempotency-Key`. */
+  readonly claims: CallClaims
   readonly metrics: CallMetrics
   readonly clock: Clock
   readonly logger: Log

@@ -35,6 +35,11 @@ export function failedResult<Seen>(code: string, seen: Seen): Failure<Seen> {
   return { code, message: 'the provider reported a failed result', cost: { seen } }
 }
 
+/** A result that came and that could not be settled, so that nobody gets it. */
+export function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
+  return { code, message: 'the result could not be settled and is withheld', cost: { seen } }
+}
+
 type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 
 /** What a failed call probably cost us, counted for whoever watches. */

@@ -1,3 +1,4 @@
+import type { Settlement } from '../../domain/pricing/settlement.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ChannelLease } from '../channels/directory.ts'
@@ -8,7 +9,7 @@ import type { CallDeps } from './deps.ts'
 import type { Served } from './facts.ts'
 import { failedResult, failureOf, noteFailure } from './failure.ts'
 import type { StreamBounds } from './family.ts'
-import { settleCall } from './settle.ts'
+import { freeOfCharge, settleCall } from './settle.ts'
 
 /** A piece of a stream, as far as carrying it goes. */
 export interface PumpedChunk {
@@ -68,6 +69,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames that came before it. */
   #error: unknown
+  #settlement: Settlement | undefined
   /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
   #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
@@ -80,6 +82,11 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     const { callerGone } = open.call.input
     if (callerGone.aborted) this.abandon()
     else callerGone.addEventListener('abort', () => this.abandon(), { once: true })
+  }
+
+  /** What it was settled at, once that is durable. */
+  settlement(): Settlement | undefined {
+    return this.#settlement
   }
 
   /** Milliseconds the caller has not asked for anything. */
@@ -231,12 +238,13 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
       const outcome = this.#abandoned ? 'disconnected' : 'completed'
-      await settleCall(deps, call, served, { seen: tally, outcome })
+      this.#settlement = (await settleCall(deps, call, served, { seen: tally, outcome })).settlement
       return undefined
     }
     this.#countEnd('failed')
     if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
       noteFailure(deps, call, served, failedResult(tally.failure.code, tally))
+      this.#settlement = freeOfCharge(call)
       return undefined
     }
     const error = asProviderError(cause)
@@ -256,7 +264,11 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
 
   #over(): void {
     this.#state = 'over'
-    this.#open.call.hold.withdraw()
+    const { hold, claim } = this.#open.call
+    hold.withdraw()
+    // A stream is not kept: what was settled has no answer to repeat, anything else may be made again.
+    void claim?.keep(undefined)
+    void claim?.release()
     this.#finish()
   }
 }

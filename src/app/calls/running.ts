@@ -1,5 +1,6 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
+import { RepeatedAnswer } from '../call-claims/repeated-answer.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { CallDeps } from './deps.ts'
 
@@ -42,6 +43,11 @@ export interface RunningCalls {
   readonly close: (deadlineMs: number) => Promise<boolean>
 }
 
+function outcomeOf(error: unknown): string {
+  if (error instanceof RepeatedAnswer) return 'repeated'
+  return error instanceof DomainError ? error.code : 'internal'
+}
+
 export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): RunningCalls {
   const { limits, metrics } = deps
   /** Of calls whose use case has not returned yet. */
@@ -72,8 +78,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
       try {
         return await work(controller.signal)
       } catch (error) {
-        const outcome = error instanceof DomainError ? error.code : 'internal'
-        metrics.ended.inc({ family, outcome })
+        metrics.ended.inc({ family, outcome: outcomeOf(error) })
         throw error
       } finally {
         pending.delete(controller)

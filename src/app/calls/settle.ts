@@ -2,22 +2,24 @@ import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/families/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
-import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { ProviderError } from '../ports.ts'
 import type { AdmittedCall } from './admit.ts'
 import type { CallDeps } from './deps.ts'
 import { factsOf, metadataOf, type Served } from './facts.ts'
-import { failureOf, noteFailure } from './failure.ts'
-import { refusalOf } from './refusals.ts'
+import { failureOf, noteFailure, withheldResult } from './failure.ts'
+import { refusalOf } from '../refusals.ts'
+import { withCallId } from './with-call-id.ts'
 
 export type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
 /**
  * Writes `CallSettled` and returns once it is durable: only then may a result be delivered (P3).
  *
- * @throws the journal's `log_unavailable` or `log_outcome_unknown`, and `upstream_malformed` for a
- *   result that says too little to settle on, with the call's id: nothing may be delivered then
+ * @throws the journal's `log_unavailable` or `log_outcome_unknown`, those of `CallClaim.settling`,
+ *   and `upstream_malformed` for a result that says too little to settle on, with the call's id:
+ *   nothing may be delivered then
  */
 export async function settleCall<Seen>(
   deps: CallDeps,
@@ -29,6 +31,7 @@ export async function settleCall<Seen>(
   if (rated === undefined) throw unmeasured(deps, call, served, ended.seen)
   call.taken?.settle(rated.limitedTokens)
   const startedMs = monotonicClock.nowMs()
+  await claimSettlement(deps, call, served, ended.seen)
   deps.crashPoint('call.before-append')
   await record(deps, call, served, { rated, outcome: ended.outcome })
   deps.crashPoint('call.after-append')
@@ -38,6 +41,22 @@ export async function settleCall<Seen>(
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
   if (measurement === 'estimated') deps.metrics.estimated.inc({ family, why: ended.outcome })
   return { settlement, measurement }
+}
+
+/** Nothing is settled under a key that is not ours any more: then another call may be settled under it. */
+async function claimSettlement<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  seen: Seen,
+): Promise<void> {
+  try {
+    await call.claim?.settling()
+  } catch (error) {
+    const code = isDomainError(error) ? error.code : 'internal'
+    noteFailure(deps, call, served, withheldResult(code, seen))
+    throw isDomainError(error) ? withCallId(error, call.callId) : error
+  }
 }
 
 async function record<Seen>(
@@ -61,12 +80,12 @@ async function record<Seen>(
       },
       metadataOf(call),
     )
+    call.claim?.settled()
     call.hold.settle(parseAmount(settlement.amount), position)
   } catch (error) {
     call.hold.withdraw()
-    throw isDomainError(error)
-      ? new DomainError(error.code, error.message, { ...error.details, callId: call.callId })
-      : error
+    if (isDomainError(error) && error.code !== 'log_outcome_unknown') call.claim?.unsettled()
+    throw isDomainError(error) ? withCallId(error, call.callId) : error
   }
 }
 

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { openSpool } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import { backlogAt, journalMetrics, useBacklogMetrics, type Backlog } from './journal-metrics.ts'
@@ -45,7 +46,10 @@ export async function startCalls(
   const road: CallDeps = { ...rest, journal }
   const running = createRunningCalls(road)
   const telling = startExchanging({
-    exchange: () => deps.funds.exchange(journal.spooled() > 0),
+    exchange: async () => {
+      const spooling = journal.spooled() > 0
+      await allOver([deps.funds.exchange(spooling), deps.budgets.exchange(spooling)])
+    },
     of: 'holds of calls',
     logger,
   })

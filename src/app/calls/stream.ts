@@ -3,11 +3,26 @@ import { admit } from './admit.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, StreamFamily } from './family.ts'
+import { once } from './once.ts'
 import { Pump, type PumpedChunk, type PumpedTally } from './pump.ts'
 import type { CallInput, StreamedCall } from './types.ts'
 
+/** A streamed call that has begun to be answered. */
+interface BegunStream<Seen extends PumpedTally, Chunk extends PumpedChunk, Frame> {
+  readonly streamed: StreamedCall<Frame>
+  readonly pump: Pump<Chunk, Seen, Frame>
+  /** Where it was answered. */
+  readonly channel: Channel
+}
+
+type Streaming<Input extends CallInput, Request, Seen, Chunk, Frame> = Pick<
+  CallFamily<Input, Request, Seen, unknown>,
+  'resolve' | 'prepare' | 'refusal'
+> &
+  StreamFamily<Input, Request, Seen, Chunk, Frame>
+
 /** Begins a streamed call of any family; it resolves when upstream has begun to answer. */
-export async function streamCall<
+export function streamCall<
   Input extends CallInput,
   Request,
   Seen extends PumpedTally,
@@ -15,37 +30,38 @@ export async function streamCall<
   Frame,
 >(
   deps: CallDeps,
-  family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve' | 'prepare' | 'refusal'> &
-    StreamFamily<Input, Request, Seen, Chunk, Frame>,
+  family: Streaming<Input, Request, Seen, Chunk, Frame>,
   input: Input,
   stopped: AbortSignal,
-): Promise<{
-  readonly streamed: StreamedCall<Frame>
-  readonly pump: Pump<Chunk, Seen, Frame>
-  /** Where it was answered. */
-  readonly channel: Channel
-}> {
-  const { call, request } = await admit(deps, input, true, family.resolve)
-  const options = { signal: stopped, requestId: input.requestId }
-  try {
-    await family.prepare?.(request, options)
-    const { channel, lease, result } = await attempt(deps, call, (asked) =>
-      family.open(input, asked, request, options),
-    )
-    const pump = new Pump(deps, {
-      call,
-      served: { channel, upstreamRequestId: result.upstreamRequestId },
-      lease,
-      source: result,
-      bounds: family.boundsOf(channel),
-      frameOf: family.frameOf,
-      refusal: family.refusal,
-    })
-    return { pump, channel, streamed: { callId: call.callId, frames: framesOf(pump) } }
-  } catch (error) {
-    call.hold.withdraw()
-    throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
-  }
+): Promise<BegunStream<Seen, Chunk, Frame>> {
+  return once(deps, input, async (claimed) => {
+    const { call, request } = await admit(deps, claimed, true, family.resolve)
+    const options = { signal: stopped, requestId: input.requestId }
+    try {
+      await family.prepare?.(request, options)
+      const { channel, lease, result } = await attempt(deps, call, (asked) =>
+        family.open(claimed, asked, request, options),
+      )
+      const pump = new Pump(deps, {
+        call,
+        served: { channel, upstreamRequestId: result.upstreamRequestId },
+        lease,
+        source: result,
+        bounds: family.boundsOf(channel),
+        frameOf: family.frameOf,
+        refusal: family.refusal,
+      })
+      const streamed = {
+        callId: call.callId,
+        frames: framesOf(pump),
+        settlement: () => pump.settlement(),
+      }
+      return { pump, channel, streamed }
+    } catch (error) {
+      call.hold.withdraw()
+      throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
+    }
+  })
 }
 
 /** The frames for one reader; one that stops early has gone. */

@@ -1,5 +1,6 @@
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
+import type { CallClaim, KeyedRequest } from '../call-claims/types.ts'
 
 /** What every synchronous call comes with and ends with, whatever its family; no HTTP here. */
 
@@ -14,7 +15,12 @@ export interface CallInput {
   readonly model: string
   /** Aborts when the caller goes away. */
   readonly callerGone: CallerGone
+  /** Asked for under an `Idempotency-Key`: it is made once for it. */
+  readonly keyed?: KeyedRequest
 }
+
+/** A call that goes over the road: under an `Idempotency-Key` it has the claim to it. */
+export type Claimed<Input extends CallInput> = Input & { readonly claim?: CallClaim }
 
 /** Whether the caller has gone, as a signal says it. */
 export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
@@ -34,4 +40,6 @@ export interface StreamedCall<Frame> {
    * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
    */
   readonly frames: AsyncIterable<Frame>
+  /** What it was settled at once that is durable; undefined before, and of what failed. */
+  readonly settlement: () => Settlement | undefined
 }

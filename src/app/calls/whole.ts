@@ -6,17 +6,29 @@ import type { CallDeps } from './deps.ts'
 import type { WholeAnswer, CallFamily } from './family.ts'
 import type { Served } from './facts.ts'
 import { failedResult, failureOf, noteFailure } from './failure.ts'
+import { once } from './once.ts'
 import { freeOfCharge, settleCall } from './settle.ts'
-import type { CallInput, CompletedCall } from './types.ts'
+import { SettledRefusal } from './settled-refusal.ts'
+import type { CallInput, Claimed, CompletedCall } from './types.ts'
+import { withCallId } from './with-call-id.ts'
 
 /**
  * An unstreamed call of any family, settled before it returns (P3). A caller who leaves does not
  * stop it: it ends within its channel's timeout and is settled.
  */
-export async function completeCall<Input extends CallInput, Request, Seen, Body>(
+export function completeCall<Input extends CallInput, Request, Seen, Body>(
   deps: CallDeps,
   family: CallFamily<Input, Request, Seen, Body>,
   input: Input,
+  stopped: AbortSignal,
+): Promise<CompletedCall<Body>> {
+  return once(deps, input, (claimed) => complete(deps, family, claimed, stopped))
+}
+
+async function complete<Input extends CallInput, Request, Seen, Body>(
+  deps: CallDeps,
+  family: CallFamily<Input, Request, Seen, Body>,
+  input: Claimed<Input>,
   stopped: AbortSignal,
 ): Promise<CompletedCall<Body>> {
   const { call, request } = await admit(deps, input, false, family.resolve)
@@ -46,6 +58,8 @@ async function answer<Seen, Body>(
     noteFailure(deps, call, served, failedResult(failed, seen))
     if (refusal !== undefined) throw withCallId(refusal, callId)
     deps.metrics.ended.inc({ family: input.family, outcome: 'failed' })
+    // It cost nothing: asked for again it is made again.
+    await call.claim?.release()
     const settlement = freeOfCharge(call)
     return { callId, body: await result.body(), settlement, measurement: 'reported' }
   }
@@ -55,7 +69,8 @@ async function answer<Seen, Body>(
     seen: result.delivered?.() ?? seen,
     outcome,
   })
-  if (body instanceof DomainError) throw withCallId(body, callId)
+  if (body instanceof DomainError)
+    throw new SettledRefusal(withCallId(body, callId), settled.settlement)
   return { callId, body, ...settled }
 }
 
@@ -77,8 +92,4 @@ async function finished<Seen, Body>(
     noteFailure(deps, call, served, failedResult(code, seen))
     throw error instanceof DomainError ? withCallId(error, call.callId) : error
   }
-}
-
-function withCallId({ code, message, details }: DomainError, callId: string): DomainError {
-  return new DomainError(code, message, { ...details, callId })
 }

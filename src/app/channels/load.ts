@@ -9,7 +9,10 @@ import {
 } from '../../domain/families/calls.ts'
 import { imageFamilyOf } from '../../domain/families/images.ts'
 import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
-import type { Channel, TextChannelLimits } from '../ports.ts'
+import type { AssetLibrary, Channel, TextChannelLimits } from '../ports.ts'
+import { checkBaseUrl } from './base-url.ts'
+import { LibrarySchema, readLibrary } from './load-library.ts'
+import { readSecret, type SecretResolver, SecretSchema } from './secret-source.ts'
 
 /** The channel file: upstream accounts as an operator writes them down. */
 
@@ -29,13 +32,6 @@ const FAMILIES = [
   ...new Set([...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]),
 ]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
-
-const SecretSchema = Type.Union([
-  Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
-  Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
-])
-/** Where a credential is kept: the name of an environment variable, or a file. */
-export type SecretSource = Static<typeof SecretSchema>
 
 const ChannelSchema = Type.Object(
   {
@@ -66,13 +62,11 @@ const ChannelSchema = Type.Object(
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
     ),
+    library: Type.Optional(LibrarySchema),
   },
   { additionalProperties: false },
 )
 type ChannelEntry = Static<typeof ChannelSchema>
-
-/** Fetches a secret, or undefined when it is not there. */
-export type SecretResolver = (source: SecretSource) => string | undefined
 
 /** Every fault of a channel file at once; never a credential. */
 export class ChannelFileError extends Error {
@@ -100,10 +94,13 @@ export function parseChannels(yamlText: string, secretOf: SecretResolver): reado
     }
     const before = faults.length
     checkEntry(entry, where, faults)
-    const credential = secretOf(entry.credential)?.trim()
-    if (credential === undefined || credential === '')
-      faults.push(`${where}.credential (${placeOf(entry.credential)}) is not set or empty`)
-    return faults.length > before || credential === undefined ? [] : [channelOf(entry, credential)]
+    const credential = readSecret(entry.credential, secretOf, `${where}.credential`, faults)
+    const library =
+      entry.library &&
+      readLibrary(entry.library, entry.family, secretOf, `${where}.library`, faults)
+    return faults.length > before || credential === undefined
+      ? []
+      : [channelOf(entry, credential, library)]
   })
   const seen = new Set<string>()
   for (const entry of entries) {
@@ -136,19 +133,8 @@ function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
   return list.slice(0, MAX_CHANNELS)
 }
 
-function placeOf(source: SecretSource): string {
-  return 'env' in source ? `environment variable ${source.env}` : `file ${source.file}`
-}
-
 function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void {
-  if (!URL.canParse(entry.base_url)) faults.push(`${where}.base_url is not a URL`)
-  else {
-    const url = new URL(entry.base_url)
-    if (url.protocol !== 'https:' && url.protocol !== 'http:')
-      faults.push(`${where}.base_url must be http or https`)
-    if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-      faults.push(`${where}.base_url must not carry credentials, a query or a fragment`)
-  }
+  checkBaseUrl(entry.base_url, `${where}.base_url`, faults)
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
   const calls = callFamilyOf(entry.family)
@@ -210,7 +196,11 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-function channelOf(entry: ChannelEntry, credential: string): Channel {
+function channelOf(
+  entry: ChannelEntry,
+  credential: string,
+  library: AssetLibrary | undefined,
+): Channel {
   const text = textLimitsOf(entry)
   return fillIn({
     id: entry.id,
@@ -231,6 +221,7 @@ function channelOf(entry: ChannelEntry, credential: string): Channel {
       : { largestImageCounts: entry.largest_image_counts }),
     ...(entry.audio_mode === undefined ? {} : { audioMode: entry.audio_mode }),
     ...(text === undefined ? {} : { text }),
+    ...(library === undefined ? {} : { library }),
     ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
     ...(entry.max_queries_per_second === undefined
       ? {}

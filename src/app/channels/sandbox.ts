@@ -1,5 +1,11 @@
-import type { Channel, SandboxAccount } from '../ports.ts'
+import type { AssetLibrary, Channel, SandboxAccount } from '../ports.ts'
 import { fillIn } from './load.ts'
+
+/** How asset libraries of the sandbox are asked: it knows this key alone. */
+export const sandboxLibraryKey = {
+  accessKeyId: 'AKSANDBOX',
+  secretAccessKey: 'SKSANDBOX+secret/==',
+} as const
 
 /** Where the sandbox is, and what tests want otherwise. */
 export interface SandboxPlace {
@@ -15,12 +21,20 @@ export function sandboxChannels(
   { baseUrl, credential = 'sandbox', timeoutMs }: SandboxPlace,
 ): readonly Channel[] {
   const address = baseUrl.replace(/\/+$/, '')
-  return accounts.map(({ path, ...account }) =>
+  return accounts.map(({ path, library, ...account }) =>
     fillIn({
       ...account,
       baseUrl: `${address}${path}`,
       credential,
+      ...(library && { library: libraryAt(address, library) }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),
   )
+}
+
+function libraryAt(
+  address: string,
+  { path, ...library }: NonNullable<SandboxAccount['library']>,
+): AssetLibrary {
+  return { ...library, ...sandboxLibraryKey, baseUrl: `${address}${path}` }
 }

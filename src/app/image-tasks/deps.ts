@@ -1,6 +1,6 @@
 import type { FetchPublic } from '../../kernel/public-fetch.ts'
 import type { OpenImageFile } from '../calls/images/deps.ts'
-import type { ImageProvider } from '../ports.ts'
+import type { ImageProvider } from '../image-ports.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import { createSealedObjects, type SealedObjects } from '../../storage/sealed.ts'
 import type { ObjectStore } from '../../storage/types.ts'

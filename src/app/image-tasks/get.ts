@@ -2,6 +2,7 @@ import type { TaskRow } from '../../../projections/tasks/query.ts'
 import { imageFamilies } from '../../domain/families/images.ts'
 import { RESULT_LIFE_MS } from '../../storage/object-key.ts'
 import { findOwnTask } from '../access/visibility.ts'
+import { costOfTask } from '../tasks/cost.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { shownResult } from './results.ts'
 import type { ImageTaskUseCases, ImageTaskView } from './types.ts'
@@ -42,6 +43,7 @@ async function standing(deps: ImageTaskDeps, row: TaskRow): Promise<Standing> {
       return {
         status: 'completed',
         completedAtMs: atMs,
+        cost: await costOfTask(deps, row),
         expiresAtMs: atMs + RESULT_LIFE_MS,
         data: result?.data ?? [],
         shown: result?.shown ?? {},

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { payloadKey } from '../../storage/object-key.ts'
 import type { ReadyImages } from '../calls/images/inputs.ts'
-import type { SentImage } from '../ports.ts'
+import type { SentImage } from '../image-ports.ts'
 import type { ImageMedia } from './deps.ts'
 
 /** What was asked, as it waits in object storage, encrypted: a length, a head in JSON, the pictures. */

@@ -6,6 +6,7 @@ import { createImageMaker } from './work.ts'
 
 /** How often an idle policy looks for work. */
 const MAKE_IDLE_MS = 250
+const LONGEST_MAKE_IDLE_MS = 750
 const FINISH_IDLE_MS = 2_000
 
 /** What the workers do about images, to be run beside their other policies. */
@@ -13,7 +14,12 @@ export function imagePolicies(deps: ImageTaskDeps, settings: PolicySettings): Fu
   const maker = createImageMaker(deps, settings)
   return {
     policies: [
-      { name: 'make-images', idleMs: MAKE_IDLE_MS, round: maker.round },
+      {
+        name: 'make-images',
+        idleMs: MAKE_IDLE_MS,
+        longestIdleMs: LONGEST_MAKE_IDLE_MS,
+        round: maker.round,
+      },
       { name: 'finish-images', idleMs: FINISH_IDLE_MS, round: createFinishRound(deps, settings) },
     ],
     drain: maker.drain,

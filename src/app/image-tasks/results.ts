@@ -7,7 +7,8 @@ import { RESULT_LIFE_MS, resultKey } from '../../storage/object-key.ts'
 import type { KeepImage } from '../calls/images/deps.ts'
 import { deliver } from '../calls/images/results.ts'
 import { keyedHash } from '../keyed-hash.ts'
-import type { Channel, ImageAnswer } from '../ports.ts'
+import type { Channel } from '../ports.ts'
+import type { ImageAnswer } from '../image-ports.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
 /**

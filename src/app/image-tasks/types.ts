@@ -1,3 +1,4 @@
+import type { Cost } from '../../domain/pricing/cost.ts'
 import type { ImageRequest } from '../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { Principal } from '../access/principal.ts'
@@ -33,6 +34,8 @@ export type ImageTaskView = {
   | {
       readonly status: 'completed'
       readonly completedAtMs: number
+      /** What it was settled at; undefined while that cannot be read. */
+      readonly cost?: Cost | undefined
       /** After this there are no URLs of it any more. */
       readonly expiresAtMs: number
       /** `{url, …}` of each picture, or `{error}` of one that was not made; none once expired. */

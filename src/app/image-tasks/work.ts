@@ -1,3 +1,4 @@
+import type { RoundOutcome } from '../policy-loop.ts'
 import { type DuePoll, leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
@@ -19,7 +20,7 @@ const DRAIN_MS = 20_000
 
 export interface ImageMaker {
   /** One round: leases what waits, as far as there is room, and begins it. */
-  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+  readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Waits for what is under way, and breaks off what takes too long. */
   readonly drain: () => Promise<void>
 }
@@ -101,7 +102,8 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
         besides,
       })
       for (const poll of due) run(poll)
-      return due.length === limit ? 'more' : 'idle'
+      if (due.length === 0) return 'idle'
+      return due.length === limit ? 'more' : 'some'
     },
     drain: async () => {
       const patience = new AbortController()

@@ -2,11 +2,9 @@ import { Gauge, type Registry } from 'prom-client'
 import { type ServedModel, unpricedModels } from '../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports.ts'
+import { some } from './named.ts'
 import type { PriceBookSource } from './price-book.ts'
 import type { StartedBook } from './publish-at-start.ts'
-
-/** Models and SKUs that are named; more are counted. */
-const MAX_NAMED = 20
 
 /** What channels serve, each model of a family once. */
 export function servedModels(channels: readonly Pick<Channel, 'family' | 'models'>[]) {
@@ -62,9 +60,4 @@ function withheld({ version, outcome, lacking }: StartedBook): readonly string[]
     `price book ${version} was not published at start, as it lacks prices sold at: ${some(lacking)}; ` +
       'publish it with "tollgate prices publish --yes", or put them back',
   ]
-}
-
-function some(names: readonly string[]): string {
-  const more = names.length - MAX_NAMED
-  return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

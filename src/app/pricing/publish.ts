@@ -33,22 +33,30 @@ export interface PublishedPriceBook {
   readonly position: bigint | undefined
 }
 
+interface PublishedBy {
+  /** Of the look that was taken before: with another book since, nothing is published. */
+  readonly basis?: number
+  readonly correlationId: string
+  /** Who has it done. */
+  readonly actor: string
+}
+
 /**
  * Publishes a price book file through the log; the same book again changes nothing.
  * @throws DomainError `price_book_invalid`, those of the price-book decider, and the log's codes
  */
 export async function publishPriceBook(
   deps: PublishDeps,
-  input: PriceBookFile & {
-    /** Of the look that was taken before: with another book since, nothing is published. */
-    readonly basis?: number
-    readonly correlationId: string
-    /** Who has it done. */
-    readonly actor: string
-  },
+  { yamlText, demonstrations, ...input }: PriceBookFile & PublishedBy,
 ): Promise<PublishedPriceBook> {
-  const { basis, correlationId, actor } = input
-  const book = bookOf(input)
+  return publishBook(deps, { ...input, book: bookOf({ yamlText, demonstrations }) })
+}
+
+/** The same of a book that is read already. @throws as `publishPriceBook` */
+export async function publishBook(
+  deps: PublishDeps,
+  { book, basis, correlationId, actor }: PublishedBy & { readonly book: PriceBookDocument },
+): Promise<PublishedPriceBook> {
   const nowMs = deps.clock.nowMs()
   const at = toTimestamp(nowMs)
   const result = await executeCommand({
@@ -67,17 +75,17 @@ export async function publishPriceBook(
 }
 
 /**
- * What publishing a file would change, straight from the log.
+ * What publishing a book would change, straight from the log.
  *
  * @param served what channels serve, undefined where they are not known
- * @throws DomainError `price_book_invalid`, `price_book_version_taken`, `price_book_replaced`
+ * @throws DomainError `price_book_version_taken`, `price_book_replaced`
  */
 export async function lookAtPublication(
   deps: PublishDeps,
-  file: PriceBookFile,
+  book: PriceBookDocument,
   served: readonly ServedModel[] | undefined,
 ): Promise<Publication> {
-  return lookAhead(bookOf(file), await publishedBooks(deps.log), served, deps.clock.nowMs())
+  return lookAhead(book, await publishedBooks(deps.log), served, deps.clock.nowMs())
 }
 
 /** Every published book, in order, straight from the log. */
@@ -88,17 +96,21 @@ export async function publishedBooks(log: EventLog): Promise<readonly PriceBookP
 
 /** The book a file describes. @throws DomainError `price_book_invalid` */
 export function bookOf({ yamlText, demonstrations }: PriceBookFile): PriceBookDocument {
-  const whole = priceBookFromDocument(parsed(yamlText))
+  return readBook(parsedYaml(yamlText, 'the price book'), demonstrations)
+}
+
+/** The book a document describes, with or without its demonstration prices. @throws DomainError `price_book_invalid` */
+export function readBook(document: unknown, demonstrations: boolean): PriceBookDocument {
+  const whole = priceBookFromDocument(document)
   return demonstrations ? whole : withoutDemonstrations(whole)
 }
 
-function parsed(yamlText: string): unknown {
+/** What a file of prices says. @throws DomainError `price_book_invalid`, naming `what` */
+export function parsedYaml(yamlText: string, what: string): unknown {
   try {
     return parse(yamlText)
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'unreadable'
-    throw new DomainError('price_book_invalid', `the price book is not YAML: ${reason}`, {
-      at: 'the price book',
-    })
+    throw new DomainError('price_book_invalid', `${what} is not YAML: ${reason}`, { param: what })
   }
 }

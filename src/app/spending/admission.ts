@@ -9,8 +9,8 @@ import { type BalanceKey, createTenantQueue, type Decided } from './tenant-queue
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
  * projection knows, less what was admitted and is not projected yet and what calls were told to
- * use, decided under a lock per tenant and currency. A token's limit on concurrent tasks is kept in
- * the same transaction.
+ * use, decided under a lock per tenant and currency. Limits on concurrent tasks are kept in the same
+ * transaction.
  */
 
 export interface AdmissionRequest extends PlaceRequest {
@@ -22,7 +22,7 @@ export interface AdmissionRequest extends PlaceRequest {
 export interface Admissions {
   /**
    * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
-   * available), `rate_limited` when the token has as many tasks as it may, `database_unavailable` when
+   * available), `rate_limited` when the token, its user or its tenant has as many tasks as it may, `database_unavailable` when
    * the balance cannot be told or too many are waiting.
    */
   readonly admit: (request: AdmissionRequest) => Promise<void>
@@ -73,13 +73,14 @@ async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest
   if (admitted.length === 0) return
   await client.query({
     name: 'admission-insert',
-    text: `insert into ops.admissions (platform_id, tenant_id, token_id, currency, hold)
-           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::numeric[])
+    text: `insert into ops.admissions (platform_id, tenant_id, user_id, token_id, currency, hold)
+           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::numeric[])
            -- The same Idempotency-Key twice at once: one of them will be turned away by the log.
            on conflict (platform_id) do nothing`,
     values: [
       admitted.map((request) => request.platformId),
       admitted.map((request) => request.tenantId),
+      admitted.map((request) => request.userId),
       admitted.map((request) => request.tokenId),
       admitted.map((request) => request.currency),
       admitted.map((request) => request.hold),

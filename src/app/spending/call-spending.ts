@@ -13,8 +13,9 @@ export const SILENT_REPLICA_MS = 30_000
 const FORGET_AFTER_MS = 120_000
 const PURGE_LIMIT = 5_000
 
-/** What is spoken for of one balance. */
+/** What is spoken for of one balance, or of one budget in one of its periods. */
 export interface Spending {
+  /** Of a budget its name, which no tenant has. */
   readonly tenantId: string
   readonly currency: Currency
   /** Holds of calls in flight. */

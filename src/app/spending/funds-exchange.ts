@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { insufficientBalance } from './admission.ts'
-import { readSpendable } from './spendable.ts'
+import { readSpendable, type Spendable } from './spendable.ts'
 import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -20,15 +21,30 @@ export interface Asked extends BalanceKey {
   telling?: Telling
 }
 
+/** What may be spent by name, less what every replica but one told of. */
+export type ReadSpendable = (
+  db: Queryable,
+  names: readonly string[],
+  exceptReplica: string,
+) => Promise<ReadonlyMap<string, Spendable>>
+
 /** What one process tells the others of its tenants, and learns of them. */
 export class FundsExchange {
   readonly #pool: Pool
   readonly #replica: string
   readonly #clock: Clock
+  readonly #read: ReadSpendable
   readonly #refreshing = new Map<string, Promise<void>>()
   #turn = 0
 
-  constructor(deps: { readonly pool: Pool; readonly replica: string; readonly clock: Clock }) {
+  constructor(deps: {
+    readonly pool: Pool
+    readonly replica: string
+    readonly clock: Clock
+    /** What there is to spend of what is kept by these names; by default the balances of tenants. */
+    readonly read?: ReadSpendable
+  }) {
+    this.#read = deps.read ?? readSpendable
     this.#pool = deps.pool
     this.#replica = deps.replica
     this.#clock = deps.clock
@@ -41,7 +57,7 @@ export class FundsExchange {
     const spending = told.flatMap(({ telling }) => telling.spending)
     await tellSpending(this.#pool, this.#nextTurn(), spending)
     const tenantIds = some.map(({ tenantId }) => tenantId)
-    const found = await readSpendable(this.#pool, tenantIds, this.#replica)
+    const found = await this.#read(this.#pool, tenantIds, this.#replica)
     for (const { funds, telling } of told) {
       funds.exchanged(telling)
       const spendable = found.get(funds.tenantId)
@@ -77,7 +93,7 @@ export class FundsExchange {
     if (first === undefined) return { refusals: [], written: Promise.resolve() }
     const { funds } = first
     const readAtMs = this.#clock.nowMs()
-    const found = await readSpendable(client, [funds.tenantId], this.#replica)
+    const found = await this.#read(client, [funds.tenantId], this.#replica)
     const spendable = found.get(funds.tenantId)
     if (spendable !== undefined) funds.learn(spendable, readAtMs)
     const refusals = batch.map((asked) => {

@@ -33,6 +33,8 @@ export interface Funds {
    * settlements wait in the spool. @throws what the database throws; told again then
    */
   readonly exchange: (spooling: boolean) => Promise<void>
+  /** Tells at once what calls of these tenants hold here. @throws what the database throws */
+  readonly tell: (tenantIds: readonly string[]) => Promise<void>
 }
 
 export interface FundsDeps {
@@ -92,6 +94,11 @@ export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
       const refusal = isRecent ? refusalOf(funds, asked) : undefined
       if (refusal !== undefined) throw refusal
       return holdUnderLock(asked)
+    },
+    tell: async (tenantIds) => {
+      const some = tenantIds.flatMap((tenantId) => tenants.get(tenantId) ?? [])
+      const active = some.filter((funds) => !funds.isIdle())
+      if (active.length > 0) await exchange.tellAndRead(active)
     },
     exchange: async (spooling) => {
       // Not waited for: a log that is away must not keep the others from being told.

@@ -37,5 +37,7 @@ create unlogged table if not exists ops.text_spending (
   primary key (tenant_id, currency, replica)
 ) with (fillfactor = 50);
 `,
+    // Whose a reservation is of those from before this nobody can say.
+    `alter table ops.admissions add column user_id text;`,
   ],
 }

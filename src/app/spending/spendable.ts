@@ -15,6 +15,37 @@ export interface Spendable {
 const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
+ * What is spoken for of the balances `ledger` and is not in them yet, as two further expressions of a
+ * `with`: `reserved` by tasks that were admitted, and `told` by the calls of replicas. `ledger` has
+ * `tenant_id`, `currency` and `position`; what is given are placeholders.
+ */
+export const spokenForSql = ({
+  exceptReplica,
+  silentMs,
+}: {
+  readonly exceptReplica: string
+  readonly silentMs: string
+}): string => `
+           reserved as (
+             select a.tenant_id, a.currency, sum(a.hold) as amount
+             from ops.admissions a join ledger l using (tenant_id, currency)
+             where coalesce(a.position, 9223372036854775807) > l.position
+               -- The ledger may be quicker than the note of where the hold stands.
+               and not (a.position is null and ${hasHoldSql('a.platform_id')})
+             group by a.tenant_id, a.currency),
+           told as (
+             select t.tenant_id, t.currency,
+                    -- Holds of a replica that died are over; who lives tells anew within a second,
+                    -- also where the database's clock was set.
+                    sum(case when abs(extract(epoch from clock_timestamp() - told_at))
+                                  < ${silentMs}::float8 / 1000
+                             then t.held else 0 end
+                        + case when t.position <= l.position then 0 else t.settled end) as amount
+             from ops.text_spending t join ledger l using (tenant_id, currency)
+             where t.replica <> ${exceptReplica}
+             group by t.tenant_id, t.currency)`
+
+/**
  * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
  * that other replicas told of and are not in it. One statement, so that all is of one moment. A hold
  * of a task is counted once, there or here. What a replica settled since it last told is counted
@@ -33,24 +64,7 @@ export async function readSpendable(
   }>({
     name: 'spendable',
     text: `with ledger as (${availableSql}),
-           reserved as (
-             select a.tenant_id, a.currency, sum(a.hold) as amount
-             from ops.admissions a join ledger l using (tenant_id, currency)
-             where coalesce(a.position, 9223372036854775807) > l.position
-               -- The ledger may be quicker than the note of where the hold stands.
-               and not (a.position is null and ${hasHoldSql('a.platform_id')})
-             group by a.tenant_id, a.currency),
-           told as (
-             select t.tenant_id, t.currency,
-                    -- Holds of a replica that died are over; who lives tells anew within a second,
-                    -- also where the database's clock was set.
-                    sum(case when abs(extract(epoch from clock_timestamp() - told_at))
-                                  < $3::float8 / 1000
-                             then t.held else 0 end
-                        + case when t.position <= l.position then 0 else t.settled end) as amount
-             from ops.text_spending t join ledger l using (tenant_id, currency)
-             where t.replica <> $2
-             group by t.tenant_id, t.currency)
+           ${spokenForSql({ exceptReplica: '$2', silentMs: '$3' })}
            select tenant_id, currency, l.position,
                   (l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0))::text as spendable
            from ledger l

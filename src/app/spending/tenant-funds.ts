@@ -14,6 +14,18 @@ export interface Hold {
   readonly withdraw: () => void
 }
 
+/** Several that end as one. */
+export function endingAll(holds: readonly Hold[]): Hold {
+  return {
+    settle: (amountPico, position) => {
+      for (const hold of holds) hold.settle(amountPico, position)
+    },
+    withdraw: () => {
+      for (const hold of holds) hold.withdraw()
+    },
+  }
+}
+
 /** What a tenant's calls here have spoken for at one moment. */
 export interface Telling {
   readonly spending: readonly Spending[]

@@ -3,24 +3,28 @@ import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
+import { parseAmount } from '../../kernel/money.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
 import type { AdmissionRequest } from '../spending/admission.ts'
+import { type TaskLimit, taskLimitsOf } from '../throttle/concurrent-tasks.ts'
 import { newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import type { BegunTask } from './begun.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, keyHashOf, markerOf } from './identity.ts'
 import { chooseIdentity, keyConflict } from './idempotency.ts'
-import { quietly, recordRequested } from './record.ts'
+import { quietly, type Recorded, recordRequested } from './record.ts'
 import { submit } from './submit.ts'
-import type { CreatedTask, CreateTask, TaskOrder } from './types.ts'
+import type { CreatedTask, CreateTask, CreateTaskInput, TaskOrder } from './types.ts'
 
 /** An end upstream is looked for this long after it must have come. */
 const EXPIRY_GRACE_MS = 3_600_000
 
 /** What creations of a kind do beside what is the same for all of them. */
 export interface CreationSteps<Order extends TaskOrder> {
+  /** Fills in what is only found out once it is known to be no repetition, and within the rate. @throws DomainError */
+  readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
   /** The channel that is written down, held until `finish`. @throws DomainError where there is none */
   readonly choose: (order: Order, wish: ChannelWish) => ChannelLease
   /** What must be durable before the request is. */
@@ -37,6 +41,7 @@ export interface CreationSteps<Order extends TaskOrder> {
  */
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return createTaskWith(deps, {
+    complete: (input, model) => withAssets(deps, input, model),
     choose: (_input, wish) => {
       const lease = deps.channels.lease(wish)
       if (lease === undefined) throw nobodyToAsk(deps, wish, {})
@@ -51,15 +56,15 @@ export function createTaskWith<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
 ): (order: Order) => Promise<CreatedTask> {
-  return async (order) => {
-    const model = modelFor(order)
+  return async (asked) => {
+    const model = modelFor(asked)
     const startedMs = monotonicClock.nowMs()
     await deps.log.ready()
-    const chosen = await chooseIdentity(deps, order)
+    const chosen = await chooseIdentity(deps, asked)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen
     try {
-      const created = await createNew(deps, steps, { order, model, platformId, startedMs })
+      const created = await createNew(deps, steps, { order: asked, model, platformId, startedMs })
       deps.metrics.created.inc({
         model: model.name,
         outcome: created.replayed ? 'replayed' : 'submitted',
@@ -74,7 +79,22 @@ export function createTaskWith<Order extends TaskOrder>(
   }
 }
 
-function modelFor(input: TaskOrder): TaskModel {
+/** Finds the assets it uses, each the caller's and usable, and goes to the account that has them. */
+async function withAssets(
+  deps: TaskDeps,
+  input: CreateTaskInput,
+  { region }: TaskModel,
+): Promise<CreateTaskInput> {
+  const { assets: used, principal, requestId } = input
+  if (used === undefined || region === undefined) return input
+  const { assets, projectName, bodyWith } = used
+  const asked = { principal, requestId, region, projectName, assets }
+  const { channelId, nativeIds } = await deps.useAssets(asked)
+  return { ...input, channelId, upstreamBody: bodyWith(nativeIds) }
+}
+
+/** The model an order names. @throws DomainError `unknown_model`, `model_not_allowed` */
+export function modelFor(input: Pick<TaskOrder, 'family' | 'model' | 'principal'>): TaskModel {
   const model = taskFamily(input.family).resolve(input.model)
   if (model === undefined)
     throw new DomainError('unknown_model', 'the model does not exist', { model: input.model })
@@ -98,11 +118,13 @@ async function createNew<Order extends TaskOrder>(
   steps: CreationSteps<Order>,
   task: NewTask<Order>,
 ): Promise<CreatedTask> {
-  const { order, platformId } = task
-  const taken = deps.rates.take(order.principal)
+  const { order: asked, model, platformId } = task
+  const taken = await deps.throttle.request(asked.principal)
+  let order = asked
   let begun: BegunTask | undefined
   try {
-    begun = await begin(deps, steps, task)
+    if (steps.complete !== undefined) order = await steps.complete(asked, model)
+    begun = await begin(deps, steps, { ...task, order })
   } finally {
     // Only what is begun counts.
     if (begun === undefined) taken?.giveBack()
@@ -122,7 +144,8 @@ async function begin<Order extends TaskOrder>(
   let mayBeRecorded = false
   try {
     await steps.keep?.(order, request)
-    const { kind } = await admitAndRecord(deps, request, order.principal.limits?.concurrentTasks)
+    const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
+    const { kind } = await admitAndRecord(deps, request, taskLimits)
     mayBeRecorded = kind === 'recorded'
   } catch (error) {
     mayBeRecorded = isDomainError(error, 'log_outcome_unknown')
@@ -143,7 +166,7 @@ async function prepare<Order extends TaskOrder>(
   { order: input, model, platformId }: NewTask<Order>,
 ): Promise<Pick<BegunTask, 'request' | 'lease'>> {
   const rules = taskFamily(input.family)
-  const quote = rules.quote(model.name, input.facts, await deps.prices.current())
+  const quote = rules.quote(model.name, input.facts, await deps.prices.of(input.principal.tenantId))
   const { region, name } = model
   const wish = {
     family: input.family,
@@ -194,16 +217,27 @@ async function prepare<Order extends TaskOrder>(
 async function admitAndRecord(
   deps: TaskDeps,
   request: TaskRequest,
-  concurrentTasks: number | undefined,
-): Promise<{ readonly kind: 'recorded' | 'exists' }> {
-  const { platformId, tenantId, tokenId, quote } = request
+  taskLimits: readonly TaskLimit[],
+): Promise<Recorded> {
+  const { platformId, tenantId, userId, tokenId, quote } = request
   const { currency, hold } = quote
   deps.crashPoint('create.before-admission')
-  await admit(deps, { platformId, tenantId, tokenId, currency, hold, concurrentTasks })
-  deps.crashPoint('create.before-requested')
-  const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
-  deps.crashPoint('create.after-requested')
-  return recorded
+  const holdPico = parseAmount(hold)
+  const budgeted = await deps.budgets.hold(request, currency, holdPico)
+  try {
+    await admit(deps, { platformId, tenantId, userId, tokenId, currency, hold, taskLimits })
+    deps.crashPoint('create.before-requested')
+    const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
+    // What it holds is in the ledger from there on.
+    if (recorded.kind === 'recorded') budgeted?.settle(holdPico, recorded.position)
+    deps.crashPoint('create.after-requested')
+    return recorded
+  } catch (error) {
+    if (isDomainError(error, 'log_outcome_unknown')) budgeted?.settle(holdPico, undefined)
+    throw error
+  } finally {
+    budgeted?.withdraw()
+  }
 }
 
 /** @throws as `Admissions.admit` */
@@ -214,7 +248,7 @@ async function admit(deps: TaskDeps, request: AdmissionRequest): Promise<void> {
     const { tenantId } = request
     if (!isDomainError(error, 'rate_limited') || deps.recent.of(tenantId) === undefined) throw error
     // A task whose end was written here a moment ago keeps its place until it is projected.
-    await catchUp(deps, tenantId)
+    await catchUp(deps, 'tasks', tenantId)
     await deps.admissions.admit(request)
   }
 }
@@ -226,6 +260,10 @@ const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
   'read_model_behind',
   'overloaded',
   'rate_limited',
+  'invalid_request',
+  'asset_not_found',
+  'asset_not_active',
+  'asset_region_mismatch',
 ])
 
 /** Once an id names something, whoever asked must learn it, whatever went wrong. */

@@ -8,11 +8,13 @@ import { executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
-import { inTurn, type Refreshed, type Refresher } from './refresh.ts'
+import { inTurn } from '../channels/in-turn.ts'
+import { patience, type Refreshed, type Refresher } from './refresh.ts'
 import { quietly, taskError } from './record.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './view.ts'
-import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { providerOf } from './provider-of.ts'
 
 /** A refresh older than this says too little about whether the task is still queued. */
 const MAX_REFRESH_AGE_MS = 200
@@ -45,7 +47,7 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
       remove(deps, refresher, { ...removal, ended: () => hide(deps, removal) }),
     )
     // What this answer says must hold on every replica.
-    await quietly(deps, platformId, catchUp(deps, principal.tenantId))
+    await quietly(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
     return { platformId }
   }
 }
@@ -64,7 +66,7 @@ export function createCancelTask(deps: TaskDeps, refresher: Refresher): CancelTa
     await cancels.run(platformId, () =>
       remove(deps, refresher, { row, requestId, tokenId: principal.tokenId, ended }),
     )
-    await quietly(deps, platformId, catchUp(deps, principal.tenantId))
+    await quietly(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
     return viewOf(await findOwnTask(deps, { ...ownKey(key), id: platformId }), undefined)
   }
 }
@@ -113,7 +115,7 @@ async function forward(
   if (channel === undefined) throw unavailable(row)
   deps.crashPoint('delete.before-forward')
   try {
-    return await inTurn(deps, channel, async () => {
+    return await inTurn(deps, channel, patience(), async () => {
       if (monotonicClock.nowMs() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
       const outcome = await cancelUpstream(deps, channel, row, nativeId, requestId)
       deps.logger.info({ platformId: row.platformId, requestId, outcome }, 'deletion forwarded')

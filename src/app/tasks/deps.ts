@@ -1,16 +1,18 @@
+import type { Budgets } from '../budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { OpenPublic } from '../../kernel/public-fetch.ts'
+import type { UseAssets } from '../assets/types.ts'
 import type { Admissions } from '../spending/admission.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
-import type { Rates } from '../throttle/rates.ts'
+import type { Throttle } from '../throttle/throttle.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { TaskProvider } from '../ports.ts'
-import type { PriceBookSource } from '../pricing/price-book.ts'
+import type { TenantPrices } from '../pricing/tenant-prices.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { BackgroundAppends } from './background-appends.ts'
 import type { KnownTasks } from './known-tasks.ts'
@@ -24,15 +26,17 @@ export interface TaskDeps {
   readonly providers: ReadonlyMap<string, TaskProvider>
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces
-  readonly prices: PriceBookSource
+  readonly prices: TenantPrices
   readonly readModels: ReadModels
   readonly admissions: Admissions
-  readonly rates: Rates
+  readonly budgets: Pick<Budgets, 'hold'>
+  readonly throttle: Throttle
   readonly background: BackgroundAppends
   readonly recent: RecentWrites
   readonly known: KnownTasks
   readonly putTaskUrls: PutTaskUrls
   readonly openPublic: OpenPublic
+  readonly useAssets: UseAssets
   readonly metrics: TaskMetrics
   readonly clock: Clock
   /** Of durations. */

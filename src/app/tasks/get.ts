@@ -1,4 +1,5 @@
 import type { TaskRow } from '../../../projections/tasks/query.ts'
+import { costOfTask } from './cost.ts'
 import { findTaskUrls } from './result-urls.ts'
 import type { TaskDeps } from './deps.ts'
 import { findOwnTask, isProjected } from '../access/visibility.ts'
@@ -46,10 +47,10 @@ export function createLookUp(deps: TaskDeps, refresher: Refresher): LookUp {
 }
 
 /** Query of one task. */
-export function createGetTask(lookUp: LookUp): GetTask {
+export function createGetTask(deps: TaskDeps, lookUp: LookUp): GetTask {
   return async (key) => {
     const { row, urls } = await lookUp(key)
-    return viewOf(row, urls)
+    return { ...viewOf(row, urls), cost: await costOfTask(deps, row) }
   }
 }
 

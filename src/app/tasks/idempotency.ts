@@ -79,7 +79,8 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
       return { ...replay, nativeId: state.nativeId, usage: state.usage }
     case 'ended':
       if (state.request.madeHere) return { ...replay, nativeId: platformId }
-      if (state.nativeId !== undefined) return { ...replay, nativeId: state.nativeId }
+      if (state.nativeId !== undefined)
+        return { ...replay, nativeId: state.nativeId, usage: state.usage }
       // Upstream certainly never had it: a refusal that took its time.
       if (state.absence !== undefined) return undefined
       throw uncertain(platformId)

@@ -10,7 +10,7 @@ export function createListTasks(deps: TaskDeps): ListTasks {
   return async ({ principal, ...filter }) => {
     const { tenantId } = principal
     await deps.readModels.requireCurrent('tasks')
-    await catchUp(deps, tenantId)
+    await catchUp(deps, 'tasks', tenantId)
     const { rows, total } = await listTasks(deps.pool, { tenantId, ...filter })
     const succeeded = rows.filter((row) => row.status === 'succeeded').map((row) => row.platformId)
     const urls = await findTaskUrls(deps.pool, succeeded, deps.clock.nowMs())

@@ -11,7 +11,7 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
   return async ({ principal, families, order, after, limit }) => {
     const { tenantId } = principal
     await deps.readModels.requireCurrent('tasks')
-    await catchUp(deps, tenantId)
+    await catchUp(deps, 'tasks', tenantId)
     const place =
       after === undefined
         ? undefined

@@ -19,6 +19,11 @@ function contextOf(request: TaskRequest): CommandContext {
   return { correlationId: requestId, tenantId, tokenId }
 }
 
+/** `position` is that of the intent; undefined where the log did not say. */
+export type Recorded =
+  | { readonly kind: 'recorded'; readonly position: bigint | undefined }
+  | { readonly kind: 'exists' }
+
 /**
  * Appends the intent (P1). `exists` when the id is taken, which only an `Idempotency-Key` can
  * bring about. @throws DomainError `log_unavailable` (nothing is there), `log_outcome_unknown`
@@ -27,7 +32,7 @@ export async function recordRequested(
   deps: TaskDeps,
   request: TaskRequest,
   commandId: string,
-): Promise<{ readonly kind: 'recorded' | 'exists' }> {
+): Promise<Recorded> {
   const { platformId, tenantId } = request
   let result: TaskResult
   try {
@@ -55,7 +60,7 @@ export async function recordRequested(
   deps.recent.note(tenantId, result.position)
   if (result.position !== undefined)
     void quietly(deps, platformId, deps.admissions.recorded(platformId, result.position))
-  return { kind: 'recorded' }
+  return { kind: 'recorded', position: result.position }
 }
 
 async function refuseIfRecorded(deps: TaskDeps, request: TaskRequest): Promise<void> {

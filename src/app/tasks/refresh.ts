@@ -5,7 +5,9 @@ import { ProviderError } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
 import { quietly } from './record.ts'
-import { callOptions, callUpstream, providerOf, REFRESH_TIMEOUT_MS } from './upstream.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { inTurn } from '../channels/in-turn.ts'
+import { providerOf } from './provider-of.ts'
 
 /** Asking upstream for one task because a caller asked us. */
 
@@ -76,18 +78,27 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
       const channel = deps.channels.byId(row.channelId)
       if (channel === undefined || nativeId === null)
         throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
-      return inTurn(deps, channel, () => askAndRecord(channel, row, nativeId, requestId))
+      return inTurn(deps, channel, patience(), () =>
+        askAndRecord(channel, row, nativeId, requestId),
+      )
     },
     urls: (row, requestId) => {
       const { nativeId } = row
       const channel = deps.channels.byId(row.channelId)
       if (channel === undefined || nativeId === null) return Promise.resolve(undefined)
       return urlQueries.run(row.platformId, async () => {
-        const seen = await inTurn(deps, channel, () => ask(channel, row, nativeId, requestId))
+        const seen = await inTurn(deps, channel, patience(), () =>
+          ask(channel, row, nativeId, requestId),
+        )
         return rememberUrls(deps, row.platformId, withoutEnd(seen))
       })
     },
   }
+}
+
+/** A turn is waited for no longer than a query may take. */
+export function patience(): AbortSignal {
+  return AbortSignal.timeout(REFRESH_TIMEOUT_MS)
 }
 
 /** A record that is gone has no URLs to give; that is remembered like an expired one. */
@@ -95,25 +106,4 @@ function withoutEnd(seen: TaskObservation | TaskGone): TaskObservation {
   return seen.status === 'gone'
     ? { nativeId: seen.nativeId, status: 'unknown', upstreamStatus: 'gone', output: {} }
     : seen
-}
-
-/** Waits for the channel's turn, no longer than a query may take. @throws ProviderError */
-export async function inTurn<Result>(
-  deps: Pick<TaskDeps, 'paces'>,
-  channel: Channel,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const patience = AbortSignal.timeout(REFRESH_TIMEOUT_MS)
-  let begun = false
-  try {
-    return await deps.paces.of(channel).run(patience, () => {
-      begun = true
-      return work()
-    })
-  } catch (error) {
-    if (begun) throw error
-    throw new ProviderError('unavailable', 'ruled_out', 'The model service is busy.', {
-      cause: error,
-    })
-  }
 }

@@ -7,7 +7,8 @@ import { type AcceptedTask, type Channel, ProviderError } from '../ports.ts'
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './record.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
-import { callOptions, callUpstream, providerOf } from './upstream.ts'
+import { callOptions, callUpstream } from '../call-upstream.ts'
+import { providerOf } from './provider-of.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3

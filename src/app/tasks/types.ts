@@ -1,7 +1,9 @@
 import type { TaskFacts } from '../../domain/task/events.ts'
+import type { Cost } from '../../domain/pricing/cost.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
+import type { AssetsPlace, AssetsWanted } from '../assets/types.ts'
 
 /** What the API asks of the task use cases, and what it gets back; no HTTP here. */
 
@@ -28,6 +30,14 @@ export interface TaskOrder {
 export interface CreateTaskInput extends TaskOrder {
   /** The body for upstream without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
+  /** Present where it uses assets, whose ids upstream are found once it is known to be no repetition. */
+  readonly assets?: TaskAssets | undefined
+}
+
+/** The assets of a creation. */
+export interface TaskAssets extends Pick<AssetsWanted, 'assets' | 'projectName'> {
+  /** The body for upstream with its ids for them, by ours. */
+  readonly bodyWith: (nativeIds: AssetsPlace['nativeIds']) => Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {
@@ -65,6 +75,8 @@ export interface TaskView {
   /** What the caller wants upstream to know it by; our own marker stays inside. */
   readonly callerMarker: string | undefined
   readonly usage: Usage | undefined
+  /** What it was settled at; only a query of one task says it, and only once it is settled. */
+  readonly cost?: Cost | undefined
   readonly error: { readonly code: string; readonly message: string } | undefined
   /** Fresh signed URLs by wire name (`video_url`, `last_frame_url`), if known and not expired. */
   readonly urls: Readonly<Record<string, string>> | undefined

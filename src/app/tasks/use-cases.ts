@@ -15,7 +15,7 @@ export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
   const lookUp = createLookUp(deps, refresher)
   return {
     createTask: createCreateTask(deps),
-    getTask: createGetTask(lookUp),
+    getTask: createGetTask(deps, lookUp),
     listTasks: createListTasks(deps),
     deleteTask: createDeleteTask(deps, refresher),
     cancelTask: createCancelTask(deps, refresher),

@@ -1,7 +1,8 @@
 import { DomainError } from '../../kernel/errors.ts'
+import type { Whose } from './holders.ts'
 
-/** What a token can be refused for. */
-export type LimitedBy = 'requests' | 'tokens' | 'concurrent_tasks'
+/** What somebody can be refused for. */
+export type LimitedBy = 'requests' | 'tokens' | 'concurrent_calls' | 'concurrent_tasks'
 
 /** Clients of these wires obey no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -9,14 +10,28 @@ const LONGEST_WAIT_MS = 60_000
 const words: Readonly<Record<LimitedBy, string>> = {
   requests: 'requests a minute',
   tokens: 'tokens a minute',
+  concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
 }
+const subjects: Readonly<Record<Whose, string>> = {
+  token: 'This token',
+  user: 'This user',
+  tenant: 'The tenant',
+}
 
-/** A token is at a limit of its own: nothing was started. Details: limitedBy, limit, retryAfterMs. */
-export function limitReached(limitedBy: LimitedBy, limit: number, waitMs: number): DomainError {
+/** A limit that was reached, and until when it makes sense to wait. */
+export interface Breach {
+  readonly whose: Whose
+  readonly limitedBy: LimitedBy
+  readonly limit: number
+  readonly waitMs: number
+}
+
+/** A token, its user or its tenant is at a limit: nothing was started. Details: whose, limitedBy, limit, retryAfterMs. */
+export function limitReached({ whose, limitedBy, limit, waitMs }: Breach): DomainError {
   return new DomainError(
     'rate_limited',
-    `This token is at its limit of ${words[limitedBy]} (${limit})`,
-    { limitedBy, limit, retryAfterMs: Math.min(Math.max(1, waitMs), LONGEST_WAIT_MS) },
+    `${subjects[whose]} is at its limit of ${words[limitedBy]} (${limit})`,
+    { whose, limitedBy, limit, retryAfterMs: Math.min(Math.max(1, waitMs), LONGEST_WAIT_MS) },
   )
 }

@@ -1,24 +1,23 @@
-import { Counter, type Registry } from 'prom-client'
 import type { Clock } from '../../kernel/clock.ts'
-import { isDomainError } from '../../kernel/errors.ts'
-import type { Limits } from './limits.ts'
+import { limitReached } from './breach.ts'
+import type { Holder } from './holders.ts'
 import {
   type Measure,
   measures,
+  MinuteUse,
   perMinuteOf,
+  type Shortage,
   type Standing,
-  type Taken,
-  TokenUse,
-} from './token-use.ts'
+} from './minute-use.ts'
 
-/** Tokens remembered; the oldest that can be are forgotten first. */
-const MAX_TOKENS = 20_000
+/** Holders remembered; the oldest that can be are forgotten first. */
+const MAX_HOLDERS = 20_000
 /** Limits whose use is told in one go. */
 const MAX_TOLD = 5_000
 
 /** Use of one limit since it was last told to the other replicas. */
 export interface Use {
-  readonly tokenId: string
+  readonly holderId: string
   readonly measure: Measure
   readonly perMinute: number
   /** Negative when more came back than was taken. */
@@ -30,78 +29,86 @@ export type SharedUse = Omit<Use, 'perMinute'>
 /** Tells and learns; a limit nobody ever told of is not answered. */
 export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
-export interface Limited {
-  readonly tokenId: string
-  /** Undefined means none. */
-  readonly limits: Limits | undefined
-}
 export type Standings = Readonly<Partial<Record<Measure, Standing>>>
 
+/** What was taken for one request. The first end counts. */
+export interface Taken {
+  /** The call came to an end and used this many tokens instead of those expected of it. */
+  readonly settle: (tokens: number) => void
+  /** Nothing was started: the request does not count either. */
+  readonly giveBack: () => void
+}
+
 /**
- * Requests and tokens per minute of every token. What is used is kept in memory and told to the
- * other replicas in the background (`sharing.ts`): no call waits for a database, and one of a token
- * without limits costs nothing.
+ * Requests and tokens per minute of every token, user and tenant. What is used is kept in memory and
+ * told to the other replicas in the background (`sharing.ts`): no call waits for a database, and one of
+ * a holder without limits costs nothing.
  *
  * What counts is what was started. A request that is refused, for whatever reason, counts nothing.
  */
 export interface Rates {
   /**
-   * Takes a request and, where a function says how many are expected, its tokens; undefined where
-   * nothing is limited. @throws DomainError `rate_limited`
+   * Takes a request of every holder and, where a function says how many are expected, its tokens;
+   * undefined where nothing is limited. @throws DomainError `rate_limited`
    */
-  readonly take: (who: Limited, expectedTokens?: () => number) => Taken | undefined
-  /** How a token stands with those limits that it has. */
-  readonly standings: (who: Limited) => Standings
+  readonly take: (holders: readonly Holder[], expectedTokens?: () => number) => Taken | undefined
+  /** How a holder stands with those limits that it has. */
+  readonly standings: (holder: Holder) => Standings
   /** Tells what was used and learns what all used. @throws what `share` throws: told again then */
   readonly exchange: (share: Share) => Promise<void>
 }
 
-export function createRates(deps: { readonly clock: Clock; readonly registry?: Registry }): Rates {
-  const { clock, registry } = deps
-  const tokens = new Map<string, TokenUse>()
-  const refused = new Counter({
-    name: 'tollgate_rate_limited_total',
-    help: 'Requests refused because their token was at its limit a minute, by limit.',
-    labelNames: ['limit'],
-    registers: registry === undefined ? [] : [registry],
-  })
+export function createRates(clock: Clock): Rates {
+  const uses = new Map<string, MinuteUse>()
 
-  const useOf = (tokenId: string, limits: Limits): TokenUse => {
-    const known = tokens.get(tokenId)
-    if (known !== undefined) return known
-    if (tokens.size >= MAX_TOKENS) forgetOne(tokens)
-    const made = new TokenUse(limits, clock)
-    tokens.set(tokenId, made)
+  const useOf = ({ id, limits }: Holder): MinuteUse => {
+    const known = uses.get(id)
+    if (known !== undefined) {
+      known.limit(limits)
+      return known
+    }
+    if (uses.size >= MAX_HOLDERS) forgetOne(uses)
+    const made = new MinuteUse(limits, clock)
+    uses.set(id, made)
     return made
   }
 
   return {
-    take: ({ tokenId, limits }, expectedTokens) => {
-      if (limits === undefined) return undefined
-      if (limits.requestsPerMinute === undefined && limits.tokensPerMinute === undefined)
-        return undefined
-      try {
-        return useOf(tokenId, limits).take(limits, expectedTokens)
-      } catch (error) {
-        if (isDomainError(error)) refused.inc({ limit: String(error.details['limitedBy']) })
-        throw error
+    take: (holders, expectedTokens) => {
+      const limited = holders.filter(isLimited)
+      if (limited.length === 0) return undefined
+      const isCounted = limited.some(({ limits }) => limits.tokensPerMinute !== undefined)
+      const tokens = isCounted ? (expectedTokens?.() ?? 0) : 0
+      const wanted = limited.map((holder) => {
+        const use = useOf(holder)
+        return { holder, use, amounts: use.amountsOf(tokens) }
+      })
+      // All are looked at before any is changed: what is refused counts nothing.
+      let longest: (Shortage & Pick<Holder, 'whose'>) | undefined
+      for (const { holder, use, amounts } of wanted) {
+        const shortage = use.shortage(amounts)
+        if (shortage !== undefined && shortage.waitMs > (longest?.waitMs ?? 0))
+          longest = { ...shortage, whose: holder.whose }
       }
+      if (longest !== undefined) {
+        const { measure: limitedBy, perMinute: limit, ...rest } = longest
+        throw limitReached({ ...rest, limitedBy, limit })
+      }
+      return endingOnce(wanted.map(({ use, amounts }) => use.take(amounts)))
     },
-    standings: ({ tokenId, limits }) => {
-      const known = tokens.get(tokenId)
-      return Object.fromEntries(
+    standings: ({ id, limits }) =>
+      Object.fromEntries(
         measures.flatMap((measure) => {
           const limit = perMinuteOf(limits, measure)
           if (limit === undefined) return []
-          return [[measure, known?.standing(measure, limit) ?? untouched(limit)] as const]
+          return [[measure, uses.get(id)?.standing(measure, limit) ?? untouched(limit)] as const]
         }),
-      )
-    },
+      ),
     exchange: async (share) => {
-      const used = [...tokens].flatMap(([tokenId, use]) => {
+      const used = [...uses].flatMap(([holderId, use]) => {
         const limits = use.inUse()
-        if (limits.length === 0 && !use.isOpen) tokens.delete(tokenId)
-        return limits.map((limit) => ({ tokenId, ...limit }))
+        if (limits.length === 0 && !use.isOpen) uses.delete(holderId)
+        return limits.map((limit) => ({ holderId, ...limit }))
       })
       for (let at = 0; at < used.length; at += MAX_TOLD)
         await exchangeSome(used.slice(at, at + MAX_TOLD), share, clock)
@@ -109,12 +116,26 @@ export function createRates(deps: { readonly clock: Clock; readonly registry?: R
   }
 }
 
-type Told = { readonly tokenId: string } & ReturnType<TokenUse['inUse']>[number]
+function isLimited({ limits }: Holder): boolean {
+  return measures.some((measure) => perMinuteOf(limits, measure) !== undefined)
+}
+
+function endingOnce(ends: readonly ((usedTokens: number | undefined) => void)[]): Taken {
+  let left = ends
+  const end = (usedTokens: number | undefined): void => {
+    const now = left
+    left = []
+    for (const one of now) one(usedTokens)
+  }
+  return { settle: end, giveBack: () => end(undefined) }
+}
+
+type Told = { readonly holderId: string } & ReturnType<MinuteUse['inUse']>[number]
 
 async function exchangeSome(some: readonly Told[], share: Share, clock: Clock): Promise<void> {
   const nowMs = clock.nowMs()
-  const uses = some.map(({ tokenId, measure, perMinute, allowance }) => ({
-    tokenId,
+  const uses = some.map(({ holderId, measure, perMinute, allowance }) => ({
+    holderId,
     measure,
     perMinute,
     used: allowance.tell(perMinute, nowMs),
@@ -126,9 +147,9 @@ async function exchangeSome(some: readonly Told[], share: Share, clock: Clock): 
     for (const [index, { allowance }] of some.entries()) allowance.untell(uses[index]?.used ?? 0)
     throw error
   }
-  const learnt = new Map(shared.map((use) => [`${use.measure} ${use.tokenId}`, use.used]))
-  for (const { tokenId, measure, allowance } of some) {
-    const used = learnt.get(`${measure} ${tokenId}`)
+  const learnt = new Map(shared.map((use) => [`${use.measure} ${use.holderId}`, use.used]))
+  for (const { holderId, measure, allowance } of some) {
+    const used = learnt.get(`${measure} ${holderId}`)
     if (used !== undefined) allowance.learn(used, clock.nowMs())
   }
 }
@@ -137,10 +158,10 @@ function untouched(limit: number): Standing {
   return { limit, remaining: limit, resetMs: 0 }
 }
 
-function forgetOne(tokens: Map<string, TokenUse>): void {
-  for (const [tokenId, use] of tokens)
+function forgetOne(uses: Map<string, MinuteUse>): void {
+  for (const [holderId, use] of uses)
     if (!use.isOpen) {
-      tokens.delete(tokenId)
+      uses.delete(holderId)
       return
     }
 }

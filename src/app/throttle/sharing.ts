@@ -2,7 +2,9 @@ import type { Pool } from 'pg'
 import type { Log } from '../../kernel/log.ts'
 import { startExchanging } from '../exchanging.ts'
 import { MOST_USED_PER_LIMIT } from './allowance.ts'
-import type { Rates, Share, SharedUse } from './rates.ts'
+import type { ShareCalls } from './concurrent-calls.ts'
+import type { Share, SharedUse } from './rates.ts'
+import type { Throttle } from './throttle.ts'
 
 /**
  * Several replicas keep one limit: about once a second each tells what it took and learns what all
@@ -27,7 +29,7 @@ const flowed = (perMinute: string): string =>
 export function shareThrough(pool: Pool): Share {
   return async (uses) => {
     const { rows } = await pool.query<{
-      token_id: string
+      holder: string
       measure: SharedUse['measure']
       used: number
     }>({
@@ -36,47 +38,92 @@ export function shareThrough(pool: Pool): Share {
       // tell of the same limits must not wait for each other crosswise.
       text: `with asked as (
                select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[])
-                 as a (token_id, measure, per_minute, used)),
+                 as a (holder, measure, per_minute, used)),
              told as (
-               insert into ops.rate_use as u (token_id, measure, per_minute, used, at)
-               select token_id, measure, per_minute, used, clock_timestamp() from asked
-               where used <> 0 order by token_id, measure
-               on conflict (token_id, measure) do update set
+               insert into ops.rate_use as u (holder, measure, per_minute, used, at)
+               select holder, measure, per_minute, used, clock_timestamp() from asked
+               where used <> 0 order by holder, measure
+               on conflict (holder, measure) do update set
                  used = least(excluded.per_minute * ${MOST_USED_PER_LIMIT},
                               greatest(0, ${flowed('excluded.per_minute')} + excluded.used)),
                  per_minute = excluded.per_minute, at = excluded.at
-               returning token_id, measure, used)
-             select token_id, measure, used from told
+               returning holder, measure, used)
+             select holder, measure, used from told
              union all
-             select token_id, measure, ${flowed('a.per_minute')}
-             from asked a join ops.rate_use u using (token_id, measure) where a.used = 0`,
+             select holder, measure, ${flowed('a.per_minute')}
+             from asked a join ops.rate_use u using (holder, measure) where a.used = 0`,
       values: [
-        uses.map(({ tokenId }) => tokenId),
+        uses.map(({ holderId }) => holderId),
         uses.map(({ measure }) => measure),
         uses.map(({ perMinute }) => perMinute),
         uses.map(({ used }) => used),
       ],
     })
-    return rows.map((row) => ({ tokenId: row.token_id, measure: row.measure, used: row.used }))
+    return rows.map((row) => ({ holderId: row.holder, measure: row.measure, used: row.used }))
+  }
+}
+
+/** Of a replica that told nothing for so long nothing is under way any more. */
+const SILENT_REPLICA_MS = 10_000
+
+/** Tells and learns through `ops.calls_under_way`, in one statement; `replica` names this process. */
+export function shareCallsThrough(pool: Pool, replica: string): ShareCalls {
+  return async (own) => {
+    const { rows } = await pool.query<{ holder: string; calls: string }>({
+      name: 'calls-under-way',
+      text: `with own as (
+               select * from unnest($1::text[], $2::integer[]) as a (holder, calls)),
+             told as (
+               insert into ops.calls_under_way as c (holder, replica, calls, told_at)
+               select holder, $3, calls, clock_timestamp() from own order by holder
+               on conflict (holder, replica) do update set
+                 calls = excluded.calls, told_at = excluded.told_at)
+             select c.holder, sum(c.calls) as calls
+             from own join ops.calls_under_way c using (holder)
+             where c.replica <> $3
+               and abs(extract(epoch from clock_timestamp() - c.told_at)) < $4::float8 / 1000
+             group by c.holder`,
+      values: [
+        own.map(({ holderId }) => holderId),
+        own.map(({ calls }) => calls),
+        replica,
+        SILENT_REPLICA_MS,
+      ],
+    })
+    return new Map(rows.map(({ holder, calls }) => [holder, Number(calls)]))
   }
 }
 
 /** Exchanges what was used about once a second until stopped, and a last time then. */
 export function startSharing(deps: {
-  readonly rates: Rates
+  readonly throttle: Pick<Throttle, 'rates' | 'calls'>
   readonly share: Share
+  readonly shareCalls: ShareCalls
   readonly logger: Log
 }): { readonly stop: () => Promise<void> } {
-  const { rates, share, logger } = deps
-  return startExchanging({ exchange: () => rates.exchange(share), of: 'rate limits', logger })
+  const { throttle, share, shareCalls, logger } = deps
+  return startExchanging({
+    exchange: async () => {
+      await throttle.rates.exchange(share)
+      await throttle.calls.exchange(shareCalls)
+    },
+    of: 'rate limits',
+    logger,
+  })
 }
 
 /** Drops what nobody used for long enough, a bounded number at a time. */
 export async function purgeRateUse(db: Pool): Promise<void> {
   await db.query(
-    `delete from ops.rate_use where (token_id, measure) in (
-       select token_id, measure from ops.rate_use
+    `delete from ops.rate_use where (holder, measure) in (
+       select holder, measure from ops.rate_use
        where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
     [FORGET_AFTER_MS, PURGE_LIMIT],
+  )
+  await db.query(
+    `delete from ops.calls_under_way where (holder, replica) in (
+       select holder, replica from ops.calls_under_way
+       where abs(extract(epoch from clock_timestamp() - told_at)) > $1::float8 / 1000 limit $2)`,
+    [SILENT_REPLICA_MS, PURGE_LIMIT],
   )
 }

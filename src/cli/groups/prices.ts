@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
+import { addAccountPrices } from './account-prices.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const prices = () => import('../prices.ts')
+const whatIf = () => import('../what-if.ts')
 
 const PUBLISH_HELP = `
 Shows what changes against the book that is in effect when this one begins, and which served models
@@ -11,6 +13,11 @@ it has no price for (CHANNELS_FILE says what is served). It is published at once
   - never takes effect, because a book that begins later is in effect by then.
 Then nothing is published and the exit code is 1; with --yes it is published all the same. A book that
 another has replaced needs a new version to come back.`
+
+const WHAT_IF_HELP = `
+Rates the quantity of every settled line by the other book, per tenant and SKU. A tenant's prices stay
+those each line was settled by: its own price of a SKU stays, its multiplier applies to the other book.
+What the other book has no price for is named and counted in no total. Adjustments are not looked at.`
 
 /** Registers `tollgate prices …`. */
 export function addPrices(program: Command): void {
@@ -49,4 +56,15 @@ export function addPrices(program: Command): void {
     .action((from: string, to: string, options) =>
       onStores(async (s) => (await prices()).diffPricesCommand(s, from, to, options)),
     )
+  addAccountPrices(group)
+  group
+    .command('what-if')
+    .description('what settled usage would have cost under another book; writes nothing')
+    .requiredOption('--from <time>', 'settled from this RFC 3339 time on')
+    .option('--to <time>', 'settled before this RFC 3339 time; now unless said')
+    .option('--book <version or file>', 'the other book; the one in effect unless named')
+    .option('--tenant <id>', 'one tenant; every one unless named')
+    .option(...JSON_OPTION)
+    .addHelpText('after', WHAT_IF_HELP)
+    .action((options) => onStores(async (s) => (await whatIf()).whatIfCommand(s, options)))
 }

@@ -4,7 +4,8 @@ import { changing, JSON_OPTION, onStores } from './command.ts'
 const tokens = () => import('../tokens.ts')
 
 const LIMITS_HELP = `
-A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM and RATE_LIMIT_CONCURRENT_TASKS.
+A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
+RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits of their own: tollgate limit.
 Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
 
 /** Registers `tollgate token …`. */
@@ -18,13 +19,15 @@ export function addTokens(program: Command): void {
     .option('--name <name>', 'what it is for')
     .option(
       '--scope <level>',
-      'of a query token: current_user, specified_users, all_users, all_tenants',
+      'of a query token: current_user, specified_users, all_users, all_tenants; of an admin token: all_users of its tenant, or all_tenants',
     )
     .option('--users <ids>', 'with specified_users: user ids, comma-separated')
     .option('--models <names>', 'only these models, comma-separated')
+    .option('--addresses <ranges>', 'only from these addresses or ranges (CIDR), comma-separated')
     .option('--expires <time>', 'RFC 3339 time')
-    .option('--rpm <n>', 'text calls and task creations a minute; none: no limit')
+    .option('--rpm <n>', 'calls and task creations a minute; none: no limit')
     .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
+    .option('--concurrent-calls <n>', 'synchronous calls under way; none: no limit')
     .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
     .addHelpText('after', LIMITS_HELP)
     .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
@@ -38,8 +41,9 @@ export function addTokens(program: Command): void {
   changing(group.command('limit'))
     .description('change what a token may use, at once and everywhere; what is not named stays')
     .argument('<token id>')
-    .option('--rpm <n>', 'text calls and task creations a minute')
+    .option('--rpm <n>', 'calls and task creations a minute')
     .option('--tpm <n>', 'text tokens a minute, in and out')
+    .option('--concurrent-calls <n>', 'synchronous calls under way')
     .option('--concurrent-tasks <n>', 'tasks that have not ended')
     .addHelpText(
       'after',
@@ -47,6 +51,19 @@ export function addTokens(program: Command): void {
     )
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
+    )
+  changing(group.command('update'))
+    .description('change what a token is called and bound to, at once; what is not named stays')
+    .argument('<token id>')
+    .option('--name <name>', 'what it is for')
+    .option('--models <names>', 'only these models, comma-separated, or all')
+    .option(
+      '--addresses <ranges>',
+      'only from these addresses or ranges (CIDR), comma-separated, or any',
+    )
+    .option('--expires <time>', 'RFC 3339 time, or never')
+    .action((id: string, options) =>
+      onStores(async (s) => (await tokens()).updateTokenCommand(s, id, options)),
     )
   changing(group.command('disable'))
     .description('end a token at once')

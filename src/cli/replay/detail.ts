@@ -1,4 +1,5 @@
 import type { AnyEvent, AnyEventType } from '../../domain/any-event.ts'
+import { limitedName } from '../../domain/account/limits.ts'
 import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
@@ -11,6 +12,14 @@ const nothing = (): string => ''
 
 const failure = ({ code, message }: { readonly code: string; readonly message: string }): string =>
   `${code}: ${message}`
+
+const accepted = ({
+  nativeId,
+  learntFrom,
+}: {
+  readonly nativeId: string
+  readonly learntFrom: 'answer' | 'list'
+}): string => (learntFrom === 'list' ? `${nativeId}, found upstream` : nativeId)
 
 /** In alphabetical order: the timeline does not keep that of the event. */
 const membersOf = <T>(members: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>
@@ -49,12 +58,35 @@ const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
   CreditLimitSet: nothing,
   AdjustmentPosted: ({ corrects, reason }) =>
     `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
+  AccountPricesSet: ({ revision, multiplier, prices }) =>
+    multiplier === undefined && prices.length === 0
+      ? `list prices again (${revision})`
+      : `${multiplier === undefined ? '' : `list × ${multiplier}, `}${prices.length} own prices (${revision})`,
+  BudgetsSet: ({ revision, budgets, timeZone }) =>
+    `${budgets.length === 1 ? '1 budget' : `${budgets.length} budgets`} by the days of ${timeZone} (${revision})`,
+  LimitsSet: ({ revision, limits }) =>
+    limits.length === 0
+      ? `no limits (${revision})`
+      : `limits of ${limits.map(({ subject }) => limitedName(subject)).join(', ')} (${revision})`,
+  BalanceAlertsSet: ({ revision, thresholds, webhookUrl }) =>
+    thresholds.length === 0
+      ? `none (${revision})`
+      : `below ${thresholds.map(({ currency, below }) => `${below} ${currency}`).join(', ')}${
+          webhookUrl === undefined ? '' : ` to ${webhookUrl}`
+        } (${revision})`,
   TokenIssued: ({ kind, name }) => `${kind} token ${name}`,
   TokenRotated: ({ oldValidUntil }) => `the old secret works until ${oldValidUntil}`,
   TokenLimitsChanged: ({ limits }) =>
     membersOf(limits)
       .map(([name, limit]) => `${name} ${limit ?? 'unlimited'}`)
       .join(', '),
+  TokenUpdated: ({ name, models, addresses, expiresAt }) =>
+    [
+      name,
+      models?.join(' ') ?? 'all models',
+      ...(addresses === undefined ? [] : [`from ${addresses.join(' ')}`]),
+      ...(expiresAt === undefined ? [] : [`until ${expiresAt}`]),
+    ].join(', '),
   TokenDisabled: ({ reason }) => reason,
   PriceBookPublished: ({ version }) => version,
   FileUploaded: ({ filename, purpose, sizeBytes }) => `${filename}, ${sizeBytes} bytes, ${purpose}`,
@@ -62,6 +94,24 @@ const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
   MediaUploaded: ({ filename, purpose, sizeBytes, channelId }) =>
     `${filename}, ${sizeBytes} bytes, ${purpose}, to ${channelId}`,
   VoiceCloned: ({ voiceId, sourceFileId }) => `${voiceId} of ${sourceFileId}`,
+  AssetCreated: ({ assetType, name, groupId }) => `${assetType} ${name}, in ${groupId}`,
+  AssetAccepted: accepted,
+  AssetRefused: failure,
+  AssetActivated: nothing,
+  AssetFailed: failure,
+  AssetUsed: ({ requestId }) => `by ${requestId}`,
+  AssetUpdated: ({ name }) => name,
+  AssetWithdrawn: nothing,
+  AssetDeleted: nothing,
+  AssetGroupCreated: ({ groupType, name }) => `${groupType} ${name}`,
+  AssetGroupAccepted: accepted,
+  AssetGroupRefused: failure,
+  AssetGroupUpdated: ({ name }) => name,
+  AssetGroupWithdrawn: nothing,
+  AssetGroupDeleted: nothing,
+  VerificationStarted: ({ expiresAt }) => `until ${expiresAt}`,
+  VerificationConfirmed: ({ groupId }) => groupId,
+  VerificationExpired: nothing,
 }
 
 function detailOf<T extends AnyEventType>(

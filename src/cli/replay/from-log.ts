@@ -1,7 +1,10 @@
 import { nativeIdOf, sourceOf } from '../../../projections/timeline/owner.ts'
+import { assetStream } from '../../domain/asset/events.ts'
+import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { taskStream } from '../../domain/task/events.ts'
+import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { isPlatformId } from '../../kernel/ids.ts'
+import { isAssetGroupId, isAssetId, isPlatformId } from '../../kernel/ids.ts'
 import { progress } from '../output.ts'
 import { createOwnership } from './ownership.ts'
 import { isWithin, MAX_EVENTS_OF_ID, type ReplaySource, type TimeRange } from './source.ts'
@@ -9,14 +12,32 @@ import { isWithin, MAX_EVENTS_OF_ID, type ReplaySource, type TimeRange } from '.
 /** How far the log's clock is trusted to step back: past the range by more, nothing of it follows. */
 const CLOCK_SLACK_MS = 600_000
 
+/** The stream that an id of ours names by its shape. */
+function streamOf(id: string): string | undefined {
+  if (isPlatformId(id)) return taskStream(id)
+  if (isAssetId(id)) return assetStream(id)
+  return isAssetGroupId(id) ? assetGroupStream(id) : undefined
+}
+
+/** Whether a stream begins with this event that is all of one thing, and goes on. */
+function beginsStream({ type }: RecordedEvent): boolean {
+  return (
+    type === 'TaskRequested' ||
+    type === 'AssetCreated' ||
+    type === 'AssetGroupCreated' ||
+    type === 'VerificationStarted'
+  )
+}
+
 /**
- * Finds events in the log itself, whatever Postgres holds: a platform id names its stream, all else
- * is looked for from the start of the log on.
+ * Finds events in the log itself, whatever Postgres holds: an id of ours of a task, an asset, a group or a
+ * verification names its stream, all else is looked for from the start of the log on.
  */
 export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
   return {
     ofId: async (id, tenant) => {
-      const found = isPlatformId(id) ? await log.readStream(taskStream(id)) : await search(id)
+      const stream = streamOf(id)
+      const found = stream === undefined ? await search(id) : await log.readStream(stream)
       return tenant === undefined ? found : found.filter(createOwnership(tenant))
     },
     ofTenant: async function* (tenant, within) {
@@ -40,19 +61,19 @@ export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
 
   /** By native id, by call or token, and by request: what a request began is all of it. */
   async function search(id: string): Promise<readonly RecordedEvent[]> {
+    // A verification is called by a hash, which has no shape of its own.
+    const verification = await log.readStream(verificationStream(id))
+    if (verification.length > 0) return verification
     const found = new Map<bigint, RecordedEvent>()
-    const tasks = new Set<string>()
+    const streams = new Set<string>()
     for await (const event of readUntil(range.toMs)) {
-      const source = sourceOf(event)
       const caused = event.metadata.correlationId === id
-      if (nativeIdOf(event) === id || (caused && event.type === 'TaskRequested'))
-        tasks.add(source ?? '')
-      else if (caused || source === id) found.set(event.position, event)
+      if (nativeIdOf(event) === id || (caused && beginsStream(event))) streams.add(event.stream)
+      else if (caused || sourceOf(event) === id) found.set(event.position, event)
       if (found.size >= MAX_EVENTS_OF_ID) break
     }
-    for (const platformId of tasks)
-      for (const event of await log.readStream(taskStream(platformId)))
-        found.set(event.position, event)
+    for (const stream of streams)
+      for (const event of await log.readStream(stream)) found.set(event.position, event)
     return [...found.values()].sort((a, b) => (a.position < b.position ? -1 : 1))
   }
 }

@@ -2,12 +2,11 @@ import type { Pool } from 'pg'
 import {
   historyOf,
   tenantTimeline,
-  type TimelineItem,
   type TimelineItems,
   type TimelinePage,
 } from '../../../projections/timeline/query.ts'
-import { recallEvent } from '../../eventlog/log/codec.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { eventOfItem } from '../../app/timeline-event.ts'
 import { progress } from '../output.ts'
 import type { Session } from '../session.ts'
 import { MAX_EVENTS_OF_ID, type ReplaySource } from './source.ts'
@@ -53,7 +52,7 @@ async function* paged(read: ReadPage): AsyncGenerator<RecordedEvent> {
   let after: string | undefined
   do {
     const { items, next } = await read({ after, limit: PAGE_EVENTS })
-    yield* items.map(toEvent)
+    yield* items.map(eventOfItem)
     after = next
   } while (after !== undefined)
 }
@@ -65,18 +64,4 @@ async function collect(read: ReadPage): Promise<readonly RecordedEvent[]> {
     if (events.length >= MAX_EVENTS_OF_ID) break
   }
   return events
-}
-
-function toEvent(item: TimelineItem): RecordedEvent {
-  const { type, data, metadata, stream, revision } = item
-  return recallEvent({
-    type,
-    data,
-    id: item.eventId,
-    metadata,
-    stream,
-    revision,
-    position: BigInt(item.position),
-    recordedAt: new Date(item.atMs),
-  })
 }

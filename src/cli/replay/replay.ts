@@ -1,5 +1,8 @@
 import { sourceOf } from '../../../projections/timeline/owner.ts'
+import { assetStreams } from '../../domain/asset/events.ts'
+import { assetGroupStreams } from '../../domain/asset-group/events.ts'
 import { taskStreams } from '../../domain/task/events.ts'
+import { verificationStreams } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { CommandError, note, print, printPaced, toJson } from '../output.ts'
 import { withLog, withSession } from '../session.ts'
@@ -12,6 +15,8 @@ import { isWithin, type ReplaySource, type TimeRange } from './source.ts'
 import { EventTable } from './table.ts'
 
 export interface ReplayOptions {
+  /** Of an asset, a group or a verification: events of the asset library alone. */
+  readonly asset?: string
   readonly tenant?: string
   /** RFC 3339, inclusive and exclusive. */
   readonly from?: string
@@ -25,6 +30,8 @@ export interface ReplayOptions {
 /** What was asked for, read. */
 interface Asked {
   readonly id: string | undefined
+  /** Only what is of the asset library. */
+  readonly isOfLibrary: boolean
   readonly tenant: string | undefined
   readonly range: TimeRange
   readonly until: Moment | undefined
@@ -43,16 +50,19 @@ export async function replayCommand(id: string | undefined, options: ReplayOptio
 
 /** @throws CommandError for what cannot be read, or does not go together */
 function readOptions(id: string | undefined, options: ReplayOptions): Asked {
-  const { tenant, from, to, asOf, json } = options
-  if (!tenant && !id)
-    throw new CommandError('say of which task, call or request, or which --tenant')
+  const { asset, tenant, from, to, asOf, json } = options
+  if (!tenant && !id && !asset)
+    throw new CommandError('say of which task, call or request, which --asset, or which --tenant')
+  if (asset && (id || asOf))
+    throw new CommandError('--asset shows the events of one id: it goes with no other, nor --as-of')
   if (asOf && (from || to))
     throw new CommandError('--as-of shows a state; --from and --to go with events')
   const range = {
     fromMs: from === undefined ? undefined : parseTime('--from', from),
     toMs: to === undefined ? undefined : parseTime('--to', to),
   }
-  return { id, tenant, range, until: parseMoment(asOf), json }
+  const isOfLibrary = asset !== undefined
+  return { id: asset ?? id, isOfLibrary, tenant, range, until: parseMoment(asOf), json }
 }
 
 /** The time in which anything of interest was recorded. */
@@ -80,8 +90,9 @@ function nothing(what: string, source: ReplaySource): CommandError {
 
 /** By any id; a tenant that does not own it hears what it hears of an unknown one. */
 async function replayId(asked: Asked & { readonly id: string }, source: ReplaySource) {
-  const { id, tenant, range, until, json } = asked
-  const events = await source.ofId(id, tenant)
+  const { id, isOfLibrary, tenant, range, until, json } = asked
+  const found = await source.ofId(id, tenant)
+  const events = isOfLibrary ? found.filter(isOfAssets) : found
   if (events.length === 0) throw nothing(`nothing is known of ${id}`, source)
   const several = new Set(events.map(sourceOf)).size > 1
   if (until) {
@@ -93,6 +104,12 @@ async function replayId(asked: Asked & { readonly id: string }, source: ReplaySo
   if (within.length === 0) throw new CommandError('no events match')
   if (!several && !json) print(subjectOf(events))
   await showEvents(within, json, several)
+}
+
+const libraryStreams = [assetStreams, assetGroupStreams, verificationStreams]
+
+function isOfAssets({ stream }: RecordedEvent): boolean {
+  return libraryStreams.some((prefix) => stream.startsWith(prefix))
 }
 
 /** What the events of one thing are of, and whose it is: the id it was found by may be another. */

@@ -9,7 +9,7 @@ export interface TimeRange {
 /** Where a replay finds events: in the timeline, or in the log itself. */
 export interface ReplaySource {
   /**
-   * What an id of a task, a call or a request stands for, in the order of the log; empty where there
+   * What an id of a task, an asset, a call or a request stands for, in the order of the log; empty where there
    * is nothing, or nothing of this tenant.
    */
   readonly ofId: (id: string, tenant: string | undefined) => Promise<readonly RecordedEvent[]>

@@ -13,7 +13,17 @@ import {
   withGrant,
 } from './adjustments.ts'
 import { canonicalAmount } from './amount.ts'
+import {
+  type BalanceAlerts,
+  balanceAlertsOf,
+  setBalanceAlerts,
+  type SetBalanceAlerts,
+} from './balance-alerts.ts'
+import { type Budgets, budgetsOf, setBudgets, type SetBudgets } from './budgets.ts'
 import type { AccountEvent } from './events.ts'
+import { type AccountLimits, accountLimitsOf, setLimits, type SetLimits } from './limits.ts'
+import { accountPricesOf, setPrices, type SetAccountPrices } from './prices.ts'
+import type { AccountPrices } from '../pricing/account-prices.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
 export interface AccountState {
@@ -25,6 +35,14 @@ export interface AccountState {
   readonly postings: ReadonlyMap<string, string>
   readonly correctable: Correctable
   readonly limits: ReadonlyMap<Currency, string>
+  /** As they were last set; undefined until they are. */
+  readonly prices: AccountPrices | undefined
+  /** Likewise. */
+  readonly budgets: Budgets | undefined
+  /** Likewise. */
+  readonly rates: AccountLimits | undefined
+  /** Likewise. */
+  readonly alerts: BalanceAlerts | undefined
 }
 
 /** `at` is RFC 3339, amounts are decimal strings of at most 12 decimals. */
@@ -69,13 +87,19 @@ export type AccountCommand =
       readonly reason: string
       readonly at: string
     }
+  | SetAccountPrices
+  | SetBudgets
+  | SetLimits
+  | SetBalanceAlerts
 
 /**
  * Repeating a command with the same ids and figures decides to no event, so that setting up again
  * is harmless.
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
- *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
+ *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
+ *   `account_prices_invalid`, `account_prices_changed`, `budgets_invalid`, `budgets_changed`,
+ *   `limits_invalid`, `limits_changed`, `balance_alerts_invalid`, `balance_alerts_changed`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
@@ -84,6 +108,10 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     postings: new Map(),
     correctable: nothingCorrectable,
     limits: new Map(),
+    prices: undefined,
+    budgets: undefined,
+    rates: undefined,
+    alerts: undefined,
   },
 
   decide(command, state) {
@@ -112,6 +140,14 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return setLimit(command, state)
       case 'post-adjustment':
         return adjust(command, state)
+      case 'set-prices':
+        return setPrices(command, state.prices)
+      case 'set-budgets':
+        return setBudgets(command, state.budgets)
+      case 'set-limits':
+        return setLimits(command, state.rates)
+      case 'set-balance-alerts':
+        return setBalanceAlerts(command, state.alerts)
       default:
         return unreachable(command)
     }
@@ -141,6 +177,14 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           correctable: withCorrection(state.correctable, event.data),
         }
       }
+      case 'AccountPricesSet':
+        return { ...state, prices: accountPricesOf(event.data) }
+      case 'BudgetsSet':
+        return { ...state, budgets: budgetsOf(event.data) }
+      case 'LimitsSet':
+        return { ...state, rates: accountLimitsOf(event.data) }
+      case 'BalanceAlertsSet':
+        return { ...state, alerts: balanceAlertsOf(event.data) }
       default:
         return unreachable(event)
     }

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
+import { PriceEntrySchema } from '../pricing/events.ts'
+import { CurrencySchema, DecimalSchema, MultiplierSchema } from '../pricing/settlement.ts'
 
 /** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
 const CorrectsSchema = Type.Union([
@@ -7,6 +8,38 @@ const CorrectsSchema = Type.Union([
   Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
 ])
 export type Corrects = Static<typeof CorrectsSchema>
+
+const LimitSchema = Type.Optional(Type.Integer({ minimum: 1 }))
+
+/** At least one limit. */
+const SubjectLimitsSchema = Type.Object({
+  subject: Type.Union([
+    Type.Object({ kind: Type.Literal('tenant') }),
+    Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
+  ]),
+  requestsPerMinute: LimitSchema,
+  /** Tokens of text, in and out. */
+  tokensPerMinute: LimitSchema,
+  /** Synchronous calls that are under way. */
+  concurrentCalls: LimitSchema,
+  /** Asynchronous tasks that have not ended. */
+  concurrentTasks: LimitSchema,
+})
+
+/** At least one of `hard` and `soft`. */
+const BudgetSchema = Type.Object({
+  subject: Type.Union([
+    Type.Object({ kind: Type.Literal('tenant') }),
+    Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
+    Type.Object({ kind: Type.Literal('token'), tokenId: Type.String() }),
+  ]),
+  currency: CurrencySchema,
+  period: Type.Union([Type.Literal('day'), Type.Literal('month')]),
+  /** Nothing is started that could go beyond it. */
+  hard: Type.Optional(DecimalSchema),
+  /** It is said that it was reached. */
+  soft: Type.Optional(DecimalSchema),
+})
 
 export const accountEvents = {
   TenantOpened: Type.Object({
@@ -45,6 +78,50 @@ export const accountEvents = {
     corrects: CorrectsSchema,
     reason: Type.String(),
     postedAt: Type.String(),
+  }),
+  /**
+   * The tenant's prices over those of the list from now on, all of them: with neither a multiplier nor
+   * prices of its own it has those of the list again.
+   */
+  AccountPricesSet: Type.Object({
+    tenantId: Type.String(),
+    /** Counts these events of the tenant from 1. */
+    revision: Type.Integer({ minimum: 1 }),
+    /** What list prices are multiplied by; absent: they are not. */
+    multiplier: Type.Optional(MultiplierSchema),
+    /** Own prices of single SKUs: not multiplied. */
+    prices: Type.Array(PriceEntrySchema),
+    setAt: Type.String(),
+  }),
+  /** How much may be spent in a day or a month from now on, all of it: what is absent is bounded no more. */
+  BudgetsSet: Type.Object({
+    tenantId: Type.String(),
+    /** Counts these events of the tenant from 1. */
+    revision: Type.Integer({ minimum: 1 }),
+    /** Of the IANA database: days and months begin at its midnights. */
+    timeZone: Type.String(),
+    budgets: Type.Array(BudgetSchema),
+    setAt: Type.String(),
+  }),
+  /** When the tenant is told that a balance is low, and where, from now on: all of it. */
+  BalanceAlertsSet: Type.Object({
+    tenantId: Type.String(),
+    /** Counts these events of the tenant from 1. */
+    revision: Type.Integer({ minimum: 1 }),
+    /** Of a currency one at most. */
+    thresholds: Type.Array(Type.Object({ currency: CurrencySchema, below: DecimalSchema })),
+    webhookUrl: Type.Optional(Type.String()),
+    /** Which of the tenant's secrets webhooks are signed with; the secrets follow from it and are kept nowhere (P7). */
+    secretVersion: Type.Integer({ minimum: 1 }),
+    setAt: Type.String(),
+  }),
+  /** How much the tenant and its users may ask at a time from now on, all of it: what is absent is limited no more. */
+  LimitsSet: Type.Object({
+    tenantId: Type.String(),
+    /** Counts these events of the tenant from 1. */
+    revision: Type.Integer({ minimum: 1 }),
+    limits: Type.Array(SubjectLimitsSchema),
+    setAt: Type.String(),
   }),
 } as const
 

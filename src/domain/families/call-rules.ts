@@ -1,6 +1,6 @@
 import type { Currency } from '../../kernel/money.ts'
 import type { PriceBook } from '../pricing/price-book.ts'
-import type { Measurement, Settlement } from '../pricing/settlement.ts'
+import type { Measurement, RatedSku, Settlement } from '../pricing/settlement.ts'
 import type { Usage } from '../pricing/usage.ts'
 
 /** What a call used and what that comes to at the prices it was admitted at. */
@@ -20,6 +20,8 @@ export interface RatedCall {
 export interface CallTerms<Seen> {
   readonly priceBookVersion: string
   readonly currency: Currency
+  /** Every SKU it can be settled at. */
+  readonly candidates: readonly RatedSku[]
   /** The most it is expected to cost: held while it runs. */
   readonly holdPico: bigint
   /**

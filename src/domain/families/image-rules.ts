@@ -194,6 +194,7 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
       return {
         priceBookVersion: quote.priceBookVersion,
         currency,
+        candidates: quote.candidates,
         holdPico: parseAmount(quote.hold),
         settle: (seen) => rated(seen, 'reported'),
         absorbed: (seen) => (seen && rated(asMade(seen), 'reported')) ?? dearest,

@@ -1,4 +1,5 @@
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { AssetReference } from './checks/media-reference.ts'
 import type { TaskFacts } from '../task/events.ts'
 
 /** A video as it can be asked of every family alike, and what each makes of it. */
@@ -32,8 +33,16 @@ export interface AcceptedVideo {
   readonly facts: TaskFacts
   /** What upstream gets, without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
-  /** Of `asset://` references. */
-  readonly assetIds: readonly string[]
+  readonly assets: readonly AssetReference[]
+  /** The same body with upstream's ids for assets, by ours. */
+  readonly withAssets: (nativeIds: ReadonlyMap<string, string>) => AcceptedVideo['upstreamBody']
+}
+
+/** Of a family whose tasks use no assets. */
+export function noAssets(
+  upstreamBody: AcceptedVideo['upstreamBody'],
+): Pick<AcceptedVideo, 'assets' | 'withAssets'> {
+  return { assets: [], withAssets: () => upstreamBody }
 }
 
 /** How a family is spoken to in that way. */

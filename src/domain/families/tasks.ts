@@ -40,3 +40,14 @@ export function findTaskModel(name: string): TaskModel | undefined {
   }
   return undefined
 }
+
+/** A model whose tasks may use assets, and its family; undefined for any other name. */
+export function findAssetModel(
+  name: string,
+): { readonly family: string; readonly model: TaskModel } | undefined {
+  for (const { family, takesAssets, resolve } of taskFamilies.values()) {
+    const model = takesAssets ? resolve(name) : undefined
+    if (model !== undefined) return { family, model }
+  }
+  return undefined
+}

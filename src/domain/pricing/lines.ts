@@ -14,8 +14,9 @@ export function settlementLine(
 ): SettlementLine | undefined {
   const amount = formatAmount(lineAmount(quantity, rated.price, rated.per))
   if (quantity === 0) return undefined
-  const { sku, rule, unit, price, per } = rated
-  return { sku, rule, quantity, unit, price, per, amount, measurement }
+  const { sku, rule, unit, price, per, accountPrice } = rated
+  const line = { sku, rule, quantity, unit, price, per, amount, measurement }
+  return accountPrice === undefined ? line : { ...line, accountPrice }
 }
 
 /** The money of one result under a frozen quote: its amount is the exact sum of its lines. */

@@ -1,10 +1,16 @@
 import type { PriceEntry } from './events.ts'
+import { priceChangePercent } from './price-change.ts'
 
 /** What one book has otherwise than another, by SKU and currency. */
 export interface PriceBookDifference {
   readonly added: readonly PriceEntry[]
   readonly removed: readonly PriceEntry[]
-  readonly changed: readonly { readonly before: PriceEntry; readonly after: PriceEntry }[]
+  readonly changed: readonly {
+    readonly before: PriceEntry
+    readonly after: PriceEntry
+    /** How much dearer, in per cent: signed, two decimals; absent from a price of nothing. */
+    readonly percent?: string
+  }[]
   /** How many are the same in both. */
   readonly unchanged: number
 }
@@ -20,7 +26,12 @@ export function priceBookDifference(
     const was = earlier.get(keyOf(entry))
     return was === undefined ? [] : [{ before: was, after: entry }]
   })
-  const changed = kept.filter((pair) => !isSame(pair.before, pair.after))
+  const changed = kept
+    .filter((pair) => !isSame(pair.before, pair.after))
+    .map((pair) => {
+      const percent = priceChangePercent(pair.before, pair.after)
+      return percent === undefined ? pair : { ...pair, percent }
+    })
   return {
     added: after.filter((entry) => !earlier.has(keyOf(entry))),
     removed: before.filter((entry) => !later.has(keyOf(entry))),

@@ -22,10 +22,15 @@ const DOCUMENT_MEMBERS = ['version', 'effective_from', 'prices']
 const PRICE_MEMBERS = ['sku', 'currency', 'unit', 'per', 'price', 'demonstration']
 
 function fail(at: string, message: string): never {
-  throw new DomainError('price_book_invalid', `${at} ${message}`, { at })
+  throw new DomainError('price_book_invalid', `${at} ${message}`, { param: at })
 }
 
-function members(value: unknown, at: string, known: readonly string[]): Record<string, unknown> {
+/** Members of a mapping, none but known ones. @throws DomainError `price_book_invalid` */
+export function members(
+  value: unknown,
+  at: string,
+  known: readonly string[],
+): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return fail(at, 'must be a mapping')
   const unknown = Object.keys(value).find((name) => !known.includes(name))
@@ -38,7 +43,7 @@ function members(value: unknown, at: string, known: readonly string[]): Record<s
  * `currency`, `unit`, `per`, `price` (a quoted decimal, so that no float comes near it) and
  * optionally `demonstration`.
  *
- * @throws DomainError `price_book_invalid`, its message and `details.at` naming the place
+ * @throws DomainError `price_book_invalid`, its message and `details.param` naming the place
  */
 export function priceBookFromDocument(value: unknown): PriceBookDocument {
   const document = members(value, 'the price book', DOCUMENT_MEMBERS)
@@ -49,8 +54,19 @@ export function priceBookFromDocument(value: unknown): PriceBookDocument {
   if (typeof effectiveFrom !== 'string' || !isTime(effectiveFrom))
     return fail('effective_from', 'must be a quoted RFC 3339 time, e.g. "2026-01-01T00:00:00Z"')
   const prices: unknown = document['prices']
-  if (!Array.isArray(prices) || prices.length === 0 || prices.length > maxPriceEntries)
-    return fail('prices', `must be a list of 1 to ${maxPriceEntries} prices`)
+  if (Array.isArray(prices) && prices.length === 0)
+    return fail('prices', 'must have at least one price')
+  return { version, effectiveFrom, entries: priceEntriesFrom(prices, maxPriceEntries) }
+}
+
+/**
+ * Reads a list of prices, each with the members of one in a price book; canonical and in order.
+ *
+ * @throws DomainError `price_book_invalid`, naming the place
+ */
+export function priceEntriesFrom(prices: unknown, maxEntries: number): readonly PriceEntry[] {
+  if (!Array.isArray(prices) || prices.length > maxEntries)
+    return fail('prices', `must be a list of at most ${maxEntries} prices`)
   const entries = prices.map((price: unknown, index) => readEntry(price, `prices[${index}]`))
   const seen = new Set<string>()
   for (const [index, entry] of entries.entries()) {
@@ -58,7 +74,7 @@ export function priceBookFromDocument(value: unknown): PriceBookDocument {
       fail(`prices[${index}]`, `repeats the ${entry.currency} price of ${entry.sku}`)
     seen.add(sortKey(entry))
   }
-  return { version, effectiveFrom, entries: entries.sort(byKey) }
+  return entries.sort(byKey)
 }
 
 /**

@@ -2,12 +2,15 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 import type { PriceBookPublished, PriceEntry } from './events.ts'
-import type { RatedSku } from './settlement.ts'
+import type { AccountPrice, RatedSku } from './settlement.ts'
 
-/** One published version of the prices, ready for looking up. */
+/** A price that is sold at, and why it is not that of the book where it is not. */
+export type SoldPrice = Readonly<PriceEntry> & { readonly accountPrice?: AccountPrice }
+
+/** One published version of the prices, as the list or as one tenant has it, ready for looking up. */
 export interface PriceBook {
   readonly version: string
-  readonly lookup: (sku: string, currency: Currency) => PriceEntry | undefined
+  readonly lookup: (sku: string, currency: Currency) => SoldPrice | undefined
 }
 
 /** Makes a published version lookable. */
@@ -56,5 +59,7 @@ export function rate(book: PriceBook, sku: string, currency: Currency, rule: str
       `the price book ${book.version} has no ${currency} price for ${sku}`,
       { sku, currency, priceBookVersion: book.version },
     )
-  return { sku, rule, unit: entry.unit, price: entry.price, per: entry.per }
+  const { unit, price, per, accountPrice } = entry
+  const rated = { sku, rule, unit, price, per }
+  return accountPrice === undefined ? rated : { ...rated, accountPrice }
 }

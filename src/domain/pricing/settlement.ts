@@ -9,6 +9,29 @@ export const PerSchema = Type.Union([Type.Literal(1), Type.Literal(1_000), Type.
 export const DecimalSchema = Decimal
 export const PriceSchema = Price
 
+/** A factor that prices are multiplied by: a decimal of at most 6 places. */
+export const MultiplierSchema = Type.String({ pattern: '^\\d{1,3}(\\.\\d{1,6})?$' })
+
+/**
+ * Why a price is not that of the price book: the tenant has prices of its own, and which of them
+ * applied. `revision` counts the tenant's `AccountPricesSet` events from 1.
+ */
+export const AccountPriceSchema = Type.Union([
+  /** The tenant's own price of this SKU. */
+  Type.Object({
+    kind: Type.Literal('own'),
+    revision: Type.Integer({ minimum: 1 }),
+  }),
+  /** The book's price times the tenant's multiplier, rounded half away from zero to 6 decimals. */
+  Type.Object({
+    kind: Type.Literal('multiplied'),
+    revision: Type.Integer({ minimum: 1 }),
+    list: Price,
+    multiplier: MultiplierSchema,
+  }),
+])
+export type AccountPrice = Static<typeof AccountPriceSchema>
+
 /** One SKU's price as frozen at acceptance. `unit` names what is counted, e.g. `token`, `call`. */
 const RatedSkuSchema = Type.Object({
   sku: Type.String(),
@@ -16,6 +39,8 @@ const RatedSkuSchema = Type.Object({
   unit: Type.String(),
   price: Price,
   per: PerSchema,
+  /** Absent where the price is that of the book. */
+  accountPrice: Type.Optional(AccountPriceSchema),
 })
 export type RatedSku = Static<typeof RatedSkuSchema>
 
@@ -44,6 +69,8 @@ const SettlementLineSchema = Type.Object({
   per: PerSchema,
   amount: Decimal,
   measurement: MeasurementSchema,
+  /** Absent where the price is that of the book. */
+  accountPrice: Type.Optional(AccountPriceSchema),
 })
 export type SettlementLine = Static<typeof SettlementLineSchema>
 

@@ -34,6 +34,8 @@ export type TaskState =
       /** Undefined where no submission was ever known: never accepted, or past its deadline. */
       readonly nativeId: string | undefined
       readonly status: TaskEnd
+      /** What upstream said it counts when it accepted it: what a repeated creation is answered with. */
+      readonly usage: Usage | undefined
       readonly settlement: Settlement | undefined
       readonly deleted: boolean
       /** Why it counts as never accepted; undefined where it ended in any other way. */
@@ -97,18 +99,21 @@ function evolveStatus(state: TaskState, data: TaskEventData<'TaskStatusChanged'>
   return { ...state, status, unknownStatuses: [...state.unknownStatuses, upstreamStatus] }
 }
 
+const NEVER_SUBMITTED = { nativeId: undefined, usage: undefined }
+
 function end(
   state: TaskState,
   request: TaskRequest,
   status: TaskEnd,
   absence?: TaskEventData<'TaskFailed'>['absence'],
 ): EndedTask {
-  const nativeId = state.phase === 'active' ? state.nativeId : undefined
+  const { nativeId, usage } = state.phase === 'active' ? state : NEVER_SUBMITTED
   return {
     phase: 'ended',
     request,
     nativeId,
     status,
+    usage,
     settlement: undefined,
     deleted: false,
     absence,

@@ -2,22 +2,30 @@ import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
-import type { TokenEvent, TokenEventData, TokenKind, TokenLimits } from './events.ts'
-import { changedLimits, checkLimits, sameLimits, type TokenLimitChanges } from './limits.ts'
+import { checkAddresses } from './addresses.ts'
+import { type Changeable, type ChangeToken, changeToken } from './changes.ts'
+import type { QueryScope, TokenEvent, TokenEventData } from './events.ts'
+import { checkLimits, checkModels } from './limits.ts'
 
 /** One token: the hash of its secret, never the secret (P7). */
-export type TokenState =
-  | { readonly phase: 'none' }
-  | {
-      readonly phase: 'issued'
-      readonly tenantId: string
-      readonly kind: TokenKind
-      readonly limits: TokenLimits
-      readonly secretHash: string
-      /** Hashes this token ever had: a secret is never used twice. */
-      readonly usedHashes: ReadonlySet<string>
-      readonly disabled: boolean
-    }
+export type TokenState = { readonly phase: 'none' } | IssuedToken
+
+/** Times are RFC 3339. */
+export interface IssuedToken extends Changeable {
+  readonly phase: 'issued'
+  readonly tenantId: string
+  readonly userId: string
+  readonly scope: QueryScope | undefined
+  readonly secretHash: string
+  readonly lastFour: string
+  /** Hashes this token ever had: a secret is never used twice. */
+  readonly usedHashes: ReadonlySet<string>
+  /** Events since it was issued: all of them are read whenever it is looked at. */
+  readonly changes: number
+  readonly issuedAt: string
+  readonly rotatedAt: string | undefined
+  readonly disabledAt: string | undefined
+}
 
 /** `at` and `oldValidUntil` are RFC 3339. */
 export type TokenCommand =
@@ -30,12 +38,7 @@ export type TokenCommand =
       readonly oldValidUntil: string
       readonly at: string
     }
-  | {
-      readonly kind: 'change-limits'
-      readonly tokenId: string
-      readonly changes: TokenLimitChanges
-      readonly at: string
-    }
+  | ChangeToken
   | {
       readonly kind: 'disable'
       readonly tokenId: string
@@ -44,11 +47,12 @@ export type TokenCommand =
     }
 
 /**
- * Issuing, rotating to the current secret, changing limits to what they are and disabling again
+ * Issuing, rotating to the current secret, changing a token to what it is and disabling again
  * decide to no event.
  *
  * @throws DomainError `token_exists`, `token_not_found`, `token_disabled`, `token_secret_reused`,
- *   `token_scope_invalid`, `token_expiry_invalid`, `token_limits_invalid`
+ *   `token_scope_invalid`, `token_expiry_invalid`, `token_limits_invalid`, `token_models_invalid`,
+ *   `token_addresses_invalid`, `token_bound_reached`, `scope_denied`
  */
 export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
   initial: { phase: 'none' },
@@ -59,12 +63,15 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
         return issue(command.data, state)
       case 'rotate':
         return rotate(command, state)
-      case 'change-limits':
-        return changeLimits(command, state)
+      case 'change':
+        if (state.phase === 'none') return notFound(command.tokenId)
+        if (state.disabledAt !== undefined)
+          return disabled(command.tokenId, 'a disabled token cannot be changed')
+        return bounded(state, changeToken(command, state))
       case 'disable': {
         const { tokenId, reason, at } = command
         if (state.phase === 'none') return notFound(tokenId)
-        if (state.disabled) return []
+        if (state.disabledAt !== undefined) return []
         return [{ type: 'TokenDisabled', data: { tokenId, reason, disabledAt: at } }]
       }
       default:
@@ -75,19 +82,42 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case 'TokenIssued': {
-        const { tenantId, kind, limits = {}, secretHash } = event.data
-        const usedHashes = new Set([secretHash])
-        return { phase: 'issued', tenantId, kind, limits, secretHash, usedHashes, disabled: false }
+        const { data } = event
+        return {
+          phase: 'issued',
+          tenantId: data.tenantId,
+          userId: data.userId,
+          kind: data.kind,
+          name: data.name,
+          scope: data.scope,
+          models: data.models,
+          addresses: data.addresses,
+          limits: data.limits ?? {},
+          expiresAt: data.expiresAt,
+          secretHash: data.secretHash,
+          lastFour: data.lastFour,
+          usedHashes: new Set([data.secretHash]),
+          changes: 0,
+          issuedAt: data.issuedAt,
+          rotatedAt: undefined,
+          disabledAt: undefined,
+        }
       }
       case 'TokenRotated': {
         if (state.phase === 'none') return state
-        const { secretHash } = event.data
-        return { ...state, secretHash, usedHashes: new Set([...state.usedHashes, secretHash]) }
+        const { secretHash, lastFour, rotatedAt } = event.data
+        const usedHashes = new Set([...state.usedHashes, secretHash])
+        return { ...changed(state), secretHash, lastFour, rotatedAt, usedHashes }
       }
       case 'TokenLimitsChanged':
-        return state.phase === 'none' ? state : { ...state, limits: event.data.limits }
+        return state.phase === 'none' ? state : { ...changed(state), limits: event.data.limits }
+      case 'TokenUpdated': {
+        if (state.phase === 'none') return state
+        const { name, models, addresses, expiresAt } = event.data
+        return { ...changed(state), name, models, addresses, expiresAt }
+      }
       case 'TokenDisabled':
-        return state.phase === 'none' ? state : { ...state, disabled: true }
+        return state.phase === 'none' ? state : { ...state, disabledAt: event.data.disabledAt }
       default:
         return unreachable(event)
     }
@@ -95,17 +125,19 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
 }
 
 function issue(data: TokenEventData<'TokenIssued'>, state: TokenState): readonly TokenEvent[] {
-  const { tokenId, kind, scope, expiresAt, issuedAt } = data
+  const { tokenId, kind, expiresAt, issuedAt } = data
   if (state.phase === 'issued') {
     if (state.secretHash === data.secretHash && state.tenantId === data.tenantId) return []
     throw new DomainError('token_exists', 'the token exists', { tokenId })
   }
-  if (kind !== 'query' && scope !== undefined)
-    throw new DomainError('token_scope_invalid', 'only a query token has a scope', { tokenId })
+  checkScope(data)
   if (expiresAt !== undefined && fromTimestamp(expiresAt) <= fromTimestamp(issuedAt))
     throw new DomainError('token_expiry_invalid', 'a token must expire after it is issued', {
       tokenId,
+      param: 'expires_at',
     })
+  checkModels(tokenId, kind, data.models)
+  checkAddresses(tokenId, data.addresses)
   if (data.limits !== undefined) checkLimits(tokenId, kind, data.limits)
   return [{ type: 'TokenIssued', data }]
 }
@@ -116,8 +148,7 @@ function rotate(
 ): readonly TokenEvent[] {
   const { tokenId, secretHash, lastFour, oldValidUntil, at } = command
   if (state.phase === 'none') return notFound(tokenId)
-  if (state.disabled)
-    throw new DomainError('token_disabled', 'a disabled token cannot be rotated', { tokenId })
+  if (state.disabledAt !== undefined) return disabled(tokenId, 'a disabled token cannot be rotated')
   if (state.secretHash === secretHash) return []
   if (state.usedHashes.has(secretHash))
     throw new DomainError('token_secret_reused', 'a rotation needs a new secret', { tokenId })
@@ -125,26 +156,38 @@ function rotate(
     throw new DomainError('token_expiry_invalid', 'the old secret cannot end in the past', {
       tokenId,
     })
-  return [
-    {
-      type: 'TokenRotated',
-      data: { tokenId, secretHash, lastFour, oldValidUntil, rotatedAt: at },
-    },
-  ]
+  const data = { tokenId, secretHash, lastFour, oldValidUntil, rotatedAt: at }
+  return bounded(state, [{ type: 'TokenRotated', data }])
 }
 
-function changeLimits(
-  command: Extract<TokenCommand, { readonly kind: 'change-limits' }>,
-  state: TokenState,
-): readonly TokenEvent[] {
-  const { tokenId, changes, at } = command
-  if (state.phase === 'none') return notFound(tokenId)
-  if (state.disabled)
-    throw new DomainError('token_disabled', 'a disabled token has no limits', { tokenId })
-  const limits = changedLimits(state.limits, changes)
-  checkLimits(tokenId, state.kind, limits)
-  if (sameLimits(state.limits, limits)) return []
-  return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
+/** Changes that a token can have beside its end; whoever needs more issues another. */
+export const MAX_TOKEN_CHANGES = 10_000
+
+const changed = (state: IssuedToken): IssuedToken => ({ ...state, changes: state.changes + 1 })
+
+/** @throws DomainError `token_bound_reached` */
+function bounded({ changes }: IssuedToken, events: readonly TokenEvent[]): readonly TokenEvent[] {
+  if (changes + events.length <= MAX_TOKEN_CHANGES) return events
+  throw new DomainError(
+    'token_bound_reached',
+    `a token is changed at most ${MAX_TOKEN_CHANGES} times: issue another`,
+    {},
+  )
+}
+
+/** @throws DomainError `token_scope_invalid` */
+function checkScope({ tokenId, kind, scope }: TokenEventData<'TokenIssued'>): void {
+  if (scope === undefined || kind === 'query') return
+  const words =
+    kind !== 'admin'
+      ? 'only a query or an admin token has a scope'
+      : 'an admin token has the scope all_users of its tenant, or all_tenants'
+  if (kind !== 'admin' || (scope.level !== 'all_users' && scope.level !== 'all_tenants'))
+    throw new DomainError('token_scope_invalid', words, { tokenId, param: 'scope' })
+}
+
+function disabled(tokenId: string, message: string): never {
+  throw new DomainError('token_disabled', message, { tokenId })
 }
 
 function notFound(tokenId: string): never {

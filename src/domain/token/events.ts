@@ -17,7 +17,10 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
   admin: 'adm-',
 }
 
-/** What a query token may read. Operator-issued ones (`all_tenants`) span tenants. */
+/**
+ * What a query token may read, and what an admin token may manage: its tenant (`all_users`) or all of
+ * them. Only operators issue what spans tenants (`all_tenants`).
+ */
 const QueryScopeSchema = Type.Union([
   Type.Object({ level: Type.Literal('current_user') }),
   Type.Object({ level: Type.Literal('specified_users'), userIds: Type.Array(Type.String()) }),
@@ -39,6 +42,8 @@ const TokenLimitsSchema = Type.Object({
   requestsPerMinute: Limit,
   /** Tokens of text, in and out. */
   tokensPerMinute: Limit,
+  /** Synchronous calls that are under way. */
+  concurrentCalls: Limit,
   /** Asynchronous tasks that have not ended. */
   concurrentTasks: Limit,
 })
@@ -52,6 +57,9 @@ const tokenFacts = {
   lastFour: Type.String(),
 }
 
+/** Ranges of addresses (CIDR) it may be used from; absent means from anywhere. */
+const Addresses = Type.Optional(Type.Array(Type.String()))
+
 export const tokenEvents = {
   TokenIssued: Type.Object({
     ...tokenFacts,
@@ -62,6 +70,7 @@ export const tokenEvents = {
     scope: Type.Optional(QueryScopeSchema),
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),
+    addresses: Addresses,
     expiresAt: Type.Optional(Type.String()),
     limits: Type.Optional(TokenLimitsSchema),
     issuedAt: Type.String(),
@@ -77,6 +86,17 @@ export const tokenEvents = {
     tokenId: Type.String(),
     limits: TokenLimitsSchema,
     changedAt: Type.String(),
+  }),
+  /** What the token is called and what bounds it from now on, all of it but the limits. */
+  TokenUpdated: Type.Object({
+    tokenId: Type.String(),
+    name: Type.String(),
+    /** Absent means all. */
+    models: Type.Optional(Type.Array(Type.String())),
+    addresses: Addresses,
+    /** Absent means that it does not expire. */
+    expiresAt: Type.Optional(Type.String()),
+    updatedAt: Type.String(),
   }),
   TokenDisabled: Type.Object({
     tokenId: Type.String(),

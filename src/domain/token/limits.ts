@@ -5,11 +5,15 @@ export type LimitName = keyof TokenLimits
 export const limitNames: readonly LimitName[] = [
   'requestsPerMinute',
   'tokensPerMinute',
+  'concurrentCalls',
   'concurrentTasks',
 ]
 
 /** A figure, null for no limit, or back to the operator's default; what is absent stays. */
 export type TokenLimitChanges = Readonly<Partial<Record<LimitName, number | null | 'default'>>>
+
+/** What is in force for tokens of which nothing else was said; absent is no limit. */
+export type DefaultTokenLimits = Readonly<Partial<Record<LimitName, number | undefined>>>
 
 /** The limits after a change. */
 export function changedLimits(limits: TokenLimits, changes: TokenLimitChanges): TokenLimits {
@@ -28,7 +32,7 @@ export function sameLimits(a: TokenLimits, b: TokenLimits): boolean {
 /** @throws DomainError `token_limits_invalid` */
 export function checkLimits(tokenId: string, kind: TokenKind, limits: TokenLimits): void {
   const fail = (message: string): never => {
-    throw new DomainError('token_limits_invalid', message, { tokenId })
+    throw new DomainError('token_limits_invalid', message, { tokenId, param: 'limits' })
   }
   // The others call no model.
   if (kind !== 'model') fail('only a model token has limits')
@@ -37,4 +41,17 @@ export function checkLimits(tokenId: string, kind: TokenKind, limits: TokenLimit
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_TOKEN_LIMIT)
       fail(`a limit is a whole number from 1 to ${MAX_TOKEN_LIMIT}`)
   }
+}
+
+/** @throws DomainError `token_models_invalid` */
+export function checkModels(
+  tokenId: string,
+  kind: TokenKind,
+  models: readonly string[] | undefined,
+): void {
+  if (models === undefined || kind === 'model') return
+  throw new DomainError('token_models_invalid', 'only a model token is bound to models', {
+    tokenId,
+    param: 'models',
+  })
 }

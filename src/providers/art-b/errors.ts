@@ -1,4 +1,4 @@
-import type { ImageItemError } from '../../app/ports.ts'
+import type { ImageItemError } from '../../app/image-ports.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { type DottedError, dottedError, readDottedError } from '../kit/http/dotted-errors.ts'
 import type { UpstreamError } from '../kit/http/refusals.ts'

@@ -4,7 +4,7 @@ import type {
   ImageFrame,
   ImageItemError,
   ImageTally,
-} from '../../app/ports.ts'
+} from '../../app/image-ports.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { parseObject, textOf } from '../kit/http/fields.ts'

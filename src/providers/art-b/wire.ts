@@ -1,4 +1,4 @@
-import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../app/ports.ts'
+import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../app/image-ports.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { countOrZero, objectOf, objectsOf, textOf } from '../kit/http/fields.ts'

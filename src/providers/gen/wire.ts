@@ -1,4 +1,4 @@
-import type { ImageAnswer, ImageCall, SentImage } from '../../app/ports.ts'
+import type { ImageAnswer, ImageCall, SentImage } from '../../app/image-ports.ts'
 import { INPUT } from '../../domain/families/gen/pricing.ts'
 import { IMAGES } from '../../domain/families/image-rules.ts'
 import { invariant } from '../../kernel/assert.ts'

@@ -1,4 +1,4 @@
-import type { ImageCall, ImageEvent, ImageTally } from '../../app/ports.ts'
+import type { ImageCall, ImageEvent, ImageTally } from '../../app/image-ports.ts'
 import { IMAGES, type ImageSeen } from '../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { malformed } from '../kit/http/failures.ts'

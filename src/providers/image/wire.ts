@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../app/ports.ts'
+import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../app/image-ports.ts'
 import { IMAGES } from '../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { BodyInPieces } from '../kit/http/body-in-pieces.ts'

@@ -1,5 +1,3 @@
-import type { Buffer } from 'node:buffer'
-import type { Channel } from '../../app/ports.ts'
 import type { SpeechAnswer, SpeechCall, SpeechProvider } from '../../app/speech-ports.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
@@ -8,7 +6,8 @@ import { objectOf, parseJson, textOf } from '../kit/http/fields.ts'
 import { createFrameStream } from '../kit/http/frame-stream.ts'
 import { restOf } from '../kit/http/limit-headers.ts'
 import { createLines, type Line } from '../kit/http/lines.ts'
-import { type LiftedJson, parseLifting } from '../../kernel/long-strings.ts'
+import type { LiftedJson } from '../../kernel/long-strings.ts'
+import { mediaPatience, parseMedia } from '../kit/http/media-answer.ts'
 import { rethrow } from '../kit/http/open-events.ts'
 import { readWhole } from '../kit/http/open-stream.ts'
 import { headerOf } from '../kit/http/retry-after.ts'
@@ -43,7 +42,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
         .catch(rethrow)
       if (response.statusCode !== 200)
         throw refusalIn(parseJson(response.text), response, line.scrub) ?? malformed()
-      const { value, lifted } = parsed(response.pieces)
+      const { value, lifted } = parseMedia(response.pieces)
       const refused = refusalIn(value, response, line.scrub)
       if (refused !== undefined) throw refused
       return answerOf(value, lifted, response.headers) ?? rejected()
@@ -53,7 +52,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
       const opened = await line.exchange
         .open({
           ...sentOf(line, call, requestId, 'text/event-stream'),
-          ...patience(channel),
+          ...mediaPatience(channel),
           signal,
         })
         .catch(rethrow)
@@ -87,22 +86,8 @@ function sentOf(
   }
 }
 
-/** A stream of speech begins with its audio, and what makes it may take as long as a whole answer. */
-function patience({ timeoutMs }: Channel) {
-  return { firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }
-}
-
 function headOf(headers: Parameters<typeof headerOf>[0]) {
   return { upstreamRequestId: headerOf(headers, 'trace-id'), restMs: restOf(headers) }
-}
-
-/** Audio stays the bytes it came as. @throws ProviderError */
-function parsed(body: readonly Buffer[]): LiftedJson {
-  try {
-    return parseLifting(body)
-  } catch (error) {
-    throw malformed(error)
-  }
 }
 
 /** Undefined when there is no audio in it. */

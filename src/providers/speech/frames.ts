@@ -1,5 +1,5 @@
 import type { SpeechChunk, SpeechTally } from '../../app/speech-ports.ts'
-import { looksLikeHex } from '../../kernel/hex.ts'
+import { isHex, looksLikeHex } from '../../kernel/hex.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { objectOf, parseObject, textOf } from '../kit/http/fields.ts'
@@ -23,6 +23,8 @@ export function speechFrameReader(
   /** Audio alone says nothing of its end: the last of it is held back until the end is known. */
   let held: string | undefined
 
+  // Audio alone is decoded here, where a wrong digit would end it in silence; JSON the callers decode.
+  const isSound = form === 'audio' ? isHex : looksLikeHex
   const asJson = (frame: JsonObject, audio: string | undefined, status: number): SpeechChunk => ({
     data: JSON.stringify({
       data: { audio: audio ?? '', status },
@@ -50,7 +52,7 @@ export function speechFrameReader(
       const audio = textOf(piece['audio'])
       const isLast = piece['status'] === WHOLE
       if (audio === undefined && !isLast) return undefined
-      if (audio !== undefined && !looksLikeHex(audio)) throw malformed()
+      if (audio !== undefined && !isSound(audio)) throw malformed()
       if (isLast) {
         if (audio === undefined && !begun) throw malformed()
         ;({ usage } = seenOf(frame))

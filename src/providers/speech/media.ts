@@ -1,6 +1,5 @@
 import type { CallOptions, Channel } from '../../app/ports.ts'
 import type { CloneAnswer, CloneOrder, MediaProvider } from '../../app/media-ports.ts'
-import { isPositiveInt64 } from '../../kernel/int64.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../kit/http/exchange.ts'
@@ -13,6 +12,7 @@ import { parseLossless } from '../kit/http/lossless-json.ts'
 import { rethrow } from '../kit/http/open-events.ts'
 import { headerOf } from '../kit/http/retry-after.ts'
 import { refusalIn } from './errors.ts'
+import { idOf } from './ids.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
 const CLONE_PATH = '/v1/voice_clone'
@@ -97,12 +97,6 @@ function parsed(text: string): unknown {
 
 function unreadable(): never {
   throw malformed()
-}
-
-/** An id that may come as a number or as digits. */
-function idOf(value: unknown): string | undefined {
-  const digits = typeof value === 'number' ? String(value) : value
-  return typeof digits === 'string' && isPositiveInt64(digits) ? digits : undefined
 }
 
 /** JSON whose ids are integers of 64 bits, which only text can hold. */

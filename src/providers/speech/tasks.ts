@@ -8,6 +8,7 @@ import { createTaskProvider } from '../kit/task/client.ts'
 import { MAX_LABEL_LENGTH, urlsOf } from '../kit/task/fields.ts'
 import type { TaskWire } from '../kit/task/wire.ts'
 import { baseRespOf, readError, statusOf } from './errors.ts'
+import { idOf } from './ids.ts'
 
 const CREATE_PATH = '/v1/t2a_async_v2'
 const QUERY_PATH = '/v1/query/t2a_async_query_v2'
@@ -54,12 +55,6 @@ const speechTaskWire: TaskWire = {
 /** The adapter of speech that is made as a task. */
 export function createSpeechTaskProvider(): ReturnType<typeof createTaskProvider> {
   return createTaskProvider(speechTaskWire)
-}
-
-/** An int64, as digits: a number or a text. */
-function idOf(value: unknown): string | undefined {
-  const digits = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
-  return typeof digits === 'string' && /^[1-9]\d{0,18}$/.test(digits) ? digits : undefined
 }
 
 function readTask(body: unknown): TaskObservation | undefined {

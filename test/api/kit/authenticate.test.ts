@@ -58,6 +58,58 @@ void t.test('403 in the family’s shape for a token of another kind', async (t)
   }
 })
 
+void t.test('403 in the family’s shape from an address the token is not bound to', async (t) => {
+  const surfaces = [
+    [tasksPath, 'sk-bound', { error: { code: 'AccessDenied', type: 'Forbidden' } }],
+    [linesPath, 'qak-bound', { success: false, error: { code: 'address_not_allowed' } }],
+    ['/v1/models', 'sk-bound', { error: { code: 'permission_denied' } }],
+    ['/v1beta/models/x:generateContent', 'sk-bound', { error: { status: 'PERMISSION_DENIED' } }],
+    ['/provB/v1/t2a_v2', 'sk-bound', { base_resp: { status_code: 1004 } }],
+    ['/provC/ent/v2/text2video', 'sk-bound', { code: 403, reason: 'Forbidden' }],
+  ] as const
+  for (const [url, token, shape] of surfaces) {
+    const method = /Content$|t2a_v2$|2video$/.test(url) ? 'POST' : 'GET'
+    const answer = await app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${token}`, 'x-forwarded-for': '203.0.113.9' },
+      remoteAddress: '198.51.100.4',
+    })
+    t.equal(answer.statusCode, 403, `${url} ${answer.body}`)
+    t.match(answer.json(), shape)
+    t.match(
+      answer.body,
+      /may not be used from 198\.51\.100\.4/,
+      'a header of the caller says nothing',
+    )
+  }
+  for (const remoteAddress of ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1']) {
+    const headers = { authorization: 'Bearer sk-bound' }
+    const answer = await app.inject({ url: tasksPath, headers, remoteAddress })
+    t.equal(answer.statusCode, 200, remoteAddress)
+  }
+})
+
+void t.test('who calls is what a trusted proxy says, and nobody else', async (t) => {
+  const behind = await startApp({ trustedProxies: ['10.0.0.0/8', '::1'] })
+  t.teardown(() => behind.app.close())
+  const statusOf = async (remoteAddress: string, forwarded: string): Promise<number> => {
+    const headers = { authorization: 'Bearer sk-bound', 'x-forwarded-for': forwarded }
+    return (await behind.app.inject({ url: tasksPath, headers, remoteAddress })).statusCode
+  }
+  t.equal(await statusOf('10.1.2.3', '203.0.113.9'), 200)
+  t.equal(await statusOf('::ffff:10.1.2.3', '203.0.113.9'), 200)
+  t.equal(await statusOf('10.1.2.3', '198.51.100.4, 203.0.113.9, 10.9.9.9'), 200)
+  t.equal(
+    await statusOf('10.1.2.3', '203.0.113.9, 198.51.100.4'),
+    403,
+    'what the caller wrote itself',
+  )
+  t.equal(await statusOf('198.51.100.4', '203.0.113.9'), 403, 'a proxy that is not trusted')
+  t.equal(await statusOf('10.1.2.3', 'nonsense'), 403)
+  t.equal(await statusOf('10.1.2.3', ''), 403, 'the proxy itself')
+})
+
 void t.test('503 in the family’s shape when tokens cannot be looked up', async (t) => {
   const provA = await call(tasksPath, 'Bearer sk-away')
   t.equal(provA.statusCode, 503)

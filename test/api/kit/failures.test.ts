@@ -1,10 +1,13 @@
 import t from 'tap'
 import { failureTable } from '../../../src/api/kit/failure-table.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
+import { adminEnvelope } from '../../../src/api/admin/envelope.ts'
+import { libraryEnvelope } from '../../../src/api/prov-a/assets/envelope.ts'
 import { provAEnvelope } from '../../../src/api/prov-a/envelope.ts'
 import { provCEnvelope } from '../../../src/api/prov-c/envelope.ts'
 import { provBV1Envelope } from '../../../src/api/prov-b/v1/envelope.ts'
 import { queryEnvelope } from '../../../src/api/query/envelope.ts'
+import { userEnvelope } from '../../../src/api/user/envelope.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
 import { v1betaEnvelope } from '../../../src/api/v1beta/envelope.ts'
 import { RequestError, type RequestFault } from '../../../src/api/kit/request-error.ts'
@@ -58,9 +61,14 @@ function answered(envelope: Envelope, errors: readonly Error[]): number[] {
   return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
 }
 
+/** Below `/provA` one route has a shape of its own, and no name but the prefix. */
+function isBelow(path: string, prefix: string): boolean {
+  return prefix === '/provA' ? path === prefix : path.startsWith(`${prefix}/`)
+}
+
 function documented(prefix: string): number[] {
   const operations = Object.entries(paths)
-    .filter(([path]) => path.startsWith(`${prefix}/`))
+    .filter(([path]) => isBelow(path, prefix))
     .flatMap(([, methods]) => Object.values(methods))
   const statuses = operations.flatMap(({ responses }) => Object.keys(responses).map(Number))
   return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
@@ -122,16 +130,50 @@ t.test(
   },
 )
 
+t.test('an asset that cannot be used is about the member that refers to it', (t) => {
+  const codes = {
+    asset_not_found: [404, 'ResourceNotFound.Asset'],
+    asset_not_active: [400, 'asset_not_active'],
+    asset_region_mismatch: [400, 'asset_region_mismatch'],
+  } as const
+  for (const code of ['asset_not_found', 'asset_not_active', 'asset_region_mismatch'] as const) {
+    const error = new DomainError(code, 'in our words', { assetId: 'asset-1' })
+    const [status, name] = codes[code]
+    t.match(provAEnvelope(error, 'req_1'), {
+      status,
+      body: { error: { code: name, param: 'content' } },
+    })
+    t.match(v1Envelope(error, 'req_1'), {
+      status,
+      body: { error: { code, param: 'input_reference' } },
+    })
+    const named = new DomainError(code, 'in our words', { param: 'content[1].image_url.url' })
+    t.match(provAEnvelope(named, 'req_1').body, { error: { param: 'content[1].image_url.url' } })
+  }
+  t.end()
+})
+
 const surfaces = [
-  ['/provA', provAEnvelope, everything(true, 'submission_refused')],
+  ['/provA/api', provAEnvelope, everything(true, 'submission_refused')],
+  [
+    '/provA',
+    libraryEnvelope('/provA'),
+    [...everything(true, 'submission_refused'), new RequestError('route_not_found', 'no')],
+  ],
   ['/provC', provCEnvelope, everything(true, 'submission_refused')],
   ['/provB/v1', provBV1Envelope, everything(true, 'call_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
   ['/v1beta', v1betaEnvelope, everything(true, 'call_refused')],
   [
-    '/api',
+    '/api/query',
     queryEnvelope,
     [...everything(false, 'call_refused'), new RequestError('query_too_long', 'no')],
+  ],
+  ['/api/user', userEnvelope, everything(true, 'call_refused')],
+  [
+    '/api/admin',
+    adminEnvelope,
+    [...everything(true, 'call_refused'), new RequestError('query_too_long', 'no')],
   ],
 ] as const
 
@@ -143,7 +185,7 @@ for (const [prefix, envelope, errors] of surfaces)
 
 void t.test('no status of a route is without an example in the shape of its surface', (t) => {
   const shown = Object.entries(paths)
-    .filter(([path]) => surfaces.some(([prefix]) => path.startsWith(`${prefix}/`)))
+    .filter(([path]) => surfaces.some(([prefix]) => isBelow(path, prefix)))
     .flatMap(([path, methods]) =>
       Object.values(methods).map(({ responses }) => ({ path, responses })),
     )

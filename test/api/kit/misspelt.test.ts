@@ -14,6 +14,13 @@ import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
 const { app, texts, tasks, post } = await startText(t)
 texts.answer = () => chatCompletion
 
+const ofAccounts: Readonly<Record<string, string>> = { user: 'pat-one', admin: 'adm-one' }
+/** What opens a path. */
+const tokenFor = (path: string): Readonly<Record<string, string>> => {
+  const secret = ofAccounts[path.split('/')[2] ?? '']
+  return secret === undefined ? {} : { authorization: `Bearer ${secret}` }
+}
+
 const nativePath = '/v1beta/models/gen-3-pro:generateContent'
 const goodResponse = { model: 'text-basic', input: 'Hello' }
 const goodNative = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
@@ -120,6 +127,16 @@ interface PostOperation {
 
 void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
   const also = {
+    // Of each of its actions its own test looks at the bodies.
+    '/provA': {},
+    '/api/admin/price-books': {},
+    '/api/admin/tenants': {},
+    '/api/admin/tenants/{tenant_id}/credit/grants': {},
+    '/api/admin/tenants/{tenant_id}/users': {},
+    '/api/admin/tokens': {},
+    '/api/admin/tokens/{id}/rotate': {},
+    '/api/user/tokens': {},
+    '/api/user/tokens/{id}/rotate': {},
     [tasksPath]: alsoInTasks,
     '/provB/v1/t2a_v2': alsoInSpeech,
     '/provB/v1/t2a_async_v2': alsoInSpeech,
@@ -132,6 +149,7 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/v1/videos': alsoInVideos,
     [chatPath]: alsoInChat,
     '/v1/responses': alsoInResponses,
+    '/v1/quote': {},
     '/v1/images/generations': alsoInImages,
     '/v1/images/edits': alsoInImages,
     '/v1/images/edits/async': alsoInImages,
@@ -155,7 +173,11 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     for (const [place, { at, names }] of places)
       for (const name of [...names, ...namesIn(passed[place] ?? '')]) {
         // Wrong everywhere, so that what refuses it is something else.
-        const answer = await post(path.replace('{model}', 'm'), inside(at, { [name]: { x: 0 } }))
+        const answer = await post(
+          path.replace('{model}', 'm'),
+          inside(at, { [name]: { x: 0 } }),
+          tokenFor(path),
+        )
         t.notMatch(answer.body, /did you mean/, `${path} ${place}.${name}`)
       }
   }

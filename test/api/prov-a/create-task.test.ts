@@ -186,17 +186,29 @@ void t.test('415 for any body that is not plain JSON in UTF-8', async (t) => {
   )
 })
 
-void t.test('404 ResourceNotFound.Asset for an asset reference', async (t) => {
-  const content = [
-    { type: 'text', text: 'x' },
-    { type: 'image_url', role: 'reference_image', image_url: { url: 'asset://asset-1' } },
-  ]
-  t.match(await refusal({ ...goodBody, content }), {
-    status: 404,
-    code: 'ResourceNotFound.Asset',
-    type: 'NotFound',
-  })
-})
+void t.test(
+  'assets are handed on by what they are named as, to be found for the tenant',
+  async (t) => {
+    const content = [
+      { type: 'text', text: 'x' },
+      { type: 'image_url', role: 'reference_image', image_url: { url: 'asset://asset-1' } },
+    ]
+    t.equal((await create({ ...goodBody, content, ProjectName: 'films' })).statusCode, 200)
+    const { assets, upstreamBody } = tasks.created.at(-1) ?? {}
+    t.match(assets, {
+      assets: [{ assetId: 'asset-1', assetType: 'Image', param: 'content' }],
+      projectName: 'films',
+    })
+    t.notMatch(JSON.stringify(upstreamBody), 'films')
+    const sent = assets?.bodyWith(new Map([['asset-1', 'native-1']]))
+    t.match(JSON.stringify(sent), 'asset://native-1')
+    for (const projectName of [7, '', 'x'.repeat(65)])
+      t.match(await refusal({ ...goodBody, ProjectName: projectName }), {
+        status: 400,
+        param: 'ProjectName',
+      })
+  },
+)
 
 void t.test('400 for a callback URL that is not public https', async (t) => {
   hosts.set('inside.example.com', ['93.184.216.34', '10.0.0.1'])

@@ -303,8 +303,8 @@ void t.test('404 in the family’s shape for other paths and methods', async (t)
     { method: 'PUT', url: tasksPath },
     { method: 'POST', url: `${tasksPath}/${running.nativeId}/cancel` },
     { method: 'PATCH', url: `${tasksPath}/${running.nativeId}` },
-    { method: 'GET', url: '/provA' },
-    { method: 'GET', url: '/provA/' },
+    { method: 'GET', url: '/provA/api' },
+    { method: 'POST', url: '/provA//' },
     { method: 'GET', url: '/provA/api/v4/contents/generations/tasks' },
   ] as const
   for (const request of requests) {

@@ -62,9 +62,11 @@ void t.test('a line explains its amount, with money as decimal strings', async (
           request_id: 'req_1',
           position: '1',
           adjusted: '0',
+          account_prices: null,
         },
       ],
       next_cursor: null,
+      as_of: '1',
     },
   })
 })
@@ -193,6 +195,7 @@ void t.test('a summary groups by sku, day, model or tenant, per currency', async
   const answer = await get(summary, 'qak-operator')
   t.same(answer.json().data, {
     group_by: 'sku',
+    as_of: '3',
     items: [
       {
         key: 'overseas-video-2-0-mini-novideo',
@@ -251,7 +254,7 @@ void t.test('a CSV export has all lines, read page by page', async (t) => {
   })
   t.equal(
     rows[0],
-    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted',
+    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted,account_prices',
   )
   t.equal(rows.length, 2_502, 'header, lines and the end')
   t.equal(new Set(rows.slice(1, -1).map((row) => row.split(',')[0])).size, 2_500)

@@ -15,6 +15,7 @@ import {
   recordStep,
   taskSteps,
 } from '../../projections/support/history.ts'
+import { assetId, groupId, libraryHistory, recordAsset } from '../../projections/support/library.ts'
 import { ScriptedLog } from '../../projections/support/memory-log.ts'
 import { nowMs, startApp } from '../support/app.ts'
 
@@ -32,6 +33,7 @@ const log = new ScriptedLog([
     shape: (n) => ({ tenantId: n % 2 === 0 ? 'tenant_1' : 'tenant_2' }),
   }),
   recordCall(recorder, 1),
+  ...libraryHistory(recorder),
 ])
 startEngine(t, { pool, log, projections: allProjections })
 await caughtUp(pool, log, allProjections)
@@ -144,7 +146,9 @@ void t.test(
       const answer = await get('/tasks/req_test/history', secret)
       return answer.json<Page>().data.items.map((item) => item['position'])
     }
-    const recorded = log.events.filter(({ stream }) => /^(?:task|journal)-/.test(stream))
+    const recorded = log.events.filter(({ stream }) =>
+      /^(?:task|journal|asset|assetgroup|verification)-/.test(stream),
+    )
     const own = recorded.filter((event) => {
       const first = recorded.find(({ stream }) => stream === event.stream)
       return first !== undefined && 'tenantId' in first.data && first.data.tenantId === 'tenant_1'
@@ -161,6 +165,70 @@ void t.test(
     t.equal((await get('/tasks/req_none/history', 'qak-all')).statusCode, 404)
   },
 )
+
+void t.test('assets and groups are listed with a cursor, inside the scope', async (t) => {
+  const seen: string[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const answer = await get(`/assets?limit=7${cursor === '' ? '' : `&cursor=${cursor}`}`)
+    t.equal(answer.statusCode, 200)
+    const { data } = answer.json<Page>()
+    seen.push(...data.items.map((item) => item['asset_id'] ?? ''))
+    cursor = data.next_cursor
+  }
+  t.same(
+    seen,
+    Array.from({ length: 44 }, (_, n) => assetId(43 - n)),
+  )
+  const idsOf = async (path: string, secret?: string) =>
+    (await get(path, secret))
+      .json<Page>()
+      .data.items.map((item) => item['asset_id'] ?? item['group_id'])
+  t.same(
+    await idsOf('/assets?limit=100', 'qak-all'),
+    seen.filter((_, n) => n % 2 === 0),
+    'of tenant_1',
+  )
+  t.same(await idsOf(`/assets?native_id=native-asset-5`, 'qak-all'), [assetId(5)])
+  t.same(await idsOf(`/assets?native_id=native-asset-4`, 'qak-all'), [], 'of another tenant')
+  t.same(await idsOf('/asset-groups', 'qak-all'), [7, 3, 1].map(groupId))
+  t.same(await idsOf('/asset-groups?native_id=native-group-3'), [groupId(3)])
+})
+
+void t.test('what happened to an asset, by either id or by its request', async (t) => {
+  for (const id of [assetId(21), 'native-asset-21']) {
+    const answer = await get(`/assets/${id}/history`, 'qak-all')
+    t.same(
+      answer.json<Page>().data.items.map((item) => item['type']),
+      ['AssetCreated', 'AssetWithdrawn', 'AssetAccepted', 'AssetDeleted'],
+      id,
+    )
+  }
+  const byRequest = (await get('/assets/req_test/history', 'qak-operator')).json<Page>().data.items
+  const recorded = log.events.filter(({ stream }) =>
+    /^(?:asset|assetgroup|verification)-/.test(stream),
+  )
+  t.same(
+    byRequest.map((item) => item['position']),
+    recorded.map(({ position }) => String(position)),
+    'of a request all that is of the library',
+  )
+  const group = await get(`/assets/${groupId(3)}/history`, 'qak-all')
+  t.same(
+    group.json<Page>().data.items.map((item) => item['type']),
+    ['AssetGroupCreated', 'AssetGroupAccepted'],
+  )
+  t.notMatch(group.body, /native-group|video-a-1/)
+  t.equal((await get(`/assets/${platformId(2)}/history`, 'qak-all')).statusCode, 404)
+  t.equal((await get(`/assets/${assetId(2)}/history`, 'qak-all')).statusCode, 404, 'of tenant_0')
+  t.equal((await get(`/tasks/${assetId(21)}/history`, 'qak-all')).statusCode, 200)
+})
+
+void t.test('a history of an asset is found as soon as the log has it', async (t) => {
+  log.push(...recordAsset(recorder, { n: 900 }, 'created'))
+  const answer = await get(`/assets/${assetId(900)}/history`, 'qak-all')
+  t.equal(answer.statusCode, 200)
+})
 
 void t.test('404 for the history of another tenant, another user, a token, nothing', async (t) => {
   const unknown = await get('/tasks/video_none/history', 'qak-all')
@@ -266,7 +334,13 @@ void t.test(
       const reads = projectionReads({ db: pool, logEnd, readModels: models })
       const { app } = await startApp({ reads })
       t.teardown(async () => app.close())
-      const paths = ['ledger/lines', 'ledger/summary', `tasks/${platformId(4)}/history`]
+      const paths = [
+        'ledger/lines',
+        'ledger/summary',
+        `tasks/${platformId(4)}/history`,
+        'assets',
+        'asset-groups',
+      ]
       const answers = await Promise.all(
         paths.map(async (path) =>
           app.inject({
@@ -281,19 +355,26 @@ void t.test(
       }
       return answers.map(({ statusCode }) => statusCode)
     }
-    t.same(await statusesAt({}), [200, 200, 200])
-    t.same(await statusesAt({ nowMs: nowMs + 3_600_000 }), [200, 200, 200], 'nothing came since')
+    t.same(await statusesAt({}), [200, 200, 200, 200, 200])
+    t.same(
+      await statusesAt({ nowMs: nowMs + 3_600_000 }),
+      [200, 200, 200, 200, 200],
+      'nothing came since',
+    )
     const hourOld = { end: end + 1n, nowMs: Date.now() + 3_600_000 }
-    t.same(await statusesAt(hourOld), [503, 503, 503])
+    t.same(await statusesAt(hourOld), [503, 503, 503, 503, 503])
 
     const stop = async (name: string, stopped: object | null) =>
       pool.query('update engine.checkpoints set stopped = $2 where name = $1', [name, stopped])
     await stop('timeline', { kind: 'cannot_apply', reason: 'x', at: '2026-01-01T00:00:00Z' })
-    t.same(await statusesAt({}), [200, 200, 503])
+    t.same(await statusesAt({}), [200, 200, 503, 200, 200])
     await stop('timeline', null)
     await stop('ledger', { kind: 'log_older', reason: 'x', at: '2026-01-01T00:00:00Z' })
-    t.same(await statusesAt({}), [503, 503, 200])
+    t.same(await statusesAt({}), [503, 503, 200, 200, 200])
     await stop('ledger', null)
+    await stop('assets', { kind: 'cannot_apply', reason: 'x', at: '2026-01-01T00:00:00Z' })
+    t.same(await statusesAt({}), [200, 200, 200, 503, 503])
+    await stop('assets', null)
 
     const older = async (version: number) =>
       pool.query('update engine.checkpoints set version = version + $1 where name = $2', [
@@ -303,7 +384,7 @@ void t.test(
     await older(-1)
     t.same(
       await statusesAt(hourOld),
-      [200, 200, 503],
+      [200, 200, 503, 503, 503],
       'an older version serves until it is rebuilt',
     )
     await older(1)

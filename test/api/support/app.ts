@@ -5,11 +5,24 @@ import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import { createResolveVoice } from '../../../src/app/resolve-voice.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
+import { MemoryAssets } from './memory-assets.ts'
+import { noAccounts } from './no-accounts.ts'
+import { noLimits } from '../../../src/app/throttle/limits.ts'
+import {
+  noAccountPrices,
+  noBalanceAlerts,
+  noBudgets,
+  noLimitsManaged,
+  noPriceBooks,
+  noTenants,
+  noTokens,
+} from './no-management.ts'
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 import { MemoryMedia } from './memory-media.ts'
 import { MemoryImages, noImageTasks } from './memory-images.ts'
+import { memoryQuotes } from './memory-quotes.ts'
 import { MemorySpeech } from './memory-speech.ts'
 import { MemoryTexts } from './memory-texts.ts'
 
@@ -21,6 +34,7 @@ function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principa
     tenantId: 'tenant_1',
     userId: 'user_1',
     models: undefined,
+    addresses: undefined,
     limits: undefined,
     scope: undefined,
     ...part,
@@ -31,10 +45,16 @@ function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principa
 export const principals: Readonly<Record<string, Principal>> = {
   'sk-one': principal({ kind: 'model' }),
   'sk-two': principal({ kind: 'model', tokenId: 'tok_2', tenantId: 'tenant_2', userId: 'user_9' }),
+  'sk-bound': principal({ kind: 'model', addresses: ['203.0.113.0/24', '2001:db8::/32'] }),
+  'qak-bound': principal({
+    kind: 'query',
+    scope: { level: 'all_users' },
+    addresses: ['203.0.113.0/24'],
+  }),
   'sk-limited': principal({
     kind: 'model',
     tokenId: 'tok_3',
-    limits: { requestsPerMinute: 60, tokensPerMinute: 9_000, concurrentTasks: 5 },
+    limits: { ...noLimits, requestsPerMinute: 60, tokensPerMinute: 9_000, concurrentTasks: 5 },
   }),
   'pat-one': principal({ kind: 'profile' }),
   'adm-one': principal({ kind: 'admin' }),
@@ -64,6 +84,7 @@ const authenticate: Authenticate = async (secret) => {
 export interface Harness {
   readonly app: FastifyInstance
   readonly tasks: MemoryTasks
+  readonly assets: MemoryAssets
   readonly ledger: MemoryLedger
   /** Every log line so far. */
   readonly logged: () => string
@@ -79,6 +100,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     { write: (line: string) => void lines.push(line) },
   )
   const tasks = new MemoryTasks(nowMs)
+  const assets = new MemoryAssets(nowMs)
   const ledger = new MemoryLedger()
   const hosts = new Map<string, readonly string[]>([['hooks.example.com', ['93.184.216.34']]])
   const app = await buildApp({
@@ -87,6 +109,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     metrics: new Registry(),
     authenticate,
     tasks,
+    assets,
     texts: new MemoryTexts(nowMs),
     images: new MemoryImages(),
     speech: new MemorySpeech(),
@@ -96,6 +119,17 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     files: new MemoryFiles(nowMs),
     imageTasks: noImageTasks,
     reads: ledger,
+    quotes: memoryQuotes,
+    accounts: noAccounts,
+    managedTokens: noTokens,
+    managedTenants: noTenants,
+    managedPriceBooks: noPriceBooks,
+    managedAccountPrices: noAccountPrices,
+    managedBudgets: noBudgets,
+    managedLimits: noLimitsManaged,
+    managedBalanceAlerts: noBalanceAlerts,
+    readOwnBudgets: () => Promise.resolve([]),
+    readKey: () => Promise.reject(new Error('no tokens are kept here')),
     health: {
       dependencies: [],
       projections: async () => Promise.resolve([]),
@@ -111,7 +145,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     ...part,
   })
   await app.ready()
-  return { app, tasks, ledger, hosts, logged: () => lines.join('') }
+  return { app, tasks, assets, ledger, hosts, logged: () => lines.join('') }
 }
 
 export const tasksPath = '/provA/api/v3/contents/generations/tasks'

@@ -31,7 +31,7 @@ export class MemoryImages implements ImageUseCases {
       await Promise.resolve()
       yield frame
     })()
-    return { callId: 'call_1', frames }
+    return { callId: 'call_1', frames, settlement: () => undefined }
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AssetRow, GroupRow, GroupSearch } from '../../../projections/assets/query.ts'
 import type { LedgerGroup, LedgerGrouping } from '../../../projections/ledger/query.ts'
 import type {
   HistoryItem,
@@ -5,13 +6,18 @@ import type {
   LedgerLine,
   QueryReads,
 } from '../../../src/api/query/reads.ts'
+import type { Receipt } from '../../../src/app/receipts/types.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
 /** Ledger lines and histories in memory, newest line first. */
 export class MemoryLedger implements QueryReads {
   lines: LedgerLine[] = []
+  /** Newest first. */
+  assets: readonly AssetRow[] = []
+  groups: readonly GroupRow[] = []
   readonly histories = new Map<string, readonly HistoryItem[]>()
   readonly filters: LedgerFilter[] = []
+  readonly receipts = new Map<string, Receipt>()
   /** How many pages were read. */
   pagesRead = 0
   failure: unknown
@@ -41,11 +47,14 @@ export class MemoryLedger implements QueryReads {
       requestId: 'req_1',
       position: String(n),
       adjusted: '0',
+      accountPrices: null,
       ...part,
     }
     this.lines.unshift(line)
     return line
   }
+
+  receipt = (id: string) => Promise.resolve(this.receipts.get(id))
 
   #matching(filter: LedgerFilter): readonly LedgerLine[] {
     this.filters.push(filter)
@@ -58,9 +67,16 @@ export class MemoryLedger implements QueryReads {
         (filter.model ?? line.model) === line.model &&
         (filter.currency ?? line.currency) === line.currency &&
         (filter.sourceId ?? line.sourceId) === line.sourceId &&
+        BigInt(line.position) <= (filter.asOf ?? BigInt(line.position)) &&
         line.settledAtMs >= (filter.fromMs ?? 0) &&
         line.settledAtMs < (filter.toMs ?? Number.POSITIVE_INFINITY),
     )
+  }
+
+  ledgerPosition: QueryReads['ledgerPosition'] = async (asked) => {
+    await Promise.resolve()
+    if (this.failure !== undefined) throw this.failure
+    return asked ?? BigInt(this.lines.length)
   }
 
   listLines: QueryReads['listLines'] = async (filter, { after, limit }) => {
@@ -91,6 +107,28 @@ export class MemoryLedger implements QueryReads {
     return [...groups.values()]
   }
 
+  listAssets: QueryReads['listAssets'] = async (search, { after, limit }) => {
+    await Promise.resolve()
+    this.pagesRead += 1
+    const found = this.assets.filter(
+      (asset) =>
+        liesIn(search, asset) &&
+        (search.assetId ?? asset.assetId) === asset.assetId &&
+        (after === undefined || asset.assetId < after),
+    )
+    const items = found.slice(0, limit)
+    return { items, next: found.length > limit ? items.at(-1)?.assetId : undefined }
+  }
+
+  listAssetGroups: QueryReads['listAssetGroups'] = async (search, { after, limit }) => {
+    await Promise.resolve()
+    const found = this.groups.filter(
+      (group) => liesIn(search, group) && (after === undefined || group.groupId < after),
+    )
+    const items = found.slice(0, limit)
+    return { items, next: found.length > limit ? items.at(-1)?.groupId : undefined }
+  }
+
   history: QueryReads['history'] = async (id, scope) => {
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
@@ -101,6 +139,18 @@ export class MemoryLedger implements QueryReads {
         (scope.userIds?.includes(userId ?? '') ?? true),
     )
   }
+}
+
+function liesIn(search: Omit<GroupSearch, 'state'>, row: AssetRow | GroupRow): boolean {
+  return (
+    (search.tenantId ?? row.tenantId) === row.tenantId &&
+    (search.userIds?.includes(row.userId) ?? true) &&
+    (search.groupType ?? row.groupType) === row.groupType &&
+    (search.region ?? row.region) === row.region &&
+    (search.projectName ?? row.projectName) === row.projectName &&
+    (search.groupId ?? row.groupId) === row.groupId &&
+    (search.nativeId ?? row.nativeId) === row.nativeId
+  )
 }
 
 function keyOf(line: LedgerLine, groupBy: LedgerGrouping): string {

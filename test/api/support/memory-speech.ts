@@ -39,7 +39,7 @@ export class MemorySpeech implements SpeechUseCases {
       if (streamFailure !== undefined) throw streamFailure
       if (whole) yield { data: piece('3304', 2), terminal: true }
     })()
-    return { callId: 'call_1', form, frames }
+    return { callId: 'call_1', form, frames, settlement: () => undefined }
   }
 
   async #called(input: SpeechCallInput): Promise<void> {

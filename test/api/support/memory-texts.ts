@@ -63,6 +63,7 @@ export class MemoryTexts implements TextUseCases {
     return {
       callId: `call_${this.streams.length}`,
       frames: this.#frames(input),
+      settlement: () => undefined,
     }
   }
 

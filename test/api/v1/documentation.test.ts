@@ -100,13 +100,26 @@ void t.test('the description names every form, header and credential', async (t)
       for (const [status, { headers = {} }] of Object.entries(responses))
         t.ok(headers['x-request-id'], `${method} ${path} ${status}`)
       const schemes = security.flatMap((one) => Object.keys(one))
-      const isOpen = !/^\/(?:v1|v1beta|prov[A-D]|api)\//.test(path)
+      const isOpen = !/^\/(?:v1|v1beta|prov[A-D]|api)(?:\/|$)/.test(path)
       const expected = path.startsWith('/v1beta')
         ? ['modelToken', 'modelKey', 'modelClientKey']
-        : [path.startsWith('/api') ? 'queryToken' : 'modelToken']
+        : [schemeOf(path)]
       t.same(schemes, isOpen ? [] : expected, path)
     }
 })
+
+function schemeOf(path: string): string {
+  if (path.startsWith('/api/user')) return 'profileToken'
+  if (path.startsWith('/api/admin')) return 'adminToken'
+  return path.startsWith('/api') ? 'queryToken' : 'modelToken'
+}
+
+const TOKENS: Readonly<Record<string, string>> = {
+  profileToken: 'pat-one',
+  adminToken: 'adm-one',
+  queryToken: 'qak-all',
+  modelToken: 'sk-one',
+}
 
 interface Choice {
   readonly name: string
@@ -126,7 +139,7 @@ void t.test('what is refused for not being one of the choices lists them', async
     for (const { name, schema } of (Object(get).parameters ?? []) as readonly Choice[]) {
       if (schema.enum === undefined) continue
       choices += 1
-      const token = path.startsWith('/api') ? 'qak-all' : 'sk-one'
+      const token = TOKENS[schemeOf(path)] ?? ''
       const said = await refusalOf(`${path}?${name}=elsewhere`, token)
       t.match(said, `${name} must be one of ${schema.enum.join(', ')}`)
     }

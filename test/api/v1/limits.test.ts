@@ -10,7 +10,9 @@ let standings: Standings = {
   requests: { limit: 60, remaining: 57, resetMs: 3_000 },
   tokens: { limit: 9_000, remaining: 8_100, resetMs: 120 },
 }
-const { app, texts, post } = await startText(t, { standingsOf: () => standings })
+const { app, texts, post } = await startText(t, {
+  standingsOf: (who) => (who.limits === undefined ? {} : standings),
+})
 texts.answer = () => chatCompletion
 texts.steps = () => [frame({ choices: [] })]
 const limited = { authorization: 'Bearer sk-limited' }
@@ -42,7 +44,7 @@ void t.test('so do failures, whatever they are', async (t) => {
   const refused = await post(chatPath, { ...goodChat, messages: [] }, limited)
   t.equal(refused.statusCode, 400)
   t.same(shown(refused.headers), all)
-  texts.failure = limitReached('requests', 60, 700)
+  texts.failure = limitReached({ whose: 'token', limitedBy: 'requests', limit: 60, waitMs: 700 })
   for (const stream of [false, true]) {
     const answer = await post(chatPath, { ...goodChat, stream }, limited)
     t.equal(answer.statusCode, 429)
@@ -72,7 +74,7 @@ void t.test('whoever has no limits hears nothing of any', async (t) => {
 
 void t.test('a stream that opens late says it when it opens', async (t) => {
   const late = await startText(t, {
-    standingsOf: () => standings,
+    standingsOf: (who) => (who.limits === undefined ? {} : standings),
     streamLimits: { openAfterMs: 20 },
   })
   late.texts.begin = () => new Promise((resolve) => setTimeout(resolve, 80))
@@ -124,7 +126,7 @@ void t.test('the wait that is told is at least one second and at most sixty', as
     [60_000, '60'],
     [3_600_000, '60'],
   ] as const) {
-    texts.failure = limitReached('tokens', 10, waitMs)
+    texts.failure = limitReached({ whose: 'token', limitedBy: 'tokens', limit: 10, waitMs })
     const text = await post(chatPath, goodChat, limited)
     t.equal(text.headers['retry-after'], seconds)
     t.ok(Number(text.headers['retry-after-ms']) >= 1)

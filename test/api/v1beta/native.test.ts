@@ -39,6 +39,14 @@ void t.test('200 with the answer of the use case, the model from the path', asyn
   })
 })
 
+void t.test('what the path says is not said to an account again', async (t) => {
+  for (const more of [{ stream: true }, { stream: null, model: 'another' }]) {
+    t.equal((await post(path, { ...good, ...more })).statusCode, 200)
+    const { body = {} } = texts.calls.at(-1) ?? {}
+    t.notOk(Object.hasOwn(body, 'stream') || Object.hasOwn(body, 'model'))
+  }
+})
+
 void t.test('a model’s name may be encoded', async (t) => {
   await post('/v1beta/models/a%2Fb:generateContent', good)
   t.equal(texts.calls.at(-1)?.model, 'a/b')

@@ -5,6 +5,7 @@ import {
   type Authenticator,
 } from '../../../src/app/access/authenticate.ts'
 import {
+  changeToken,
   changeTokenLimits,
   disableToken,
   issueToken,
@@ -114,6 +115,11 @@ t.test('tokens', async (t) => {
     })
     await changeTokenLimits(access, { tokenId, changes: { requestsPerMinute: null } })
     await eventually('none', async () => ((await limits()) === undefined ? true : undefined))
+    await changeToken(access, { tokenId, changes: { models: ['text-basic'] } })
+    await eventually('bound to a model', async () => {
+      const answer = await authenticate(secret)
+      return answer.ok && answer.principal.models?.has('text-basic') ? true : undefined
+    })
     const issued = await issueToken(access, { ...wanted, limits: { concurrentTasks: 2 } })
     t.match(await authenticate(issued.secret), {
       ok: true,
@@ -164,6 +170,32 @@ t.test('tokens', async (t) => {
     await authenticator.authenticate(secret)
     t.ok(reads >= 2)
     t.same(await authenticator.authenticate(secret), { ok: false, reason: 'disabled' })
+  })
+
+  await t.test('a change that nobody tells of is late by a bound', async (t) => {
+    let nowMs = 1_000_000
+    // Nothing is followed: it hears of no change.
+    const { authenticate } = createAuthenticator({
+      pool: world.pool,
+      log: world.log,
+      clock: systemClock,
+      monotonic: { nowMs: () => nowMs },
+      logger: silentLog,
+    })
+    const tokens = await Promise.all([issueToken(access, wanted), issueToken(access, wanted)])
+    const [used, seldom] = tokens
+    for (const { secret } of tokens) t.equal((await authenticate(secret)).ok, true)
+    for (const { tokenId } of tokens) await disableToken(access, { tokenId, reason: 'leaked' })
+    await world.settle()
+    nowMs += 29_999
+    t.equal((await authenticate(used.secret)).ok, true)
+    nowMs += 1
+    t.equal((await authenticate(used.secret)).ok, true, 'it is looked at again meanwhile')
+    await eventually('the refusal', async () =>
+      (await authenticate(used.secret)).ok ? undefined : true,
+    )
+    nowMs += 90_000
+    t.same(await authenticate(seldom.secret), { ok: false, reason: 'disabled' }, 'at once')
   })
 
   await t.test('a rotated secret ends after the overlap, the new one works', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { chainHash, listLines } from '../../../projections/ledger/query.ts'
 import { platformId } from '../../projections/support/history.ts'
+import { assetId, groupId, verificationId } from '../../projections/support/library.ts'
 import { startAudited } from './support/audited.ts'
 
 const audited = await startAudited(t)
@@ -11,8 +12,8 @@ await audited.engine.stop()
 const { rows: tables } = await pool.query<{ name: string; copy: string }>(
   `select format('%I.%I', schemaname, tablename) as name,
           format('public.kept_%s_%s', schemaname, tablename) as copy
-   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'voices', 'ledger',
-                      'timeline')
+   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'voices', 'assets',
+                      'ledger', 'timeline')
    order by 1`,
 )
 for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)
@@ -58,6 +59,9 @@ t.test('read models that are as the log says are clean, every row compared', asy
     files: 3,
     uploads: 2,
     voices: 1,
+    assets: 44,
+    assetGroups: 6,
+    verifications: 5,
     priceBooks: 1,
   })
   t.equal(report.chain.lines, String(await count('ledger.lines')))
@@ -228,24 +232,52 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   [
     'a daily total',
     `update ledger.days set quantity = quantity + 1
-     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and user_id = 'user_0'`,
+     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
     {
       code: 'row_differs',
       table: 'ledger.days',
       key: /^tenant_1 2026-03-04 USD gpt-x-output-token/,
-      differences: [{ field: 'quantity', log: '14', stands: '15' }],
+      differences: [{ field: 'quantity', log: '7', stands: '8' }],
     },
   ],
   [
+    'the total of an hour',
+    `update ledger.hours set lines = lines + 1
+     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.hours',
+      key: /^tenant_1 2026-03-04T05:00 USD gpt-x-output-token/,
+      differences: [{ field: 'lines', log: '1', stands: '2' }],
+    },
+  ],
+  [
+    'the total of a quarter of an hour that is gone',
+    `delete from ledger.quarters
+     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
+    { code: 'row_differs', table: 'ledger.quarters', key: /^tenant_1 2026-03-04T05:00 USD/ },
+  ],
+  [
+    'when credit was given',
+    `update ledger.grants set granted_at = granted_at + interval '1 day' where tenant_id = 'tenant_1'`,
+    { code: 'row_differs', table: 'ledger.grants', differences: [{ field: 'granted_at' }] },
+  ],
+  [
+    'a grant that is gone',
+    `delete from ledger.grants where tenant_id = 'tenant_1'`,
+    { code: 'row_missing', table: 'ledger.grants' },
+  ],
+  [
     'a daily total of a tenant that has none',
-    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 1, 1, 1)`,
+    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1)`,
     { code: 'row_differs', table: 'ledger.days', key: /^tenant_x/ },
   ],
   [
     'a line and its daily total, in agreement with each other: both are named',
     `update ledger.lines set quantity = quantity + 1 where line_id = '${call}:2';
-     update ledger.days set quantity = quantity + 1
-     where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and user_id = 'user_0'`,
+     update ledger.days d set quantity = d.quantity + 1 from ledger.lines l
+     where l.line_id = '${call}:2' and d.tenant_id = l.tenant_id and d.sku = l.sku
+       and d.token_id = l.token_id`,
     { code: 'row_differs', table: 'ledger.lines', key: `${call}:2` },
   ],
   [
@@ -480,6 +512,118 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_unexplained', table: 'voices.voices', key: 'tenant_2/MyVoice_001' },
   ],
   [
+    'the state of an asset',
+    `update assets.assets set state = 'active' where asset_id = '${assetId(8)}'`,
+    {
+      code: 'row_differs',
+      table: 'assets.assets',
+      key: assetId(8),
+      differences: [{ field: 'state', log: 'failed', stands: 'active' }],
+    },
+  ],
+  [
+    'whose an asset is',
+    `update assets.assets set user_id = 'user_x', tenant_id = 'tenant_x'
+     where asset_id = '${assetId(1)}'`,
+    {
+      code: 'row_differs',
+      table: 'assets.assets',
+      key: assetId(1),
+      differences: [
+        { field: 'tenant_id', log: 'tenant_1', stands: 'tenant_x' },
+        { field: 'user_id', log: 'user_1', stands: 'user_x' },
+      ],
+    },
+  ],
+  [
+    'when an asset was last changed',
+    `update assets.assets set updated_at = updated_at + interval '1 ms' where asset_id = '${assetId(13)}'`,
+    { code: 'row_differs', key: assetId(13), differences: [{ field: 'updated_at' }] },
+  ],
+  [
+    'an asset that is gone',
+    `delete from assets.assets where asset_id = '${assetId(2)}'`,
+    { code: 'row_missing', table: 'assets.assets', key: assetId(2) },
+  ],
+  [
+    'an asset that never was',
+    `insert into assets.assets
+     select (jsonb_populate_record(a, '{"asset_id": "asset-forged"}')).*
+     from assets.assets a where asset_id = '${assetId(2)}'`,
+    { code: 'row_unexplained', table: 'assets.assets', key: 'asset-forged' },
+  ],
+  [
+    'what a group is called upstream',
+    `update assets.groups set native_id = null where group_id = '${groupId(3)}'`,
+    {
+      code: 'row_differs',
+      table: 'assets.groups',
+      key: groupId(3),
+      differences: [{ field: 'native_id', log: 'native-group-3', stands: null }],
+    },
+  ],
+  [
+    'a group that is gone',
+    `delete from assets.groups where group_id = '${groupId(7)}'`,
+    { code: 'row_missing', table: 'assets.groups', key: groupId(7) },
+  ],
+  [
+    'a verification that is confirmed of nobody',
+    `update assets.verifications set state = 'confirmed' where verification_id = '${verificationId(5)}'`,
+    {
+      code: 'row_differs',
+      table: 'assets.verifications',
+      key: verificationId(5),
+      differences: [{ field: 'state', log: 'started', stands: 'confirmed' }],
+    },
+  ],
+  [
+    'a verification that is gone',
+    `delete from assets.verifications where verification_id = '${verificationId(4)}'`,
+    { code: 'row_missing', table: 'assets.verifications', key: verificationId(4) },
+  ],
+  [
+    'how many assets a list has',
+    `update assets.counts set n = n + 1 where tenant_id = 'tenant_0' and kind = 'asset'
+       and group_id = '' and status = 'Active' and region = 'domestic' and project_name = 'other'`,
+    {
+      code: 'row_differs',
+      table: 'assets.counts',
+      key: 'tenant_0 AIGC  asset  domestic other Active',
+      differences: [{ field: 'n', log: '1', stands: '2' }],
+    },
+  ],
+  [
+    'a count of a tenant that has nothing',
+    `insert into assets.counts values ('tenant_x', 'AIGC', '', 'group', '', 'domestic', 'p', '', 1, 1)`,
+    { code: 'row_differs', table: 'assets.counts', key: 'tenant_x AIGC  group  domestic p ' },
+  ],
+  [
+    'what upstream calls an asset, in the timeline',
+    `update timeline.sources set native_id = 'other' where source_id = '${assetId(2)}'`,
+    {
+      code: 'row_differs',
+      table: 'timeline.sources',
+      key: assetId(2),
+      differences: [{ field: 'native_id', log: 'native-asset-2', stands: 'other' }],
+    },
+  ],
+  [
+    'an asset that is gone from the timeline’s sources',
+    `delete from timeline.sources where source_id = '${assetId(2)}'`,
+    { code: 'row_missing', table: 'timeline.sources', key: assetId(2) },
+  ],
+  [
+    'whose an event of an asset is, in the timeline',
+    `update timeline.events set tenant_id = 'tenant_x'
+     where source_id = '${assetId(2)}' and type = 'AssetAccepted'`,
+    {
+      code: 'row_differs',
+      table: 'timeline.events',
+      differences: [{ field: 'tenant_id', log: 'tenant_0', stands: 'tenant_x' }],
+    },
+  ],
+  [
     'the name of a user',
     `update access.users set name = 'Eve' where tenant_id = 'tenant_1'`,
     { code: 'row_differs', table: 'access.users', key: 'tenant_1 user_0' },
@@ -503,7 +647,7 @@ const lost = `
   update ledger.days d set lines = d.lines - 1, quantity = d.quantity - l.quantity,
                            amount = d.amount - l.amount
   from ledger.lines l where l.source_id = '${call}' and d.tenant_id = l.tenant_id
-    and d.sku = l.sku and d.user_id = l.user_id;
+    and d.sku = l.sku and d.token_id = l.token_id;
   delete from ledger.lines where source_id = '${call}';
   delete from ledger.settlements where source_id = '${call}';
   delete from ledger.entries where source_id = '${call}'`

@@ -208,6 +208,10 @@ t.test(
         'row_differs ledger.chain',
         'row_differs ledger.days',
         'row_differs ledger.days',
+        'row_differs ledger.hours',
+        'row_differs ledger.hours',
+        'row_differs ledger.quarters',
+        'row_differs ledger.quarters',
       ],
     )
   },

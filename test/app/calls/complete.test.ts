@@ -220,7 +220,7 @@ t.test('a tool without a price is refused before anything is sent', async (t) =>
   const { calls: unpriced } = await world.text({
     deps: {
       prices: {
-        current: async () => {
+        of: async () => {
           const book = await createPriceBookSource(world.pool, { nowMs: Date.now }).current()
           return {
             version: book.version,
@@ -249,7 +249,7 @@ t.test('a tool without a price is refused before anything is sent', async (t) =>
 t.test('a chat model that searches by itself is billed for it, asked or not', async (t) => {
   const book = await createPriceBookSource(world.pool, { nowMs: Date.now }).current()
   const prices = {
-    current: () =>
+    of: () =>
       Promise.resolve({
         version: book.version,
         lookup: (sku: string, currency: Currency) =>

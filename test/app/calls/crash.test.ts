@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { TextFamily } from '../../../src/app/calls/text/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
-import { nodeArguments } from '../../helpers/checkout.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
 import { noCrash } from '../../../src/app/crash-points.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { cloneIn, mediaOf, sampleIn } from './support/media.ts'
+import { mortal } from './support/mortal.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld } from './support/text-world.ts'
 
@@ -29,28 +27,15 @@ async function die(wish: {
   readonly killAfter?: number
 }) {
   const marker = `crash-${(marks += 1)}`
-  const child = spawn(process.execPath, nodeArguments(CHILD), {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  child.stdin.end(
-    JSON.stringify({
-      eventStoreUrl: world.store.url,
-      namespace,
-      databaseUrl: world.pool.options.connectionString,
-      sandboxUrl: world.sandbox.url,
-      crashAt: wish.crashAt ?? '',
-      family: wish.family,
-      streamed: wish.streamed,
-      prompt: `[[sandbox words=20 frame-ms=3]] [[client=${marker}]]`,
-    }),
-  )
+  const { family, streamed, crashAt = '' } = wish
+  const prompt = `[[sandbox words=20 frame-ms=3]] [[client=${marker}]]`
+  const child = mortal(world, namespace, CHILD, { crashAt, family, streamed, prompt })
   const seen: { readonly frame?: string; readonly ended?: boolean }[] = []
-  const exited = once(child, 'exit')
-  for await (const line of createInterface({ input: child.stdout })) {
+  for await (const line of createInterface({ input: child.output })) {
     seen.push(JSON.parse(line) as { frame?: string })
-    if (seen.length === wish.killAfter) child.kill('SIGKILL')
+    if (seen.length === wish.killAfter) child.kill()
   }
-  const [, signal] = (await exited) as [number | null, string | null]
+  const signal = await child.ended
   const [accepted] = await world.accepted(marker)
   const settled = []
   for await (const event of log.readAll())
@@ -110,26 +95,17 @@ t.test(
       const hangs = at === 'before upstream answers'
       const voiceId = `Killed-Voice-${n}`
       const before = (await everything()).length
-      const child = spawn(process.execPath, nodeArguments(CLONING), {
-        stdio: ['pipe', 'pipe', 'inherit'],
+      const child = mortal(world, namespace, CLONING, {
+        crashAt: hangs ? '' : at,
+        voiceId,
+        text: `hi ${hangs ? '[[sandbox hang-after-accept]]' : ''} [[client=${marker}]]`,
       })
-      const exited = once(child, 'exit')
-      child.stdin.end(
-        JSON.stringify({
-          eventStoreUrl: world.store.url,
-          namespace,
-          databaseUrl: world.pool.options.connectionString,
-          sandboxUrl: world.sandbox.url,
-          crashAt: hangs ? '' : at,
-          voiceId,
-          text: `hi ${hangs ? '[[sandbox hang-after-accept]]' : ''} [[client=${marker}]]`,
-        }),
-      )
+      child.output.resume()
       if (hangs) {
         await eventually('upstream has it', async () => (await world.accepted(marker))[0])
-        child.kill('SIGKILL')
+        child.kill()
       }
-      t.equal(((await exited) as [unknown, string | null])[1], 'SIGKILL', at)
+      t.equal(await child.ended, 'SIGKILL', at)
       t.equal((await world.accepted(marker)).length, upstream, `${at}: what upstream has of it`)
       const left = (await everything()).slice(before).map(({ type }) => type)
       t.same(left, events, `${at}: what the log has of it`)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import { createRates } from '../../../src/app/throttle/rates.ts'
+import { createThrottle } from '../../../src/app/throttle/throttle.ts'
 import { totalTokens } from '../../../src/domain/families/text/usage.ts'
 import { codeOf } from '../support/world.ts'
 import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
@@ -13,9 +13,9 @@ const families = ['chat', 'responses', 'native'] as const
 /** A replica whose limits begin unused, and to whom nothing flows back. */
 async function fresh() {
   const nowMs = Date.now()
-  const rates = createRates({ clock: { nowMs: () => nowMs } })
-  const { calls } = await world.text({ deps: { rates } })
-  const standingsOf = (wish: TextWish) => rates.standings(textInput(wish).principal)
+  const throttle = createThrottle({ log: world.log, monotonic: { nowMs: () => nowMs } })
+  const { calls } = await world.text({ deps: { throttle } })
+  const standingsOf = (wish: TextWish) => throttle.standings(textInput(wish).principal)
   return { calls, standingsOf }
 }
 
@@ -57,6 +57,7 @@ for (const family of families)
         ? calls.stream(textInput(wish)).then(({ frames }) => collect(frames))
         : calls.complete(textInput(wish))
       const input = Math.ceil(wish.prompt.length / 4)
+      await until(() => used() > 0)
       t.equal(used(), input + (family === 'chat' ? 5_000 : 2_048), 'as expected at first')
       await ending
       const [upstream] = await world.accepted(marker)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CallFamily } from '../../../src/app/calls/family.ts'
-import { refusalOf } from '../../../src/app/calls/refusals.ts'
+import { refusalOf } from '../../../src/app/refusals.ts'
 import { createRunningCalls } from '../../../src/app/calls/running.ts'
 import type { CallInput } from '../../../src/app/calls/types.ts'
 import { completeCall } from '../../../src/app/calls/whole.ts'
@@ -42,6 +42,7 @@ function termsFor(asked: number): CallTerms<Pictures> {
   })
   return {
     ...frozen,
+    candidates: [price],
     holdPico: parseAmount('0.5') * BigInt(asked),
     settle: ({ counted }) => (counted === undefined ? undefined : rated(counted, 'reported')),
     absorbed: (seen) => rated(seen?.counted ?? asked, 'estimated'),

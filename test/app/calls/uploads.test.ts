@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import t from 'tap'
 import { uploadDecider } from '../../../src/domain/upload/decider.ts'
 import type { UploadEvent } from '../../../src/domain/upload/events.ts'
@@ -9,7 +10,9 @@ const { pool, log, sandbox } = await startWorld(t)
 /** How much of the file is read before the account answers. */
 let takes = Infinity
 let taken = 0
+const logged: string[] = []
 const media = mediaOf({
+  logger: pino({}, { write: (line: string) => void logged.push(line) }),
   pool,
   log,
   sandboxUrl: sandbox.url,
@@ -39,4 +42,7 @@ t.test('what was answered before the file had come is no answer to it', async (t
     await t.rejects(sampleIn(media), { code: 'upstream_malformed' }, `after ${early} pieces`)
   }
   t.equal(await log.endPosition(), before, 'nothing was written')
+  const lines = logged.map((line): unknown => JSON.parse(line))
+  const told = { msg: 'upload failed upstream', channelId: /./, kind: 'malformed' }
+  t.match(lines, [told, told], 'the operator reads which account failed')
 })

@@ -60,7 +60,18 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
   )
   t.same(
     [...new Set(first.map(({ owner }) => owner))],
-    ['last-audit', 'secret', 'spending', 'tasks', 'tasks/watch', 'throttle'],
+    [
+      'assets',
+      'balance-alerts',
+      'call-claims',
+      'last-audit',
+      'last-uses',
+      'secret',
+      'spending',
+      'tasks',
+      'tasks/watch',
+      'throttle',
+    ],
   )
   const { rows } = await pool.query<{ name: string }>(
     `select relname as name from pg_class
@@ -70,12 +81,17 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
     rows.map(({ name }) => name),
     [
       'admissions',
+      'asset_work',
+      'call_claims',
+      'calls_under_way',
       'last_audit',
+      'low_balances',
       'marker_secret',
       'migrations',
       'rate_use',
       'task_urls',
       'text_spending',
+      'token_uses',
       'workers',
     ],
   )

@@ -4,7 +4,11 @@ import { priceConcern } from '../../../src/app/pricing/concern.ts'
 import { withoutDemonstrationPrices } from '../../../src/app/pricing/demonstrations.ts'
 import { createPriceBookSource, type PriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { publishAtStart, type StartedBook } from '../../../src/app/pricing/publish-at-start.ts'
-import { lookAtPublication, publishPriceBook } from '../../../src/app/pricing/publish.ts'
+import {
+  bookOf as readFile,
+  lookAtPublication,
+  publishPriceBook,
+} from '../../../src/app/pricing/publish.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { codeOf, startWorld } from '../support/world.ts'
 
@@ -66,7 +70,7 @@ t.test('of two operators who looked at the same prices the second looks again', 
   const deps = { log: world.log, clock: systemClock }
   const file = (version: string) => ({ yamlText: book(version, '1'), demonstrations: true })
   const looks = await Promise.all(
-    ['a', 'b'].map((version) => lookAtPublication(deps, file(version), undefined)),
+    ['a', 'b'].map((version) => lookAtPublication(deps, readFile(file(version)), undefined)),
   )
   const outcomes = await Promise.all(
     looks.map(({ version, basis }) =>

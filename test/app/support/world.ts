@@ -15,10 +15,15 @@ import {
   type AccessDeps,
 } from '../../../src/app/accounts/bootstrap.ts'
 import { surviveLostConnections } from '../../../src/app/database/pool.ts'
+import { taskAssetsOf } from '../../../src/api/kit/task-assets.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
 import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
+import type { AssetDeps, AssetLimits } from '../../../src/app/assets/deps.ts'
+import type { AssetUseCases } from '../../../src/app/assets/types.ts'
+import { createAssetUseCases } from '../../../src/app/assets/use-cases.ts'
+import { assetPolicies } from '../../../src/app/assets/watch/policies.ts'
 import type { ImageTaskLimits } from '../../../src/app/image-tasks/deps.ts'
 import { imagePolicies } from '../../../src/app/image-tasks/policies.ts'
 import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
@@ -29,7 +34,10 @@ import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
 import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
-import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
+import {
+  acceptVideoARequest,
+  videoAWithAssets,
+} from '../../../src/domain/families/video-a/request.ts'
 import { acceptVideoBRequest } from '../../../src/domain/families/video-b/request.ts'
 import { upstreamBodyOf } from '../../../src/domain/families/video-b/upstream-body.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
@@ -65,12 +73,15 @@ export interface ReplicaOptions {
   /** Where media lies: only with it workers make images. */
   readonly store?: ObjectStore
   readonly imageLimits?: Partial<ImageTaskLimits>
+  readonly assetLimits?: Partial<AssetLimits>
 }
 
 export interface Replica {
   readonly deps: TaskDeps
   readonly tasks: TaskUseCases
   readonly images: ImageTaskUseCases
+  readonly assets: AssetUseCases
+  readonly assetDeps: AssetDeps
   readonly startPolicies: () => void
   readonly stop: () => Promise<void>
 }
@@ -201,11 +212,17 @@ export function makeReplica(
     ...parts.imageTasks,
     imageLimits: { ...parts.imageTasks.imageLimits, ...options.imageLimits },
   }
+  const assetDeps = {
+    ...parts.assets,
+    assetLimits: { ...parts.assets.assetLimits, ...options.assetLimits },
+  }
   let policies: { readonly stop: () => Promise<void> } | undefined
   const start = (): void => {
     const settings = { owner, scale: options.scale ?? 0.1 }
-    const further = options.store && imagePolicies(imageDeps, settings)
-    policies ??= startPolicies(deps, settings, further)
+    policies ??= startPolicies(deps, settings, [
+      ...(options.store ? [imagePolicies(imageDeps, settings)] : []),
+      { policies: assetPolicies(assetDeps, settings.scale) },
+    ])
   }
   if (options.policies === true) start()
   let stopping: Promise<void> | undefined
@@ -213,6 +230,8 @@ export function makeReplica(
     deps,
     tasks: createTaskUseCases(deps),
     images: createImageTaskUseCases(imageDeps),
+    assets: createAssetUseCases(assetDeps, assetDeps.findAssetTypes),
+    assetDeps,
     startPolicies: start,
     stop: () =>
       (stopping ??= (async () => {
@@ -229,6 +248,7 @@ export function principalOf(tenantId: string = TENANT, limits?: Partial<Limits>)
     tenantId,
     userId: `user_of_${tenantId}`,
     models: undefined,
+    addresses: undefined,
     limits: limits && { ...noLimits, ...limits },
     scope: undefined,
   }
@@ -263,6 +283,10 @@ export function createInput(wish: Wish = {}): CreateTaskInput {
     model: accepted.model.name,
     facts: accepted.facts,
     upstreamBody: accepted.upstreamBody,
+    assets: taskAssetsOf(accepted.assets, 'content', {
+      projectName: accepted.projectName,
+      bodyWith: (nativeIds) => videoAWithAssets(accepted, nativeIds),
+    }),
     callerMarker: accepted.safetyIdentifier,
     executionExpiresAfterS: accepted.executionExpiresAfterS,
     idempotencyKey: wish.idempotencyKey,

@@ -37,7 +37,8 @@ t.test('result URLs', async (t) => {
       Array.from({ length: 8 }, () => tasks.getTask(taskKey(platformId))),
     )
     t.ok(views.every((view) => view.urls?.['video_url'] !== undefined))
-    t.equal(gets(), before + 1)
+    // One, and another where somebody read that they were over just before they were not.
+    t.ok(gets() >= before + 1 && gets() <= before + 2, `${gets() - before} queries`)
   })
 
   await t.test(

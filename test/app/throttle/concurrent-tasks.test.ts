@@ -67,9 +67,18 @@ t.test('it says which limit, and when to try again; nothing is there to be found
   )
   if (!isDomainError(error)) throw new Error('it was not refused')
   t.equal(error.code, 'rate_limited')
-  t.same(error.details, { limitedBy: 'concurrent_tasks', limit: 1, retryAfterMs: 10_000 })
+  t.same(error.details, {
+    whose: 'token',
+    limitedBy: 'concurrent_tasks',
+    limit: 1,
+    retryAfterMs: 10_000,
+  })
   const { principal } = createInput(both)
-  t.match(deps.rates.standings(principal), { requests: { remaining: 9 } }, 'it counts no request')
+  t.match(
+    deps.throttle.standings(principal),
+    { requests: { remaining: 9 } },
+    'it counts no request',
+  )
 })
 
 t.test('a task counts once, also while nobody knows where in the log it is', async (t) => {

@@ -1,15 +1,14 @@
 import t from 'tap'
 import { limitsInForce, noLimits } from '../../../src/app/throttle/limits.ts'
 
-const defaults = { requestsPerMinute: 60, tokensPerMinute: 9_000, concurrentTasks: undefined }
+const defaults = { ...noLimits, requestsPerMinute: 60, tokensPerMinute: 9_000 }
 
 t.test('what was said for a token goes before the defaults, no limit included', async (t) => {
   t.same(limitsInForce(undefined, defaults), defaults)
   t.same(limitsInForce({}, defaults), defaults)
   t.same(limitsInForce({ requestsPerMinute: 5, tokensPerMinute: null }, defaults), {
+    ...noLimits,
     requestsPerMinute: 5,
-    tokensPerMinute: undefined,
-    concurrentTasks: undefined,
   })
   t.same(limitsInForce({ concurrentTasks: 2 }, noLimits), { ...noLimits, concurrentTasks: 2 })
 })

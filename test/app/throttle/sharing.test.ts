@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import { noLimits } from '../../../src/app/throttle/limits.ts'
-import { createRates, type Rates } from '../../../src/app/throttle/rates.ts'
+import { createCallsUnderWay } from '../../../src/app/throttle/concurrent-calls.ts'
+import type { Holder } from '../../../src/app/throttle/holders.ts'
+import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
+import { createRates, type Rates, type Share } from '../../../src/app/throttle/rates.ts'
 import { purgeRateUse, shareThrough, startSharing } from '../../../src/app/throttle/sharing.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -21,18 +23,28 @@ async function testPool(t: Test): Promise<Pool> {
   return pool
 }
 
-const rates = (): Rates => createRates({ clock: systemClock })
-const rpm = (requestsPerMinute: number, tokenId = 'token_1') => ({
-  tokenId,
-  limits: { ...noLimits, requestsPerMinute },
+const rates = (): Rates => createRates(systemClock)
+const holder = (limits: Partial<Limits>, id: string): Holder => ({
+  whose: 'token',
+  id,
+  limits: { ...noLimits, ...limits },
 })
+const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
+const shareNothing = () => Promise.resolve(new Map<string, number>())
+const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
+  startSharing({
+    throttle: { rates: of, calls: createCallsUnderWay(systemClock) },
+    share,
+    shareCalls: shareNothing,
+    logger,
+  })
 
 /** How many are admitted at once. */
 function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {
   let count = 0
   for (let n = 0; n < tries; n += 1)
     try {
-      of.take(who)
+      of.take([who])
       count += 1
     } catch {
       continue
@@ -43,10 +55,8 @@ function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number
 t.test('limits shared through Postgres', async (t) => {
   const pool = await testPool(t)
   const share = shareThrough(pool)
-  const rowOf = async (tokenId: string) => {
-    const { rows } = await pool.query('select used from ops.rate_use where token_id = $1', [
-      tokenId,
-    ])
+  const rowOf = async (holderId: string) => {
+    const { rows } = await pool.query('select used from ops.rate_use where holder = $1', [holderId])
     return rows[0]?.used as number | undefined
   }
 
@@ -80,7 +90,7 @@ t.test('limits shared through Postgres', async (t) => {
     admitted(one, who, 300)
     await one.exchange(share)
     await pool.query(
-      `update ops.rate_use set at = at - interval '10 seconds' where token_id = 'flowing'`,
+      `update ops.rate_use set at = at - interval '10 seconds' where holder = 'flowing'`,
     )
     await one.exchange(share)
     const { remaining = 0 } = one.standings(who).requests ?? {}
@@ -92,7 +102,7 @@ t.test('limits shared through Postgres', async (t) => {
     const one = rates()
     admitted(one, who, 600)
     await one.exchange(share)
-    await pool.query(`update ops.rate_use set at = at + interval '1 hour' where token_id = $1`, [
+    await pool.query(`update ops.rate_use set at = at + interval '1 hour' where holder = $1`, [
       'set-back',
     ])
     await one.exchange(share)
@@ -120,9 +130,9 @@ t.test('limits shared through Postgres', async (t) => {
       admitted(first, who, 2_000)
       await first.exchange(share)
       // At once: a single request has flowed back after 50 ms, and who uses nothing learns nothing.
-      second.take(who)
+      second.take([who])
       await second.exchange(share)
-      const sharing = replicas.map((of) => startSharing({ rates: of, share, logger: silentLog }))
+      const sharing = replicas.map((of) => sharingOf(of, share))
       const startedMs = performance.now()
       let count = 0
       while (performance.now() - startedMs < 6_000) {
@@ -137,10 +147,9 @@ t.test('limits shared through Postgres', async (t) => {
   )
 
   await t.test('what came back is told as well; never less than nothing is used', async (t) => {
-    const limits = { ...noLimits, tokensPerMinute: 1_000 }
-    const who = { tokenId: 'corrected', limits }
+    const who = holder({ tokensPerMinute: 1_000 }, 'corrected')
     const one = rates()
-    const taken = one.take(who, () => 800)
+    const taken = one.take([who], () => 800)
     await one.exchange(share)
     t.ok(((await rowOf('corrected')) ?? 0) > 790)
     taken?.settle(100)
@@ -150,15 +159,14 @@ t.test('limits shared through Postgres', async (t) => {
   })
 
   await t.test('what comes back after everybody forgot is no credit', async (t) => {
-    const limits = { ...noLimits, tokensPerMinute: 1_000 }
-    const who = { tokenId: 'forgotten', limits }
+    const who = holder({ tokensPerMinute: 1_000 }, 'forgotten')
     const [one, two] = [rates(), rates()]
-    const taken = one.take(who, () => 800)
+    const taken = one.take([who], () => 800)
     await one.exchange(share)
-    await pool.query(`delete from ops.rate_use where token_id = 'forgotten'`)
+    await pool.query(`delete from ops.rate_use where holder = 'forgotten'`)
     taken?.settle(0)
     await one.exchange(share)
-    two.take(who, () => 300)
+    two.take([who], () => 300)
     await two.exchange(share)
     await one.exchange(share)
     const { remaining = 0 } = two.standings(who).tokens ?? {}
@@ -170,7 +178,7 @@ t.test('limits shared through Postgres', async (t) => {
     const tokens = Array.from({ length: 200 }, (_, n) => rpm(1_000, `many_${n}`))
     for (let round = 0; round < 5; round += 1) {
       for (const [n, replica] of replicas.entries())
-        for (const who of n % 2 === 0 ? tokens : tokens.toReversed()) replica.take(who)
+        for (const who of n % 2 === 0 ? tokens : tokens.toReversed()) replica.take([who])
       await Promise.all(replicas.map((replica) => replica.exchange(share)))
     }
     for (const replica of replicas) await replica.exchange(share)
@@ -180,12 +188,10 @@ t.test('limits shared through Postgres', async (t) => {
 
   await t.test('what nobody used for minutes is dropped', async (t) => {
     const one = rates()
-    one.take(rpm(60, 'old'))
-    one.take(rpm(60, 'young'))
+    one.take([rpm(60, 'old')])
+    one.take([rpm(60, 'young')])
     await one.exchange(share)
-    await pool.query(
-      `update ops.rate_use set at = at - interval '3 minutes' where token_id = 'old'`,
-    )
+    await pool.query(`update ops.rate_use set at = at - interval '3 minutes' where holder = 'old'`)
     await purgeRateUse(pool)
     t.equal(await rowOf('old'), undefined)
     t.ok(await rowOf('young'))
@@ -205,14 +211,11 @@ t.test(
     const through = shareThrough(pool)
     const tries: number[] = []
     const one = rates()
-    const sharing = startSharing({
-      rates: one,
-      share: (uses) => {
-        tries.push(uses.length)
-        return isAway ? Promise.reject(new Error('connection refused')) : through(uses)
-      },
-      logger,
-    })
+    const share: Share = (uses) => {
+      tries.push(uses.length)
+      return isAway ? Promise.reject(new Error('connection refused')) : through(uses)
+    }
+    const sharing = sharingOf(one, share, logger)
     const who = rpm(5)
     t.equal(admitted(one, who, 4), 4)
     while (tries.length < 2) await sleep(50)

@@ -49,7 +49,7 @@ t.test('an order becomes a request of its family', async (t) => {
     },
   })
   t.match(accept({ ...a, references: [{ kind: 'image', url: 'asset://a1' }] }), {
-    assetIds: ['a1'],
+    assets: [{ assetId: 'a1', kind: 'image' }],
   })
   const modeOf = (changes: Partial<SimpleVideo>) => accept(changes).facts.settings['mode']
   t.equal(modeOf({}), 'text2video')

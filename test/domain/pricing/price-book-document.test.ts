@@ -145,7 +145,10 @@ t.test('a broken document is refused, naming the place', async (t) => {
       priceBookFromDocument(value)
       t.fail(`accepted: ${JSON.stringify(value).slice(0, 200)}`)
     } catch (error) {
-      t.ok(isDomainError(error, 'price_book_invalid') && error.details['at'] === at, String(error))
+      t.ok(
+        isDomainError(error, 'price_book_invalid') && error.details['param'] === at,
+        String(error),
+      )
     }
   }
 })

@@ -45,7 +45,7 @@ t.test('a difference names what comes, goes and changes, in either currency apar
     {
       added: [entry('d')],
       removed: [yuan, entry('c')],
-      changed: [{ before: entry('b'), after: dearer }],
+      changed: [{ before: entry('b'), after: dearer, percent: '+100.00' }],
       unchanged: 1,
     },
   )

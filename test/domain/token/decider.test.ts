@@ -1,6 +1,12 @@
 import t from 'tap'
-import { tokenDecider, type TokenCommand } from '../../../src/domain/token/decider.ts'
+import type { ChangeToken, TokenChanges } from '../../../src/domain/token/changes.ts'
+import {
+  MAX_TOKEN_CHANGES,
+  tokenDecider,
+  type TokenCommand,
+} from '../../../src/domain/token/decider.ts'
 import type { TokenEvent, TokenEventData } from '../../../src/domain/token/events.ts'
+import type { TokenLimitChanges } from '../../../src/domain/token/limits.ts'
 
 const tokenId = 'token_1'
 const at = '2026-01-02T03:04:05.000Z'
@@ -45,12 +51,23 @@ t.test('a token is issued once', async (t) => {
     })
 })
 
-t.test('only a query token has a scope', async (t) => {
+t.test('a query token has a scope, an admin token that of its tenant or of all', async (t) => {
   const scope = { level: 'all_users' } as const
   t.equal(after().when({ kind: 'issue', data: { ...issued, kind: 'query', scope } }).length, 1)
   t.equal(after().when({ kind: 'issue', data: { ...issued, kind: 'query' } }).length, 1)
-  for (const kind of ['model', 'profile', 'admin'] as const)
-    t.throws(() => after().when({ kind: 'issue', data: { ...issued, kind, scope } }), {
+  const wide = { level: 'all_tenants' } as const
+  for (const one of [scope, wide])
+    t.equal(
+      after().when({ kind: 'issue', data: { ...issued, kind: 'admin', scope: one } }).length,
+      1,
+    )
+  const own = { level: 'current_user' } as const
+  for (const part of [
+    { kind: 'model', scope },
+    { kind: 'profile', scope },
+    { kind: 'admin', scope: own },
+  ] as const)
+    t.throws(() => after().when({ kind: 'issue', data: { ...issued, ...part } }), {
       code: 'token_scope_invalid',
     })
 })
@@ -74,9 +91,11 @@ t.test('a rotation needs a new secret and an end of the old one that is not past
   t.equal(after(issue).when({ ...rotate, oldValidUntil: at }).length, 1, 'no overlap is allowed')
 })
 
-const limit = (
-  changes: Extract<TokenCommand, { readonly kind: 'change-limits' }>['changes'],
-): TokenCommand => ({ kind: 'change-limits', tokenId, changes, at })
+const change = (
+  changes: TokenChanges,
+  part: Partial<Pick<ChangeToken, 'onlyNarrower' | 'at'>> = {},
+): TokenCommand => ({ kind: 'change', tokenId, changes, at, ...part })
+const limit = (limits: TokenLimitChanges): TokenCommand => change({ limits })
 
 t.test('limits are changed one by one; what is not named stays', async (t) => {
   const limits = { requestsPerMinute: 60, concurrentTasks: 5 }
@@ -103,7 +122,7 @@ t.test('limits are changed one by one; what is not named stays', async (t) => {
 })
 
 t.test('a limit is a whole number from one to a billion, and of a model token', async (t) => {
-  const invalid = { code: 'token_limits_invalid', details: { tokenId } }
+  const invalid = { code: 'token_limits_invalid', details: { tokenId, param: 'limits' } }
   for (const value of [0, -1, 1.5, 1_000_000_001, Number.NaN]) {
     t.throws(() => after(issue).when(limit({ requestsPerMinute: value })), invalid, String(value))
     const limits = { tokensPerMinute: value }
@@ -118,6 +137,113 @@ t.test('a limit is a whole number from one to a billion, and of a model token', 
   }
 })
 
+t.test('name, models and expiry are changed together; what is not named stays', async (t) => {
+  const changed = (now: object) => [
+    { type: 'TokenUpdated', data: { tokenId, updatedAt: at, ...now } },
+  ]
+  const bound = change({ models: ['a', 'b'], expiresAt: later })
+  t.strictSame(
+    after(issue).when(bound),
+    changed({ name: 'first', models: ['a', 'b'], expiresAt: later }),
+  )
+  t.strictSame(
+    after(issue, bound).when(change({ name: 'second' })),
+    changed({ name: 'second', models: ['a', 'b'], expiresAt: later }),
+  )
+  t.strictSame(
+    after(issue, bound).when(change({ models: null, expiresAt: null })),
+    changed({ name: 'first' }),
+    'back to all models and no end',
+  )
+  for (const same of [
+    bound,
+    change({}),
+    change({ models: ['b', 'a'] }),
+    change({ expiresAt: later.replace('.000Z', 'Z') }),
+  ])
+    t.strictSame(after(issue, bound).when(same), [], 'the same again')
+  t.same(
+    after(issue)
+      .when(change({ name: 'x', limits: { tokensPerMinute: 1 } }))
+      .map(({ type }) => type),
+    ['TokenUpdated', 'TokenLimitsChanged'],
+    'in one append',
+  )
+  t.throws(() => after(issue).when(change({ expiresAt: at })), { code: 'token_expiry_invalid' })
+  const query: TokenCommand = { kind: 'issue', data: { ...issued, kind: 'query' } }
+  t.throws(() => after(query).when(change({ models: ['a'] })), { code: 'token_models_invalid' })
+  t.throws(
+    () => after().when({ kind: 'issue', data: { ...issued, kind: 'query', models: ['a'] } }),
+    { code: 'token_models_invalid' },
+  )
+})
+
+t.test('addresses bind any kind of token, each as it is written', async (t) => {
+  const addresses = ['203.0.113.0/24', '2001:db8::7']
+  for (const kind of ['model', 'query', 'profile', 'admin'] as const) {
+    const scope = kind === 'admin' ? { scope: { level: 'all_users' as const } } : {}
+    const data = { ...issued, ...scope, kind, addresses }
+    t.strictSame(after().when({ kind: 'issue', data }), [{ type: 'TokenIssued', data }])
+    const bound: TokenCommand = { kind: 'issue', data }
+    t.strictSame(after(bound).when(change({ addresses: [...addresses].reverse() })), [])
+    t.match(after(bound).when(change({ name: 'x' })), [{ data: { addresses } }], 'they stay')
+    const [freed] = after(bound).when(change({ addresses: null }))
+    t.equal(Object.hasOwn(freed?.data ?? {}, 'addresses'), false)
+  }
+  for (const wrong of [[], ['nowhere'], ['203.0.113.7/24'], Array(101).fill('203.0.113.7')]) {
+    const invalid = { code: 'token_addresses_invalid', details: { param: 'addresses' } }
+    t.throws(() => after(issue).when(change({ addresses: wrong })), invalid)
+    const data = { ...issued, addresses: wrong }
+    t.throws(() => after().when({ kind: 'issue', data }), invalid)
+  }
+})
+
+t.test('whoever may not widen a token may only narrow it', async (t) => {
+  const limits = { requestsPerMinute: 60, tokensPerMinute: null }
+  const bound: TokenCommand = {
+    kind: 'issue',
+    data: {
+      ...issued,
+      limits,
+      models: ['a', 'b'],
+      addresses: ['203.0.113.0/24'],
+      expiresAt: later,
+    },
+  }
+  const narrow = (changes: TokenChanges) =>
+    change(changes, { onlyNarrower: { requestsPerMinute: 100, concurrentTasks: 3 } })
+  for (const changes of [
+    { name: 'mine' },
+    { models: ['a'] },
+    { addresses: ['203.0.113.7', '203.0.113.128/25'] },
+    { expiresAt: '2026-01-02T12:00:00Z' },
+    { limits: { requestsPerMinute: 59 } },
+    { limits: { tokensPerMinute: 9_000_000 } },
+    { limits: { concurrentTasks: 3 } },
+  ])
+    t.equal(after(bound).when(narrow(changes)).length, 1, JSON.stringify(changes))
+  for (const [changes, param] of [
+    [{ models: ['a', 'c'] }, 'models'],
+    [{ models: null }, 'models'],
+    [{ addresses: ['203.0.112.0/23'] }, 'addresses'],
+    [{ addresses: ['203.0.113.7', '198.51.100.7'] }, 'addresses'],
+    [{ addresses: null }, 'addresses'],
+    [{ expiresAt: null }, 'expires_at'],
+    [{ expiresAt: '2027-01-01T00:00:00Z' }, 'expires_at'],
+    [{ limits: { requestsPerMinute: 61 } }, 'limits'],
+    [{ limits: { requestsPerMinute: 'default' } }, 'limits'],
+    [{ limits: { requestsPerMinute: null } }, 'limits'],
+    [{ limits: { concurrentTasks: 4 } }, 'limits'],
+    [{ limits: { concurrentTasks: null } }, 'limits'],
+  ] as const)
+    t.throws(
+      () => after(bound).when(narrow(changes)),
+      { code: 'scope_denied', details: { param } },
+      JSON.stringify(changes),
+    )
+  t.equal(after(bound, narrow({ models: ['a'] })).when(change({ models: null })).length, 1)
+})
+
 t.test('a disabled token stays disabled', async (t) => {
   t.strictSame(after(issue).when(disable), [
     { type: 'TokenDisabled', data: { tokenId, reason: 'leaked', disabledAt: at } },
@@ -130,4 +256,15 @@ t.test('a disabled token stays disabled', async (t) => {
 t.test('token_not_found for what was never issued', async (t) => {
   for (const command of [rotate, disable, limit({ requestsPerMinute: 1 })])
     t.throws(() => after().when(command), { code: 'token_not_found', details: { tokenId } })
+})
+
+t.test('a token is changed a bounded number of times, and can be ended then', async (t) => {
+  const full = after(
+    issue,
+    ...Array.from({ length: MAX_TOKEN_CHANGES }, (_, n) => change({ name: `name ${n}` })),
+  )
+  for (const command of [rotate, change({ name: 'one more' }), limit({ tokensPerMinute: 1 })])
+    t.throws(() => full.when(command), { code: 'token_bound_reached' })
+  t.strictSame(full.when(change({ name: `name ${MAX_TOKEN_CHANGES - 1}` })), [], 'the same again')
+  t.equal(full.when(disable).length, 1)
 })

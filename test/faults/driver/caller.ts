@@ -37,6 +37,12 @@ export type Call = (
   },
 ) => Promise<Answer | undefined>
 
+/** A tenant of a run, and a caller of its own. */
+export interface Tenant {
+  readonly tenantId: string
+  readonly call: Call
+}
+
 /** Undefined when there was no answer: the gateway is down, or went down, or the caller hung up. */
 export function createCaller({ address, token, witness }: CallerOptions): Call {
   return async (operation, method, path, options = {}) => {

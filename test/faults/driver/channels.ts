@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { KNOWN_KEY } from '../../../infra/sandbox/assets/key.ts'
 
 /** The channel file of a run: every family, each on the one account that the sandbox has of it. */
 
@@ -37,6 +38,29 @@ const videos = [
     return { id, family, region, path, models }
   }),
 )
+
+/** The asset libraries of the sandbox, by where models run. */
+const signingRegions: Readonly<Record<string, string>> = {
+  domestic: 'cn-beijing',
+  overseas: 'ap-southeast-1',
+}
+
+/** The one key they know, in the environment of a gateway. */
+export const libraryKey = {
+  FAULTS_ACCESS_KEY_ID: KNOWN_KEY.accessKeyId,
+  FAULTS_SECRET_ACCESS_KEY: KNOWN_KEY.secretAccessKey,
+}
+
+/** The library of a channel of such models, for a channel file. */
+export function libraryAt(sandboxUrl: string, region: string): object {
+  return {
+    base_url: `${sandboxUrl}/open`,
+    signing_region: signingRegions[region],
+    access_key_id: { env: 'FAULTS_ACCESS_KEY_ID' },
+    secret_access_key: { env: 'FAULTS_SECRET_ACCESS_KEY' },
+    verifies_persons: true,
+  }
+}
 
 const images = [
   { id: 'images', family: 'image', region: 'overseas', path: 'images/v1' },
@@ -89,6 +113,7 @@ export async function writeChannels(
     ...channel,
     base_url: `${sandboxUrl}${below}`,
     credential,
+    ...(channel.family === 'video-a' ? { library: libraryAt(sandboxUrl, channel.region) } : {}),
     timeout_ms: timeoutMs,
     max_queries_per_second: 200,
   }))

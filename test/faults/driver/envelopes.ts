@@ -29,7 +29,16 @@ const provA: FailureShape = {
   isFailure: ({ error }) => hasTexts(fieldsOf(error), ['code', 'message', 'param', 'type']),
 }
 
+const library: FailureShape = {
+  statuses: new Set([...common, 403, 504]),
+  isFailure: ({ ResponseMetadata: metadata }) => {
+    const { Error: error, RequestId: id } = fieldsOf(metadata)
+    return hasTexts({ id }, ['id']) && hasTexts(fieldsOf(error), ['Code', 'Message'])
+  },
+}
+
 const shapes: readonly (readonly [prefix: string, FailureShape])[] = [
+  ['/provA/?', library],
   ['/provA/', provA],
   [
     '/provB/v2/',

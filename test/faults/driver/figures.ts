@@ -1,3 +1,5 @@
+import type { AssetFindings } from './assets/findings.ts'
+import type { LoggedThing } from './assets/library-log.ts'
 import type { Findings } from './findings.ts'
 import type { CallFindings } from './calls/oracle.ts'
 import { isOpen } from './log-reader.ts'
@@ -33,6 +35,34 @@ export function figuresOf(findings: Findings): Readonly<Record<string, number>> 
     'expired, reported as possible cost leak': count((task) => task.possibleCostLeak),
     open: count(isOpen),
     ...callFigures(findings.calls),
+    ...assetFigures(findings.assets),
+  }
+}
+
+function assetFigures({ upstream, logged, uses }: AssetFindings): Readonly<Record<string, number>> {
+  const assets = [...logged.assets.values()]
+  const ended = (phase: LoggedThing['phase']): number =>
+    assets.filter((one) => one.phase === phase).length
+  const persons = [...logged.groups.values()].filter(
+    ({ groupType }) => groupType === 'LivenessFace',
+  )
+  const verifications = [...logged.verifications.values()]
+  const found = assets.filter(({ events }) =>
+    events.some(({ type, data }) => type === 'AssetAccepted' && data['learntFrom'] === 'list'),
+  )
+  return {
+    'assets accepted upstream': upstream.assets.length,
+    'assets in the log': assets.length,
+    'assets found by their name': found.length,
+    'assets active': ended('active'),
+    'assets failed': ended('failed'),
+    'assets refused or never taken': ended('refused'),
+    'assets deleted': ended('deleted'),
+    'asset groups in the log': logged.groups.size,
+    'persons verified': persons.length,
+    'persons deleted': persons.filter(({ phase }) => phase === 'deleted').length,
+    'verifications expired': verifications.filter(({ phase }) => phase === 'expired').length,
+    'tasks with an asset': uses.length,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AssetFindings } from './assets/findings.ts'
 import type { CallFindings } from './calls/oracle.ts'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedTask } from './log-reader.ts'
@@ -21,6 +22,7 @@ export interface Findings {
   readonly sentAs: ReadonlyMap<string, string>
   /** Calls that are answered at once, and what a worker of ours makes by one. */
   readonly calls: CallFindings
+  readonly assets: AssetFindings
   readonly witness: Witness
   readonly when: When
 }
@@ -39,4 +41,16 @@ export function sentAs(
     if (marker !== undefined) known.set(platformId, marker)
   }
   return known
+}
+
+/** The tasks that were asked for with an asset, by the request that was recorded. */
+export function usesOf(
+  tasks: ReadonlyMap<string, LoggedTask>,
+  sentAs: ReadonlyMap<string, string>,
+  { intended }: Witness,
+): AssetFindings['uses'] {
+  return [...tasks.values()].flatMap(({ platformId, requestId }) => {
+    const asset = intended.get(sentAs.get(platformId) ?? '')?.asset
+    return asset === undefined ? [] : [{ requestId, assetId: asset.id }]
+  })
 }

@@ -208,13 +208,42 @@ export class Lives {
 
 /** Faults of the queries of a life: an upstream that is never quite well. */
 function faultRules(dice: Dice): readonly FaultRule[] {
-  const op = ['get', 'list', 'delete', 'cancel']
-  const rule = (faults: readonly string[], rate: number): FaultRule => ({
+  const rule = (faults: readonly string[], rate: number, op = queries): FaultRule => ({
     faults,
     rate,
     seed: dice.integer(1, 1_000_000),
     match: { op },
   })
+  return [...queryRules(dice, rule), ...groupRules(dice, rule)]
+}
+
+/** Deletions too: what can be asked again. */
+const queries: readonly string[] = [
+  'get',
+  'list',
+  'delete',
+  'cancel',
+  'list-groups',
+  'delete-group',
+  'verify-result',
+]
+
+type Rule = (faults: readonly string[], rate: number, op?: readonly string[]) => FaultRule
+
+/** Groups of assets have no address of their caller's, which could say what becomes of them. */
+function groupRules(dice: Dice, rule: Rule): readonly FaultRule[] {
+  const op = ['create-group']
+  return dice.weighted<readonly FaultRule[]>([
+    [4, []],
+    [2, [rule(['drop-after-accept'], 0.3, op)]],
+    [1, [rule(['drop-before-accept'], 0.3, op)]],
+    [1, [rule(['http-after-accept=500'], 0.3, op)]],
+    [1, [rule(['http=503'], 0.3, op)]],
+    [1, [rule(['malformed'], 0.3, op)]],
+  ])
+}
+
+function queryRules(dice: Dice, rule: Rule): readonly FaultRule[] {
   return dice.weighted<readonly FaultRule[]>([
     [4, []],
     [2, [rule(['http=500'], 0.15)]],

@@ -19,6 +19,7 @@ export interface LoggedEvent {
 /** One task as its own stream tells it. */
 export interface LoggedTask {
   readonly platformId: string
+  readonly tenantId: string
   readonly events: readonly LoggedEvent[]
   readonly family: string
   readonly requestId: string
@@ -113,6 +114,7 @@ function fold(platformId: string, events: readonly LoggedEvent[]): LoggedTask {
   const last = events.findLast(({ type }) => Object.hasOwn(ends, type))
   return {
     platformId,
+    tenantId: String(requested['tenantId']),
     events,
     family: String(requested['family']),
     requestId: String(requested['requestId']),

@@ -11,10 +11,11 @@ import { type Report, runFaults } from './run.ts'
 const HELP = `npm run faults -- [--kills N] [--seed S] [--data DIR] [--keep] [--json]
 
 Builds the gateway and sends it mixed traffic against a simulated upstream that is never killed: videos
-of every family, speech at once and as tasks, images at once and asynchronously, files, samples and
-cloned voices. Meanwhile it kills with SIGKILL the gateway, its event store and its Postgres, at random
-moments and at every named point between two steps of a task, a call or a file. After the last kill
-everything may settle; then what upstream accepted is compared with the log and the ledger.
+of every family, speech at once and as tasks, images at once and asynchronously, files, samples, cloned
+voices, assets and persons that are verified. Meanwhile it kills with SIGKILL the gateway, its event store
+and its Postgres, at random moments and at every named point between two steps of a task, a call, a file or
+an asset. After the last kill everything may settle; then what upstream accepted is compared with the log,
+the ledger and the lists of callers.
 
   --kills N   kills in all (default 100; at least 30, or what of them is the part's)
   --seed S    the run's dice (default: new ones); a run that failed prints its own

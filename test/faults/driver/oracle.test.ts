@@ -1,4 +1,5 @@
 import t from 'tap'
+import { nothingKept } from './assets/findings.ts'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedEvent, LoggedTask } from './log-reader.ts'
 import { type Findings, sentAs } from './findings.ts'
@@ -44,6 +45,7 @@ const settlement = {
 
 const task: LoggedTask = {
   platformId: 'video_1',
+  tenantId: 'tenant_demo',
   events: ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'].map((type) =>
     event(type),
   ),
@@ -122,6 +124,7 @@ function codes(scene: Scene = {}): readonly string[] {
       deathsMs: [],
       mayBeOpen: false,
     },
+    assets: nothingKept(),
     witness,
     when,
   }

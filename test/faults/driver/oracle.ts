@@ -1,3 +1,4 @@
+import { judgeAssets } from './assets/oracle.ts'
 import { claims, excuseOf, isReported } from './excuses.ts'
 import type { Findings } from './findings.ts'
 import { judgeCalls } from './calls/oracle.ts'
@@ -19,7 +20,7 @@ export function judge(findings: Findings): readonly Difference[] {
   judgeLines(findings, owners, say)
   judgeGivenUp(findings, say)
   judgeOpen(findings, owners, say)
-  return [...differences, ...judgeCalls(findings.calls)]
+  return [...differences, ...judgeCalls(findings.calls), ...judgeAssets(findings.assets)]
 }
 
 const once = ['TaskRequested', 'TaskStarted', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled']

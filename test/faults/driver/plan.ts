@@ -46,7 +46,9 @@ export function allPoints(): readonly CrashPointName[] {
 
 /** Those of the life of a task that upstream makes. */
 export function taskPoints(): readonly CrashPointName[] {
-  return allPoints().filter((name) => !/^(?:call|file|image|upload|voice)\./.test(name))
+  return allPoints().filter(
+    (name) => !/^(?:asset|call|claim|file|image|upload|verification|voice)\./.test(name),
+  )
 }
 
 /** One of several runs that reach the named points together. */

@@ -1,4 +1,4 @@
-import type { Answer, Call } from './caller.ts'
+import type { Answer, Tenant } from './caller.ts'
 import type { LoggedTask } from './log-reader.ts'
 import { taskFamily } from './tasks/registry.ts'
 import type { Difference, Witness } from './witness.ts'
@@ -11,7 +11,7 @@ const AT_ONCE = 8
 export type Check = () => Promise<Difference | undefined>
 
 export async function judgeReach(
-  call: Call,
+  tenants: readonly Tenant[],
   witness: Witness,
   tasks: ReadonlyMap<string, LoggedTask>,
   further: readonly Check[],
@@ -20,8 +20,9 @@ export async function judgeReach(
   const byNativeId = new Map([...tasks.values()].map((task) => [task.nativeId, task]))
   const checks: Check[] = [...further]
   const look = (id: string, task: LoggedTask): void => {
+    const tenant = tenants.find(({ tenantId }) => tenantId === task.tenantId)
     checks.push(async () => {
-      const answer = await call('reach', 'GET', taskFamily(task.family).taskPath(id))
+      const answer = await tenant?.call('reach', 'GET', taskFamily(task.family).taskPath(id))
       const message = problemOf(answer, task)
       return message === undefined ? undefined : { code: 'out_of_reach', subject: id, message }
     })

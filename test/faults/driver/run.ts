@@ -1,4 +1,5 @@
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
+import { startAssetTraffic } from './assets/traffic.ts'
 import type { Product } from '../../helpers/product.ts'
 import { LEASES_MS, Lives } from './lives.ts'
 import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
@@ -49,9 +50,15 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   try {
     const { machine, sandbox, witness } = trial
     const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
-    const callers = { caller: () => trial.caller(), witness, focus: () => lives.focus }
+    const callers = {
+      caller: () => trial.caller(),
+      tenants: trial.tenants,
+      witness,
+      focus: () => lives.focus,
+    }
     const traffic = [
       startTraffic(chance.fork('traffic'), callers),
+      startAssetTraffic(chance.fork('assets'), callers),
       startSpeechTraffic(chance.fork('speech'), callers),
       await startImageTraffic(chance.fork('images'), callers),
     ]

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer, Call } from './caller.ts'
+import type { Answer, Call, Tenant } from './caller.ts'
 import type { Dice } from './random.ts'
 import { type Creation, newCreation } from './tasks/creations.ts'
 import type { Sight, TaskFamily } from './tasks/family.ts'
@@ -7,7 +7,7 @@ import { familyNames, taskFamily } from './tasks/registry.ts'
 import { videoPath, videoRemoval, VIDEOS, videoSightOf } from './tasks/videos.ts'
 import type { Intended, Witness } from './witness.ts'
 
-/** Mixed traffic of several callers of one tenant, of every family of tasks, until told to stop. */
+/** Mixed traffic of several callers, as several tenants, of every family of tasks, until told to stop. */
 
 const WORKERS = 3
 const MAX_KNOWN = 60
@@ -18,6 +18,7 @@ const SAME_GETS_AT_ONCE = 6
 interface Worker {
   readonly dice: Dice
   readonly call: Call
+  readonly tenantId: string
   readonly witness: Witness
   /** Tasks this worker was given lately. */
   readonly known: Known[]
@@ -39,23 +40,19 @@ export interface Traffic {
 export function startTraffic(
   dice: Dice,
   options: {
-    readonly caller: () => Call
+    readonly tenants: readonly Tenant[]
     readonly witness: Witness
     readonly focus: () => string | undefined
   },
 ): Traffic {
   const stopping = new AbortController()
+  const { tenants, witness, focus } = options
   const work = Array.from({ length: WORKERS }, async (_, index) => {
+    const tenant = tenants[index % tenants.length]
+    if (tenant === undefined) throw new RangeError('nobody to call as')
     const name = `w${index}`
-    const worker: Worker = {
-      dice: dice.fork(name),
-      call: options.caller(),
-      witness: options.witness,
-      known: [],
-      name,
-      focus: options.focus,
-      made: 0,
-    }
+    const own = { dice: dice.fork(name), known: [], name, made: 0 }
+    const worker: Worker = { ...own, ...tenant, witness, focus }
     while (!stopping.signal.aborted) {
       await act(worker)
       await sleep(worker.dice.integer(20, 160))
@@ -86,11 +83,16 @@ function act(worker: Worker): Promise<unknown> {
 }
 
 async function create(worker: Worker): Promise<Known | undefined> {
-  const { dice, witness, name } = worker
+  const { dice, witness, name, tenantId } = worker
   worker.made += 1
-  const creation = newCreation(dice, `${name}-${worker.made}`, worker.focus())
+  const marker = `${name}-${worker.made}`
+  const creation = newCreation(dice, marker, worker.focus(), witness.assets.usable(tenantId))
   const intended = witness.intend(creation)
+  const { asset } = creation
+  const wasDeleted = asset?.deleted === true
   const id = await order(worker, creation, intended)
+  if (id !== undefined && wasDeleted)
+    witness.differ('used_after_deletion', asset.id, `by ${marker}`)
   return id === undefined ? undefined : { id, family: taskFamily(creation.family) }
 }
 

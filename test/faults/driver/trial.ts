@@ -3,9 +3,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Product } from '../../helpers/product.ts'
 import { callsOf } from './call-log.ts'
-import { type Call, createCaller } from './caller.ts'
-import { writeChannels } from './channels.ts'
-import { type Findings, sentAs, type When } from './findings.ts'
+import { assetChecks } from './assets/reach.ts'
+import { readLibrary } from './assets/library-record.ts'
+import { libraryOf } from './assets/library-log.ts'
+import { readLists, type Shown } from './assets/lists.ts'
+import { type Call, createCaller, type Tenant } from './caller.ts'
+import { libraryKey, writeChannels } from './channels.ts'
+import { type Findings, sentAs, usesOf, type When } from './findings.ts'
 import { imageChecks } from './images/reach.ts'
 import { imageTasksOf } from './images/tasks.ts'
 import { readLedger } from './ledger.ts'
@@ -19,6 +23,7 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { speechChecks } from './speech/reach.ts'
 import { follow, type Upstream } from './upstream-record.ts'
 import { lostCreations } from './tasks/creations.ts'
+import { type OpenedTenants, openTenants } from './tenants.ts'
 import { type Difference, Witness } from './witness.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -29,7 +34,6 @@ const RUNNING_MS = 1_500
 /** How long nothing more may find its end, once there are no more faults, before that is the end. */
 const SETTLE_STALL_MS = 90_000
 const SETTLE_PAUSE_MS = 1_000
-const CREDIT = '100000000'
 
 export interface TrialOptions {
   readonly build: Product
@@ -50,6 +54,7 @@ export class Trial {
   readonly #upstream: Upstream
   readonly #say: (line: string) => void
   #demo: Demo | undefined
+  #opened: OpenedTenants | undefined
 
   private constructor(machine: Machine, sandbox: Sandbox, say: (line: string) => void) {
     this.machine = machine
@@ -75,6 +80,7 @@ export class Trial {
         CHANNELS_FILE: await writeChannels(directory, sandbox.url, CHANNEL_TIMEOUT_MS),
         PRICEBOOK_FILE: priceBookFile,
         FAULTS_UPSTREAM_KEY: 'one-account',
+        ...libraryKey,
         POLL_SCALE: '0.3',
         LOG_LEVEL: 'info',
       },
@@ -96,11 +102,16 @@ export class Trial {
 
   /** A caller of the demo tenant whose answers are looked at. */
   caller(): Call {
-    return createCaller({
-      address: () => this.machine.address,
-      token: this.demo.modelToken,
-      witness: this.witness,
-    })
+    return this.#callerBy(this.demo.modelToken)
+  }
+
+  /** Who calls, the demo tenant first. */
+  get tenants(): readonly Tenant[] {
+    const { tenantId, modelToken } = this.#others.second
+    return [
+      { tenantId: this.demo.tenantId, call: this.caller() },
+      { tenantId, call: this.#callerBy(modelToken) },
+    ]
   }
 
   /** Whatever became of the traffic, something is given up at the end, and something expires. */
@@ -144,15 +155,16 @@ export class Trial {
   }
 
   /** Every id is found, the books are equal, the gateway ends in order and leaves nothing behind. */
-  async conclude({ tasks, calls }: Findings): Promise<void> {
+  async conclude({ tasks, calls, assets }: Findings): Promise<void> {
     const call = this.caller()
     const further = [
+      ...assetChecks(this.tenants, this.witness.assets, assets.logged),
       ...imageChecks(call, this.witness.calls, calls.tasks),
       ...speechChecks(call, this.witness.calls),
     ]
-    this.differences.push(...(await judgeReach(call, this.witness, tasks, further)))
+    this.differences.push(...(await judgeReach(this.tenants, this.witness, tasks, further)))
     await this.#command(['audit'])
-    const names = ['ledger', 'tasks', 'timeline']
+    const names = ['assets', 'ledger', 'tasks', 'timeline']
     await Promise.all(names.map((name) => this.#command(['rebuild', name])))
     await this.machine.stop()
     const left = this.machine.leftOver()
@@ -166,15 +178,21 @@ export class Trial {
     await this.#upstream.stop()
   }
 
+  get #others(): OpenedTenants {
+    if (this.#opened === undefined) throw new Error('the trial has not begun')
+    return this.#opened
+  }
+
+  #callerBy(token: string): Call {
+    return createCaller({ address: () => this.machine.address, token, witness: this.witness })
+  }
+
   async #begin(): Promise<void> {
     if ((await this.machine.start()) === 'ended')
       throw new Error(`the gateway does not start:\n${this.machine.tail()}`)
     this.#demo = await this.machine.demo()
-    const grant = ['credit', 'grant', CREDIT, '--tenant', this.#demo.tenantId, '--currency']
-    for (const { exitCode, output } of await Promise.all(
-      ['CNY', 'USD'].map((currency) => this.machine.command([...grant, currency])),
-    ))
-      if (exitCode !== 0) throw new Error(`credit cannot be granted:\n${output}`)
+    const { eventStoreUrl } = await this.machine.runtime()
+    this.#opened = await openTenants(eventStoreUrl, this.#demo.tenantId)
   }
 
   async #command(args: readonly string[]): Promise<void> {
@@ -185,6 +203,13 @@ export class Trial {
       this.differences.push({ code: `${args[0]}_failed`, subject, message: output })
   }
 
+  /** What each tenant's own lists show. */
+  async #shown(): Promise<ReadonlyMap<string, Shown>> {
+    const lists = new Map<string, Shown>()
+    for (const { tenantId, call } of this.tenants) lists.set(tenantId, await readLists(call))
+    return lists
+  }
+
   async #look(when: When): Promise<Findings> {
     const { machine, sandbox, witness } = this
     const { address } = machine
@@ -192,18 +217,28 @@ export class Trial {
     const { eventStoreUrl } = await machine.runtime()
     // Upstream first: of what it accepts while we look, the log knows before it does.
     const accepted = await sandbox.accepted()
+    const library = await readLibrary(sandbox.url)
     const calls = {
       accepted: await this.#upstream.calls(),
       markers: await this.#upstream.markers(),
       uploads: this.#upstream.uploads(),
     }
     const log = await readLog(eventStoreUrl)
-    const all = await readLedger(address, this.demo.queryToken)
+    const all = await readLedger(address, this.#others.queryToken)
     const tasks = upstreamTasksOf(log)
+    const known = sentAs(tasks, calls.markers, witness)
     return {
       accepted,
       tasks,
-      sentAs: sentAs(tasks, calls.markers, witness),
+      sentAs: known,
+      assets: {
+        upstream: library,
+        logged: libraryOf(log),
+        shown: await this.#shown(),
+        witness: witness.assets,
+        uses: usesOf(tasks, known, witness),
+        isOver: when === 'past-every-deadline',
+      },
       lines: all.filter(({ source_id: id }) => isUpstreamTask(id)),
       calls: {
         ...calls,

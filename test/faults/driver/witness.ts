@@ -1,3 +1,4 @@
+import { AssetWitness, type SeenAsset } from './assets/witness.ts'
 import { CallWitness } from './calls/witness.ts'
 import type { Creation } from './tasks/creations.ts'
 
@@ -16,6 +17,8 @@ export interface Intended extends Pick<Creation, 'marker' | 'family' | 'priced' 
   readonly platformIds: Set<string>
   /** The id its caller goes on with, once it was given one. */
   handle?: string
+  /** What it is made with. */
+  readonly asset?: SeenAsset | undefined
 }
 
 /** What callers saw of one task, by the id they asked with. */
@@ -33,14 +36,15 @@ export class Witness {
   readonly intended = new Map<string, Intended>()
   readonly sightings = new Map<string, Sighting>()
   readonly calls = new CallWitness()
+  readonly assets = new AssetWitness()
   readonly differences: Difference[] = []
   /** Answers by operation and status; `none` where the connection broke. */
   readonly answers = new Map<string, number>()
 
   intend(creation: Omit<Intended, 'nativeIds' | 'platformIds' | 'handle'>): Intended {
-    const { marker, family, priced, listed } = creation
+    const { marker, family, priced, listed, asset } = creation
     const ids = { nativeIds: new Set<string>(), platformIds: new Set<string>() }
-    const whole: Intended = { marker, family, priced, listed, ...ids }
+    const whole: Intended = { marker, family, priced, listed, asset, ...ids }
     this.intended.set(marker, whole)
     return whole
   }

@@ -16,7 +16,7 @@ const { dice, store: cluster } = world
 const machines = [world.machine('one'), world.machine('two')] as const
 const calls = traffic(dice.fork('traffic'), 'c')
 
-const CALLS_PER_SECOND = 30
+const CALLS_PER_SECOND = 20
 const PHASE_MS = 3_000
 /** Longer than a shared call and a gossip that the frozen one never answers. */
 const FROZEN_MS = 8_000

@@ -134,7 +134,7 @@ void t.test('an edit that fixes its length is accepted and fails later', async (
   const sandbox = await sandboxFor(t, { queuedMs: 0, runningMs: 0 })
   const content = [
     { type: 'text', text: '[[sandbox task-type=edit]]' },
-    referenceVideo('asset://asset-2'),
+    referenceVideo('https://media.example.com/a.mp4'),
   ]
   const failed = (await query(sandbox.url, await create(sandbox.url, '', { content }))).json
   t.equal(failed.status, 'failed')

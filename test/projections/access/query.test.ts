@@ -1,10 +1,12 @@
 import t from 'tap'
 import { accessProjection } from '../../../projections/access/projection.ts'
 import {
+  countTokens,
   findToken,
   findTokenByHash,
   listTenants,
   listTokens,
+  listUsers,
 } from '../../../projections/access/query.ts'
 import { applied, testPool } from '../support/database.ts'
 import { openTenant, Recorder, START_MS } from '../support/history.ts'
@@ -56,6 +58,24 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
       type: 'TokenLimitsChanged',
       data: { tokenId: 'tok_tenant_1', limits: { concurrentTasks: 5 }, changedAt: time(450) },
     }),
+    recorder.record(token, {
+      type: 'TokenUpdated',
+      data: {
+        tokenId: 'tok_tenant_1',
+        name: 'renamed',
+        models: ['m3'],
+        expiresAt: time(90_000),
+        updatedAt: time(460),
+      },
+    }),
+    recorder.record('token-tok_query', {
+      type: 'TokenUpdated',
+      data: { tokenId: 'tok_query', name: 'wide', updatedAt: time(470) },
+    }),
+    recorder.record('account-tenant_1', {
+      type: 'UserAdded',
+      data: { tenantId: 'tenant_1', userId: 'user_1', name: 'Second', addedAt: time(480) },
+    }),
   ]
   await applied(t, pool, events, [accessProjection], 2)
   t.equal((await findTokenByHash(pool, 'hash_third'))?.secretValidUntilMs, undefined)
@@ -73,15 +93,21 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
   t.match(await findTokenByHash(pool, 'hash_query'), {
     kind: 'query',
     scope: { level: 'specified_users', userIds: ['user_0'] },
-    models: ['m1', 'm2'],
+    name: 'wide',
+    models: undefined,
     limits: { requestsPerMinute: 60, tokensPerMinute: null },
-    expiresAtMs: START_MS + 500,
+    expiresAtMs: undefined,
     tenantId: 'tenant_1',
     secretHash: 'hash_query',
   })
   t.equal(await findTokenByHash(pool, 'hash_unknown'), undefined)
   t.equal((await findToken(pool, 'tok_tenant_1'))?.lastFour, 'hird')
   t.same((await findToken(pool, 'tok_tenant_1'))?.limits, { concurrentTasks: 5 })
+  t.match(await findToken(pool, 'tok_tenant_1'), {
+    name: 'renamed',
+    models: ['m3'],
+    expiresAtMs: START_MS + 90_000,
+  })
   t.equal((await findToken(pool, 'tok_tenant_2'))?.limits, undefined)
   t.same(
     (await listTokens(pool, { tenantId: 'tenant_1', limit: 10 })).map((row) => row.tokenId),
@@ -94,8 +120,28 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
   t.same(await listTenants(pool, { after: 'tenant_1', limit: 5 }), [
     { tenantId: 'tenant_2', name: 'tenant_2', openedAtMs: START_MS },
   ])
-  const users = await pool.query("select user_id from access.users where tenant_id = 'tenant_1'")
-  t.same(users.rows, [{ user_id: 'user_0' }])
+  const ofUser = (userId: string, after?: string) =>
+    listTokens(pool, { tenantId: 'tenant_1', userId, after, limit: 10 })
+  t.same(
+    (await ofUser('user_0', 'tok_tenant_1')).map((row) => row.tokenId),
+    ['tok_query'],
+  )
+  t.same(await ofUser('user_1'), [])
+  t.equal(await countTokens(pool, { tenantId: 'tenant_1', userId: 'user_0' }), 2)
+  t.equal(
+    await countTokens(pool, { tenantId: 'tenant_2', userId: 'user_0' }),
+    0,
+    'disabled ones leave room',
+  )
+  const users = (page: object) => listUsers(pool, { tenantId: 'tenant_1', limit: 10, ...page })
+  t.same(
+    (await users({})).map(({ userId }) => userId),
+    ['user_0', 'user_1'],
+  )
+  t.same(await users({ after: 'user_0' }), [
+    { tenantId: 'tenant_1', userId: 'user_1', name: 'Second', addedAtMs: START_MS + 480 },
+  ])
+  t.equal((await users({ limit: 1 })).length, 1)
 })
 
 t.test('tokens are found in tables of version 1 too, while those are rebuilt', async (t) => {

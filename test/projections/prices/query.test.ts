@@ -63,5 +63,17 @@ t.test(
       (await listPriceBooks(pool)).map(({ version }) => version),
       ['later', 'three', 'two', 'one'],
     )
+    const statesAt = async (days: number) =>
+      (await listPriceBooks(pool, { atMs: FIRST_MS + days * DAY_MS })).map(({ state }) => state)
+    t.same(await statesAt(-1), ['upcoming', 'upcoming', 'replaced', 'upcoming'])
+    t.same(await statesAt(4), ['upcoming', 'upcoming', 'replaced', 'in_effect'])
+    t.same(await statesAt(7), ['upcoming', 'in_effect', 'replaced', 'replaced'])
+    t.same(await statesAt(11), ['in_effect', 'replaced', 'replaced', 'replaced'])
+    t.match(
+      await listPriceBooks(pool, { atMs: FIRST_MS + 7 * DAY_MS, after: 'three', limit: 1 }),
+      [{ version: 'two', state: 'replaced' }],
+      'the state of a book does not depend on the page',
+    )
+    t.equal((await listPriceBooks(pool, { after: 'one' })).length, 0)
   },
 )

@@ -6,6 +6,9 @@ import {
   findTaskAnyTenant,
   listTasks,
   pageTasks,
+  queryTasks,
+  type TaskRow,
+  tasksBehind,
   taskPlace,
   type TaskStatus,
 } from '../../../projections/tasks/query.ts'
@@ -112,6 +115,49 @@ t.test('task lists', async (t) => {
     )
     t.pass('for every page')
   })
+
+  await t.test(
+    'read page behind page, tasks of all tenants come once each, whatever comes',
+    async (t) => {
+      const all = {
+        tenantId: undefined,
+        userIds: undefined,
+        family: undefined,
+        status: undefined,
+        model: undefined,
+        platformId: undefined,
+        taskId: undefined,
+        fromMs: undefined,
+        toMs: undefined,
+      }
+      for (const filter of [
+        all,
+        { ...all, tenantId: 'tenant_b', model: 'model-1' },
+        { ...all, status: 'succeeded' as const },
+      ]) {
+        const { rows, total } = await queryTasks(pool, filter, { offset: 0, limit: 10_000 })
+        const wanted = rows.map((row) => row.platformId)
+        t.equal(wanted.length, total)
+        const read: string[] = []
+        let after: TaskRow | undefined
+        for (let page = 0; ; page += 1) {
+          const behind = await tasksBehind(pool, filter, after, 61)
+          read.push(...behind.map((row) => row.platformId))
+          // Whoever leaves the head of the list moves nobody.
+          if (page === 0)
+            await pool.query('update tasks.tasks set visible = false where platform_id = $1', [
+              wanted[0],
+            ])
+          after = behind.at(-1)
+          if (behind.length < 61) break
+        }
+        await pool.query('update tasks.tasks set visible = true where platform_id = $1', [
+          wanted[0],
+        ])
+        t.same(read, wanted)
+      }
+    },
+  )
 
   await t.test('read on from task to task, a list has every visible one once', async (t) => {
     const families = ['video-a', 'none']

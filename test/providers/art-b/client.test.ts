@@ -2,13 +2,8 @@ import sharp from 'sharp'
 import t from 'tap'
 import { startSandbox } from '../../../infra/sandbox/server.ts'
 import { sandboxChannels } from '../../../src/app/channels/sandbox.ts'
-import {
-  type Channel,
-  type ImageCall,
-  type ImageEvent,
-  type ImageItem,
-  ProviderError,
-} from '../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../src/app/ports.ts'
+import type { ImageCall, ImageEvent, ImageItem } from '../../../src/app/image-ports.ts'
 import { readArtBOrder } from '../../../src/domain/families/art-b/request.ts'
 import { createArtBProvider } from '../../../src/providers/art-b/client.ts'
 import { artBSandbox } from '../../../src/providers/art-b/sandbox.ts'

@@ -255,6 +255,21 @@ t.test('messages lose request ids, links, hosts and vendor words', async (t) => 
   t.equal(param, 'content[0]')
 })
 
+t.test('messages lose the words of the host of its asset library as well', async (t) => {
+  const channel = await upstream(t, (_request, _body, response) =>
+    json(response, 400, { error: { code: 'InvalidParameter', message: 'Acmecloud refused it' } }),
+  )
+  const library = {
+    baseUrl: 'https://open.acmecloud.test',
+    signingRegion: 'test-region-1',
+    accessKeyId: 'AKTESTKEY',
+    secretAccessKey: 'SKTEST',
+    verifiesPersons: true,
+  }
+  const error = await failure(provider(t).create({ ...channel, library }, submission(), options()))
+  t.equal(error.message, 'the provider refused it')
+})
+
 t.test('get reads status, usage, specs, links and times', async (t) => {
   const channel = await upstream(t, (_request, _body, response) =>
     json(response, 200, {

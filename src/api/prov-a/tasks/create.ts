@@ -4,13 +4,16 @@ import type { CreateTask } from '../../../app/tasks/types.ts'
 import {
   acceptVideoARequest,
   type AcceptedVideoA,
+  videoAWithAssets,
 } from '../../../domain/families/video-a/request.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { bodyHashOf } from '../../kit/body-hash.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
-import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
+import { objectBody } from '../../kit/json-body.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { publicUrl } from '../../kit/public-url.ts'
+import { taskAssetsOf } from '../../kit/task-assets.ts'
 import { tellCreated } from '../../kit/task-answer.ts'
 import type { CreatedTaskSchema } from '../schemas.ts'
 
@@ -27,6 +30,21 @@ async function withCheckedCallback(
 }
 
 /**
+ * What a body asks for: the catalog's rules, then what takes more than the body.
+ * @throws DomainError `invalid_request`, `invalid_duration`, `unknown_model`
+ */
+export async function readTask(body: JsonObject, resolve: ResolveHost) {
+  const accepted = acceptVideoARequest(body)
+  const upstreamBody = await withCheckedCallback(accepted, body, resolve)
+  const { model, facts } = accepted
+  const assets = taskAssetsOf(accepted.assets, 'content', {
+    projectName: accepted.projectName,
+    bodyWith: (nativeIds) => videoAWithAssets({ upstreamBody }, nativeIds),
+  })
+  return { accepted, family: 'video-a', model: model.name, facts, upstreamBody, assets } as const
+}
+
+/**
  * `POST …/tasks`: the catalog's rules, then what takes more than the body (assets, the callback's
  * host), then the use case. Every answer once the id exists carries `x-platform-id`.
  */
@@ -37,19 +55,12 @@ export function createTaskHandler(createTask: CreateTask, resolve: ResolveHost) 
   ): Promise<Static<typeof CreatedTaskSchema>> => {
     const key = idempotencyKeyOf(request)
     const body = objectBody(request.body)
-    const accepted = acceptVideoARequest(body)
-    // There is no asset library yet, so no caller has an asset.
-    if (accepted.assetIds.length > 0)
-      throw new DomainError('asset_not_found', 'no such asset', { param: 'content' })
-    const upstreamBody = await withCheckedCallback(accepted, body, resolve)
+    const { accepted, ...asked } = await readTask(body, resolve)
     const created = await createTask({
+      ...asked,
       principal: principalOf(request),
-      family: 'video-a',
       surface: 'provA.tasks',
       requestId: request.id,
-      model: accepted.model.name,
-      facts: accepted.facts,
-      upstreamBody,
       callerMarker: accepted.safetyIdentifier,
       executionExpiresAfterS: accepted.executionExpiresAfterS,
       idempotencyKey: key,

@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
-import { answer, type DescribedHeader } from '../../kit/answer-documentation.ts'
+import { answer, costHeaderNames, type DescribedHeader } from '../../kit/answer-documentation.ts'
 import { failureResponses } from '../../kit/failure-documentation.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import { provBV1Envelope } from './envelope.ts'
@@ -36,6 +36,8 @@ export function describe(route: {
   readonly others?: Readonly<Record<string, string>>
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]
+  /** It says what it was settled at. */
+  readonly costs?: boolean
   /** What its answers carry, failures included. */
   readonly headers?: readonly DescribedHeader[]
 }): FastifySchema {
@@ -55,7 +57,7 @@ export function describe(route: {
         ...(ok === undefined ? {} : { json: ok }),
         what: `\`base_resp.status_code\` 0 is success.${told200}`,
         others,
-        headers,
+        headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,
       }),
       ...refused,
     },

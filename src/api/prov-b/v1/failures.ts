@@ -32,6 +32,7 @@ export const speechFailures = {
   storage_unavailable: UNKNOWN_ERROR,
   object_too_large: INVALID,
   idempotency_in_progress: RATE_LIMITED,
+  idempotency_answer_not_kept: INVALID,
   submission_refused: DOWNSTREAM,
   submission_uncertain: DOWNSTREAM,
   call_refused: DOWNSTREAM,

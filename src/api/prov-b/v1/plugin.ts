@@ -5,6 +5,7 @@ import { useBodyBudget, type BodyBudget } from '../../kit/body-budget.ts'
 import { useEnvelope } from '../../kit/envelope.ts'
 import { useJsonBody } from '../../kit/json-body.ts'
 import { provBV1Envelope } from './envelope.ts'
+import { useKeptAnswers } from '../../kit/keyed-call.ts'
 import { mediaFilesPlugin, type MediaFileDeps } from './files/plugin.ts'
 import { speechPlugin, type SpeechRouteDeps } from './speech/plugin.ts'
 import { voicesPlugin } from './voices/plugin.ts'
@@ -22,6 +23,7 @@ export function provBV1Plugin(deps: ProvBV1Deps) {
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     useJsonBody(app, deps.bodyLimitBytes)
     requireToken(app, deps.authenticate, 'model')
+    useKeptAnswers(app)
     await app.register(speechPlugin(deps))
     await app.register(mediaFilesPlugin(deps))
     await app.register(voicesPlugin(deps))

@@ -9,6 +9,7 @@ import { IdempotencyKeySchema } from '../../kit/idempotency-key.ts'
 import { useJsonBody } from '../../kit/json-body.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { queryFailures } from '../../kit/task-failures.ts'
+import { tellTask } from '../../kit/task-answer.ts'
 import { taskIdOf } from '../../kit/task-id.ts'
 import { createVideoHandler } from './create.ts'
 import { describe } from './documentation.ts'
@@ -63,6 +64,7 @@ export function provBV2Plugin(deps: ProvBV2Deps) {
         ...describe({
           operationId: 'getVideoB',
           summary: 'Query a video of the second family',
+          costs: true,
           ok: VideoSchema,
           failures: queryFailures,
         }),
@@ -75,7 +77,7 @@ export function provBV2Plugin(deps: ProvBV2Deps) {
           id: taskIdOf(request.params.task_id),
           requestId: request.id,
         })
-        void reply.header('x-platform-id', view.platformId)
+        tellTask(reply, view)
         return toVideo(view)
       },
     })

@@ -6,11 +6,13 @@ import {
   acceptVideoCRequest,
   type AcceptedVideoC,
 } from '../../../domain/families/video-c/request.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { bodyHashOf } from '../../kit/body-hash.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
-import { bodyHashOf, objectBody } from '../../kit/json-body.ts'
+import { objectBody } from '../../kit/json-body.ts'
 import { publicUrl } from '../../kit/public-url.ts'
 import { tellCreated } from '../../kit/task-answer.ts'
 import type { CreatedClipSchema } from '../schemas.ts'
@@ -26,6 +28,17 @@ async function withCheckedCallback(
 }
 
 /**
+ * What a body asks for: the catalog's rules, then the callback's host.
+ * @throws DomainError `invalid_request`, `invalid_duration`, `unknown_model`
+ */
+export async function readClip(mode: VideoCMode, body: JsonObject, resolve: ResolveHost) {
+  const accepted = acceptVideoCRequest(mode, body)
+  const upstreamBody = await withCheckedCallback(accepted, resolve)
+  const { model, facts, payload } = accepted
+  return { payload, family: 'video-c', model: model.name, facts, upstreamBody } as const
+}
+
+/**
  * `POST /ent/v2/<mode>`: the catalog's rules, then the callback's host, then the use case. Every answer
  * once the id exists carries `x-platform-id`.
  */
@@ -35,18 +48,14 @@ export function createClipHandler(mode: VideoCMode, createTask: CreateTask, reso
     reply: FastifyReply,
   ): Promise<Static<typeof CreatedClipSchema>> => {
     const idempotencyKey = idempotencyKeyOf(request)
-    const accepted = acceptVideoCRequest(mode, objectBody(request.body))
-    const upstreamBody = await withCheckedCallback(accepted, resolve)
-    const { model, facts, payload } = accepted
+    const { payload, ...asked } = await readClip(mode, objectBody(request.body), resolve)
+    const { model, facts } = asked
     const created = await createTask({
+      ...asked,
       principal: principalOf(request),
-      family: 'video-c',
       // A key used in one mode is another task's in the next.
       surface: `provC.${mode}`,
       requestId: request.id,
-      model: model.name,
-      facts,
-      upstreamBody,
       callerMarker: payload,
       executionExpiresAfterS: undefined,
       idempotencyKey,
@@ -58,7 +67,7 @@ export function createClipHandler(mode: VideoCMode, createTask: CreateTask, reso
       id: created.nativeId,
       platform_id: created.platformId,
       state: 'created',
-      model: model.name,
+      model,
       ...settingsOf(facts.settings),
       payload: payload ?? '',
       created_at: toTimestamp(created.createdAtMs),

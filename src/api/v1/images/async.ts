@@ -7,6 +7,7 @@ import { refuse } from '../../../domain/families/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { costHeaders } from '../../kit/cost.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import type { FormLimits } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
@@ -39,7 +40,7 @@ const RETRY_AFTER_S = 3
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
 /** What only a caller who waits for the answer can ask for. @throws DomainError naming the member */
-function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
+export function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
   if (fields['stream'] === true) refuse('stream', '`stream` is not taken by asynchronous images')
   if (fields['response_format'] === 'b64_json')
     refuse('response_format', '`response_format` must be url: asynchronous images are kept')
@@ -163,6 +164,7 @@ export function asyncImageRoutes(
         tag: 'Images',
         operationId: 'getImageTask',
         summary: 'Query asynchronous images',
+        costs: true,
         ok: ImageTaskSchema,
         failures: [...queryFailures, 'storage_unavailable'],
       }),
@@ -176,6 +178,7 @@ export function asyncImageRoutes(
       const isOpen = view.status === 'pending' || view.status === 'in_progress'
       void reply.headers({
         'x-platform-id': view.platformId,
+        ...(view.status === 'completed' ? costHeaders(view.cost) : {}),
         // It may hold URLs that lead to the pictures.
         'cache-control': 'no-store',
         ...(isOpen ? { 'retry-after': String(RETRY_AFTER_S) } : {}),

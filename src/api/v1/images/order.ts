@@ -31,13 +31,32 @@ export async function readOrder(
   kind: ImageKind,
   deps: { readonly resolveHost: ResolveHost; readonly formLimits: FormLimits },
   /** What a route refuses besides. */
-  check: (order: ImageOrder) => void = () => undefined,
+  check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
   const order =
     kind === 'edit' && isForm(request)
       ? await formOrder(request, kind, deps.formLimits)
       : jsonOrder(objectBody(request.body), kind)
+  return readAsItsFamily(order, deps.resolveHost, check)
+}
+
+/** The same of a body that is JSON. @throws DomainError `invalid_request`, `unknown_model` */
+export function readJsonOrder(
+  body: JsonObject,
+  kind: ImageKind,
+  resolveHost: ResolveHost,
+  check?: (order: ImageOrder) => void,
+): Promise<ReadOrder> {
+  return readAsItsFamily(jsonOrder(body, kind), resolveHost, check)
+}
+
+async function readAsItsFamily(
+  order: ImageOrder,
+  resolveHost: ResolveHost,
+  check: (order: ImageOrder) => void = () => undefined,
+): Promise<ReadOrder> {
   check(order)
+  const { kind } = order
   const family = imageFamilyOf(order.model)
   if (family === undefined)
     throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
@@ -46,7 +65,7 @@ export async function readOrder(
   if (!family.kinds.includes(kind))
     refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
   const read = family.read(order)
-  await checkUrls(read, deps.resolveHost)
+  await checkUrls(read, resolveHost)
   return { family: family.name, model: read.model, request: read }
 }
 

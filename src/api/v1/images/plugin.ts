@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
+import { costOf } from '../../../domain/pricing/cost.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
+import { costHeaders, costInStream } from '../../kit/cost.ts'
 import { sendEventStream, type StreamLimits } from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
+import { CallKeySchema } from '../../kit/idempotency-key.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
+import { keyedBy } from '../../kit/keyed-call.ts'
 import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
@@ -45,10 +49,15 @@ async function answer(
     surface: `v1.images.${kind}s`,
     principal: principalOf(request),
     requestId: request.id,
+    ...keyedBy(request),
   }
   if (order.request.streamed) return answerStream(deps, asked, request, reply)
   const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
-  void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
+  void reply.headers({
+    'x-call-id': call.callId,
+    ...costHeaders(costOf(call.settlement)),
+    'cache-control': 'no-store',
+  })
   return sendInPieces(reply, call.body)
 }
 
@@ -61,11 +70,15 @@ async function answerStream(
   const gone = callerGone(reply)
   const started = images
     .stream({ ...asked, callerGone: gone.signal })
-    .then(({ callId, frames }) => ({ headers: { 'x-call-id': callId }, frames }))
+    .then(({ callId, frames, settlement }) => ({
+      headers: { 'x-call-id': callId },
+      frames,
+      cost: costInStream(request, settlement),
+    }))
   await sendEventStream(request, reply, {
     gone,
     started,
-    dialect: imagesDialect,
+    dialect: imagesDialect(),
     limits: streamLimits,
     headers: () => limitHeadersOf(request, standingsOf),
   })
@@ -89,6 +102,7 @@ export function imagesPlugin(deps: ImageRouteDeps) {
           failures,
           further: callExamples('prompt'),
         }),
+        headers: CallKeySchema,
         body: GenerationBodySchema,
       },
       handler: (request, reply) => answer(deps, 'generation', request, reply),
@@ -105,6 +119,7 @@ export function imagesPlugin(deps: ImageRouteDeps) {
           failures,
           further: callExamples('images'),
         }),
+        headers: CallKeySchema,
         body: EditBodySchema,
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),

@@ -1,4 +1,5 @@
 import type { TextFrame } from '../../../app/calls/text/types.ts'
+import { tellingAtTheEnd, withCost } from '../../kit/cost.ts'
 import { oneLine, type StreamDialect } from '../../kit/event-stream.ts'
 import { v1Error } from '../envelope.ts'
 
@@ -14,14 +15,14 @@ function sequenceOf(data: string): number | undefined {
 export function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''
   return {
-    frame: (frame) => {
+    ...tellingAtTheEnd((frame, cost) => {
       if (frame.data === '[DONE]') return undefined
       last = frame.data
-      const data = oneLine(frame.data)
+      const data = oneLine(withCost(frame.data, cost))
       return frame.event === undefined || frame.event === ''
         ? `data: ${data}\n\n`
         : `event: ${frame.event}\ndata: ${data}\n\n`
-    },
+    }),
     failure: (error) => {
       const { code, message, param } = v1Error(error)
       const sequence_number = (sequenceOf(last) ?? -1) + 1

@@ -1,8 +1,11 @@
 import { Buffer } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
+import type { Principal } from '../../../app/access/principal.ts'
+import type { FindAssetTypes } from '../../../app/assets/types.ts'
 import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
 import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import { refuse, text } from '../../../domain/families/checks/fields.ts'
+import { ASSET_SCHEME } from '../../../domain/families/checks/media-reference.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 import type { SimpleVideo, VideoReference } from '../../../domain/families/simple-video.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
@@ -16,6 +19,8 @@ import { type FormLimits, type FormUpload, readForm } from '../../kit/multipart.
 /** From a body of either form to a video that any family can be asked for. */
 
 export interface OrderDeps {
+  /** What a caller's assets are, where it does not say so itself. */
+  readonly findAssetTypes: FindAssetTypes
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
 }
@@ -30,25 +35,58 @@ const KINDS = ['image', 'video', 'audio'] as const
 /** @throws DomainError `invalid_request`; RequestError */
 export async function readVideoOrder(
   request: FastifyRequest,
-  { resolveHost, formLimits }: OrderDeps,
+  principal: Principal,
+  deps: OrderDeps,
 ): Promise<SimpleVideo> {
-  const { fields, uploads } = isForm(request)
-    ? await readForm(request, formLimits)
+  const members = isForm(request)
+    ? await readForm(request, deps.formLimits)
     : { fields: objectBody(request.body), uploads: [] }
-  const references = [...referencesOf(fields), ...uploads.map(uploaded)]
-  if (references.length > MAX_REFERENCES)
+  return readVideoMembers(members, principal, deps)
+}
+
+/** The same of what a body of either form holds. @throws DomainError `invalid_request`, `asset_not_found` */
+export async function readVideoMembers(
+  { fields, uploads }: { readonly fields: JsonObject; readonly uploads: readonly FormUpload[] },
+  principal: Principal,
+  { resolveHost, findAssetTypes }: Pick<OrderDeps, 'resolveHost' | 'findAssetTypes'>,
+): Promise<SimpleVideo> {
+  const named = [...referencesOf(fields), ...uploads.map(uploaded)]
+  if (named.length > MAX_REFERENCES)
     refuse(REFERENCE, `\`${REFERENCE}\` must have at most ${MAX_REFERENCES} entries`)
   const prompt = given(fields, 'prompt')
-  const order = {
+  const checked = {
     model: modelName(fields),
     prompt: prompt === undefined ? undefined : text(prompt, 'prompt', MAX_PROMPT_LENGTH),
     seconds: secondsOf(given(fields, 'seconds')),
     ...pictureOf(fields),
     generateAudio: flagOf(given(fields, 'generate_audio')),
-    references,
   }
+  const references = await withAssetKinds(named, principal, findAssetTypes)
   await checkHosts(references, resolveHost)
-  return order
+  return { ...checked, references }
+}
+
+/** A reference whose kind nobody has said yet: an asset has one. */
+interface NamedReference {
+  readonly kind: VideoReference['kind'] | undefined
+  readonly url: string
+}
+
+const KIND_OF_TYPE = { Image: 'image', Video: 'video', Audio: 'audio' } as const
+
+async function withAssetKinds(
+  named: readonly NamedReference[],
+  principal: Principal,
+  findAssetTypes: FindAssetTypes,
+): Promise<readonly VideoReference[]> {
+  const assets = named.flatMap(({ kind, url }) =>
+    kind === undefined ? [{ assetId: url.slice(ASSET_SCHEME.length), param: REFERENCE }] : [],
+  )
+  const types = await findAssetTypes(principal, assets)
+  return named.map(({ kind, url }) => {
+    const type = types.get(url.slice(ASSET_SCHEME.length))
+    return { kind: kind ?? (type === undefined ? 'image' : KIND_OF_TYPE[type]), url }
+  })
 }
 
 /** As text too, which is all a form has. */
@@ -93,7 +131,7 @@ function greatestCommonDivisor(one: number, other: number): number {
 }
 
 /** One or several; a form may spell a member of one out in the name of its part. */
-function referencesOf(fields: JsonObject): readonly VideoReference[] {
+function referencesOf(fields: JsonObject): readonly NamedReference[] {
   const listed = given(fields, REFERENCE) ?? given(fields, `${REFERENCE}[]`) ?? []
   const spelled = given(fields, `${REFERENCE}[image_url]`)
   const all: readonly unknown[] = Array.isArray(listed) ? listed : [listed]
@@ -105,7 +143,7 @@ function refuseFileId(): never {
   return refuse(REFERENCE, `\`${REFERENCE}\` takes a file itself or a URL, no \`file_id\``)
 }
 
-function referenceOf(value: unknown): VideoReference {
+function referenceOf(value: unknown): NamedReference {
   if (typeof value === 'string') return { kind: kindOf(value), url: value }
   if (!isJsonObject(value))
     return refuse(REFERENCE, `\`${REFERENCE}\` must be a URL, {image_url} or {url, type}`)
@@ -120,8 +158,9 @@ function referenceOf(value: unknown): VideoReference {
   return refuse(REFERENCE, `\`type\` of \`${REFERENCE}\` must be one of ${KINDS.join(', ')}`)
 }
 
-/** What a data URI says that it is; anything else is a picture until it is said otherwise. */
-function kindOf(url: string): VideoReference['kind'] {
+/** What a data URI says that it is; anything else but an asset is a picture until it is said otherwise. */
+function kindOf(url: string): NamedReference['kind'] {
+  if (url.startsWith(ASSET_SCHEME)) return undefined
   return KINDS.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
 }
 

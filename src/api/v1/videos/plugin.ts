@@ -7,8 +7,10 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
-import { tellCreated } from '../../kit/task-answer.ts'
+import { taskAssetsOf } from '../../kit/task-assets.ts'
+import { tellCreated, tellTask } from '../../kit/task-answer.ts'
 import {
+  assetFailures,
   creationFailures,
   deletionFailures,
   ownParts,
@@ -47,20 +49,20 @@ function mayExist(error: unknown): unknown {
 
 async function create(deps: VideoRouteDeps, request: FastifyRequest, reply: FastifyReply) {
   const idempotencyKey = idempotencyKeyOf(request)
-  const order = await readVideoOrder(request, deps)
+  const principal = principalOf(request)
+  const order = await readVideoOrder(request, principal, deps)
   // From here on only the use case holds the body.
   request.body = undefined
   const family = videoFamilyOf(order.model)
   const accepted = videoRules(family).accept(order)
-  // There is no asset library yet, so no caller has an asset.
-  if (accepted.assetIds.length > 0)
-    throw new DomainError('asset_not_found', 'no such asset', { param: 'input_reference' })
-  const { model, facts, upstreamBody } = accepted
+  const { model, facts, upstreamBody, withAssets: bodyWith } = accepted
+  const used = { projectName: undefined, bodyWith }
   const asked = { family, surface: 'v1.videos', requestId: request.id, model, facts, upstreamBody }
   const { createTask } = deps.tasks
   const created = await createTask({
     ...asked,
-    principal: principalOf(request),
+    principal,
+    assets: taskAssetsOf(accepted.assets, 'input_reference', used),
     callerMarker: undefined,
     executionExpiresAfterS: undefined,
     idempotencyKey,
@@ -130,7 +132,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           operationId: 'createVideo',
           summary: 'Create a video with a model of any family',
           ok: VideoSchema,
-          failures: [...creationFailures, 'asset_not_found'],
+          failures: [...creationFailures, ...assetFailures],
           further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
         }),
         body: CreateVideoBodySchema,
@@ -144,6 +146,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
           ...tag,
           operationId: 'getVideo',
           summary: 'Query a video',
+          costs: true,
           ok: VideoSchema,
           failures: queryFailures,
         }),
@@ -151,7 +154,7 @@ export function videosPlugin(deps: VideoRouteDeps) {
       },
       handler: async (request, reply) => {
         const view = await tasks.getTask(keyOf(request))
-        void reply.header('x-platform-id', view.platformId)
+        tellTask(reply, view)
         return toVideo(view)
       },
     })

@@ -6,13 +6,8 @@ import type { ImageDelivery } from '../../../domain/families/image-rules.ts'
 import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
-import {
-  type Channel,
-  type ImageItem,
-  type ImageItemError,
-  type MadePicture,
-  ProviderError,
-} from '../../ports.ts'
+import { type Channel, ProviderError } from '../../ports.ts'
+import type { ImageItem, ImageItemError, MadePicture } from '../../image-ports.ts'
 import { isBlack, LARGEST_BLACK_BYTES } from './black.ts'
 import type { ImageDeps, KeepImage } from './deps.ts'
 import { sidesOf } from './sides.ts'

@@ -1,7 +1,7 @@
 import type { ImageMediaType } from '../../../domain/families/image-rules.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { ImageProvider, SentImage } from '../../ports.ts'
+import type { ImageProvider, SentImage } from '../../image-ports.ts'
 import type { CallDeps } from '../deps.ts'
 
 /** Keeps a picture where a URL leads to it for a day. @throws DomainError `image_not_kept`, `image_url_not_available` */

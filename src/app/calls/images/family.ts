@@ -4,16 +4,16 @@ import { imageFamilyOf } from '../../../domain/families/images.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import type { Channel } from '../../ports.ts'
 import type {
-  Channel,
   ImageAnswer,
   ImageCall,
   ImageFrame,
   ImageProvider,
   ImageTally,
-} from '../../ports.ts'
+} from '../../image-ports.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
-import { refusalOf } from '../refusals.ts'
+import { refusalOf } from '../../refusals.ts'
 import { checkImageCount } from './count.ts'
 import type { Way } from './deliver.ts'
 import type { ImageDeps } from './deps.ts'

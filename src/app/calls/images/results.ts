@@ -1,6 +1,6 @@
 import { IMAGES, type ImageSeen, UNDELIVERED } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { ImageAnswer, ImageItem } from '../../ports.ts'
+import type { ImageAnswer, ImageItem } from '../../image-ports.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
 
 export interface Delivered {

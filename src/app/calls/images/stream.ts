@@ -1,5 +1,6 @@
 import { IMAGES } from '../../../domain/families/image-rules.ts'
-import type { AnswerStream, ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../ports.ts'
+import type { AnswerStream } from '../../ports.ts'
+import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../image-ports.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
 import { withoutLost } from './results.ts'
 

@@ -1,6 +1,6 @@
 import type { ImageRequest } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { ImageFrame } from '../../ports.ts'
+import type { ImageFrame } from '../../image-ports.ts'
 import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
 
 /** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */

@@ -11,7 +11,7 @@ import type { Channel } from '../../ports.ts'
 import { keptApart } from '../../uploads/media-files.ts'
 import { namedUpload, type OwnUpload } from '../../uploads/own-upload.ts'
 import type { CallFamily } from '../family.ts'
-import { refusalOf } from '../refusals.ts'
+import { refusalOf } from '../../refusals.ts'
 import type { MediaDeps } from './deps.ts'
 import type { Cloned, CloneInput } from './types.ts'
 

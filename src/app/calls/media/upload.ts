@@ -9,8 +9,8 @@ import { newUploadId } from '../../../kernel/ids.ts'
 import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { keyedHash } from '../../keyed-hash.ts'
-import { ProviderError } from '../../ports.ts'
-import { refusalOf } from '../refusals.ts'
+import { type Channel, ProviderError } from '../../ports.ts'
+import { refusalOf } from '../../refusals.ts'
 import type { OwnUpload } from '../../uploads/own-upload.ts'
 import type { MediaDeps } from './deps.ts'
 import type { UploadInput } from './types.ts'
@@ -29,7 +29,7 @@ export async function uploadMedia(
 ): Promise<OwnUpload> {
   // With the log away it could not be recorded.
   await deps.log.ready()
-  const taken = deps.rates.take(input.principal)
+  const taken = await deps.throttle.request(input.principal)
   const sent = await send(deps, input, stopped).finally(() => taken?.settle(0))
   deps.crashPoint('upload.after-provider')
   const upload = await record(deps, input, sent)
@@ -46,7 +46,15 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
   const first = leaseFor(deps, input.principal.tenantId, wish)
   if (first === undefined) throw nobodyToAsk(deps, wish, {})
   const body = counted(input.body, maxBytes)
-  const plan = { wish, maxChannels: 1, first, onFailure: () => undefined }
+  const onFailure = ({ id: channelId }: Channel, error: unknown): void => {
+    if (!(error instanceof ProviderError)) return
+    const { kind, acceptance, code: upstreamCode } = error
+    deps.logger.warn(
+      { requestId, channelId, kind, acceptance, upstreamCode },
+      'upload failed upstream',
+    )
+  }
+  const plan = { wish, maxChannels: 1, first, onFailure }
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }

@@ -12,7 +12,7 @@ import { type Channel, ProviderError } from '../../ports.ts'
 import { unknownVoice } from '../../resolve-voice.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../../speech-ports.ts'
 import type { CallFamily, StreamFamily } from '../family.ts'
-import { refusalOf } from '../refusals.ts'
+import { refusalOf } from '../../refusals.ts'
 import type { SpeechCallInput, SpeechFrame, SpokenBody } from './types.ts'
 
 /** Read on for a caller who has gone, and held back: as much as an answer may have that is not streamed. */

@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ProviderError } from '../../ports.ts'
-import { refusalOf } from '../refusals.ts'
+import { refusalOf } from '../../refusals.ts'
 
 /** What upstream calls a response it is to continue and does not have. */
 const PREVIOUS_NOT_FOUND = 'previous_response_not_found'

@@ -4,7 +4,7 @@ import type { TaskRequest } from '../../../domain/task/state.ts'
 import type { Channel, TaskObservation } from '../../ports.ts'
 import { loadTask } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
-import { providerOf } from '../upstream.ts'
+import { providerOf } from '../provider-of.ts'
 import { type Listing, listSince } from './listing.ts'
 import { listFromMs, mayBeUnmarked } from './match.ts'
 

@@ -5,9 +5,11 @@ import {
   reschedulePolls,
 } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
+import type { RoundOutcome } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
-import { callOptions, callUpstream, providerOf } from '../upstream.ts'
+import { callOptions, callUpstream } from '../../call-upstream.ts'
+import { providerOf } from '../provider-of.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
 import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from './intervals.ts'
@@ -46,7 +48,7 @@ interface Look {
 
 export interface Poller {
   /** One round: leases what is due and begins asking, channel by channel. */
-  readonly round: (signal: AbortSignal) => Promise<'more' | 'idle'>
+  readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Waits for what is under way. */
   readonly drain: () => Promise<void>
 }
@@ -92,7 +94,8 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       })
       if (due.length > 0) deps.crashPoint('poll.after-lease')
       for (const [channelId, tasks] of groupByChannel(due)) begin(channelId, tasks, signal)
-      return due.length === LEASE_LIMIT ? 'more' : 'idle'
+      if (due.length === 0) return 'idle'
+      return due.length === LEASE_LIMIT ? 'more' : 'some'
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { RoundOutcome } from '../../policy-loop.ts'
 import {
   type DuePoll,
   findKnownNativeIds,
@@ -32,7 +33,7 @@ import {
   possibleMatches,
   sendingTimeMs,
 } from './match.ts'
-import { providerOf } from '../upstream.ts'
+import { providerOf } from '../provider-of.ts'
 import type { PolicySettings } from './poll.ts'
 
 /** Finds out what became of submissions without a known outcome. */
@@ -50,7 +51,7 @@ type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
 export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
-  return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
+  return async (signal: AbortSignal): Promise<RoundOutcome> => {
     const due = await leaseDuePolls(deps.pool, {
       owner: settings.owner,
       nowMs: deps.clock.nowMs(),
@@ -71,7 +72,7 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
       throw error
     }
     await reschedulePolls(deps.pool, settings.owner, items)
-    return due.length === LEASE_LIMIT ? 'more' : 'idle'
+    return due.length === LEASE_LIMIT ? 'more' : 'some'
   }
 }
 

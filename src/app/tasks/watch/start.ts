@@ -12,7 +12,10 @@ import { createWatchRound } from './late.ts'
 
 /** How often an idle policy looks for work. */
 const POLL_IDLE_MS = 200
+/** What becomes due while nothing was is late by this at most. */
+const LONGEST_POLL_IDLE_MS = 600
 const RECONCILE_IDLE_MS = 1_000
+const LONGEST_RECONCILE_IDLE_MS = 3_000
 const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
 /** How often a worker says that it lives, also after it could not. */
@@ -23,8 +26,8 @@ const LEAVE_TIMEOUT_MS = 2_000
 /** What a family's own workers do beside what every task needs. */
 export interface FurtherPolicies {
   readonly policies: readonly Policy[]
-  /** Waits for what is under way. */
-  readonly drain: () => Promise<void>
+  /** Waits for what is under way beyond a round. */
+  readonly drain?: () => Promise<void>
 }
 
 export interface Policies {
@@ -40,7 +43,7 @@ export interface Policies {
 export function startPolicies(
   deps: TaskDeps,
   settings: PolicySettings,
-  further?: FurtherPolicies,
+  further: readonly FurtherPolicies[] = [],
 ): Policies {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -63,26 +66,39 @@ export function startPolicies(
       longestRestMs: PRESENCE_IDLE_MS,
       round: presence.round,
     },
-    { name: 'poll', idleMs: idle(POLL_IDLE_MS), round: whileKnown(poller.round) },
-    { name: 'reconcile', idleMs: idle(RECONCILE_IDLE_MS), round: whileKnown(reconcile) },
+    {
+      name: 'poll',
+      idleMs: idle(POLL_IDLE_MS),
+      longestIdleMs: idle(LONGEST_POLL_IDLE_MS),
+      round: whileKnown(poller.round),
+    },
+    {
+      name: 'reconcile',
+      idleMs: idle(RECONCILE_IDLE_MS),
+      longestIdleMs: idle(LONGEST_RECONCILE_IDLE_MS),
+      round: whileKnown(reconcile),
+    },
     {
       name: 'watch',
       idleMs: idle(WATCH_IDLE_MS),
       round: whileKnown(createWatchRound(deps, settings)),
     },
     { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: sweep.round },
-    ...(further?.policies ?? []).map((policy) => ({
-      ...policy,
-      idleMs: idle(policy.idleMs),
-      round: whileKnown(policy.round),
-    })),
+    ...further
+      .flatMap((each) => each.policies)
+      .map((policy) => ({
+        ...policy,
+        idleMs: idle(policy.idleMs),
+        longestIdleMs: idle(policy.longestIdleMs ?? policy.idleMs),
+        round: whileKnown(policy.round),
+      })),
   ]
   const loops = policies.map((policy) => runLoop(deps, policy, signal))
   return {
     stop: async () => {
       stopping.abort()
       await Promise.all(loops)
-      await Promise.all([poller.drain(), further?.drain()])
+      await Promise.all([poller.drain(), ...further.map((each) => each.drain?.())])
       await leaveInTime(deps, presence, sweep)
     },
   }

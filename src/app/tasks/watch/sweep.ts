@@ -1,5 +1,6 @@
-import { tryLead, type Leadership } from '../../../../projections/engine/leadership.ts'
+import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog, recallStrayPolls } from '../../../../projections/tasks/query.ts'
+import { purgeCallClaims } from '../../call-claims/statements.ts'
 import { purgeRateUse } from '../../throttle/sharing.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -24,37 +25,29 @@ export function createSweep(
   deps: TaskDeps,
   settings: { readonly scale: number } = { scale: 1 },
 ): Sweep {
-  let leading: Leadership | undefined
+  const lead = keepLead(deps.pool, 'sweep', { silentMs: SILENT_LEADER_MS })
   let sweepReservations = createReservationSweep(deps)
-
-  /** Whether this process leads; one that begins to knows nothing of what the last one saw. */
-  const leads = async (): Promise<boolean> => {
-    if (leading !== undefined && !leading.lost.aborted) return true
-    await leading?.release()
-    leading = await tryLead(deps.pool, 'sweep', { silentMs: SILENT_LEADER_MS })
-    sweepReservations = createReservationSweep(deps)
-    return leading !== undefined
-  }
   return {
     round: async () => {
       showOwnGauges(deps)
-      if (!(await leads())) {
+      const leading = await lead.hold()
+      if (leading === undefined) {
         // The leader tells it for all.
         deps.metrics.openTasks.reset()
         return 'idle'
       }
+      // One that begins to lead knows nothing of what the last one saw.
+      if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const nowMs = deps.clock.nowMs()
       await showBacklog(deps, nowMs)
       await recallStrayPolls(deps.pool, nowMs, farthestDueMs(settings.scale))
       await purgeTaskUrls(deps.pool, nowMs)
       await purgeRateUse(deps.pool)
+      await purgeCallClaims(deps.pool)
       await sweepReservations()
       return 'idle'
     },
-    stop: async () => {
-      await leading?.release()
-      leading = undefined
-    },
+    stop: lead.release,
   }
 }
 

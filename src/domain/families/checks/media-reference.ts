@@ -5,10 +5,17 @@ import { isWebUrl, MAX_URL_LENGTH } from './web-url.ts'
 
 export type MediaKind = 'image' | 'video' | 'audio'
 
-const ASSET_SCHEME = 'asset://'
+/** Of a reference to something in the asset library. */
+export const ASSET_SCHEME = 'asset://'
 const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const DATA_SCHEME = /^data:/i
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+/** An asset a request names, and as what. */
+export interface AssetReference {
+  readonly assetId: string
+  readonly kind: MediaKind
+}
 
 export interface MediaReference {
   readonly url: string

@@ -48,5 +48,6 @@ export function priceClone(audition: PricedClone, book: PriceBook): CallTerms<Cl
   const holdPico =
     lineAmount(1, clone.price, clone.per) +
     (spoken === undefined ? 0n : lineAmount(expected, spoken.price, spoken.per))
-  return { ...frozen, holdPico, settle: rated, absorbed: rated }
+  const candidates = spoken === undefined ? [clone] : [clone, spoken]
+  return { ...frozen, candidates, holdPico, settle: rated, absorbed: rated }
 }

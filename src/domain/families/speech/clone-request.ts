@@ -1,9 +1,9 @@
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { isVoiceName } from '../../voice/name.ts'
 import { refuse } from '../checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { givenOf, Members } from './members.ts'
+import { Members } from './members.ts'
 import { speechModel } from './models.ts'
 import { charactersOf } from './request.ts'
 import { aliasedVoice, isBuiltInVoice } from './voices.ts'
@@ -53,7 +53,7 @@ export function readClone(body: JsonObject): CloneRequest {
     promptFileId: acceptId(prompt, 'prompt_audio'),
     promptText: prompt.text('prompt_text', MAX_PROMPT_TEXT),
     audition: acceptAudition(members),
-    settings: givenOf({
+    settings: membersGiven({
       language_boost: members.text('language_boost', MAX_LANGUAGE),
       need_noise_reduction: members.flag('need_noise_reduction'),
       need_volume_normalization: members.flag('need_volume_normalization'),

@@ -78,8 +78,3 @@ export class Members {
     return refuse(this.at(name), `\`${this.at(name)}\` must be ${kind} ${bounds}`)
   }
 }
-
-/** Members that are there. */
-export function givenOf(values: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
-}

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import type { TaskFacts } from '../../task/events.ts'
 import { refuse } from '../checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { givenOf, Members } from './members.ts'
+import { Members } from './members.ts'
 import { speechModel } from './models.ts'
 import { aliasedVoice, emotions } from './voices.ts'
 
@@ -63,7 +63,7 @@ export function readSpeech(body: JsonObject, way: SpeechWay): SpeechRequest {
   return {
     model,
     voiceId: voice.voiceId,
-    body: givenOf({
+    body: membersGiven({
       text,
       ...stream,
       language_boost: language,
@@ -146,7 +146,7 @@ function acceptVoice(members: Members) {
   if (named === undefined || named === '') return refuse('voice_id', '`voice_id` is required')
   const alias = aliasedVoice(named)
   const emotion = both('emotion', (from) => from.choice('emotion', emotions)) ?? alias?.emotion
-  const setting = givenOf({
+  const setting = membersGiven({
     speed: both('speed', (from) => from.number('speed', { min: 0.5, max: 2 })),
     vol: both('vol', (from) => from.number('vol', { min: 0, max: 10, above: true })),
     pitch: both('pitch', (from) => from.number('pitch', { min: -12, max: 12, integer: true })),
@@ -165,7 +165,7 @@ function acceptAudio(group: Members, way: SpeechWay) {
     { at: group.at('audio_sample_rate'), value: group.choice('audio_sample_rate', SAMPLE_RATES) },
   )
   const format = group.choice('format', audioFormats)
-  const setting = givenOf({
+  const setting = membersGiven({
     [way === 'call' ? 'sample_rate' : 'audio_sample_rate']: rate,
     bitrate: group.choice('bitrate', BITRATES),
     format,
@@ -182,7 +182,7 @@ function acceptModify(members: Members, format: AudioFormat): JsonObject | undef
   )
   if (effects !== undefined && format === 'pcm')
     refuse('sound_effects', '`sound_effects` needs the format mp3, wav or flac')
-  const modify = givenOf({
+  const modify = membersGiven({
     pitch: group.number('pitch', MODIFIED),
     intensity: group.number('intensity', MODIFIED),
     timbre: group.number('timbre', MODIFIED),

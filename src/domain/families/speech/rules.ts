@@ -45,6 +45,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
     return {
       priceBookVersion: quote.priceBookVersion,
       currency: quote.currency,
+      candidates: quote.candidates,
       holdPico: parseAmount(quote.hold),
       settle: ({ usage }) => {
         const settled = settleSpeech(quote, usage)

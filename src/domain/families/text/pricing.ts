@@ -89,6 +89,12 @@ function unasked(family: TextFamily, currency: Currency, book: PriceBook): reado
   return family === 'chat' && priced ? ['web-search'] : []
 }
 
+/** Every SKU a call can be settled at, the tokens first. */
+export function candidatesOf({ tokens, tools }: TextQuote): readonly RatedSku[] {
+  const ofTools = meteredTools.flatMap((tool) => tools[tool] ?? [])
+  return [...tokenUnits.map((unit) => tokens[unit]), ...ofTools]
+}
+
 /**
  * The settlement of a call from its frozen prices. An explicit zero is a settlement without lines.
  *

@@ -12,7 +12,14 @@ import {
   textFamilies,
   type TextFamily,
 } from './models.ts'
-import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
+import {
+  candidatesOf,
+  holdText,
+  outputWithin,
+  quoteText,
+  settleText,
+  type TextQuote,
+} from './pricing.ts'
 import { type TextUsage, totalTokens } from './usage.ts'
 
 /** What a text call is priced by. */
@@ -116,6 +123,7 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
     return {
       priceBookVersion: quote.priceBookVersion,
       currency: quote.currency,
+      candidates: candidatesOf(quote),
       holdPico: holdText(quote, {
         inputTokens: estimateInputTokens(inputSize),
         outputTokens: largestOutput(body, largestOutputTokens),

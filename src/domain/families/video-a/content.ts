@@ -1,6 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { isPresent, oneOf, own, refuse, text } from '../checks/fields.ts'
-import { acceptMediaUrl, type MediaKind } from '../checks/media-reference.ts'
+import {
+  acceptMediaUrl,
+  ASSET_SCHEME,
+  type AssetReference,
+  type MediaKind,
+} from '../checks/media-reference.ts'
 import type { VideoAModel } from './models.ts'
 
 /** The `content` array of a `/provA` task. */
@@ -23,7 +28,8 @@ export interface AcceptedContent {
   readonly items: readonly JsonObject[]
   /** How many items of each kind. */
   readonly inputs: Readonly<Record<Item['kind'], number>>
-  readonly assetIds: readonly string[]
+  /** Without repetition. */
+  readonly assets: readonly AssetReference[]
   readonly hasFrames: boolean
 }
 
@@ -174,9 +180,6 @@ function checkMediaCounts(items: readonly Item[]): void {
 
 function summarise(items: readonly Item[]): AcceptedContent {
   const count = (kind: Item['kind']): number => items.filter((item) => item.kind === kind).length
-  const assetIds = items.flatMap((item) =>
-    item.kind !== 'text' && item.assetId !== undefined ? [item.assetId] : [],
-  )
   return {
     items: items.map(toUpstreamItem),
     inputs: {
@@ -185,12 +188,43 @@ function summarise(items: readonly Item[]): AcceptedContent {
       video: count('video'),
       audio: count('audio'),
     },
-    assetIds: [...new Set(assetIds)],
+    assets: assetsOf(items),
     hasFrames: items.some(
       (item) =>
         item.kind === 'image' && (item.role === 'first_frame' || item.role === 'last_frame'),
     ),
   }
+}
+
+/** An asset that is named as two kinds of thing is told twice: one of them is wrong. */
+function assetsOf(items: readonly Item[]): readonly AssetReference[] {
+  const named = items.flatMap((item) =>
+    item.kind === 'text' || item.assetId === undefined
+      ? []
+      : [[`${item.kind} ${item.assetId}`, { assetId: item.assetId, kind: item.kind }] as const],
+  )
+  return [...new Map(named).values()]
+}
+
+/** The items with upstream's ids for assets, by ours. */
+export function withNativeAssets(
+  items: readonly JsonObject[],
+  nativeIds: ReadonlyMap<string, string>,
+): readonly JsonObject[] {
+  return items.map((item) =>
+    Object.fromEntries(
+      Object.entries(item).map(([name, value]) => [name, withNativeUrl(value, nativeIds)]),
+    ),
+  )
+}
+
+function withNativeUrl(value: unknown, nativeIds: ReadonlyMap<string, string>): unknown {
+  const url = isJsonObject(value) ? value['url'] : undefined
+  const nativeId =
+    typeof url === 'string' && url.startsWith(ASSET_SCHEME)
+      ? nativeIds.get(url.slice(ASSET_SCHEME.length))
+      : undefined
+  return nativeId === undefined ? value : { url: `${ASSET_SCHEME}${nativeId}` }
 }
 
 function toUpstreamItem(item: Item): JsonObject {

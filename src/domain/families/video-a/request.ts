@@ -1,5 +1,6 @@
+import { isProjectName } from '../../asset/project-name.ts'
 import type { TaskFacts } from '../../task/events.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import {
   isPresent,
   optionalBoolean,
@@ -9,7 +10,7 @@ import {
   refuse,
   text,
 } from '../checks/fields.ts'
-import { acceptContent, type AcceptedContent } from './content.ts'
+import { acceptContent, type AcceptedContent, withNativeAssets } from './content.ts'
 import { WEB_SEARCH } from './units.ts'
 import { resolveVideoAModel, videoAModels, type VideoAModel } from './models.ts'
 
@@ -22,13 +23,14 @@ export interface AcceptedVideoA {
    * What upstream gets, normalised, without `model` and `safety_identifier`. Only fields we know:
    * upstream silently ignores unknown ones, so they are left out and never an error.
    */
-  readonly upstreamBody: JsonObject
+  readonly upstreamBody: JsonObject & { readonly content: AcceptedContent['items'] }
   readonly safetyIdentifier: string | undefined
   readonly executionExpiresAfterS: number | undefined
   /** Trimmed, `https:`; whether its host is public is for the caller of this function to find out. */
   readonly callbackUrl: string | undefined
-  /** Of `asset://` references, without repetition. */
-  readonly assetIds: readonly string[]
+  readonly assets: AcceptedContent['assets']
+  /** The project that the assets must be of, where the caller names one. */
+  readonly projectName: string | undefined
 }
 
 const RATIOS = ['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'] as const
@@ -43,13 +45,20 @@ const FORBIDDEN_2_5 = [
   'camera_fixed',
 ] as const
 
-/** Seconds; upstream has them on every model. */
-/** What a caller may ask an execution to take at most. */
+/** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */
 export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
 const MAX_PRIORITY = 9
 const SEED = { min: -1, max: 2 ** 32 - 1 } as const
 const MAX_SAFETY_IDENTIFIER_LENGTH = 512
 const MAX_CALLBACK_URL_LENGTH = 2_048
+
+/** The body for upstream with its ids for assets, by ours. */
+export function videoAWithAssets(
+  { upstreamBody }: Pick<AcceptedVideoA, 'upstreamBody'>,
+  nativeIds: ReadonlyMap<string, string>,
+): AcceptedVideoA['upstreamBody'] {
+  return { ...upstreamBody, content: withNativeAssets(upstreamBody.content, nativeIds) }
+}
 
 type Settings = Record<string, string | number | boolean | undefined>
 
@@ -68,7 +77,7 @@ export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
   const webSearch = acceptTools(body, model, content)
   const callbackUrl = acceptCallbackUrl(body)
   const safetyIdentifier = acceptSafetyIdentifier(body)
-  const sent = dropAbsent(settings)
+  const sent = membersGiven(settings)
   return {
     model,
     facts: {
@@ -87,7 +96,8 @@ export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
     safetyIdentifier,
     executionExpiresAfterS: settings['execution_expires_after'],
     callbackUrl,
-    assetIds: content.assetIds,
+    assets: content.assets,
+    projectName: acceptProjectName(body),
   }
 }
 
@@ -99,6 +109,13 @@ function acceptModel(body: JsonObject): VideoAModel {
   if (model) return model
   const names = videoAModels.map((known) => known.name).join(', ')
   return refuse('model', `\`model\` is not a model of this interface; use one of ${names}`)
+}
+
+function acceptProjectName(body: JsonObject): string | undefined {
+  if (!isPresent(body, 'ProjectName')) return undefined
+  const name = own(body, 'ProjectName')
+  if (typeof name === 'string' && isProjectName(name)) return name
+  return refuse('ProjectName', '`ProjectName` must be 1 to 64 letters, digits, `_`, `-` or `.`')
 }
 
 function refuseForbidden(body: JsonObject, model: VideoAModel): void {
@@ -214,12 +231,4 @@ function acceptSafetyIdentifier(body: JsonObject): string | undefined {
   if (identifier.trim() === '')
     return refuse('safety_identifier', '`safety_identifier` must not be empty')
   return identifier
-}
-
-function dropAbsent(settings: Settings): Record<string, string | number | boolean> {
-  return Object.fromEntries(
-    Object.entries(settings).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value] as const],
-    ),
-  )
 }

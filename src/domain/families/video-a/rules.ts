@@ -25,4 +25,5 @@ export const videoARules: TaskFamilyRules = {
       : undefined,
   prices: (model) => videoATokenPrices(known(model)),
   simpleVideo: simpleVideoA,
+  takesAssets: true,
 }

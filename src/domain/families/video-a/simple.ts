@@ -1,5 +1,6 @@
+import { membersGiven } from '../../../kernel/json.ts'
 import { inCallersWords, type SimpleVideo, type SimpleVideoRules } from '../simple-video.ts'
-import { acceptVideoARequest } from './request.ts'
+import { acceptVideoARequest, videoAWithAssets } from './request.ts'
 
 /** `/provA` video as it can be asked for without knowing the family. */
 
@@ -12,14 +13,9 @@ function nameOf(param: string): string | undefined {
   return param.startsWith('content[') ? 'input_reference' : NAMES[param]
 }
 
-/** An own member only where it was given: null and absence are told apart here. */
-function given(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-}
-
 function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
   const { model, prompt, seconds, resolution, ratio, generateAudio, references } = order
-  return given({
+  return membersGiven({
     model,
     content: [
       ...(prompt === undefined ? [] : [{ type: 'text', text: prompt }]),
@@ -39,10 +35,11 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
 
 export const simpleVideoA: SimpleVideoRules = {
   accept: (order) => {
-    const { model, facts, upstreamBody, assetIds } = inCallersWords(nameOf, () =>
-      acceptVideoARequest(bodyOf(order)),
-    )
-    return { model: model.name, facts, upstreamBody, assetIds }
+    const accepted = inCallersWords(nameOf, () => acceptVideoARequest(bodyOf(order)))
+    const { model, facts, upstreamBody, assets } = accepted
+    const withAssets = (nativeIds: ReadonlyMap<string, string>) =>
+      videoAWithAssets(accepted, nativeIds)
+    return { model: model.name, facts, upstreamBody, assets, withAssets }
   },
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
   links: { video: 'video_url', picture: 'last_frame_url' },

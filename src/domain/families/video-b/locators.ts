@@ -1,4 +1,5 @@
 import { AsciiText } from '../../../kernel/ascii-text.ts'
+import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { refuse, text } from '../checks/fields.ts'
 import { type LongText, readStrictDataUri } from '../checks/strict-data-uri.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../checks/web-url.ts'
@@ -28,8 +29,7 @@ const INLINE: Readonly<
 }
 
 const DATA = /^data:/i
-const FILE = /^media_file:\/\/([1-9]\d{0,18})$/
-const LARGEST_INT64 = 2n ** 63n - 1n
+const FILE = /^media_file:\/\/(\d+)$/
 
 /** @throws RequestError naming `param` */
 export function acceptLocator(value: unknown, kind: MediaKind, param: string): Locator {
@@ -38,7 +38,7 @@ export function acceptLocator(value: unknown, kind: MediaKind, param: string): L
   const url = text(value, param, MAX_URL_LENGTH)
   if (url.startsWith('https:') && isWebUrl(url)) return { from: 'web', url }
   const fileId = FILE.exec(url)?.[1]
-  if (fileId !== undefined && BigInt(fileId) <= LARGEST_INT64) return { from: 'file', fileId }
+  if (fileId !== undefined && isPositiveInt64(fileId)) return { from: 'file', fileId }
   return refuse(
     param,
     `\`${param}\` must be a public https:// URL, a data:${kind}/… URI or media_file://<file_id>`,

@@ -1,5 +1,11 @@
+import { membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../checks/fields.ts'
-import { inCallersWords, type SimpleVideo, type SimpleVideoRules } from '../simple-video.ts'
+import {
+  inCallersWords,
+  noAssets,
+  type SimpleVideo,
+  type SimpleVideoRules,
+} from '../simple-video.ts'
 import type { MediaItem } from './content.ts'
 import { resolveVideoBModel } from './models.ts'
 import { acceptVideoBRequest } from './request.ts'
@@ -28,22 +34,20 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
   const roleOf = (kind: string): string =>
     kind === 'image' && model?.takesReferences === false ? 'first_frame' : `reference_${kind}`
   const ratio = order.ratio ?? (references.length === 0 ? DEFAULT_RATIO : undefined)
-  return Object.fromEntries(
-    Object.entries({
-      model: name,
-      content: [
-        { type: 'text', text: prompt },
-        ...references.map(({ kind, url }) => ({
-          type: `${kind}_url`,
-          role: roleOf(kind),
-          [`${kind}_url`]: { url },
-        })),
-      ],
-      duration: seconds,
-      resolution: resolution ?? order.resolution,
-      ratio,
-    }).filter(([, value]) => value !== undefined),
-  )
+  return membersGiven({
+    model: name,
+    content: [
+      { type: 'text', text: prompt },
+      ...references.map(({ kind, url }) => ({
+        type: `${kind}_url`,
+        role: roleOf(kind),
+        [`${kind}_url`]: { url },
+      })),
+    ],
+    duration: seconds,
+    resolution: resolution ?? order.resolution,
+    ratio,
+  })
 }
 
 /** Uploaded files lie at one account, which a simple creation does not choose. */
@@ -64,7 +68,7 @@ export const simpleVideoB: SimpleVideoRules = {
       const accepted = acceptVideoBRequest(bodyOf(order))
       const { model, facts } = accepted
       const upstreamBody = upstreamBodyOf(accepted, urlOf, undefined)
-      return { model: model.name, facts, upstreamBody, assetIds: [] }
+      return { model: model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
   links: { video: 'url', picture: undefined },

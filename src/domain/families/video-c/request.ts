@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import type { TaskFacts } from '../../task/events.ts'
 import { optionalBoolean, optionalChoice, optionalInteger, own, text } from '../checks/fields.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../checks/web-url.ts'
@@ -39,8 +39,6 @@ const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'] as const
 /** By their number on the wire. */
 const WATERMARK_POSITIONS = ['top_left', 'top_right', 'bottom_right', 'bottom_left'] as const
 
-type Setting = string | number | boolean | undefined
-
 /**
  * Accepts a creation body or refuses it naming the first offending field.
  *
@@ -50,7 +48,7 @@ export function acceptVideoCRequest(mode: VideoCMode, body: JsonObject): Accepte
   const model = acceptModel(mode, body)
   const prompt = acceptPrompt(mode, body)
   const images = acceptImages(mode, own(body, 'images'))
-  const settings = dropAbsent({
+  const settings = membersGiven({
     duration: acceptDuration(model, body),
     resolution: optionalChoice(body, 'resolution', videoCResolutions),
     aspect_ratio: acceptRatio(mode, body),
@@ -64,7 +62,7 @@ export function acceptVideoCRequest(mode: VideoCMode, body: JsonObject): Accepte
     wm_position: acceptWatermarkPosition(body),
   })
   const callbackUrl = acceptUrl(body, 'callback_url', MAX_CALLBACK_URL_LENGTH)
-  const passedOn = dropAbsent({
+  const passedOn = membersGiven({
     prompt,
     wm_url: acceptUrl(body, 'wm_url', MAX_URL_LENGTH),
     meta_data: optionalText(body, 'meta_data', MAX_META_DATA_LENGTH),
@@ -171,13 +169,5 @@ function unwanted(name: string, forWhat: string): never {
     `\`${name}\` is not supported for ${forWhat}: leave it out`,
     'invalid_request',
     'FieldUnwanted',
-  )
-}
-
-function dropAbsent(settings: Readonly<Record<string, Setting>>) {
-  return Object.fromEntries(
-    Object.entries(settings).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value] as const],
-    ),
   )
 }

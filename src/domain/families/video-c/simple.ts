@@ -1,4 +1,10 @@
-import { inCallersWords, type SimpleVideo, type SimpleVideoRules } from '../simple-video.ts'
+import { membersGiven } from '../../../kernel/json.ts'
+import {
+  inCallersWords,
+  noAssets,
+  type SimpleVideo,
+  type SimpleVideoRules,
+} from '../simple-video.ts'
 import type { VideoCMode } from './models.ts'
 import { acceptVideoCRequest } from './request.ts'
 import { refuseField } from './refusals.ts'
@@ -34,7 +40,7 @@ export const simpleVideoC: SimpleVideoRules = {
       const { model, prompt, seconds, resolution, ratio, generateAudio } = order
       const images = imagesOf(order)
       const mode = modeFor(images.length)
-      const body = Object.entries({
+      const body = membersGiven({
         model,
         prompt,
         duration: seconds,
@@ -43,10 +49,10 @@ export const simpleVideoC: SimpleVideoRules = {
         aspect_ratio: mode === 'img2video' ? undefined : ratio,
         audio: generateAudio,
         images: images.length === 0 ? undefined : images,
-      }).filter(([, value]) => value !== undefined)
-      const accepted = acceptVideoCRequest(mode, Object.fromEntries(body))
+      })
+      const accepted = acceptVideoCRequest(mode, body)
       const { facts, upstreamBody } = accepted
-      return { model: accepted.model.name, facts, upstreamBody, assetIds: [] }
+      return { model: accepted.model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'aspect_ratio' },
   links: { video: 'url', picture: 'cover_url' },

@@ -15,7 +15,7 @@ import { headerOf } from './retry-after.ts'
 
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-const MAX_HEADER_BYTES = 16 * 1024
+export const MAX_HEADER_BYTES = 16 * 1024
 const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'tollgate' }
 
 export interface PublicFetchDeps {
@@ -127,7 +127,7 @@ function originOf(url: string): string | undefined {
 }
 
 /** Answers the addresses that were judged, whatever the name resolves to by now. */
-function fixedLookup(addresses: readonly string[]): LookupFunction {
+export function fixedLookup(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all: wantsAll }, done) => {
     const [first] = all
@@ -171,7 +171,7 @@ async function visit(
   }
 }
 
-function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
+export function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
   if (error instanceof FetchFault) return error
   if (caller.aborted) return new FetchFault('aborted', 'was not waited for', error)
   if (deadline.aborted) return new FetchFault('timeout', 'did not come in time', error)

@@ -12,22 +12,24 @@ const PLAIN_WORDS = new Set(
   (
     'www api apis open com net org cloud test example localhost local internal invalid host ' +
     'video image text speech voice clone audio fast mini pro lite max plus standard domestic overseas ' +
-    'model models data task tasks generation upstream sandbox'
+    'model models data task tasks asset assets library generation upstream sandbox'
   ).split(' '),
 )
 const SHORTEST_VENDOR_WORD = 3
 
 /**
- * The words that give an upstream away: labels of its host name, the alphabetic parts of its
+ * The words that give an upstream away: labels of its host names, the alphabetic parts of its
  * model names, and what the channel lists. Derived, so that no vendor is named in the code.
  */
 export function vendorWords(
-  baseUrl: string,
+  baseUrls: readonly string[],
   upstreamModels: readonly string[],
   listed: readonly string[] = [],
 ): readonly string[] {
-  const { hostname } = new URL(baseUrl)
-  const parts = [hostname, ...upstreamModels].flatMap((name) => name.toLowerCase().split(/[^a-z]+/))
+  const hostnames = baseUrls.map((baseUrl) => new URL(baseUrl).hostname)
+  const parts = [...hostnames, ...upstreamModels].flatMap((name) =>
+    name.toLowerCase().split(/[^a-z]+/),
+  )
   const derived = parts.filter(
     (word) => word.length >= SHORTEST_VENDOR_WORD && !PLAIN_WORDS.has(word),
   )

@@ -1,18 +1,13 @@
-import type { Buffer } from 'node:buffer'
-import type {
-  CallOptions,
-  Channel,
-  ImageCall,
-  ImageItem,
-  ImageProvider,
-} from '../../../app/ports.ts'
+import type { CallOptions } from '../../../app/ports.ts'
+import type { ImageCall, ImageItem, ImageProvider } from '../../../app/image-ports.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
-import { type LiftedJson, parseLifting } from '../../../kernel/long-strings.ts'
+import type { LiftedJson } from '../../../kernel/long-strings.ts'
 import { malformed } from '../http/failures.ts'
 import { createFrameStream } from '../http/frame-stream.ts'
 import { headOf } from '../http/limit-headers.ts'
 import { sentJson } from '../http/json-in-pieces.ts'
 import { createLines, type Line } from '../http/lines.ts'
+import { mediaPatience, parseMedia } from '../http/media-answer.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import type { ImageWire } from './wire.ts'
 
@@ -46,7 +41,7 @@ export function createImageProvider(
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
-      const { value, lifted } = parsed(response.pieces)
+      const { value, lifted } = parseMedia(response.pieces)
       const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
       if (read === undefined) throw malformed()
       const items = read.items.map((item) => withBytes(item, lifted))
@@ -62,7 +57,7 @@ export function createImageProvider(
           {
             ...request,
             headers: { ...request.headers, accept: 'text/event-stream' },
-            ...patience(channel),
+            ...mediaPatience(channel),
           },
           wire.readError,
         )
@@ -73,24 +68,10 @@ export function createImageProvider(
   }
 }
 
-/** Pictures stay the bytes they came as. @throws ProviderError */
-function parsed(body: readonly Buffer[]): LiftedJson {
-  try {
-    return parseLifting(body)
-  } catch (error) {
-    throw malformed(error)
-  }
-}
-
 function withBytes(item: ImageItem, lifted: LiftedJson['lifted']): ImageItem {
   if (!('picture' in item) || !('base64' in item.picture)) return item
   const base64 = lifted(String(item.picture.base64))
   return base64 === undefined ? item : { ...item, picture: { base64 } }
-}
-
-/** The head of a stream may only come with its first picture, and that takes as long as a whole answer may. */
-function patience({ timeoutMs }: Channel) {
-  return { firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }
 }
 
 function requestOf(wire: ImageWire, line: Line, call: ImageCall, options: CallOptions) {

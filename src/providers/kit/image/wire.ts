@@ -1,4 +1,5 @@
-import type { Channel, ImageAnswer, ImageCall, ImageEvent, ImageTally } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports.ts'
+import type { ImageAnswer, ImageCall, ImageEvent, ImageTally } from '../../../app/image-ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../http/body-in-pieces.ts'
 import type { FrameReader } from '../http/frame-stream.ts'

@@ -28,6 +28,7 @@ import {
   START_MS,
   type Life,
 } from '../../../projections/support/history.ts'
+import { libraryHistory } from '../../../projections/support/library.ts'
 import { ScriptedLog } from '../../../projections/support/memory-log.ts'
 
 const CAUGHT_UP_MS = 30_000
@@ -122,8 +123,20 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
       type: 'TokenLimitsChanged',
       data: { tokenId: rotated, limits: { requestsPerMinute: 5 }, changedAt: at(2_000) },
     }),
+    recorder.record(stream, {
+      type: 'TokenUpdated',
+      data: {
+        tokenId: rotated,
+        name: 'renamed',
+        models: ['text-basic'],
+        addresses: ['203.0.113.0/24'],
+        expiresAt: at(9_000_000),
+        updatedAt: at(2_500),
+      },
+    }),
     ...recordFiles(recorder, 'tenant_1'),
     ...recordVoices(recorder, 'tenant_1'),
+    ...libraryHistory(recorder),
     ...overlappingTasks(recorder, {
       tasks,
       width: 13,

@@ -4,13 +4,13 @@ import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.
 import type { ImageDeps } from '../../../../src/app/calls/images/deps.ts'
 import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
-import {
-  type ImageEvent,
-  type ImageFrame,
-  type ImageProvider,
-  type ImageTally,
-  ProviderError,
-} from '../../../../src/app/ports.ts'
+import { ProviderError } from '../../../../src/app/ports.ts'
+import type {
+  ImageEvent,
+  ImageFrame,
+  ImageProvider,
+  ImageTally,
+} from '../../../../src/app/image-ports.ts'
 import { readArtBOrder } from '../../../../src/domain/families/art-b/request.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { FetchFault, type FetchPublic } from '../../../../src/kernel/public-fetch.ts'

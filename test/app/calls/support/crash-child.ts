@@ -11,6 +11,8 @@ import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/j
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import type { TextFamily } from '../../../../src/app/calls/text/types.ts'
+import type { CallClaim } from '../../../../src/app/call-claims/types.ts'
+import { keyedBy } from './keyed.ts'
 import { textInput } from './text-world.ts'
 
 /** A process that makes one call and says, line by line, what its caller was given. */
@@ -23,6 +25,8 @@ interface Order {
   readonly family: TextFamily
   readonly streamed: boolean
   readonly prompt: string
+  /** Asked for under this key. */
+  readonly key?: string
 }
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
@@ -52,13 +56,19 @@ const deps = {
   journal: createJournal({ log, instanceId, logger: silentLog }),
 }
 const calls = createTextUseCases(deps, createRunningCalls(deps))
-const input = textInput({ family: order.family, prompt: order.prompt })
+let claim: CallClaim | undefined
+const input = {
+  ...textInput({ family: order.family, prompt: order.prompt }),
+  ...(order.key === undefined ? {} : keyedBy(order.key, (taken) => (claim = taken))),
+}
 if (order.streamed) {
   const { frames } = await calls.stream(input)
   for await (const frame of frames) say({ frame: frame.data })
   say({ ended: true })
 } else {
-  await calls.complete(input)
+  const { body } = await calls.complete(input)
+  // As whoever answers does.
+  await claim?.keep({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) })
   say({ ended: true })
 }
 process.exit(0)

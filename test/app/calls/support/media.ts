@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import { readClone } from '../../../../src/domain/families/speech/clone-request.ts'
@@ -23,8 +24,9 @@ export function mediaOf(ground: {
   readonly crashPoint: CrashPoint
   /** Instead of the adapter. */
   readonly upload?: MediaProvider['upload']
+  readonly logger?: Logger
 }): MediaUseCases & { readonly stop: () => Promise<void> } {
-  const { pool, log, sandboxUrl, crashPoint, upload } = ground
+  const { pool, log, sandboxUrl, crashPoint, upload, logger = silentLog } = ground
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
     pool,
@@ -34,11 +36,11 @@ export function mediaOf(ground: {
     markerSecret: 'a secret of the tests',
     pollRequestsPerSecond: 1,
     clock: systemClock,
-    logger: silentLog,
+    logger,
     metrics: new Registry(),
     crashPoint,
   })
-  const journal = createJournal({ log, instanceId, logger: silentLog })
+  const journal = createJournal({ log, instanceId, logger })
   const deps = {
     ...parts.calls({
       replica: instanceId,

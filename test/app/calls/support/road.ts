@@ -5,7 +5,7 @@ import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
-import { createRates } from '../../../../src/app/throttle/rates.ts'
+import { createThrottle } from '../../../../src/app/throttle/throttle.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
@@ -41,7 +41,7 @@ export function roadOf({ book, ...offered }: Road) {
       pending: () => 0,
     },
     channels: createChannelDirectory(channels, { clock }),
-    prices: { current: () => Promise.resolve(book) },
+    prices: { of: () => Promise.resolve(book) },
     funds: {
       hold: (_tenant, currency, pico) => {
         ends.push(`hold ${pico} ${currency}`)
@@ -55,9 +55,12 @@ export function roadOf({ book, ...offered }: Road) {
           withdraw: () => end('withdraw'),
         })
       },
+      tell: () => Promise.resolve(),
       exchange: () => Promise.resolve(),
     },
-    rates: createRates({ clock }),
+    budgets: { hold: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
+    throttle: createThrottle({ log: { readStream: () => Promise.resolve([]) }, monotonic: clock }),
+    claims: { take: () => Promise.reject(new Error('no call here has a key')) },
     metrics: createCallMetrics(new Registry()),
     clock,
     logger: silentLog,

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { maxContentItems } from '../../../../src/domain/families/video-a/content.ts'
 import { videoAModels } from '../../../../src/domain/families/video-a/models.ts'
+import { videoAWithAssets } from '../../../../src/domain/families/video-a/request.ts'
 import { accept, audio, bodyFor, image, prompt, refused, video, type Body } from './requests.ts'
 
 const every = videoAModels.map((model) => model.name)
@@ -164,11 +165,22 @@ t.test('a data URI of many megabytes is checked without falling over', async (t)
   )
 })
 
-t.test('asset ids are collected once each, in order', async (t) => {
-  const content = [video('asset://b'), image('reference_image', 'asset://a'), audio('asset://b')]
-  const accepted = accept('overseas-video-2-5', { content })
-  t.strictSame(accepted.assetIds, ['b', 'a'])
-})
+t.test(
+  'assets are collected once each in order, and twice where they are named as two kinds',
+  async (t) => {
+    const again = image('reference_image', 'asset://a')
+    const content = [video('asset://b'), again, audio('asset://b'), again]
+    const accepted = accept('overseas-video-2-5', { content })
+    t.strictSame(accepted.assets, [
+      { assetId: 'b', kind: 'video' },
+      { assetId: 'a', kind: 'image' },
+      { assetId: 'b', kind: 'audio' },
+    ])
+    const { content: sent } = videoAWithAssets(accepted, new Map([['a', 'native-a']]))
+    t.strictSame(sent[1], image('reference_image', 'asset://native-a'))
+    t.strictSame(sent[0], video('asset://b'), 'nothing else is touched')
+  },
+)
 
 t.test('2.5: last_frame needs first_frame', async (t) => {
   for (const name of of25) {
@@ -247,7 +259,7 @@ t.test('references.audio of the overseas mini is folded into content', async (t)
   ])
   t.notOk('references' in accepted.upstreamBody)
   t.equal(accepted.facts.inputs['audio'], 3)
-  t.strictSame(accepted.assetIds, ['sound'])
+  t.strictSame(accepted.assets, [{ assetId: 'sound', kind: 'audio' }])
   t.ok(
     accept(mini, { content: [], references: { audio: ['https://x.test/a.mp3'] } }),
     'alone it is a reference',

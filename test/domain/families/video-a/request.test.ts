@@ -31,7 +31,7 @@ t.test('a full body is accepted and normalised for upstream', async (t) => {
   t.equal(accepted.safetyIdentifier, 'hash-of-a-user')
   t.equal(accepted.executionExpiresAfterS, 86_400)
   t.equal(accepted.callbackUrl, 'https://hooks.example.test/done')
-  t.strictSame(accepted.assetIds, ['asset-1'])
+  t.strictSame(accepted.assets, [{ assetId: 'asset-1', kind: 'image' }])
   const settings = {
     duration: 5,
     ratio: '16:9',

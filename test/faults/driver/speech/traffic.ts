@@ -100,8 +100,11 @@ async function send(worker: Worker, order: SpeechOrder): Promise<Ordered> {
   const hangUp = dice.chance(0.06) ? { hangUpMs: dice.integer(1, 300) } : {}
   const onBroken = (answer: Answer) =>
     way === 'streamed' && noteAnswer(witness, order, ordered, answer, false)
+  // Under a key of its own a call goes the same way, by way of its claim.
+  const isKeyed = worker.focus()?.startsWith('claim.') === true || dice.chance(0.2)
+  const headers = isKeyed ? { 'idempotency-key': order.marker } : {}
   const operation = family === 'speech' ? `speak ${way}` : 'clone'
-  const answer = await worker.call(operation, 'POST', path, { body, ...hangUp, onBroken })
+  const answer = await worker.call(operation, 'POST', path, { body, headers, ...hangUp, onBroken })
   if (answer !== undefined) noteAnswer(witness, order, ordered, answer, true)
   return ordered
 }

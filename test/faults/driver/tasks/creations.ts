@@ -1,3 +1,5 @@
+import { withAsset } from '../assets/use.ts'
+import type { SeenAsset } from '../assets/witness.ts'
 import type { Dice } from '../random.ts'
 import type { Draft, FamilyName, TaskFamily } from './family.ts'
 import { taskFamily } from './registry.ts'
@@ -9,6 +11,8 @@ export interface Creation extends Draft {
   readonly marker: string
   readonly family: FamilyName
   readonly switches: readonly string[]
+  /** One of its caller's that it uses. */
+  readonly asset?: SeenAsset | undefined
 }
 
 /** What a life waits for more often than chance would have it. */
@@ -71,14 +75,24 @@ function familyFor(dice: Dice, focus: string | undefined): FamilyName {
   ])
 }
 
-/** A creation nobody else makes; `focus` is the crash point the gateway waits for. */
-export function newCreation(dice: Dice, marker: string, focus: string | undefined): Creation {
+/**
+ * A creation nobody else makes; `focus` is the crash point the gateway waits for, `assets` what its caller
+ * keeps, or kept until lately.
+ */
+export function newCreation(
+  dice: Dice,
+  marker: string,
+  focus: string | undefined,
+  assets: readonly SeenAsset[],
+): Creation {
   const family = taskFamily(familyFor(dice, focus))
   const fault = switchesFor(dice, family, focus)
   const isCounted = fault.some((word) => /^(?:tokens=0|total-missing|zero-usage)$/.test(word))
   const tokens = !isCounted && dice.chance(0.8) ? [`tokens=${dice.integer(1, 60_000)}`] : []
   const switches = [...fault, ...timesOf(dice), ...tokens]
-  return { marker, family: family.name, switches, ...family.draft(dice, prompt(marker, switches)) }
+  const draft = family.draft(dice, prompt(marker, switches))
+  const using = family.name === 'video-a' ? withAsset(dice, draft, assets) : draft
+  return { marker, family: family.name, switches, ...using }
 }
 
 /**

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { nothingKept } from '../assets/findings.ts'
 import { toPico } from '../bill.ts'
 import { type Findings, sentAs } from '../findings.ts'
 import type { LoggedTask } from '../log-reader.ts'
@@ -48,6 +49,7 @@ function made(
     },
     task: {
       platformId: `video_${name}`,
+      tenantId: 'tenant_demo',
       events: [
         {
           stream: `task-video_${name}`,
@@ -111,6 +113,7 @@ function findingsOf(
       deathsMs: [],
       mayBeOpen: false,
     },
+    assets: nothingKept(),
     witness,
     when,
   }

@@ -8,7 +8,7 @@ import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newNamespace } from '../../../helpers/eventstore.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 import { callsOf, type LoggedCall } from '../../driver/call-log.ts'
-import { readLog } from '../../driver/log-reader.ts'
+import { type LoggedEvent, readLog } from '../../driver/log-reader.ts'
 import { Machine } from '../../driver/machine.ts'
 import { type Dice, dice } from '../../driver/random.ts'
 import { startSandbox } from '../../driver/sandbox.ts'
@@ -48,6 +48,8 @@ export interface TextWorld<S extends EventStore = Store> {
   readonly call: (machine: Machine, asking: Asking) => Promise<Heard>
   readonly heard: readonly Heard[]
   readonly logged: () => Promise<readonly LoggedCall[]>
+  /** Everything its gateways have written down. */
+  readonly events: () => Promise<readonly LoggedEvent[]>
   /** Compares upstream, log and callers; differences that a fault explains are `allowed`. */
   readonly account: (allowed?: Allowed) => Promise<Account>
   /** Compares the ledger, once it has caught up, with the log. */
@@ -117,7 +119,8 @@ async function start<S extends EventStore>(
   const heard: Heard[] = []
   const dataDirOf = (machine: string): string => join(directory, machine)
   const logFileOf = (machine: string): string => join(directory, `${machine}.log`)
-  const logged = async () => callsOf(await readLog(store.url, namespace))
+  const events = () => readLog(store.url, namespace)
+  const logged = async () => callsOf(await events())
   return {
     dice: dice(`${seed}/${name}`),
     seed,
@@ -128,6 +131,7 @@ async function start<S extends EventStore>(
     heard,
     logFileOf,
     logged,
+    events,
     close,
     spoolOf: (machine) => join(dataDirOf(machine), 'spool'),
     machine: (machineName, env = {}) => {

@@ -1,7 +1,11 @@
 import t from 'tap'
 import { createScrubber, vendorWords } from '../../../../src/providers/kit/http/scrub.ts'
 
-const words = vendorWords('https://api.acme.example.com/v3', ['megaseed-video-2-0-fast-1'], ['Zed'])
+const words = vendorWords(
+  ['https://api.acme.example.com/v3', 'https://library.acmestore.example.com/'],
+  ['megaseed-video-2-0-fast-1'],
+  ['Zed'],
+)
 const scrub = createScrubber({
   modelNames: { 'megaseed-video-2-0-fast-1': 'domestic-video-2-0-fast' },
   words,
@@ -9,7 +13,7 @@ const scrub = createScrubber({
 })
 
 t.test('words follow from host and model names, without everyday ones', async (t) => {
-  t.same(words, ['acme', 'megaseed', 'zed'])
+  t.same(words, ['acme', 'acmestore', 'megaseed', 'zed'])
 })
 
 t.test('what gives upstream away is taken out', async (t) => {
@@ -33,7 +37,7 @@ t.test('plain messages stay, empty ones get the fallback, long ones an end', asy
 })
 
 t.test('the word of a kind of model is no vendor', (t) => {
-  t.same(vendorWords('https://api.acme.example.com', ['voice-clone', 'megavoice-2']), [
+  t.same(vendorWords(['https://api.acme.example.com'], ['voice-clone', 'megavoice-2']), [
     'acme',
     'megavoice',
   ])

@@ -7,7 +7,9 @@ import type {
   SpeechUseCases,
 } from '../../../../app/calls/speech/types.ts'
 import type { AudioFormat } from '../../../../domain/families/speech/request.ts'
+import { costOf } from '../../../../domain/pricing/cost.ts'
 import { callerGone, callerPresence } from '../../../kit/caller.ts'
+import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../kit/cost.ts'
 import {
   oneLine,
   sendEventStream,
@@ -36,8 +38,13 @@ export async function answerSpeech(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { callId, body } = await speech.speak({ ...asked, callerGone: callerPresence(reply) })
-  void reply.headers({ 'x-call-id': callId, 'cache-control': 'no-store' })
+  const call = await speech.speak({ ...asked, callerGone: callerPresence(reply) })
+  const { callId, body, settlement } = call
+  void reply.headers({
+    'x-call-id': callId,
+    ...costHeaders(costOf(settlement)),
+    'cache-control': 'no-store',
+  })
   if (body.form === 'audio')
     return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
   const data = { audio: body.audio, status: 2 }
@@ -61,11 +68,12 @@ export async function answerSpeechStream(
       .type(mediaTypes[asked.request.format])
       .send(Readable.from(bytesOf(call.frames), { objectMode: false }))
   const dialect: StreamDialect<SpeechFrame> = {
-    frame: ({ data }) => `data: ${oneLine(data)}\n\n`,
+    ...tellingAtTheEnd(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
     failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
     end: '',
   }
-  const started = Promise.resolve({ headers, frames: call.frames })
+  const { frames, settlement } = call
+  const started = Promise.resolve({ headers, frames, cost: costInStream(request, settlement) })
   await sendEventStream(request, reply, { gone, started, dialect, limits })
   return reply
 }

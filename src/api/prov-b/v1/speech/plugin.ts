@@ -8,8 +8,9 @@ import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { DomainError } from '../../../../kernel/errors.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import type { StreamLimits } from '../../../kit/event-stream.ts'
-import { IdempotencyKeySchema } from '../../../kit/idempotency-key.ts'
+import { CallKeySchema, IdempotencyKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
+import { keyedBy } from '../../../kit/keyed-call.ts'
 import { refuseMisspelt } from '../../../kit/misspelt.ts'
 import { describe } from '../documentation.ts'
 import { queryFailures } from '../../../kit/task-failures.ts'
@@ -48,6 +49,7 @@ export function speechPlugin(deps: SpeechRouteDeps) {
           tag: 'Speech',
           operationId: 'createSpeech',
           summary: 'Speak a text',
+          costs: true,
           ok: SpokenSchema,
           others: {
             'audio/mpeg': 'Of an account that answers audio itself: the bytes, by their format.',
@@ -55,8 +57,9 @@ export function speechPlugin(deps: SpeechRouteDeps) {
           },
           failures: callFailures,
           further: [lacking],
-          headers: ['x-call-id'],
+          headers: ['x-call-id', 'idempotent-replayed'],
         }),
+        headers: CallKeySchema,
         body: SpeechBodySchema,
       },
       handler: async (request, reply) => {
@@ -73,6 +76,7 @@ export function speechPlugin(deps: SpeechRouteDeps) {
           model: asked.model,
           request: asked,
           voice,
+          ...keyedBy(request),
         }
         return asked.streamed
           ? answerSpeechStream(deps.speech, call, request, reply, deps.streamLimits)
@@ -104,6 +108,7 @@ export function speechPlugin(deps: SpeechRouteDeps) {
           tag: 'Speech',
           operationId: 'getSpeechTask',
           summary: 'Query asynchronous speech',
+          costs: true,
           ok: SpeechTaskSchema,
           failures: [...queryFailures, 'parameter_invalid'],
           headers: ['x-platform-id'],

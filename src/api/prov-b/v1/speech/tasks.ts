@@ -6,9 +6,10 @@ import { CHARACTERS } from '../../../../domain/families/speech/pricing.ts'
 import { readSpeech, withVoice } from '../../../../domain/families/speech/request.ts'
 import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
+import { bodyHashOf } from '../../../kit/body-hash.ts'
 import { idempotencyKeyOf } from '../../../kit/idempotency-key.ts'
-import { bodyHashOf, objectBody } from '../../../kit/json-body.ts'
-import { tellCreated } from '../../../kit/task-answer.ts'
+import { objectBody } from '../../../kit/json-body.ts'
+import { tellCreated, tellTask } from '../../../kit/task-answer.ts'
 import { taskIdOf } from '../../../kit/task-id.ts'
 import { succeeded } from '../answered.ts'
 import type { CreatedSpeechSchema, SpeechTaskSchema } from './schemas.ts'
@@ -63,7 +64,8 @@ export async function querySpeechTask(
     id: taskIdOf(id),
     requestId: request.id,
   })
-  void reply.headers({ 'x-platform-id': view.platformId, 'cache-control': 'no-store' })
+  tellTask(reply, view)
+  void reply.header('cache-control', 'no-store')
   return { ...shown(view), ...succeeded(request) }
 }
 

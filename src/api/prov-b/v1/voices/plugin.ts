@@ -3,9 +3,13 @@ import type { Cloned, MediaUseCases } from '../../../../app/calls/media/types.ts
 import { readClone } from '../../../../domain/families/speech/clone-request.ts'
 import { VOICE_CLONE } from '../../../../domain/families/speech/models.ts'
 import { SPEECH } from '../../../../domain/families/speech/rules.ts'
+import { costOf } from '../../../../domain/pricing/cost.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import { callerPresence } from '../../../kit/caller.ts'
+import { costHeaders } from '../../../kit/cost.ts'
+import { CallKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
+import { keyedBy } from '../../../kit/keyed-call.ts'
 import { refuseMisspelt } from '../../../kit/misspelt.ts'
 import { succeeded } from '../answered.ts'
 import { describe } from '../documentation.ts'
@@ -31,10 +35,12 @@ export function voicesPlugin({ media }: { readonly media: MediaUseCases }) {
           tag: 'Speech',
           operationId: 'cloneVoice',
           summary: 'Clone a voice',
+          costs: true,
           ok: ClonedSchema,
           failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
-          headers: ['x-call-id'],
+          headers: ['x-call-id', 'idempotent-replayed'],
         }),
+        headers: CallKeySchema,
         body: CloneBodySchema,
       },
       handler: async (request, reply) => {
@@ -49,8 +55,13 @@ export function voicesPlugin({ media }: { readonly media: MediaUseCases }) {
           requestId: request.id,
           callerGone: callerPresence(reply),
           request: order,
+          ...keyedBy(request),
         })
-        void reply.headers({ 'x-call-id': call.callId, 'cache-control': 'no-store' })
+        void reply.headers({
+          'x-call-id': call.callId,
+          ...costHeaders(costOf(call.settlement)),
+          'cache-control': 'no-store',
+        })
         return { ...shown(call.body), ...succeeded(request) }
       },
     })

@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FamilyKit } from '../family.ts'
+import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
+import { UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
+import { Refusal } from '../http/dotted-errors.ts'
+import { runExchange, type Answer, type Exchange } from '../http/exchange.ts'
+import { queryOf } from '../tasks/run.ts'
+import { NO_FIELDS, textIn, type Fields } from '../text/fields.ts'
+import type { Ask } from './ask.ts'
+import { authorize, namedRegion } from './authorize.ts'
+import { Envelope, VERSION } from './envelope.ts'
+import { Library } from './library.ts'
+import { markersOf } from './markers.ts'
+import { bodyOf } from './members.ts'
+import type { Sessions } from './sessions.ts'
+
+/** The family's name in counters and fault rules. */
+export const FAMILY = 'assets'
+const PATHS = ['/open', '/open/']
+
+interface Action {
+  /** What counters and fault rules call it. */
+  readonly op: string
+  readonly act: (ask: Ask) => object | Promise<object>
+  /** Its result comes without an envelope. */
+  readonly bare?: boolean
+}
+
+function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Action> {
+  const library = new Library(kit)
+  return new Map<string, Action>([
+    ['CreateAssetGroup', { op: 'create-group', act: (ask) => library.createGroup(ask) }],
+    ['CreateAsset', { op: 'create', act: (ask) => library.createAsset(ask) }],
+    ['GetAsset', { op: 'get', act: (ask) => library.getAsset(ask) }],
+    ['GetAssetGroup', { op: 'get-group', act: (ask) => library.getGroup(ask) }],
+    ['ListAssets', { op: 'list', act: (ask) => library.listAssets(ask) }],
+    ['ListAssetGroups', { op: 'list-groups', act: (ask) => library.listGroups(ask) }],
+    ['UpdateAsset', { op: 'update', act: (ask) => library.updateAsset(ask) }],
+    ['UpdateAssetGroup', { op: 'update-group', act: (ask) => library.updateGroup(ask) }],
+    ['DeleteAsset', { op: 'delete', act: (ask) => library.deleteAsset(ask) }],
+    ['DeleteAssetGroup', { op: 'delete-group', act: (ask) => library.deleteGroup(ask) }],
+    [
+      'CreateVisualValidateSession',
+      { op: 'verify', act: (ask) => sessions.create(ask), bare: true },
+    ],
+    [
+      'GetVisualValidateResult',
+      { op: 'verify-result', act: (ask) => sessions.result(ask), bare: true },
+    ],
+  ])
+}
+
+/** What a request says, as far as it can be read before anybody knows whose it is. */
+interface Read {
+  readonly name: string
+  readonly version: string
+  readonly bytes: Buffer
+  readonly body: Fields
+  readonly markers: PromptMarkers
+  /** What is wrong with its body, said once its signature was checked. */
+  readonly fault: Refusal | null
+}
+
+function readRequest(request: FastifyRequest): Read {
+  const query = queryOf(request)
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  const asked = { name: query.get('Action') ?? '', version: query.get('Version') ?? '', bytes }
+  try {
+    const body = bodyOf(bytes)
+    return { ...asked, body, markers: markersOf(body), fault: null }
+  } catch (error) {
+    const fault =
+      error instanceof UnknownSwitch
+        ? new Refusal('InvalidParameter.SandboxMarker', `${error.message}.`)
+        : error
+    if (!(fault instanceof Refusal)) throw fault
+    return { ...asked, body: NO_FIELDS, markers: NO_MARKERS, fault }
+  }
+}
+
+/** What a request is called in records and rules: by its marker, else by the name it gives. */
+function markerOf({ markers, body }: Read): string | null {
+  return markers.clientMarker ?? (textIn(body, 'Name') || null)
+}
+
+/** Does what is asked for by whoever signed it. @throws Refusal */
+async function perform(
+  { options }: FamilyKit,
+  request: FastifyRequest,
+  read: Read,
+  action: Action | undefined,
+  envelope: Envelope,
+  faults: Faults,
+): Promise<Answer> {
+  const { name, version, bytes, body, fault } = read
+  const caller = authorize(request, bytes, options)
+  if (name === '' || version === '')
+    throw new Refusal('MissingRequestInfo', 'The request names no `Action` or no `Version`.')
+  if (action === undefined) {
+    const why = `Could not find operation ${name.slice(0, 100)}.`
+    throw new Refusal('InvalidActionOrVersion', why)
+  }
+  if (fault !== null) throw fault
+  const { 'x-client-request-id': clientRequestId } = request.headers
+  const result = await action.act({
+    ...caller,
+    body,
+    faults,
+    clientMarker: markerOf(read),
+    clientRequestId: typeof clientRequestId === 'string' ? clientRequestId : null,
+  })
+  return action.bare === true ? { status: 200, body: result } : envelope.success(result)
+}
+
+/** What a fault rule may match: from the request, else from the thing that is meant. */
+function subjectOf(kit: FamilyKit, read: Read): Exchange['subject'] {
+  const id = textIn(read.body, 'Id')
+  const known = id === null ? null : (kit.assets.asset(id) ?? kit.assets.group(id))
+  const clientMarker = markerOf(read) ?? known?.clientMarker ?? null
+  return { id, model: null, clientMarker, safetyIdentifier: null }
+}
+
+/** Adds the signed wire: every action is one address. */
+export function addActions(app: FastifyInstance, kit: FamilyKit, sessions: Sessions): void {
+  const actions = actionsOf(kit, sessions)
+  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const read = readRequest(request)
+    const { name, version, markers } = read
+    const action = version === VERSION ? actions.get(name) : undefined
+    const envelope = new Envelope(kit, { action: name, version, region: namedRegion(request) })
+    const exchange: Exchange = {
+      family: FAMILY,
+      op: action?.op ?? 'unknown',
+      subject: subjectOf(kit, read),
+      promptFaults: markers.faults,
+      perform: async (faults) => {
+        try {
+          return await perform(kit, request, read, action, envelope, faults)
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+          return envelope.error(error.code, error.message, faults)
+        }
+      },
+      refusal: (code, faults) => envelope.error(code, `The request failed: ${code}.`, faults),
+      failure: (status, faults) => envelope.failure(status, faults),
+    }
+    await runExchange(kit, exchange, request, reply)
+    return reply
+  }
+  for (const path of PATHS) app.post(path, handle)
+}

@@ -1,0 +1,141 @@
+import type { FamilyKit } from '../family.ts'
+import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
+import { Refusal } from '../http/dotted-errors.ts'
+import { freshId, openingOf, type Ask } from './ask.ts'
+import { invalid, neededText, projectOf } from './members.ts'
+import { type GroupRecord, type SessionRecord, sessionStatus, type Submission } from './record.ts'
+import { newTicket, sessionIdOf, tokenOf } from './tickets.ts'
+
+/** Path of the page a person is sent to. */
+export const PAGE_PATH = '/verify'
+/** Before scaling. */
+const TOKEN_LIFE_MS = 30 * 60_000
+const MAX_URL_LENGTH = 2_048
+const MAX_TOKEN_LENGTH = 500
+
+/** Where the page sends a person's browser, and what that says of a passed and of a failed check. */
+const TOLD = {
+  pass: { resultCode: '10000', algorithmBaseRespCode: '0', reqMeasureInfoValue: '1' },
+  fail: { resultCode: '50000', algorithmBaseRespCode: '1', reqMeasureInfoValue: '0' },
+} as const
+
+/** What a person does on the page. */
+export type Outcome = keyof typeof TOLD
+
+/** Why a link opens no check. */
+export type DeadLink = 'unknown' | 'used' | 'expired'
+
+/** Verifications of real persons. */
+export class Sessions {
+  readonly #kit: FamilyKit
+
+  constructor(kit: FamilyKit) {
+    this.#kit = kit
+  }
+
+  /** Begins one. @throws Refusal */
+  async create(ask: Ask): Promise<object> {
+    const { body, faults } = ask
+    const { random, clock, options, assets } = this.#kit
+    const callbackUrl = neededText(body, 'CallbackURL', MAX_URL_LENGTH)
+    if (!URL.canParse(callbackUrl) || new URL(callbackUrl).protocol !== 'https:')
+      throw invalid('CallbackURL', 'it must be an https address')
+    const nowMs = clock.nowMs()
+    const ticket = newTicket(random, nowMs)
+    const token = tokenOf(ticket)
+    const lifeMs = Math.round(TOKEN_LIFE_MS * options.timeScale)
+    await assets.add({
+      ...openingOf(this.#kit, ask, () => sessionIdOf(token)),
+      kind: 'session',
+      callbackUrl,
+      resultMs: isOn(faults, 'stall') ? null : (countOf(faults, 'running-ms') ?? 0),
+      failCode: wordOf(faults, 'fail'),
+      expiresAtMs: isOn(faults, 'expire') ? nowMs : nowMs + lifeMs,
+      submission: null,
+    })
+    const link = `${this.#kit.baseUrl()}${PAGE_PATH}?token=${ticket}&lng=en`
+    return { BytedToken: token, H5Link: link, CallbackURL: callbackUrl }
+  }
+
+  /** What came of one: no group while that is not known. @throws Refusal */
+  result(ask: Ask): object {
+    const token = neededText(ask.body, 'BytedToken', MAX_TOKEN_LENGTH)
+    const session = this.#kit.assets.session(sessionIdOf(token))
+    const isOwn = session?.region === ask.region && session.projectName === projectOf(ask.body)
+    const status = isOwn ? sessionStatus(session, this.#kit.clock.nowMs()) : 'failed'
+    switch (status) {
+      case 'pending':
+        return { GroupId: '' }
+      case 'passed':
+        return { GroupId: session?.submission?.groupId ?? '' }
+      case 'failed':
+      case 'expired':
+        throw new Refusal(
+          'ResourceNotFound.VisualValidateSession',
+          `The verification ${token} does not exist or is over.`,
+        )
+    }
+  }
+
+  /** The verification a link is good for, or why it is good for none. */
+  open(ticket: string): SessionRecord | DeadLink {
+    const session = this.#kit.assets.session(sessionIdOf(tokenOf(ticket)))
+    if (session === null) return 'unknown'
+    if (session.submission !== null) return 'used'
+    return this.#kit.clock.nowMs() >= session.expiresAtMs ? 'expired' : session
+  }
+
+  /** Ends the check, once: where the person's browser goes then, or why the link is good for nothing. */
+  async submit(ticket: string, outcome: Outcome): Promise<URL | DeadLink> {
+    const session = this.open(ticket)
+    if (typeof session === 'string') return session
+    const submission = this.#submissionOf(session, outcome)
+    const group = this.#groupOf(session, submission)
+    const done = { ...session, submission }
+    await this.#kit.assets.replace(group === null ? [done] : [done, group])
+    const query = new URLSearchParams({
+      bytedToken: tokenOf(ticket),
+      ...TOLD[outcome],
+      verify_type: 'real_time',
+    })
+    return this.#target(session.callbackUrl, query)
+  }
+
+  #submissionOf({ resultMs, failCode }: SessionRecord, outcome: Outcome): Submission {
+    const atMs = this.#kit.clock.nowMs()
+    const passed = outcome === 'pass'
+    const readyAtMs = resultMs === null ? null : atMs + resultMs
+    const hasGroup = passed && failCode === null && readyAtMs !== null
+    return { atMs, passed, readyAtMs, groupId: hasGroup ? freshId(this.#kit, 'group') : null }
+  }
+
+  /** Each person has a group of their own. */
+  #groupOf(session: SessionRecord, { groupId, readyAtMs }: Submission): GroupRecord | null {
+    if (groupId === null || readyAtMs === null) return null
+    const { region, projectName, clientMarker, clientRequestId, credential } = session
+    return {
+      kind: 'group',
+      seq: this.#kit.assets.newSeq(),
+      id: groupId,
+      region,
+      projectName,
+      clientMarker,
+      clientRequestId,
+      credential,
+      groupType: 'LivenessFace',
+      name: '',
+      description: '',
+      acceptedAtMs: readyAtMs,
+      updatedAtMs: readyAtMs,
+      deletedAtMs: null,
+    }
+  }
+
+  /** As callbacks do, a browser goes to another origin where the sandbox is told so. */
+  #target(callbackUrl: string, query: URLSearchParams): URL {
+    const url = new URL(callbackUrl)
+    url.search = url.search === '' ? query.toString() : `${url.search}&${query.toString()}`
+    const mapped = this.#kit.options.callbackMap.get(url.hostname.toLowerCase())
+    return mapped === undefined ? url : new URL(`${mapped}${url.pathname}${url.search}${url.hash}`)
+  }
+}

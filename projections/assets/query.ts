@@ -1,0 +1,41 @@
+export { assetTables, differingAssetCounts, type CountedAssets } from './audited.ts'
+export {
+  findAssets,
+  findGroups,
+  type AssetListing,
+  type GroupListing,
+  type Listed,
+  type ListPage,
+} from './list.ts'
+export type { AssetListFilter, GroupListFilter } from './list-filter.ts'
+export type { AssetRow, GroupRow } from './row.ts'
+export { CountedTotals } from './totals.ts'
+export {
+  assetStates,
+  assetStatuses,
+  groupStates,
+  statusOf,
+  verificationStates,
+  type AssetState,
+  type AssetStatus,
+  type GroupState,
+  type VerificationState,
+} from './state.ts'
+export {
+  listAssetsFor,
+  listGroupsFor,
+  type AssetSearch,
+  type Found,
+  type GroupSearch,
+  type SearchPage,
+} from './support-list.ts'
+export {
+  type AssetWork,
+  type AssetWorkKind,
+  assetsOfGroup,
+  forgetAssetWork,
+  leaseAssetWork,
+  openVerifications,
+  recallAssetWork,
+  rescheduleAssetWork,
+} from './work.ts'

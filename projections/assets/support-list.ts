@@ -1,0 +1,96 @@
+import type { AssetGroupType } from '../../src/domain/asset/events.ts'
+import type { Queryable } from '../engine/queryable.ts'
+import { Conditions } from './conditions.ts'
+import {
+  toAssetRow,
+  toGroupRow,
+  type AssetRecord,
+  type AssetRow,
+  type GroupRecord,
+  type GroupRow,
+} from './row.ts'
+import type { AssetState, GroupState } from './state.ts'
+
+/** Lists for support: whatever there was, deleted or not, of whoever lies in the scope. */
+
+/** Which groups; undefined does not narrow. `tenantId` and `userIds` are also the scope. */
+export interface GroupSearch {
+  readonly tenantId: string | undefined
+  readonly userIds: readonly string[] | undefined
+  readonly groupType: AssetGroupType | undefined
+  readonly state: GroupState | undefined
+  readonly region: 'domestic' | 'overseas' | undefined
+  readonly projectName: string | undefined
+  readonly groupId: string | undefined
+  /** What upstream calls it. */
+  readonly nativeId: string | undefined
+}
+
+/** Which assets; undefined does not narrow. */
+export interface AssetSearch extends Omit<GroupSearch, 'state'> {
+  readonly state: AssetState | undefined
+  readonly assetId: string | undefined
+}
+
+/** Goes on after the id of the last row already seen. */
+export interface SearchPage {
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/** Newest first: by their ids, which begin with the time. `next` is where the page after begins. */
+export interface Found<Row> {
+  readonly items: readonly Row[]
+  readonly next: string | undefined
+}
+
+function searched(search: Omit<GroupSearch, 'state'> & { readonly state: string | undefined }) {
+  return new Conditions()
+    .is('tenant_id', search.tenantId)
+    .isOneOf('user_id', search.userIds)
+    .is('group_type', search.groupType)
+    .is('state', search.state)
+    .is('region', search.region)
+    .is('project_name', search.projectName)
+    .is('group_id', search.groupId)
+    .is('native_id', search.nativeId)
+}
+
+async function newest<Row extends object>(
+  db: Queryable,
+  { table, id }: { readonly table: string; readonly id: string },
+  conditions: Conditions,
+  { after, limit }: SearchPage,
+): Promise<readonly Row[]> {
+  const { sql } = conditions.isBefore(id, after)
+  const { rows } = await db.query<Row>(
+    `select * from assets.${table} where ${sql} order by ${id} desc limit ${conditions.add(limit + 1)}`,
+    conditions.values,
+  )
+  return rows
+}
+
+/** A page of assets, newest first. */
+export async function listAssetsFor(
+  db: Queryable,
+  search: AssetSearch,
+  page: SearchPage,
+): Promise<Found<AssetRow>> {
+  const conditions = searched(search).is('asset_id', search.assetId)
+  const of = { table: 'assets', id: 'asset_id' }
+  const rows = await newest<AssetRecord>(db, of, conditions, page)
+  const items = rows.slice(0, page.limit).map(toAssetRow)
+  return { items, next: rows.length > page.limit ? items.at(-1)?.assetId : undefined }
+}
+
+/** A page of groups, newest first. */
+export async function listGroupsFor(
+  db: Queryable,
+  search: GroupSearch,
+  page: SearchPage,
+): Promise<Found<GroupRow>> {
+  const of = { table: 'groups', id: 'group_id' }
+  const rows = await newest<GroupRecord>(db, of, searched(search), page)
+  const items = rows.slice(0, page.limit).map(toGroupRow)
+  return { items, next: rows.length > page.limit ? items.at(-1)?.groupId : undefined }
+}

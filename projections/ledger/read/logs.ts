@@ -1,0 +1,153 @@
+import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
+import type { Queryable } from '../../engine/queryable.ts'
+import { conjunction, type LedgerFilter, lineConditions, Parameters, sqlTime } from './filter.ts'
+
+/** What moved a tenant's money, as one list: what was used, and what was given. */
+export const logKinds = ['consume', 'refund', 'topup', 'adjust'] as const
+export type LogKind = (typeof logKinds)[number]
+
+export interface LogFilter extends LedgerFilter {
+  readonly kinds: readonly LogKind[]
+  /** Platform ids of tasks, ids of calls. */
+  readonly sourceIds?: readonly string[] | undefined
+  readonly requestId?: string | undefined
+}
+
+/** One settled line, or one credit; what a credit is not about is null. */
+export interface LogRow {
+  readonly kind: LogKind
+  /** Of a line its id, else that of the grant or the adjustment. */
+  readonly id: string
+  readonly atMs: number
+  readonly position: string
+  readonly tenantId: string
+  readonly userId: string | null
+  readonly tokenId: string | null
+  readonly model: string | null
+  readonly surface: string | null
+  readonly sourceId: string | null
+  readonly nativeId: string | null
+  readonly requestId: string | null
+  readonly sku: string | null
+  readonly quantity: Quantity | null
+  readonly unit: string | null
+  readonly currency: string
+  /** Exact decimal: what was charged, or what was given; what an adjustment took back is negative. */
+  readonly amount: string
+}
+
+/** Credits as rows with the facts of the line they are about; a grant is nobody's in particular. */
+const creditsSql = `
+  select 'topup' as kind, g.position, g.granted_at as at, g.grant_id as id, g.tenant_id,
+         null as user_id, null as token_id, null as model, null as surface, null as source_id,
+         null as native_id, null as request_id, null as sku, g.currency, g.amount
+  from ledger.grants g
+  union all
+  select case when a.line_id is not null and a.amount > 0 then 'refund' else 'adjust' end,
+         a.position, a.posted_at, a.adjustment_id, a.tenant_id, l.user_id, l.token_id, l.model,
+         l.surface, l.source_id, l.native_id, l.request_id, l.sku, a.currency, a.amount
+  from ledger.adjustments a left join ledger.lines l on l.line_id = a.line_id`
+
+/** Conditions both on lines and on credits, with `at` as the column of their time. */
+function conditionsOf(filter: LogFilter, at: string, parameters: Parameters): readonly string[] {
+  const { sourceIds, requestId, fromMs, toMs, ...others } = filter
+  return [
+    ...lineConditions(others, parameters),
+    ...(sourceIds === undefined ? [] : [`source_id = any(${parameters.add(sourceIds)}::text[])`]),
+    ...(requestId === undefined ? [] : [`request_id = ${parameters.add(requestId)}`]),
+    ...(fromMs === undefined ? [] : [`${at} >= ${sqlTime(fromMs, parameters)}`]),
+    ...(toMs === undefined ? [] : [`${at} < ${sqlTime(toMs, parameters)}`]),
+  ]
+}
+
+function creditConditions(filter: LogFilter, parameters: Parameters): string {
+  const kinds = filter.kinds.filter((kind) => kind !== 'consume')
+  return conjunction([
+    `kind = any(${parameters.add(kinds)}::text[])`,
+    ...conditionsOf(filter, 'at', parameters),
+  ])
+}
+
+/** How many credits there are on each UTC day, `YYYY-MM-DD`. */
+export async function countCredits(
+  db: Queryable,
+  filter: LogFilter,
+): Promise<ReadonlyMap<string, number>> {
+  const parameters = new Parameters()
+  const { rows } = await db.query<{ day: string; n: string }>(
+    `select to_char(at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as n
+     from (${creditsSql}) c where ${creditConditions(filter, parameters)} group by 1`,
+    parameters.values,
+  )
+  return new Map(rows.map(({ day, n }) => [day, Number(n)]))
+}
+
+/** How many lines there are on each UTC day, counted one by one: where the filter leaves few. */
+export async function countLines(
+  db: Queryable,
+  filter: LogFilter,
+): Promise<ReadonlyMap<string, number>> {
+  const parameters = new Parameters()
+  const conditions = conjunction(conditionsOf(filter, 'settled_at', parameters))
+  const { rows } = await db.query<{ day: string; n: string }>(
+    `select to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as n
+     from ledger.lines where ${conditions} group by 1`,
+    parameters.values,
+  )
+  return new Map(rows.map(({ day, n }) => [day, Number(n)]))
+}
+
+type LogRecord = Omit<LogRow, 'atMs' | 'quantity'> & {
+  readonly at: Date
+  readonly quantity: string | null
+}
+
+/** A page of the list, newest first. What lies before the page is passed over narrow, in its order. */
+export async function listLogs(
+  db: Queryable,
+  filter: LogFilter,
+  page: { readonly offset: number; readonly limit: number },
+): Promise<readonly LogRow[]> {
+  const parameters = new Parameters()
+  const most = parameters.add(page.offset + page.limit)
+  const lines = (): string => `
+    (select 'consume' as kind, settled_at as at, position, seq from ledger.lines
+     where ${conjunction(conditionsOf(filter, 'settled_at', parameters))}
+     order by settled_at desc, seq desc limit ${most})`
+  const credits = (): string => `
+    (select kind, at, position, 0 as seq from (${creditsSql}) c
+     where ${creditConditions(filter, parameters)}
+     order by at desc, position desc limit ${most})`
+  const wanted = [
+    ...(filter.kinds.includes('consume') ? [lines()] : []),
+    ...(filter.kinds.some((kind) => kind !== 'consume') ? [credits()] : []),
+  ]
+  if (wanted.length === 0) return []
+  const { rows } = await db.query<LogRecord>(
+    `with page as (
+       select * from (${wanted.join(' union all ')}) p
+       order by at desc, position desc, seq desc
+       offset ${parameters.add(page.offset)} limit ${parameters.add(page.limit)})
+     select p.kind, p.at, p.position, coalesce(l.line_id, c.id) as id,
+            coalesce(l.tenant_id, c.tenant_id) as "tenantId",
+            coalesce(l.user_id, c.user_id) as "userId",
+            coalesce(l.token_id, c.token_id) as "tokenId", coalesce(l.model, c.model) as model,
+            coalesce(l.surface, c.surface) as surface,
+            coalesce(l.source_id, c.source_id) as "sourceId",
+            coalesce(l.native_id, c.native_id) as "nativeId",
+            coalesce(l.request_id, c.request_id) as "requestId", coalesce(l.sku, c.sku) as sku,
+            l.quantity, l.unit, coalesce(l.currency, c.currency) as currency,
+            trim_scale(coalesce(l.amount, c.amount))::text as amount
+     from page p
+     left join ledger.lines l on p.kind = 'consume' and l.seq = p.seq
+     left join lateral (select * from (${creditsSql}) one
+                        where p.kind <> 'consume' and one.position = p.position) c on true
+     order by p.at desc, p.position desc, p.seq desc`,
+    parameters.values,
+  )
+  return rows.map(({ at, quantity, ...row }) => ({
+    ...row,
+    atMs: at.getTime(),
+    quantity: quantity === null ? null : toQuantity(quantity),
+  }))
+}

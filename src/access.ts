@@ -1,0 +1,50 @@
+import { createAuthenticator, followTokens } from './app/access/authenticate.ts'
+import type { Authenticate } from './app/access/principal.ts'
+import { createLastUses, startTelling } from './app/last-uses/last-uses.ts'
+import { followAccounts } from './app/accounts/account-fact.ts'
+import { noLimits } from './app/throttle/limits.ts'
+import { shareCallsThrough, shareThrough, startSharing } from './app/throttle/sharing.ts'
+import type { Parts } from './compose.ts'
+import type { Config } from './config.ts'
+import { newId } from './kernel/ids.ts'
+
+/**
+ * Who may call, in a process that is asked: tokens and their tenants' prices as the log says they change,
+ * what tokens use of their limits told to the others, and when each was last used.
+ */
+export async function startAccess(deps: {
+  readonly config: Pick<Config, 'rateLimits' | 'queries'>
+  readonly parts: Pick<Parts, 'tasks' | 'prices' | 'budgets'>
+  readonly onStop: (close: () => Promise<unknown>) => void
+}): Promise<{
+  readonly authenticate: Authenticate
+  readonly tokenUsed: (tokenId: string) => void
+}> {
+  const { config, parts, onStop } = deps
+  const { pool, log, clock, logger, throttle } = parts.tasks
+  const authenticator = createAuthenticator({
+    pool,
+    log,
+    clock,
+    logger,
+    defaultLimits: config.rateLimits,
+    queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
+  })
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const tokens = await followTokens({ pool, log, authenticator, logger, signal })
+  const listeners = [parts.prices, parts.budgets, throttle]
+  const accounts = await followAccounts({ log, listeners, logger, signal })
+  onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
+  const sharing = startSharing({
+    throttle,
+    share: shareThrough(pool),
+    shareCalls: shareCallsThrough(pool, newId('process', clock.nowMs())),
+    logger,
+  })
+  onStop(() => sharing.stop())
+  const lastUses = createLastUses(pool, clock)
+  const telling = startTelling(lastUses, logger)
+  onStop(() => telling.stop())
+  return { authenticate: authenticator.authenticate, tokenUsed: lastUses.used }
+}

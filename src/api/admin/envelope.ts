@@ -1,0 +1,32 @@
+import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
+import type { Envelope } from '../kit/envelope.ts'
+import { createSurface } from '../kit/surface-failures.ts'
+import { managementFailures } from '../kit/management-failures.ts'
+
+const surface = createSurface({
+  ...accountFailures,
+  ...managementFailures,
+  tenant_exists: { code: 'tenant_exists', param: 'tenant_id' },
+  user_exists: { code: 'user_exists', param: 'user_id' },
+  posting_id_taken: { code: 'grant_exists', param: 'grant_id' },
+  price_book_invalid: 'invalid_request',
+  price_book_not_found: { code: 'price_book_not_found', param: 'version' },
+  price_book_version_taken: { code: 'price_book_version_taken', param: 'version' },
+  price_book_replaced: { code: 'price_book_replaced', param: 'version' },
+  price_books_changed: 'price_books_changed',
+  confirmation_required: { code: 'confirmation_required', param: 'confirm' },
+  account_prices_invalid: 'invalid_request',
+  budgets_invalid: 'invalid_request',
+  budgets_changed: { code: 'budgets_changed', param: 'expected_revision' },
+  limits_invalid: 'invalid_request',
+  limits_changed: { code: 'limits_changed', param: 'expected_revision' },
+  balance_alerts_invalid: 'invalid_request',
+  balance_alerts_changed: { code: 'balance_alerts_changed', param: 'expected_revision' },
+  account_prices_changed: { code: 'account_prices_changed', param: 'expected_revision' },
+  query_too_long: 'query_too_long',
+  append_too_large: 'invalid_request',
+  amount_invalid: { code: 'invalid_request', param: 'amount' },
+})
+
+/** The error shape of these routes. */
+export const adminEnvelope: Envelope = accountEnvelope(surface)

@@ -1,0 +1,143 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { ManagedPriceBooks } from '../../../app/pricing/managed-price-books.ts'
+import { some } from '../../../app/pricing/named.ts'
+import type { WantedPublication } from '../../../app/pricing/publish-wanted.ts'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { success } from '../../kit/account-surface.ts'
+import { readPage } from '../../kit/pages.ts'
+import { changeFailures, readFailures } from '../../kit/management-failures.ts'
+import { byToken } from '../../kit/by-token.ts'
+import { describe } from '../documentation.ts'
+import { reachOf } from '../reach.ts'
+import { PageQuerySchema } from '../schemas.ts'
+import { PRICES_LIMIT_BYTES } from './body-limit.ts'
+import {
+  BookAnswerSchema,
+  BookParamsSchema,
+  BooksAnswerSchema,
+  DifferenceAnswerSchema,
+  DifferenceQuerySchema,
+  NewBookSchema,
+  NoParametersSchema,
+  PublicationAnswerSchema,
+} from './schemas.ts'
+import { toBook, toDifference, toListedBook, toPublication } from './views.ts'
+
+const operatorReads = [...readFailures, 'scope_denied'] as const
+
+/** Price books: an operator reads them and publishes others. */
+export function priceBookRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
+  readRoutes(instance, books)
+  differenceRoute(instance, books)
+  publishRoute(instance, books)
+}
+
+function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const list = describe({
+    operationId: 'listPriceBooks',
+    summary: 'Price books: an operator alone',
+    ok: BooksAnswerSchema,
+    failures: [...operatorReads, 'invalid_cursor'],
+  })
+  app.get('/price-books', {
+    schema: { ...list, querystring: PageQuerySchema },
+    handler: async (request) => {
+      const { items, next_cursor } = await readPage(
+        request.query,
+        (page) => books.list(reachOf(request), page),
+        ({ version }) => version,
+      )
+      return success({ items: items.map(toListedBook), next_cursor })
+    },
+  })
+  const one = describe({
+    operationId: 'getPriceBook',
+    summary: 'One price book with its prices: an operator alone',
+    ok: BookAnswerSchema,
+    failures: [...operatorReads, 'price_book_not_found'],
+  })
+  app.get('/price-books/:version', {
+    schema: { ...one, params: BookParamsSchema },
+    handler: async (request) => {
+      const book = await books.find(reachOf(request), request.params.version)
+      return success(toBook(book))
+    },
+  })
+}
+
+function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
+  const schema = describe({
+    operationId: 'comparePriceBooks',
+    summary: 'What one price book has otherwise than another: an operator alone',
+    ok: DifferenceAnswerSchema,
+    failures: [...operatorReads, 'price_book_not_found'],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/price-books/:version/diff', {
+    schema: { ...schema, params: BookParamsSchema, querystring: DifferenceQuerySchema },
+    handler: async (request) => {
+      const named = { version: request.params.version, against: request.query.against }
+      const found = await books.difference(reachOf(request), named)
+      const object = 'price_book_difference' as const
+      return success({ object, ...named, ...toDifference(found) })
+    },
+  })
+}
+
+function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
+  const schema = describe({
+    operationId: 'publishPriceBook',
+    summary: 'Publish a price book: an operator alone; the same again changes nothing',
+    ok: PublicationAnswerSchema,
+    failures: [
+      ...changeFailures,
+      'body_empty',
+      'price_book_invalid',
+      'price_book_version_taken',
+      'price_book_replaced',
+      'price_books_changed',
+      'confirmation_required',
+      'append_too_large',
+    ],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/price-books', {
+    bodyLimit: PRICES_LIMIT_BYTES,
+    schema: { ...schema, querystring: NoParametersSchema, body: NewBookSchema },
+    handler: async (request) => {
+      const { confirm = false, demonstrations = false, ...document } = request.body
+      const outcome = await books.publish(reachOf(request), byToken(request), {
+        document,
+        demonstrations,
+        isConfirmed: confirm,
+      })
+      if (outcome.asked.length > 0) throw unconfirmed(outcome)
+      return success(toPublication(outcome.publication, outcome.published))
+    },
+  })
+}
+
+/** Says what would change: somebody has to want that. */
+function unconfirmed({ publication, asked }: WantedPublication): DomainError {
+  const { removed, changed, added } = publication.difference
+  const nameOf = ({ sku, currency }: PriceEntry): string => `${sku} ${currency}`
+  const namesOf = (word: string, names: readonly string[]): readonly string[] =>
+    names.length === 0 ? [] : [`${word}: ${some(names)}`]
+  const changes = [
+    ...namesOf('Removed', removed.map(nameOf)),
+    ...namesOf(
+      'Changed',
+      changed.map(({ before, after, percent }) => {
+        const by = percent === undefined ? '' : ` (${percent} %)`
+        return `${nameOf(after)} from ${before.price} to ${after.price}${by}`
+      }),
+    ),
+    ...namesOf('Added', added.map(nameOf)),
+  ]
+  return new DomainError(
+    'confirmation_required',
+    `Nothing was published: ${asked.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
+    { param: 'confirm' },
+  )
+}

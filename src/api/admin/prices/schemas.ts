@@ -1,0 +1,210 @@
+import { Type } from 'typebox'
+import { maxAccountPrices } from '../../../domain/account/prices.ts'
+import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
+import { successOf } from '../../kit/account-surface.ts'
+import { NextCursor } from '../../kit/pages.ts'
+
+/** Shapes of price books and of what tenants pay instead. What names and figures may be, their readers say. */
+
+const strict = { additionalProperties: false } as const
+const Percent = Type.Union([Type.String(), Type.Null()], {
+  description:
+    'How much dearer, with a sign and two decimals; null where that cannot be said: from a price of 0.',
+  examples: ['+1.09'],
+})
+const Version = Type.String({
+  description: 'Up to 128 letters, digits, dots, dashes, `_` and `+`; a book never changes.',
+})
+const EffectiveFrom = Type.String({
+  description: 'RFC 3339: when it takes effect.',
+  examples: ['2027-01-01T00:00:00Z'],
+})
+const Revision = Type.Integer({
+  minimum: 0,
+  description: 'Counted from 1 each time they are set; 0: they never were.',
+})
+
+const perUnits = {
+  unit: Type.String({ examples: ['token'] }),
+  per: Type.Enum([1, 1_000, 1_000_000], { description: 'Units that the price is for.' }),
+  price: Type.String({
+    description: 'Decimal of at most 9 digits before and 6 after the point.',
+    examples: ['4.3'],
+  }),
+}
+const ownPrice = {
+  sku: Type.String(),
+  currency: Type.Enum(['CNY', 'USD']),
+  ...perUnits,
+}
+const listPrice = {
+  ...ownPrice,
+  demonstration: Type.Optional(Type.Boolean({ description: 'Only the sandbox sells at it.' })),
+}
+const Price = Type.Object(listPrice)
+
+export const NoParametersSchema = Type.Object({}, strict)
+export const BookParamsSchema = Type.Object({ version: Type.String() })
+export const DifferenceQuerySchema = Type.Object({
+  against: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Version of the book that is before: what changes from it to this one.',
+  }),
+})
+export const NewBookSchema = Type.Object(
+  {
+    version: Version,
+    effective_from: EffectiveFrom,
+    prices: Type.Array(Type.Object(listPrice, strict), {
+      minItems: 1,
+      maxItems: maxPriceEntries,
+      description: 'All of its prices, each SKU once in a currency.',
+    }),
+    demonstrations: Type.Optional(
+      Type.Boolean({
+        description:
+          'Keep its demonstration prices. Without it they are left out, and where there are any the version ends in `-list`.',
+      }),
+    ),
+    confirm: Type.Optional(
+      Type.Boolean({
+        description:
+          'Publish it also where it takes prices away, or changes them at once or never.',
+      }),
+    ),
+  },
+  strict,
+)
+
+const difference = {
+  added: Type.Array(Price),
+  removed: Type.Array(Price),
+  changed: Type.Array(Type.Object({ before: Price, after: Price, percent: Percent })),
+  unchanged: Type.Integer({ description: 'How many are the same in both.' }),
+}
+const Publisher = Type.Union([Type.String(), Type.Null()], {
+  description: 'Who had it published: the id of an admin token, or whom a command named.',
+})
+const book = {
+  object: Type.Literal('price_book'),
+  version: Version,
+  effective_from: EffectiveFrom,
+  published_at: Type.String({ description: 'RFC 3339.' }),
+  published_by: Publisher,
+}
+export const BooksAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(
+      Type.Object({
+        ...book,
+        state: Type.Enum(['in_effect', 'upcoming', 'replaced'], {
+          description: '`replaced`: another is in effect instead, or will be.',
+        }),
+        price_count: Type.Integer(),
+      }),
+      { description: 'The latest to begin first.' },
+    ),
+    next_cursor: NextCursor,
+  }),
+)
+export const BookAnswerSchema = successOf(
+  Type.Object({ ...book, prices: Type.Array(Price, { description: 'By SKU and currency.' }) }),
+)
+export const DifferenceAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('price_book_difference'),
+    version: Version,
+    against: Type.String(),
+    ...difference,
+  }),
+)
+export const PublicationAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('price_book_publication'),
+    version: Version,
+    effective_from: EffectiveFrom,
+    changed: Type.Boolean({ description: 'false: exactly this book was published before.' }),
+    takes_effect: Type.Enum(['at_once', 'later', 'never'], {
+      description: '`never`: when it would begin, one that begins later is in effect.',
+    }),
+    replaces: Type.Union([Type.String(), Type.Null()], {
+      description: 'The version in effect when it begins.',
+    }),
+    difference: Type.Object(difference, { description: 'From the prices of `replaces`.' }),
+    unpriced: Type.Array(
+      Type.Object({
+        model: Type.String(),
+        skus: Type.Array(Type.String()),
+        sold_now: Type.Boolean(),
+      }),
+      { description: 'Served models that it has not all prices of.' },
+    ),
+  }),
+)
+
+export const AccountPricesQuerySchema = Type.Object({
+  all: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description: 'Every price of the list too, not its own alone.',
+    }),
+  ),
+})
+export const NewAccountPricesSchema = Type.Object(
+  {
+    expected_revision: Type.Integer({
+      minimum: 0,
+      description:
+        'The `revision` that was looked at: where they were set since, nothing is changed.',
+    }),
+    multiplier: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          'What prices of the list are multiplied by, from 0 to 100 with at most 6 decimals; absent or null: nothing.',
+        examples: ['0.85'],
+      }),
+    ),
+    prices: Type.Optional(
+      Type.Array(Type.Object(ownPrice, strict), {
+        maxItems: maxAccountPrices,
+        description: 'Own prices of single SKUs, never multiplied; absent: none.',
+      }),
+    ),
+  },
+  { ...strict, description: 'All of the prices: what is absent is taken away.' },
+)
+export const ClearedPricesQuerySchema = Type.Object(
+  { expected_revision: Type.Optional(Revision) },
+  strict,
+)
+
+const accountPrices = {
+  object: Type.Literal('account_prices'),
+  tenant_id: Type.String(),
+  revision: Revision,
+  multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
+  price_book_version: Type.Union([Type.String(), Type.Null()], {
+    description: 'Of the list, in effect now.',
+  }),
+  prices: Type.Array(
+    Type.Object({
+      sku: Type.String(),
+      currency: Type.Enum(['CNY', 'USD']),
+      list: Type.Union([Type.Object(perUnits), Type.Null()], {
+        description: 'null: the list has none.',
+      }),
+      tenant: Type.Union([Type.Object(perUnits), Type.Null()], {
+        description: 'null: multiplied it is too large for a price.',
+      }),
+      own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
+      percent: Percent,
+    }),
+  ),
+}
+export const AccountPricesAnswerSchema = successOf(Type.Object(accountPrices))
+export const SetAccountPricesAnswerSchema = successOf(
+  Type.Object({
+    ...accountPrices,
+    changed: Type.Boolean({ description: 'false: they were so before.' }),
+  }),
+)

@@ -1,0 +1,76 @@
+import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import type { ShownAccountPrices } from '../../../app/pricing/managed-account-prices.ts'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
+import type { Publication } from '../../../domain/pricing/publication.ts'
+
+/** Prices as these routes show them. */
+
+const toHead = ({
+  version,
+  effectiveFrom,
+  publishedAt,
+  publishedBy,
+}: Pick<PublishedPriceBook, 'version' | 'effectiveFrom' | 'publishedAt' | 'publishedBy'>) => ({
+  object: 'price_book' as const,
+  version,
+  effective_from: effectiveFrom,
+  published_at: publishedAt,
+  published_by: publishedBy ?? null,
+})
+
+export function toListedBook(book: ListedPriceBook) {
+  return { ...toHead(book), state: book.state, price_count: book.prices }
+}
+
+export function toBook(book: PublishedPriceBook) {
+  return { ...toHead(book), prices: [...book.entries] }
+}
+
+export function toDifference({ added, removed, changed, unchanged }: PriceBookDifference) {
+  return {
+    added: [...added],
+    removed: [...removed],
+    changed: changed.map(({ before, after, percent = null }) => ({ before, after, percent })),
+    unchanged,
+  }
+}
+
+export function toPublication(publication: Publication, published: boolean) {
+  const { version, effectiveFrom, takesEffect, replaces, difference, unpriced = [] } = publication
+  return {
+    object: 'price_book_publication' as const,
+    version,
+    effective_from: effectiveFrom,
+    changed: published,
+    takes_effect: takesEffect,
+    replaces: replaces ?? null,
+    difference: toDifference(difference),
+    unpriced: unpriced.map(({ model, skus, soldNow }) => ({
+      model,
+      skus: [...skus],
+      sold_now: soldNow,
+    })),
+  }
+}
+
+const toPerUnits = (price: PriceEntry | undefined) =>
+  price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
+
+export function toAccountPrices({ tenantId, prices, book, compared }: ShownAccountPrices) {
+  return {
+    object: 'account_prices' as const,
+    tenant_id: tenantId,
+    revision: prices.revision,
+    multiplier: prices.multiplier ?? null,
+    price_book_version: book?.version ?? null,
+    prices: compared.map(({ sku, currency, list, tenant, percent = null }) => ({
+      sku,
+      currency,
+      list: toPerUnits(list),
+      tenant: toPerUnits(tenant),
+      own: tenant?.accountPrice?.kind === 'own',
+      percent,
+    })),
+  }
+}

@@ -1,0 +1,112 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { ManagedPriceBooks } from '../../../app/pricing/managed-price-books.ts'
+import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/pricing/what-if.ts'
+import { KnownId } from '../../kit/account-names.ts'
+import { success, successOf } from '../../kit/account-surface.ts'
+import { inTime } from '../../kit/in-time.ts'
+import { RequestError } from '../../kit/request-error.ts'
+import { timeOf } from '../../kit/time.ts'
+import { readFailures } from '../../kit/management-failures.ts'
+import { describe } from '../documentation.ts'
+import { reachOf } from '../reach.ts'
+import { BookParamsSchema } from './schemas.ts'
+
+/** Rows of one answer at most. */
+const MAX_ROWS = 10_000
+const NARROW = 'ask for less time, or for one tenant with tenant_id'
+
+const Time = (description: string) =>
+  Type.String({ maxLength: 40, description, examples: ['2026-11-01T00:00:00Z'] })
+const WhatIfQuerySchema = Type.Object({
+  from: Time('Settled from then on: a date, or RFC 3339.'),
+  to: Type.Optional(Time('Settled before; now by default.')),
+  tenant_id: Type.Optional(KnownId),
+})
+
+const OrNone = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+const currency = Type.Enum(['CNY', 'USD'])
+const WhatIfAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('price_book_what_if'),
+    version: Type.String(),
+    rows: Type.Array(
+      Type.Object({
+        tenant_id: Type.String(),
+        sku: Type.String(),
+        currency,
+        unit: Type.String(),
+        lines: Type.Integer(),
+        quantity: Type.String(),
+        recorded: Type.String({ description: 'What it was settled at.' }),
+        what_if: OrNone('null: the book has no price for it, and it would have been refused.'),
+        difference: OrNone('`what_if` less `recorded`.'),
+        percent: OrNone('Signed, two decimals; null also from nothing to something.'),
+      }),
+    ),
+    totals: Type.Array(
+      Type.Object({
+        currency,
+        lines: Type.Integer(),
+        recorded: Type.String(),
+        what_if: Type.String(),
+        difference: Type.String(),
+        percent: OrNone('Signed, two decimals; null also from nothing to something.'),
+        unpriced: Type.Object(
+          { lines: Type.Integer(), recorded: Type.String() },
+          { description: 'What the book has no price for; in none of the figures beside.' },
+        ),
+      }),
+      { description: 'A currency each: they are never added.' },
+    ),
+  }),
+)
+
+const toRow = ({ tenantId, whatIf, ...row }: WhatIfRow) => ({
+  tenant_id: tenantId,
+  ...row,
+  what_if: whatIf,
+})
+const toTotal = ({ whatIf, ...total }: WhatIfTotal) => ({ ...total, what_if: whatIf })
+
+/** What settled usage would have cost under a book: an operator asks, and nothing is written. */
+export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
+  const schema = describe({
+    operationId: 'rateUnderPriceBook',
+    summary: 'What settled usage would have cost under a price book: an operator alone',
+    ok: WhatIfAnswerSchema,
+    failures: [...readFailures, 'scope_denied', 'price_book_not_found', 'query_too_long'],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/price-books/:version/what-if', {
+    schema: { ...schema, params: BookParamsSchema, querystring: WhatIfQuerySchema },
+    handler: async (request) => {
+      const { from, to, tenant_id: tenantId } = request.query
+      const { version } = request.params
+      const fromMs = timeOf(from, 'from') ?? 0
+      const toMs = timeOf(to, 'to')
+      if (toMs !== undefined && toMs <= fromMs)
+        throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
+      const { rows, totals } = await inTime(NARROW, async () =>
+        read(await books.whatIf(reachOf(request), { version, fromMs, toMs, tenantId })),
+      )
+      return success({
+        object: 'price_book_what_if' as const,
+        version,
+        rows: rows.map(toRow),
+        totals: totals.map(toTotal),
+      })
+    },
+  })
+}
+
+/** @throws RequestError `query_too_long` */
+async function read(whatIf: WhatIf) {
+  const rows: WhatIfRow[] = []
+  for await (const row of whatIf.rows()) {
+    if (rows.length === MAX_ROWS)
+      throw new RequestError('query_too_long', `more than ${MAX_ROWS} rows: ${NARROW}`)
+    rows.push(row)
+  }
+  return { rows, totals: whatIf.totals() }
+}

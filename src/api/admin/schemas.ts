@@ -1,0 +1,108 @@
+import { Type } from 'typebox'
+import { successOf } from '../kit/account-surface.ts'
+import { DisplayName, NewId, Reason } from '../kit/account-names.ts'
+import { BalanceAccountSchema } from '../kit/balance-view.ts'
+import { cursorMembers, NextCursor } from '../kit/pages.ts'
+
+/** Shapes of tenants, their users and their credit. */
+
+const strict = { additionalProperties: false } as const
+const Currency = Type.Enum(['CNY', 'USD'])
+const Amount = (description: string) =>
+  Type.String({
+    pattern: '^\\d{1,26}(?:\\.\\d{1,12})?$',
+    description,
+    examples: ['100', '0.5'],
+  })
+
+export const PageQuerySchema = Type.Object(cursorMembers)
+export const TenantParamsSchema = Type.Object({ tenant_id: Type.String() })
+
+export const NewTenantSchema = Type.Object(
+  {
+    name: DisplayName,
+    tenant_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
+  },
+  strict,
+)
+export const NewUserSchema = Type.Object(
+  {
+    name: DisplayName,
+    user_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
+  },
+  strict,
+)
+export const NewGrantSchema = Type.Object(
+  {
+    currency: Currency,
+    amount: Amount('More than zero.'),
+    reason: Reason,
+    grant_id: Type.Optional(
+      NewId(
+        'Its id instead of a new one: the same again with the same figures gives nothing more.',
+      ),
+    ),
+  },
+  strict,
+)
+export const CreditLimitSchema = Type.Object(
+  { currency: Currency, amount: Amount('How far below zero the balance may go; 0 for prepaid.') },
+  strict,
+)
+
+const tenant = {
+  object: Type.Literal('tenant'),
+  id: Type.String(),
+  name: Type.String(),
+  opened_at: Type.String({ description: 'RFC 3339.' }),
+}
+const user = {
+  object: Type.Literal('user'),
+  id: Type.String(),
+  tenant_id: Type.String(),
+  name: Type.String(),
+  added_at: Type.String({ description: 'RFC 3339.' }),
+}
+export const TenantAnswerSchema = successOf(Type.Object(tenant))
+export const UserAnswerSchema = successOf(Type.Object(user))
+export const TenantsAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(Type.Object(tenant), { description: 'In the order of their ids.' }),
+    next_cursor: NextCursor,
+  }),
+)
+export const UsersAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(Type.Object(user), { description: 'In the order of their ids.' }),
+    next_cursor: NextCursor,
+  }),
+)
+export const CreditAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('credit'),
+    tenant_id: Type.String(),
+    accounts: Type.Array(BalanceAccountSchema),
+    as_of: Type.Union([Type.String(), Type.Null()], {
+      description: 'Position of the log that the ledger had come to.',
+    }),
+  }),
+)
+export const GrantAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('credit_grant'),
+    id: Type.String(),
+    tenant_id: Type.String(),
+    currency: Currency,
+    amount: Type.String(),
+    changed: Type.Boolean({ description: 'false: this id had given the same before.' }),
+  }),
+)
+export const CreditLimitAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('credit_limit'),
+    tenant_id: Type.String(),
+    currency: Currency,
+    amount: Type.String(),
+    changed: Type.Boolean({ description: 'false: it was so before.' }),
+  }),
+)

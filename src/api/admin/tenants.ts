@@ -1,0 +1,124 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { TenantRow, UserRow } from '../../../projections/access/query.ts'
+import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { success } from '../kit/account-surface.ts'
+import { readPage } from '../kit/pages.ts'
+import { changeFailures, readFailures } from '../kit/management-failures.ts'
+import { byToken } from '../kit/by-token.ts'
+import { describe } from './documentation.ts'
+import { reachOf } from './reach.ts'
+import {
+  NewTenantSchema,
+  NewUserSchema,
+  PageQuerySchema,
+  TenantAnswerSchema,
+  TenantParamsSchema,
+  TenantsAnswerSchema,
+  UserAnswerSchema,
+  UsersAnswerSchema,
+} from './schemas.ts'
+
+const toTenant = ({ tenantId, name, openedAtMs }: TenantRow) => ({
+  object: 'tenant' as const,
+  id: tenantId,
+  name,
+  opened_at: toTimestamp(openedAtMs),
+})
+
+const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
+  object: 'user' as const,
+  id: userId,
+  tenant_id: tenantId,
+  name,
+  added_at: toTimestamp(addedAtMs),
+})
+
+/** Tenants: an operator opens them and sees all, others see their own. */
+export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const list = describe({
+    operationId: 'listTenants',
+    summary: 'Tenants the admin token reaches',
+    ok: TenantsAnswerSchema,
+    failures: [...readFailures, 'invalid_cursor'],
+  })
+  app.get('/tenants', {
+    schema: { ...list, querystring: PageQuerySchema },
+    handler: async (request) => {
+      const { items, next_cursor } = await readPage(
+        request.query,
+        (page) => tenants.list(reachOf(request), page),
+        ({ tenantId }) => tenantId,
+      )
+      return success({ items: items.map(toTenant), next_cursor })
+    },
+  })
+  const open = describe({
+    operationId: 'openTenant',
+    summary: 'Open a tenant: an operator alone',
+    ok: TenantAnswerSchema,
+    failures: [...changeFailures, 'body_empty', 'tenant_exists'],
+  })
+  app.post('/tenants', {
+    schema: { ...open, body: NewTenantSchema },
+    handler: async (request) => {
+      const { name, tenant_id: tenantId } = request.body
+      const input = { name, ...(tenantId === undefined ? {} : { tenantId }) }
+      const tenant = await tenants.open(reachOf(request), byToken(request), input)
+      return success(toTenant(tenant))
+    },
+  })
+  const one = describe({
+    operationId: 'getTenant',
+    summary: 'One tenant',
+    ok: TenantAnswerSchema,
+    failures: [...readFailures, 'tenant_not_found'],
+  })
+  app.get('/tenants/:tenant_id', {
+    schema: { ...one, params: TenantParamsSchema },
+    handler: async (request) => {
+      const tenant = await tenants.find(reachOf(request), request.params.tenant_id)
+      return success(toTenant(tenant))
+    },
+  })
+}
+
+/** Users of a tenant. */
+export function userRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const list = describe({
+    operationId: 'listUsers',
+    summary: 'Users of a tenant',
+    ok: UsersAnswerSchema,
+    failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
+  })
+  app.get('/tenants/:tenant_id/users', {
+    schema: { ...list, params: TenantParamsSchema, querystring: PageQuerySchema },
+    handler: async (request) => {
+      const { items, next_cursor } = await readPage(
+        request.query,
+        (page) => tenants.users(reachOf(request), request.params.tenant_id, page),
+        ({ userId }) => userId,
+      )
+      return success({ items: items.map(toUser), next_cursor })
+    },
+  })
+  const add = describe({
+    operationId: 'addUser',
+    summary: 'Add a user to a tenant',
+    ok: UserAnswerSchema,
+    failures: [...changeFailures, 'body_empty', 'tenant_not_found', 'user_exists'],
+  })
+  app.post('/tenants/:tenant_id/users', {
+    schema: { ...add, params: TenantParamsSchema, body: NewUserSchema },
+    handler: async (request) => {
+      const { name, user_id: userId } = request.body
+      const { tenant_id: tenantId } = request.params
+      const input = { tenantId, name, ...(userId === undefined ? {} : { userId }) }
+      const user = await tenants.addUser(reachOf(request), byToken(request), input)
+      return success(toUser(user))
+    },
+  })
+}

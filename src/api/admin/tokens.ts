@@ -1,0 +1,41 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
+import { boundsFailures, changeFailures } from '../kit/management-failures.ts'
+import { readNewToken } from '../kit/tokens/read.ts'
+import { success } from '../kit/account-surface.ts'
+import { byToken } from '../kit/by-token.ts'
+import { tokenRoutes } from '../kit/tokens/routes.ts'
+import { toSecret } from '../kit/tokens/view.ts'
+import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
+import { describe } from './documentation.ts'
+import { reachOf } from './reach.ts'
+
+/** Tokens of every kind and of everybody within the reach of the admin token. */
+export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
+  const whose = 'everybody the admin token reaches'
+  tokenRoutes(instance, { tokens, describe, reachOf, noun: 'Token', whose, filters: true })
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
+    schema: {
+      ...describe({
+        operationId: 'createToken',
+        summary: 'Issue a token for a user of a tenant',
+        ok: SecretAnswerSchema,
+        failures: [
+          ...changeFailures,
+          ...boundsFailures,
+          'body_empty',
+          'token_scope_invalid',
+          'tenant_not_found',
+          'user_not_found',
+        ],
+      }),
+      body: NewTokenSchema,
+    },
+    handler: async (request) => {
+      const { tenant_id: tenantId, user_id: userId, ...token } = request.body
+      const input = { tenantId, userId, ...readNewToken(token) }
+      return success(toSecret(await tokens.issue(reachOf(request), byToken(request), input)))
+    },
+  })
+}

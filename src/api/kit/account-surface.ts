@@ -1,0 +1,122 @@
+import type { FastifySchema } from 'fastify'
+import { Type, type Static, type TSchema } from 'typebox'
+import { answer } from './answer-documentation.ts'
+import type { Answer, Envelope } from './envelope.ts'
+import { failureResponses } from './failure-documentation.ts'
+import type { FailureCode } from './failure-table.ts'
+import type { Surface, SurfaceFailures } from './surface-failures.ts'
+
+/** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
+
+const ErrorSchema = Type.Object({
+  success: Type.Literal(false),
+  message: Type.String(),
+  error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
+})
+
+/** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
+export function accountEnvelope(surface: Surface): Envelope {
+  return (error): Answer => {
+    const { rule, message, param, retry } = surface.read(error)
+    return {
+      status: rule.status,
+      headers: {
+        'cache-control': 'no-store',
+        // Of an answer that was to be CSV, the failure is still said in JSON.
+        'content-type': 'application/json; charset=utf-8',
+        ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+        ...(typeof retry === 'number' ? { 'retry-after': String(Math.ceil(retry / 1_000)) } : {}),
+      },
+      body: {
+        success: false,
+        message,
+        error: { code: rule.code, ...(param === undefined ? {} : { param }) },
+      },
+    }
+  }
+}
+
+/** A success in this shape. */
+export function success<T>(data: T) {
+  return { success: true as const, message: '', data }
+}
+
+/** The schema of a success. */
+export function successOf<T extends ReturnType<typeof Type.Object>>(data: T) {
+  return Type.Object(
+    { success: Type.Literal(true), message: Type.String(), data },
+    { description: 'Success.' },
+  )
+}
+
+/** What is away is said in one way. */
+export const accountAway = {
+  code: 'service_unavailable',
+  words: 'The service cannot answer at the moment',
+} as const
+
+/** What the failures of every route are called here. */
+export const accountFailures = {
+  route_not_found: 'not_found',
+  url_invalid: 'invalid_request',
+  headers_too_large: 'invalid_request',
+  unauthenticated: 'unauthorized',
+  wrong_token_kind: 'wrong_token_kind',
+  address_not_allowed: 'address_not_allowed',
+  body_empty: 'invalid_request',
+  body_invalid: 'invalid_request',
+  body_too_large: 'invalid_request',
+  media_type_unsupported: 'invalid_request',
+  parameter_invalid: 'invalid_request',
+  outage: accountAway,
+  internal: 'internal_error',
+  rate_limited: 'rate_limited',
+  log_unavailable: accountAway,
+  database_unavailable: accountAway,
+  read_model_behind: accountAway,
+} as const satisfies SurfaceFailures
+
+const csvText = 'RFC 4180 with a line of names, where CSV is asked for.'
+
+export interface AccountRoute {
+  readonly operationId: string
+  readonly summary: string
+  readonly ok: TSchema
+  readonly failures: readonly FailureCode[]
+  /** It can be answered as a table too. */
+  readonly csv?: boolean
+}
+
+/** What routes are for, by the kind of token that opens them. */
+const tags = {
+  queryToken: 'Finance and support',
+  profileToken: 'Account',
+  adminToken: 'Administration',
+} as const
+
+/** What the OpenAPI description says of such a route, its failures included. */
+export function describeAccount(
+  envelope: Envelope,
+  security: keyof typeof tags,
+  { operationId, summary, ok, failures, csv = false }: AccountRoute,
+): FastifySchema {
+  const shape = {
+    envelope,
+    schema: ErrorSchema,
+    read: (body: unknown) => {
+      const { error, message } = body as Static<typeof ErrorSchema>
+      return { name: error.code, message }
+    },
+  }
+  const table = { others: { 'text/csv': csvText }, headers: ['content-disposition'] } as const
+  return {
+    operationId,
+    tags: [tags[security]],
+    summary,
+    security: [{ [security]: [] }],
+    response: {
+      200: answer({ json: ok, ...(csv ? table : {}) }),
+      ...failureResponses(shape, failures),
+    },
+  }
+}

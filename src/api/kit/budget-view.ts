@@ -1,0 +1,50 @@
+import { Type } from 'typebox'
+import type { StandingBudget } from '../../app/budgets/standing.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { currencies, formatAmount } from '../../kernel/money.ts'
+
+/** How budgets are shown, to administrators and to the token they bound. */
+
+/** Which budget it is. */
+export const budgetFacts = {
+  subject: Type.Enum(['tenant', 'user', 'token'], { description: 'Whose spending it bounds.' }),
+  user_id: Type.Optional(Type.String({ description: 'Of a user.' })),
+  token_id: Type.Optional(Type.String({ description: 'Of a token.' })),
+  currency: Type.Enum([...currencies]),
+  period: Type.Enum(['day', 'month']),
+}
+
+const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+export const BudgetSchema = Type.Object({
+  ...budgetFacts,
+  hard: orNull('null: nothing is refused.'),
+  soft: orNull('null: nothing is said.'),
+  spent: Type.String({
+    description: 'Settled in the present period, and held by tasks under way.',
+  }),
+  left: orNull('Of hard; negative where what was under way came to more than its holds.'),
+  soft_reached: Type.Boolean(),
+  begins_at: Type.String({ description: 'RFC 3339: the present day or month.' }),
+  ends_at: Type.String({ description: 'Exclusive.' }),
+})
+
+/** How a budget is shown, to administrators and to the token it bounds. */
+export function toBudget(budget: StandingBudget) {
+  const { subject, currency, period, hard, soft, spentPico, leftPico, softReached, current } =
+    budget
+  return {
+    subject: subject.kind,
+    ...(subject.kind === 'user' ? { user_id: subject.userId } : {}),
+    ...(subject.kind === 'token' ? { token_id: subject.tokenId } : {}),
+    currency,
+    period,
+    hard: hard ?? null,
+    soft: soft ?? null,
+    spent: formatAmount(spentPico),
+    left: leftPico === undefined ? null : formatAmount(leftPico),
+    soft_reached: softReached,
+    begins_at: toTimestamp(current.fromMs),
+    ends_at: toTimestamp(current.toMs),
+  }
+}

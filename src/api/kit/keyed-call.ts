@@ -1,0 +1,79 @@
+import { Buffer } from 'node:buffer'
+import { buffer } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RepeatedAnswer } from '../../app/call-claims/repeated-answer.ts'
+import { MAX_KEPT_ANSWER_BYTES } from '../../app/call-claims/sealed-answer.ts'
+import type { CallClaim, KeptAnswer } from '../../app/call-claims/types.ts'
+import type { CallInput } from '../../app/calls/types.ts'
+import { bodyHashOf } from './body-hash.ts'
+import { idempotencyKeyOf, REPLAYED } from './idempotency-key.ts'
+
+/** Calls under an `Idempotency-Key`: their answers are kept as they are sent, and sent again. */
+
+const claims = new WeakMap<FastifyRequest, CallClaim>()
+
+/** What a call is asked for under, once its body was read. @throws RequestError `parameter_invalid` */
+export function keyedBy(request: FastifyRequest): Pick<CallInput, 'keyed'> {
+  const key = idempotencyKeyOf(request)
+  if (key === undefined) return {}
+  const [path = ''] = request.url.split('?', 1)
+  const taken = (claim: CallClaim): void => void claims.set(request, claim)
+  return { keyed: { key, path, bodyHash: bodyHashOf(request), taken } }
+}
+
+/** Keeps the answers of such calls below the plugin before they go out. */
+export function useKeptAnswers(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const claim = claims.get(request)
+    if (claim === undefined) {
+      done(null, payload)
+      return
+    }
+    keepAnswer(claim, reply, payload).then(
+      (sent) => done(null, sent),
+      (error: unknown) => done(error instanceof Error ? error : new Error('unreadable answer')),
+    )
+  })
+}
+
+/** What of an answer belongs to its call; the rest is of the request and made anew. */
+const keptHeader = /^(?:content-type|cache-control|x-call-id|x-cost.*|x-price-book|x-should-retry)$/
+
+/** Returns what is to be sent: a stream can be read once. */
+async function keepAnswer(
+  claim: CallClaim,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  // What is a fault of ours once it was settled is no answer to repeat.
+  const body = reply.statusCode < 500 ? await bytesOf(reply, payload) : undefined
+  const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    keptHeader.test(name) ? [[name, String(value)] as const] : [],
+  )
+  const answer: KeptAnswer | undefined = body && {
+    status: reply.statusCode,
+    headers: Object.fromEntries(headers),
+    body,
+  }
+  await claim.keep(answer)
+  return payload instanceof Readable ? (body ?? payload) : payload
+}
+
+/** Undefined where it is longer than what is kept, or of unknown length. */
+async function bytesOf(reply: FastifyReply, payload: unknown): Promise<Buffer | undefined> {
+  if (typeof payload === 'string') return Buffer.from(payload)
+  if (Buffer.isBuffer(payload)) return payload
+  if (!(payload instanceof Readable)) return undefined
+  const lengthBytes = Number(reply.getHeader('content-length') ?? Number.POSITIVE_INFINITY)
+  return lengthBytes > MAX_KEPT_ANSWER_BYTES ? undefined : buffer(payload)
+}
+
+/** Sends an answer again. */
+export function sendRepeated(reply: FastifyReply, { answer }: RepeatedAnswer): FastifyReply {
+  return reply
+    .code(answer.status)
+    .headers(answer.headers)
+    .header(REPLAYED, 'true')
+    .send(Buffer.from(answer.body))
+}

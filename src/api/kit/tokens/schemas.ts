@@ -1,0 +1,176 @@
+import { Type } from 'typebox'
+import { MAX_OVERLAP_MS } from '../../../app/accounts/bootstrap.ts'
+import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
+import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
+import { successOf } from '../account-surface.ts'
+import { DisplayName, KnownId } from '../account-names.ts'
+import { NextCursor } from '../pages.ts'
+
+/** Shapes of tokens, as both surfaces have them that manage some. */
+
+const MAX_MODELS = 100
+export const DEFAULT_OVERLAP_S = 3_600
+
+const strict = { additionalProperties: false } as const
+
+const figure = Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT })
+const Limit = Type.Union([figure, Type.Null(), Type.Literal('default')], {
+  description: 'null: no limit; `default`: what the operator set for every token.',
+})
+const limits = {
+  requests_per_minute: Limit,
+  tokens_per_minute: Limit,
+  concurrent_calls: Limit,
+  concurrent_tasks: Limit,
+}
+const LimitsBody = Type.Object(
+  {
+    requests_per_minute: Type.Optional(Limit),
+    tokens_per_minute: Type.Optional(Limit),
+    concurrent_calls: Type.Optional(Limit),
+    concurrent_tasks: Type.Optional(Limit),
+  },
+  { ...strict, description: 'Of a model token. What is absent stays as it is.' },
+)
+
+const ModelsBody = Type.Union(
+  [
+    Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' }), {
+      minItems: 1,
+      maxItems: MAX_MODELS,
+    }),
+    Type.Null(),
+  ],
+  { description: 'Names of the models a model token may use; null: all.' },
+)
+
+const AddressesBody = Type.Union(
+  [
+    Type.Array(Type.String({ minLength: 2, maxLength: 49 }), {
+      minItems: 1,
+      maxItems: MAX_TOKEN_ADDRESSES,
+    }),
+    Type.Null(),
+  ],
+  {
+    description:
+      'Addresses and ranges of them (CIDR, such as 203.0.113.0/24) it may be used from; null: anywhere.',
+  },
+)
+
+const ExpiryBody = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+  description: 'RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
+})
+
+/** What can be said of a token when it is made, and changed later. */
+export const tokenMembers = {
+  models: Type.Optional(ModelsBody),
+  addresses: Type.Optional(AddressesBody),
+  limits: Type.Optional(LimitsBody),
+  expires_at: Type.Optional(ExpiryBody),
+} as const
+
+const levels = ['current_user', 'specified_users', 'all_users', 'all_tenants'] as const
+const MAX_NAMED_USERS = 100
+
+const ScopeBody = Type.Object(
+  {
+    level: Type.Enum([...levels]),
+    user_ids: Type.Optional(
+      Type.Array(KnownId, {
+        minItems: 1,
+        maxItems: MAX_NAMED_USERS,
+        description: 'With `specified_users`.',
+      }),
+    ),
+  },
+  {
+    ...strict,
+    description:
+      'Of a query token what it reads, `current_user` by default; an admin token must say `all_users` of its tenant, or `all_tenants`.',
+  },
+)
+
+/** What is said of a token that is to be made. */
+const newTokenMembers = {
+  kind: Type.Enum(['model', 'profile', 'query', 'admin']),
+  name: DisplayName,
+  scope: Type.Optional(ScopeBody),
+  ...tokenMembers,
+} as const
+
+export const NewOwnTokenSchema = Type.Object(newTokenMembers, strict)
+
+export const NewTokenSchema = Type.Object(
+  { tenant_id: KnownId, user_id: KnownId, ...newTokenMembers },
+  strict,
+)
+
+export const TokenChangesSchema = Type.Object(
+  { name: Type.Optional(DisplayName), ...tokenMembers },
+  { ...strict, description: 'What is absent stays.' },
+)
+
+export const RotationSchema = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_OVERLAP_MS / 1_000,
+        description: `How long the old secret stays valid; ${DEFAULT_OVERLAP_S} by default.`,
+      }),
+    ),
+  },
+  strict,
+)
+
+export const TokenParamsSchema = Type.Object({ id: Type.String({ description: 'Of the token.' }) })
+
+const Time = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+const tokenFields = {
+  object: Type.Literal('token'),
+  id: Type.String(),
+  kind: Type.Enum(['model', 'profile', 'query', 'admin']),
+  name: Type.String(),
+  prefix: Type.String({ description: 'How the secret begins.', examples: ['sk-'] }),
+  last_four: Type.String({ description: 'How it ends; the rest is shown once and kept nowhere.' }),
+  tenant_id: Type.String(),
+  user_id: Type.String(),
+  models: Type.Union([Type.Array(Type.String()), Type.Null()], { description: 'null: all.' }),
+  addresses: Type.Union([Type.Array(Type.String()), Type.Null()], {
+    description: 'As ranges are written: 203.0.113.0/24. null: anywhere.',
+  }),
+  limits: Type.Object(limits),
+  scope: Type.Union(
+    [
+      Type.Object({
+        level: Type.Enum([...levels]),
+        user_ids: Type.Optional(Type.Array(Type.String())),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Of query and admin tokens.' },
+  ),
+  created_at: Type.String({ description: 'RFC 3339, as all times of a token.' }),
+  rotated_at: Time('When it last got a new secret.'),
+  last_used_at: Time('When it last opened something, up to a minute late; null: never yet.'),
+  expires_at: Time('null: never.'),
+  disabled_at: Time('null: it is not.'),
+}
+
+export const TokenAnswerSchema = successOf(Type.Object(tokenFields))
+
+export const SecretAnswerSchema = successOf(
+  Type.Object({
+    ...tokenFields,
+    secret: Type.String({ description: 'Shown this once; only its hash is kept.' }),
+  }),
+)
+
+export const TokensAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(Type.Object(tokenFields), { description: 'In the order of issue.' }),
+    next_cursor: NextCursor,
+  }),
+)

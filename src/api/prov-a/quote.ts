@@ -1,0 +1,23 @@
+import type { QuoteUseCases } from '../../app/quotes/types.ts'
+import { misspeltRefusal, type QuotedPath } from '../kit/quoted-path.ts'
+import type { ResolveHost } from '../../kernel/public-url.ts'
+import { alsoInTasks, CreateTaskBodySchema } from './schemas.ts'
+import { readTask } from './tasks/create.ts'
+
+/** What of `/provA` can be priced without being made. */
+export function provAQuotedPaths(deps: {
+  readonly quotes: QuoteUseCases
+  readonly resolveHost: ResolveHost
+}): readonly QuotedPath[] {
+  const check = misspeltRefusal(CreateTaskBodySchema, alsoInTasks)
+  return [
+    {
+      path: '/provA/api/v3/contents/generations/tasks',
+      quote: async ({ principal, body }) => {
+        check(body)
+        const { family, model, facts, assets } = await readTask(body, deps.resolveHost)
+        return deps.quotes.task({ principal, family, model, facts, assets })
+      },
+    },
+  ]
+}

@@ -1,0 +1,24 @@
+import type { QuoteUseCases } from '../../app/quotes/types.ts'
+import { videoCModes } from '../../domain/families/video-c/models.ts'
+import { misspeltRefusal, type QuotedPath } from '../kit/quoted-path.ts'
+import type { ResolveHost } from '../../kernel/public-url.ts'
+import { alsoInClips, bodySchemas } from './schemas.ts'
+import { readClip } from './tasks/create.ts'
+
+/** What of `/provC` can be priced without being made. */
+export function provCQuotedPaths(deps: {
+  readonly quotes: QuoteUseCases
+  readonly resolveHost: ResolveHost
+}): readonly QuotedPath[] {
+  return videoCModes.map((mode) => {
+    const check = misspeltRefusal(bodySchemas[mode], alsoInClips)
+    return {
+      path: `/provC/ent/v2/${mode}`,
+      quote: async ({ principal, body }) => {
+        check(body)
+        const { family, model, facts } = await readClip(mode, body, deps.resolveHost)
+        return deps.quotes.task({ principal, family, model, facts })
+      },
+    }
+  })
+}

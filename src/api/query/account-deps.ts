@@ -1,0 +1,10 @@
+import type { Clock } from '../../kernel/clock.ts'
+import type { AccountReads } from './account-reads.ts'
+import type { QueryReads } from './reads.ts'
+
+/** What the routes of balances, logs, tasks and usage need. */
+export interface AccountRouteDeps {
+  readonly accounts: AccountReads
+  readonly ledgerPosition: QueryReads['ledgerPosition']
+  readonly clock: Clock
+}

@@ -1,0 +1,115 @@
+import { listTenants, tokenNames } from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import {
+  type SettledAmount,
+  settledAmounts,
+  usage,
+  type UsageGroup,
+  type UsageQuery,
+  usageExtent,
+} from '../../../projections/ledger/query.ts'
+import {
+  platformIdsOf,
+  type QueriedPlace,
+  queryTasks,
+  tasksBehind,
+  requestTimes,
+  type TaskQueryFilter,
+  type TaskRow,
+} from '../../../projections/tasks/query.ts'
+import { eventsAt } from '../../../projections/timeline/query.ts'
+import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { ReadModels } from '../../app/read-models/read-models.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { inTime } from '../kit/in-time.ts'
+import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
+import type { TimeRange } from './time-range.ts'
+
+/** What is known of a row of a list beside the ledger. */
+export interface LogFacts {
+  readonly tokenNames: ReadonlyMap<string, string>
+  /** Events by the position of the row. */
+  readonly events: Awaited<ReturnType<typeof eventsAt>>
+  /** When the tasks were asked for, by their ids. */
+  readonly requestedAtMs: ReadonlyMap<string, number>
+}
+
+/** What the lists and totals of finance and support read, put behind one seam. */
+export interface AccountReads {
+  readonly balances: ReadBalances
+  /** Ids of tenants in their order, after one. */
+  readonly tenants: (page: {
+    readonly after: string | undefined
+    readonly limit: number
+  }) => Promise<readonly string[]>
+  readonly openLogs: (filter: LogFilter) => Promise<Logs>
+  readonly logFacts: (rows: readonly LogRow[]) => Promise<LogFacts>
+  /** Platform ids a task is known by: of a native id those of its tasks, else the id itself. */
+  readonly sourcesOf: (taskId: string) => Promise<readonly string[]>
+  readonly tasks: (
+    filter: TaskQueryFilter,
+    page: { readonly offset: number; readonly limit: number },
+  ) => Promise<{ readonly rows: readonly TaskRow[]; readonly total: number }>
+  readonly tasksBehind: (
+    filter: TaskQueryFilter,
+    after: QueriedPlace | undefined,
+    limit: number,
+  ) => Promise<readonly TaskRow[]>
+  readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
+  readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
+  /** The days on which there is anything, where a range has no ends; undefined without any. */
+  readonly usageExtent: (tenantId: string | undefined) => Promise<Required<TimeRange> | undefined>
+}
+
+/** The facts of lists are waited for no longer; what is not there by then is null. */
+const FACTS_WAIT_MS = 1_000
+
+/** What one answer about usage tells apart at most. */
+const MAX_GROUPS = 50_000
+const NARROW = 'narrow it by tenant_id and by its times'
+
+export function accountReads(deps: {
+  /** Its statements end by themselves after a while. */
+  readonly db: Queryable
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly balances: ReadBalances
+}): AccountReads {
+  const { db, readModels, balances } = deps
+  return {
+    balances,
+    tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
+    openLogs: (filter) => openLogs((read) => inTime(NARROW, () => read(db)), filter),
+    logFacts: async (rows) => {
+      const positions = rows.map(({ position }) => position)
+      const last = positions.reduce((most, each) => (BigInt(each) > most ? BigInt(each) : most), 0n)
+      if (rows.length > 0) await waitForPosition(db, 'timeline', last, FACTS_WAIT_MS)
+      return {
+        tokenNames: await tokenNames(db, [
+          ...new Set(rows.flatMap(({ tokenId }) => tokenId ?? [])),
+        ]),
+        events: await eventsAt(db, [...new Set(positions)]),
+        requestedAtMs: await requestTimes(db, [
+          ...new Set(rows.flatMap(({ sourceId }) => sourceId ?? [])),
+        ]),
+      }
+    },
+    sourcesOf: async (taskId) => [...new Set([taskId, ...(await platformIdsOf(db, taskId))])],
+    tasks: async (filter, page) => {
+      await readModels.requireCurrent('tasks')
+      return inTime(NARROW, () => queryTasks(db, filter, page))
+    },
+    tasksBehind: async (filter, after, limit) => {
+      await readModels.requireCurrent('tasks')
+      return inTime(NARROW, () => tasksBehind(db, filter, after, limit))
+    },
+    settledAmounts: (ids) => settledAmounts(db, ids),
+    usage: async (query) => {
+      const groups = await inTime(NARROW, () => usage(db, { ...query, limit: MAX_GROUPS + 1 }))
+      if (groups.length > MAX_GROUPS)
+        throw new RequestError('query_too_long', `more than ${MAX_GROUPS} items: ${NARROW}`)
+      return groups
+    },
+    usageExtent: (tenantId) => inTime(NARROW, () => usageExtent(db, { tenantId })),
+  }
+}

@@ -1,0 +1,35 @@
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import type { ReadModels } from '../../app/read-models/read-models.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { RequestError } from '../kit/request-error.ts'
+import type { QueryReads } from './reads.ts'
+
+/** How long who asks as of a position may wait for the ledger to come to it. */
+const CATCH_UP_MS = 3_000
+
+/** A position as it was asked for, whose form the schema has judged. */
+export function toPosition(text: string | undefined): bigint | undefined {
+  return text === undefined ? undefined : BigInt(text)
+}
+
+/** Which position of the log an answer from the ledger is as of. */
+export function ledgerPositions(deps: {
+  readonly db: Queryable
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+}): QueryReads['ledgerPosition'] {
+  const { db, logEnd, readModels } = deps
+  const reached = async (): Promise<bigint> => (await readCheckpoint(db, 'ledger'))?.position ?? -1n
+  return async (asked) => {
+    await readModels.requireCurrent('ledger')
+    const position = await reached()
+    if (asked === undefined) return position < 0n ? 0n : position
+    if (asked <= position) return asked
+    if (asked > ((await logEnd()) ?? -1n))
+      throw new RequestError('parameter_invalid', 'as_of lies beyond the end of the log', 'as_of')
+    if (await waitForPosition(db, 'ledger', asked, CATCH_UP_MS)) return asked
+    throw new DomainError('read_model_behind', 'the ledger has not come to this position', {})
+  }
+}

@@ -1,0 +1,101 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { principalOf } from '../kit/authenticate.ts'
+import { success } from '../kit/account-surface.ts'
+import { sendList } from './answers.ts'
+import {
+  AssetParamsSchema,
+  AssetsAnswerSchema,
+  AssetsQuerySchema,
+  GroupsAnswerSchema,
+  GroupsQuerySchema,
+} from './asset-schemas.ts'
+import {
+  assetColumns,
+  assetPlace,
+  groupColumns,
+  groupPlace,
+  showsAssets,
+  showsGroups,
+  toAssetSearch,
+  toGroupSearch,
+} from './assets.ts'
+import { describe } from './documentation.ts'
+import { assetHistoryFailures, listFailures } from './envelope.ts'
+import { readAssetHistory } from './history.ts'
+import type { QueryReads } from './reads.ts'
+import { HistoryAnswerSchema } from './schemas.ts'
+
+/** What support asks of the asset library. */
+export function assetRoutes(instance: FastifyInstance, reads: QueryReads): void {
+  listRoutes(instance, reads)
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/assets/:id/history',
+    {
+      schema: {
+        ...describe({
+          operationId: 'getAssetHistory',
+          summary: 'What happened to an asset, a group or a verification',
+          ok: HistoryAnswerSchema,
+          failures: assetHistoryFailures,
+        }),
+        params: AssetParamsSchema,
+      },
+    },
+    async (request, reply) => {
+      const items = await readAssetHistory(reads, principalOf(request), request.params.id)
+      void reply.header('cache-control', 'no-store')
+      return success({ items })
+    },
+  )
+}
+
+const list = { failures: listFailures, csv: true } as const
+
+function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const assets = {
+    ...describe({
+      ...list,
+      operationId: 'listAssets',
+      summary: 'Assets, newest first',
+      ok: AssetsAnswerSchema,
+    }),
+    querystring: AssetsQuerySchema,
+  }
+  app.get('/assets', { schema: assets }, async (request, reply) => {
+    const { limit, format, cursor } = request.query
+    const principal = principalOf(request)
+    const search = toAssetSearch(principal, request.query)
+    const query = { after: assetPlace(cursor), limit, format }
+    return sendList(request, reply, query, {
+      name: 'assets',
+      beside: {},
+      columns: assetColumns,
+      read: (page) => reads.listAssets(search, page),
+      show: showsAssets(principal),
+    })
+  })
+  const groups = {
+    ...describe({
+      ...list,
+      operationId: 'listAssetGroups',
+      summary: 'Groups of assets, newest first',
+      ok: GroupsAnswerSchema,
+    }),
+    querystring: GroupsQuerySchema,
+  }
+  app.get('/asset-groups', { schema: groups }, async (request, reply) => {
+    const { limit, format, cursor } = request.query
+    const principal = principalOf(request)
+    const search = toGroupSearch(principal, request.query)
+    const query = { after: groupPlace(cursor), limit, format }
+    return sendList(request, reply, query, {
+      name: 'asset-groups',
+      beside: {},
+      columns: groupColumns,
+      read: (page) => reads.listAssetGroups(search, page),
+      show: showsGroups(principal),
+    })
+  })
+}

@@ -1,0 +1,139 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Currency } from '../../kernel/money.ts'
+import { success, successOf } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import {
+  balanceAccountColumns,
+  BalanceAccountSchema,
+  toBalanceAccount,
+} from '../kit/balance-view.ts'
+import type { CsvRow } from '../kit/csv.ts'
+import type { AccountRouteDeps } from './account-deps.ts'
+import { describe } from './documentation.ts'
+import { listFailures } from './envelope.ts'
+import { fromCursor, toCursor } from '../kit/cursor.ts'
+import { wantsCsv } from './ledger-query.ts'
+import type { AccountReads } from './account-reads.ts'
+import { Format, Name } from './schemas.ts'
+import { narrow, visibleTo } from './scope.ts'
+import { sendCsv } from './send-csv.ts'
+
+/** Tenants of one page, and of one read behind a CSV export. */
+const DEFAULT_TENANTS = 100
+const MAX_TENANTS = 1_000
+
+const BalanceQuerySchema = Type.Object({
+  tenant_id: Type.Optional(Name),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_TENANTS,
+      description: `Tenants, ${DEFAULT_TENANTS} by default. CSV: absent means all.`,
+    }),
+  ),
+  format: Format,
+})
+
+const BalanceAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(
+      Type.Object({
+        object: Type.Literal('balance'),
+        tenant_id: Type.String(),
+        accounts: Type.Array(BalanceAccountSchema),
+      }),
+      { description: 'One for each tenant that the token may see.' },
+    ),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+    as_of: Type.Union([Type.String(), Type.Null()], {
+      description: 'Position of the log that the ledger had come to.',
+    }),
+    updated_at: Type.Integer({ description: 'Unix seconds of the answer.' }),
+  }),
+)
+
+interface Asked {
+  readonly tenantId: string | undefined
+  readonly currency: Currency | undefined
+}
+
+/** Balances of the visible tenants after one of them. */
+async function pageOf(
+  accounts: AccountReads,
+  { tenantId, currency }: Asked,
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+) {
+  const found =
+    tenantId === undefined ? await accounts.tenants({ after, limit: limit + 1 }) : [tenantId]
+  const tenants = found.slice(0, limit)
+  const { byTenant, asOf } = await accounts.balances(tenants, currency)
+  const items = tenants.map((id) => ({
+    object: 'balance' as const,
+    tenant_id: id,
+    accounts: (byTenant.get(id) ?? []).map(toBalanceAccount),
+  }))
+  return { items, asOf, next: found.length > limit ? tenants.at(-1) : undefined }
+}
+
+async function* csvPages(
+  accounts: AccountReads,
+  asked: Asked,
+  start: { readonly after: string | undefined; readonly limit: number | undefined },
+): AsyncGenerator<readonly CsvRow[]> {
+  let { after } = start
+  do {
+    const page = await pageOf(accounts, asked, { after, limit: start.limit ?? MAX_TENANTS })
+    yield page.items.flatMap(({ tenant_id: tenant, accounts: rows }) =>
+      rows.map((row) => [tenant, ...balanceAccountColumns.map((column) => row[column])]),
+    )
+    after = page.next
+  } while (after !== undefined && start.limit === undefined)
+}
+
+/** What tenants have: of a tenant's token its own, of an operator's each. */
+export function balanceRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
+  const { accounts, clock } = deps
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/balance',
+    {
+      schema: {
+        ...describe({
+          operationId: 'listBalances',
+          summary: 'What tenants have, per currency',
+          ok: BalanceAnswerSchema,
+          failures: [...listFailures, 'log_unavailable'],
+          csv: true,
+        }),
+        querystring: BalanceQuerySchema,
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const visible = visibleTo(principalOf(request))
+      const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
+      const after = fromCursor(query.cursor)
+      const asked = { tenantId, currency: query.currency }
+      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
+      if (wantsCsv(request, query.format))
+        return sendCsv(
+          reply,
+          'balance',
+          ['tenant_id', ...balanceAccountColumns],
+          csvPages(accounts, asked, { after, limit: query.limit }),
+        )
+      const page = await pageOf(accounts, asked, { after, limit: query.limit ?? DEFAULT_TENANTS })
+      return success({
+        items: page.items,
+        next_cursor: page.next === undefined ? null : toCursor(page.next),
+        as_of: page.asOf === undefined ? null : String(page.asOf),
+        updated_at: Math.floor(clock.nowMs() / 1_000),
+      })
+    },
+  )
+}

@@ -1,0 +1,109 @@
+import { Type, type Static } from 'typebox'
+import { successOf } from '../kit/account-surface.ts'
+import type { CsvRow } from '../kit/csv.ts'
+import type { LogFacts } from './account-reads.ts'
+import { endpointOf } from './endpoints.ts'
+import { shownPageMembers } from './numbered-pages.ts'
+import type { LogRow } from './open-logs.ts'
+import { AnsweredAsOf, Decimal } from './schemas.ts'
+import { ShownRangeMembers } from './time-range.ts'
+
+const OrNull = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(type: T) =>
+  Type.Union([type, Type.Null()])
+const TextOrNull = (description: string) => OrNull(Type.String({ description }))
+
+export const LogItemSchema = Type.Object({
+  id: Type.String({ description: 'Of the line, the grant or the adjustment.' }),
+  type: Type.String({ description: '`consume`, `refund`, `topup` or `adjust`.' }),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  tenant_id: Type.String(),
+  user_id: TextOrNull('Null: the credit is the tenant’s.'),
+  token_id: TextOrNull('Whose request it was.'),
+  token_name: TextOrNull('How the token is called now.'),
+  model: TextOrNull('External name.'),
+  endpoint: TextOrNull('Where it was asked for.'),
+  task_id: TextOrNull('Native id of the task; null of a call.'),
+  platform_id: TextOrNull('Our id of the task, or id of the call.'),
+  request_id: TextOrNull('Of the answer that began it.'),
+  status: Type.String({ description: '`settled`, or `posted` of a credit.' }),
+  sku: TextOrNull('What was sold.'),
+  quantity: OrNull(Type.Integer({ description: 'Of the unit.' })),
+  unit: TextOrNull('What the quantity counts.'),
+  currency: Type.String(),
+  amount: Decimal,
+  usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()], {
+    description: 'What was counted of the whole result, by unit.',
+  }),
+  is_stream: Type.Union([Type.Boolean(), Type.Null()], { description: 'Null of a task.' }),
+  duration_ms: OrNull(Type.Integer({ description: 'From the request to the settlement.' })),
+  position: Type.String({ description: 'Position in the log.' }),
+})
+type LogItem = Static<typeof LogItemSchema>
+
+export const LogsAnswerSchema = successOf(
+  Type.Object({
+    ...shownPageMembers,
+    ...ShownRangeMembers,
+    as_of: AnsweredAsOf,
+    items: Type.Array(LogItemSchema),
+  }),
+)
+
+/** Columns of the CSV, in the order in which the API shows them. */
+export const logColumns = Object.keys(LogItemSchema.properties) as readonly (keyof LogItem)[]
+
+function isUsage(value: unknown): value is Readonly<Record<string, number>> {
+  return typeof value === 'object' && value !== null
+}
+
+function numberOr<Other>(value: unknown, other: Other): number | Other {
+  return typeof value === 'number' ? value : other
+}
+
+/** When what was settled had been asked for, unix milliseconds. */
+function begunAtMs(row: LogRow, facts: LogFacts): number | undefined {
+  const startedAt = facts.events.get(row.position)?.data['startedAt']
+  if (typeof startedAt === 'string') return Date.parse(startedAt)
+  return row.sourceId === null ? undefined : facts.requestedAtMs.get(row.sourceId)
+}
+
+/** A row with what is known of it beside the ledger; what is not known yet is null. */
+export function toLogItem(row: LogRow, facts: LogFacts): LogItem {
+  const event = row.kind === 'consume' ? facts.events.get(row.position)?.data : undefined
+  const begunMs = row.kind === 'consume' ? begunAtMs(row, facts) : undefined
+  const usage = event?.['usage']
+  const stream = event?.['stream']
+  return {
+    id: row.id,
+    type: row.kind,
+    created_at: Math.floor(row.atMs / 1_000),
+    tenant_id: row.tenantId,
+    user_id: row.userId,
+    token_id: row.tokenId,
+    token_name: row.tokenId === null ? null : (facts.tokenNames.get(row.tokenId) ?? null),
+    model: row.model,
+    endpoint: row.surface === null ? null : endpointOf(row.surface),
+    task_id: row.nativeId,
+    platform_id: row.sourceId,
+    request_id: row.requestId,
+    status: row.kind === 'consume' ? 'settled' : 'posted',
+    sku: row.sku,
+    quantity: numberOr(row.quantity, null),
+    unit: row.unit,
+    currency: row.currency,
+    amount: row.amount,
+    usage: isUsage(usage) ? { ...usage } : null,
+    is_stream: typeof stream === 'boolean' ? stream : null,
+    duration_ms: begunMs === undefined ? null : Math.max(0, row.atMs - begunMs),
+    position: row.position,
+  }
+}
+
+/** An item as a row of a table; what has members is JSON. */
+export function toLogCells(item: LogItem): CsvRow[number][] {
+  return logColumns.map((column) => {
+    const value = item[column]
+    if (typeof value === 'boolean') return String(value)
+    return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+  })
+}

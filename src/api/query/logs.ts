@@ -1,0 +1,98 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import { type LogKind, logKinds } from '../../../projections/ledger/query.ts'
+import { success } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import type { AccountReads } from './account-reads.ts'
+import type { AccountRouteDeps } from './account-deps.ts'
+import { toPosition } from './as-of.ts'
+import { describe } from './documentation.ts'
+import { listFailures } from './envelope.ts'
+import { wantsCsv } from './ledger-query.ts'
+import { LogsAnswerSchema, logColumns, toLogCells, toLogItem } from './log-items.ts'
+import { csvPages, pageMembers, readPage } from './numbered-pages.ts'
+import type { LogFilter, LogRow } from './open-logs.ts'
+import { AsOf, Format, Name } from './schemas.ts'
+import { narrow, visibleTo } from './scope.ts'
+import { sendCsv } from './send-csv.ts'
+import { readTimeRange, shownRange, type TimeRange, timeRangeMembers } from './time-range.ts'
+
+const LogsQuerySchema = Type.Object({
+  ...timeRangeMembers,
+  ...pageMembers,
+  tenant_id: Type.Optional(Name),
+  user_id: Type.Optional(Name),
+  model: Type.Optional(Name),
+  token_id: Type.Optional(Name),
+  type: Type.Optional(Type.Enum([...logKinds], { description: 'All by default.' })),
+  task_id: Type.Optional(Name),
+  request_id: Type.Optional(Name),
+  as_of: Type.Optional(AsOf),
+  format: Format,
+})
+type LogsQuery = Static<typeof LogsQuerySchema>
+
+async function toFilter(
+  { accounts, ledgerPosition }: AccountRouteDeps,
+  principal: Principal,
+  query: LogsQuery,
+  range: TimeRange,
+): Promise<LogFilter & { readonly asOf: bigint }> {
+  const asked = { tenantId: query.tenant_id, userId: query.user_id }
+  const scope = narrow(visibleTo(principal), asked)
+  const kinds: readonly LogKind[] = query.type === undefined ? logKinds : [query.type]
+  return {
+    ...scope,
+    ...range,
+    kinds,
+    model: query.model,
+    tokenId: query.token_id,
+    requestId: query.request_id,
+    sourceIds: query.task_id === undefined ? undefined : await accounts.sourcesOf(query.task_id),
+    asOf: await ledgerPosition(toPosition(query.as_of)),
+  }
+}
+
+async function itemsOf(accounts: AccountReads, rows: readonly LogRow[]) {
+  const facts = await accounts.logFacts(rows)
+  return rows.map((row) => toLogItem(row, facts))
+}
+
+/** What moved a tenant's money, newest first, a page by its number. */
+export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
+  const { accounts, clock } = deps
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/logs',
+    {
+      schema: {
+        ...describe({
+          operationId: 'listLogs',
+          summary: 'What was used and what was given, newest first',
+          ok: LogsAnswerSchema,
+          failures: [...listFailures, 'log_unavailable'],
+          csv: true,
+        }),
+        querystring: LogsQuerySchema,
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const range = readTimeRange(query, clock.nowMs())
+      const filter = await toFilter(deps, principalOf(request), query, range)
+      const logs = await accounts.openLogs(filter)
+      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
+      if (wantsCsv(request, query.format)) {
+        const pages = csvPages(query, async (page) =>
+          (await itemsOf(accounts, await logs.page(page))).map(toLogCells),
+        )
+        return sendCsv(reply, 'logs', logColumns, pages)
+      }
+      const { page, pageSize, ...place } = readPage(query)
+      const items = await itemsOf(accounts, await logs.page(place))
+      const shown = { page, page_size: pageSize, total: logs.total }
+      return success({ ...shown, ...shownRange(range), as_of: String(filter.asOf), items })
+    },
+  )
+}

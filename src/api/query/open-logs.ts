@@ -1,0 +1,68 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import {
+  countCredits,
+  countLines,
+  listLogs,
+  type LogFilter,
+  type LogRow,
+  usage,
+} from '../../../projections/ledger/query.ts'
+
+export type { LogFilter, LogRow }
+
+/** A list as it is at one position: how long it is, and any part of it. */
+export interface Logs {
+  readonly total: number
+  readonly page: (page: {
+    readonly offset: number
+    readonly limit: number
+  }) => Promise<readonly LogRow[]>
+}
+
+const DAY_MS = 86_400_000
+
+type Run = <Found>(read: (db: Queryable) => Promise<Found>) => Promise<Found>
+
+/** Lines on each UTC day: from the totals, or one by one where the filter leaves few. */
+async function linesByDay(run: Run, filter: LogFilter): Promise<ReadonlyMap<string, number>> {
+  const { kinds, sourceIds, requestId, ...facts } = filter
+  if (!kinds.includes('consume')) return new Map()
+  if (sourceIds !== undefined || requestId !== undefined) return run((db) => countLines(db, filter))
+  const groups = await run((db) => usage(db, { filter: facts, groupBy: ['day'] }))
+  const counts = new Map<string, number>()
+  for (const { keys, lines } of groups) {
+    const day = keys.day ?? ''
+    counts.set(day, (counts.get(day) ?? 0) + lines)
+  }
+  return counts
+}
+
+/**
+ * Opens a list: its length is the sum of what its days have, and a page is looked for in the day it
+ * begins in, so that a page far back costs no more than one at the front of that day.
+ */
+export async function openLogs(run: Run, filter: LogFilter): Promise<Logs> {
+  const lines = await linesByDay(run, filter)
+  const withCredits = filter.kinds.some((kind) => kind !== 'consume')
+  const credits = withCredits
+    ? await run((db) => countCredits(db, filter))
+    : new Map<string, number>()
+  const days = [...new Set([...lines.keys(), ...credits.keys()])].toSorted().toReversed()
+  const counted = days.map((day) => ({ day, n: (lines.get(day) ?? 0) + (credits.get(day) ?? 0) }))
+  const total = counted.reduce((sum, { n }) => sum + n, 0)
+  return {
+    total,
+    page: async ({ offset, limit }) => {
+      let before = offset
+      const begins = counted.find(({ n }) => {
+        if (before < n) return true
+        before -= n
+        return false
+      })
+      if (begins === undefined) return []
+      const endMs = Date.parse(begins.day) + DAY_MS
+      const toMs = Math.min(filter.toMs ?? endMs, endMs)
+      return run((db) => listLogs(db, { ...filter, toMs }, { offset: before, limit }))
+    },
+  }
+}

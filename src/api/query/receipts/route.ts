@@ -1,0 +1,46 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { Principal } from '../../../app/access/principal.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { describe } from '../documentation.ts'
+import { historyFailures } from '../envelope.ts'
+import type { QueryReads } from '../reads.ts'
+import { sees, visibleTo } from '../scope.ts'
+import { ReceiptAnswerSchema, ReceiptParamsSchema } from './schemas.ts'
+import { shownReceipt } from './view.ts'
+
+/** What may be an id of ours or of a model service, or the name of a ledger line. */
+const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
+
+async function readReceipt(reads: QueryReads, principal: Principal, id: string) {
+  const visible = visibleTo(principal)
+  const receipt = possibleId.test(id) ? await reads.receipt(id, visible) : undefined
+  // The reads narrow already; this keeps the promise even if one of them forgets.
+  if (receipt === undefined || !sees(visible, receipt))
+    throw new DomainError('task_not_found', 'no such task, call or line', {})
+  return shownReceipt(receipt, visible.tenantId === undefined)
+}
+
+/** `GET /receipts/{id}`: what one thing cost, and why. */
+export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/receipts/:id',
+    {
+      schema: {
+        ...describe({
+          operationId: 'getReceipt',
+          summary: 'What a task or a call cost, and why',
+          ok: ReceiptAnswerSchema,
+          failures: historyFailures,
+        }),
+        params: ReceiptParamsSchema,
+      },
+    },
+    async (request, reply) => {
+      const data = await readReceipt(reads, principalOf(request), request.params.id)
+      void reply.header('cache-control', 'no-store')
+      return { success: true as const, message: '', data }
+    },
+  )
+}

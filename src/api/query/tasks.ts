@@ -1,0 +1,172 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { TaskQueryFilter, TaskRow } from '../../../projections/tasks/query.ts'
+import type { SettledAmount } from '../../../projections/ledger/query.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { success, successOf } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import type { CsvRow } from '../kit/csv.ts'
+import type { AccountReads } from './account-reads.ts'
+import type { AccountRouteDeps } from './account-deps.ts'
+import { describe } from './documentation.ts'
+import { endpointOf } from './endpoints.ts'
+import { listFailures } from './envelope.ts'
+import { wantsCsv } from './ledger-query.ts'
+import { pageMembers, pagesBehind, readPage, shownPageMembers } from './numbered-pages.ts'
+import { Format, Name } from './schemas.ts'
+import { narrow, visibleTo } from './scope.ts'
+import { sendCsv } from './send-csv.ts'
+import {
+  readTimeRange,
+  shownRange,
+  ShownRangeMembers,
+  type TimeRange,
+  timeRangeMembers,
+} from './time-range.ts'
+
+const statuses = ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'] as const
+
+const TasksQuerySchema = Type.Object({
+  ...timeRangeMembers,
+  ...pageMembers,
+  tenant_id: Type.Optional(Name),
+  user_id: Type.Optional(Name),
+  family: Type.Optional(Name),
+  status: Type.Optional(Type.Enum([...statuses])),
+  model: Type.Optional(Name),
+  task_id: Type.Optional(Name),
+  platform_id: Type.Optional(Name),
+  format: Format,
+})
+
+const TaskItemSchema = Type.Object({
+  platform_id: Type.String({ description: 'Our id of the task.' }),
+  task_id: Type.Union([Type.String(), Type.Null()], { description: 'Native id, once there is.' }),
+  tenant_id: Type.String(),
+  user_id: Type.String(),
+  token_id: Type.String(),
+  family: Type.String(),
+  endpoint: Type.String({ description: 'Where it was asked for.' }),
+  model: Type.String(),
+  status: Type.String(),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  updated_at: Type.Integer({ description: 'Unix seconds.' }),
+  usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()]),
+  currency: Type.Union([Type.String(), Type.Null()]),
+  amount: Type.Union([Type.String(), Type.Null()], { description: 'Null: not settled.' }),
+  request_id: Type.String({ description: 'Of its creation.' }),
+  error_code: Type.Union([Type.String(), Type.Null()]),
+})
+type TaskItem = Static<typeof TaskItemSchema>
+
+const TasksAnswerSchema = successOf(
+  Type.Object({ ...shownPageMembers, ...ShownRangeMembers, items: Type.Array(TaskItemSchema) }),
+)
+
+const columns = Object.keys(TaskItemSchema.properties) as readonly (keyof TaskItem)[]
+
+function toItem(task: TaskRow, settled: SettledAmount | undefined): TaskItem {
+  return {
+    platform_id: task.platformId,
+    task_id: task.nativeId,
+    tenant_id: task.tenantId,
+    user_id: task.userId,
+    token_id: task.tokenId,
+    family: task.family,
+    endpoint: endpointOf(task.surface),
+    model: task.model,
+    status: task.status,
+    created_at: Math.floor(task.requestedAtMs / 1_000),
+    updated_at: Math.floor(task.updatedAtMs / 1_000),
+    usage: task.usage && { ...task.usage },
+    currency: settled?.currency ?? null,
+    amount: settled?.amount ?? null,
+    request_id: task.requestId,
+    error_code: task.error?.code ?? null,
+  }
+}
+
+function toCells(item: TaskItem): CsvRow {
+  return columns.map((column) => {
+    const value = item[column]
+    return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+  })
+}
+
+function toFilter(
+  principal: Principal,
+  query: Static<typeof TasksQuerySchema>,
+  range: TimeRange,
+): TaskQueryFilter {
+  const asked = { tenantId: query.tenant_id, userId: query.user_id }
+  return {
+    ...narrow(visibleTo(principal), asked),
+    ...range,
+    family: query.family,
+    status: query.status,
+    model: query.model,
+    taskId: query.task_id,
+    platformId: query.platform_id,
+  }
+}
+
+async function pageOf(
+  accounts: AccountReads,
+  filter: TaskQueryFilter,
+  page: { readonly offset: number; readonly limit: number },
+) {
+  const { rows, total } = await accounts.tasks(filter, page)
+  return { items: await itemsOf(accounts, rows), total }
+}
+
+async function itemsOf(accounts: AccountReads, rows: readonly TaskRow[]) {
+  const settled = await accounts.settledAmounts(rows.map(({ platformId }) => platformId))
+  return rows.map((row) => toItem(row, settled.get(row.platformId)))
+}
+
+/** The page that was asked for, or all tasks where none was. */
+async function* exported(
+  accounts: AccountReads,
+  filter: TaskQueryFilter,
+  asked: Static<typeof TasksQuerySchema>,
+): AsyncGenerator<readonly CsvRow[]> {
+  if (asked.page !== undefined || asked.page_size !== undefined) {
+    yield (await pageOf(accounts, filter, readPage(asked))).items.map(toCells)
+    return
+  }
+  const behind = (after: TaskRow | undefined, limit: number) =>
+    accounts.tasksBehind(filter, after, limit)
+  for await (const rows of pagesBehind(behind)) yield (await itemsOf(accounts, rows)).map(toCells)
+}
+
+/** Tasks of every family, newest first, a page by its number. */
+export function tasksRoute(instance: FastifyInstance, { accounts, clock }: AccountRouteDeps): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/tasks',
+    {
+      schema: {
+        ...describe({
+          operationId: 'queryTasks',
+          summary: 'Tasks of every family, newest first',
+          ok: TasksAnswerSchema,
+          failures: listFailures,
+          csv: true,
+        }),
+        querystring: TasksQuerySchema,
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const range = readTimeRange(query, clock.nowMs())
+      const filter = toFilter(principalOf(request), query, range)
+      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
+      if (wantsCsv(request, query.format)) {
+        return sendCsv(reply, 'tasks', columns, exported(accounts, filter, query))
+      }
+      const { page, pageSize, ...place } = readPage(query)
+      const { items, total } = await pageOf(accounts, filter, place)
+      return success({ page, page_size: pageSize, total, ...shownRange(range), items })
+    },
+  )
+}

@@ -1,0 +1,111 @@
+import { type Static, Type } from 'typebox'
+import { unreachable } from '../../kernel/assert.ts'
+import { TimeZone } from '../../kernel/time-zone.ts'
+import { RequestError } from '../kit/request-error.ts'
+
+/** The times that lists and totals are asked for by: presets, and days of a zone. */
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Unix seconds of times that are written with four digits of a year. */
+const LATEST_S = 253_370_764_800
+
+const presets = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'custom'] as const
+type Preset = (typeof presets)[number]
+
+const UnixSeconds = Type.Integer({
+  minimum: 0,
+  maximum: LATEST_S,
+  description: 'Unix seconds; with `time_preset=custom`.',
+})
+
+export const timeRangeMembers = {
+  time_preset: Type.Optional(Type.Enum([...presets])),
+  start_time: Type.Optional(UnixSeconds),
+  end_time: Type.Optional(UnixSeconds),
+  tz: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description: 'A zone of the IANA database, whose days are meant; UTC by default.',
+      examples: ['Asia/Kolkata'],
+    }),
+  ),
+} as const
+
+const TimeRangeSchema = Type.Object(timeRangeMembers)
+
+/** Unix milliseconds, from inclusive and to exclusive; undefined is without an end. */
+export interface TimeRange {
+  readonly fromMs: number | undefined
+  readonly toMs: number | undefined
+}
+
+/** The zone by its name, UTC without one. @throws RequestError where there is none */
+export function readZone(name: string | undefined): TimeZone {
+  try {
+    return TimeZone.named(name ?? 'UTC')
+  } catch {
+    throw new RequestError(
+      'parameter_invalid',
+      'tz must be a time zone of the IANA database, such as Asia/Kolkata',
+      'tz',
+    )
+  }
+}
+
+/** The range that was asked for; all times without a preset. @throws RequestError */
+export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: number): TimeRange {
+  const { time_preset: preset, start_time: start, end_time: end } = query
+  const zone = readZone(query.tz)
+  if (preset !== 'custom')
+    for (const name of ['start_time', 'end_time'] as const)
+      if (query[name] !== undefined) throw invalid(name, `${name} goes with time_preset=custom`)
+  if (preset === undefined) return { fromMs: undefined, toMs: undefined }
+  if (preset !== 'custom') return rangeOf(preset, zone, nowMs)
+  if (start === undefined) throw invalid('start_time', 'time_preset=custom needs start_time')
+  if (end === undefined) throw invalid('end_time', 'time_preset=custom needs end_time')
+  if (start > end) throw invalid('start_time', 'start_time must not be later than end_time')
+  return { fromMs: start * 1_000, toMs: end * 1_000 }
+}
+
+function invalid(param: string, message: string): RequestError {
+  return new RequestError('parameter_invalid', message, param)
+}
+
+function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: number): TimeRange {
+  // What is settled while it is read counts too: up to now has no end.
+  const last = (lengthMs: number): TimeRange => ({ fromMs: nowMs - lengthMs, toMs: undefined })
+  switch (preset) {
+    case '1h':
+      return last(HOUR_MS)
+    case '24h':
+      return last(DAY_MS)
+    case '7d':
+      return last(7 * DAY_MS)
+    case '30d':
+      return last(30 * DAY_MS)
+    case 'today':
+    case 'yesterday': {
+      const todayMs = zone.startOf(zone.dayAt(nowMs))
+      if (preset === 'today') return { fromMs: todayMs, toMs: undefined }
+      return { fromMs: zone.startOf(zone.dayAt(todayMs - 1)), toMs: todayMs }
+    }
+    default:
+      return unreachable(preset)
+  }
+}
+
+/** A range as answers say it: unix seconds, whole or not, null without an end. */
+export function shownRange({ fromMs, toMs }: TimeRange) {
+  const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
+  return { start_time: seconds(fromMs), end_time: seconds(toMs) }
+}
+
+export const ShownRangeMembers = {
+  start_time: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Unix seconds, inclusive; null: from the beginning.',
+  }),
+  end_time: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Unix seconds, exclusive; null: up to now.',
+  }),
+} as const

@@ -1,0 +1,20 @@
+import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
+import type { Envelope } from '../kit/envelope.ts'
+import type { FailureCode } from '../kit/failure-table.ts'
+import { behindToken } from '../kit/route-failures.ts'
+import { createSurface } from '../kit/surface-failures.ts'
+import { managementFailures } from '../kit/management-failures.ts'
+
+const surface = createSurface({ ...accountFailures, ...managementFailures })
+
+/** The error shape of these routes. */
+export const userEnvelope: Envelope = accountEnvelope(surface)
+
+/** What asking for a balance can fail with. */
+export const balanceFailures: readonly FailureCode[] = [
+  ...behindToken,
+  'parameter_invalid',
+  'rate_limited',
+  'log_unavailable',
+  'read_model_behind',
+]

@@ -1,0 +1,83 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Authenticate } from '../../app/access/principal.ts'
+import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
+import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { describeAccount, success, successOf } from '../kit/account-surface.ts'
+import { principalOf, requireToken } from '../kit/authenticate.ts'
+import { BalanceAccountSchema, toBalanceAccount } from '../kit/balance-view.ts'
+import { useEnvelope } from '../kit/envelope.ts'
+import { useJsonBody } from '../kit/json-body.ts'
+import { useNoStore } from '../kit/no-store.ts'
+import { type CountQuery, useQueryCount } from '../kit/query-count.ts'
+import { strictBodies } from '../kit/strict-body.ts'
+import { balanceFailures, userEnvelope } from './envelope.ts'
+import { ownTokenRoutes } from './tokens.ts'
+
+export interface UserDeps {
+  readonly authenticate: Authenticate
+  readonly clock: Clock
+  readonly readBalances: ReadBalances
+  readonly managedTokens: ManagedTokens
+  readonly countQuery?: CountQuery
+}
+
+/** What is said of a token is a few names and figures. */
+const BODY_LIMIT_BYTES = 64 * 1024
+
+const BalanceQuerySchema = Type.Object({
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+})
+
+const BalanceAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('balance'),
+    tenant_id: Type.String(),
+    user_id: Type.String({ description: 'Whose token it is.' }),
+    accounts: Type.Array(BalanceAccountSchema),
+    as_of: Type.Union([Type.String(), Type.Null()], {
+      description: 'Position of the log that the ledger had come to.',
+    }),
+    updated_at: Type.Integer({ description: 'Unix seconds of the answer.' }),
+  }),
+)
+
+/** What profile tokens ask of their account, to be registered under `/api/user`. */
+export function userPlugin(deps: UserDeps) {
+  const { authenticate, clock, readBalances, managedTokens, countQuery } = deps
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (instance: FastifyInstance): Promise<void> => {
+    useEnvelope(instance, userEnvelope)
+    useNoStore(instance)
+    useJsonBody(instance, BODY_LIMIT_BYTES)
+    requireToken(instance, authenticate, 'profile')
+    useQueryCount(instance, countQuery)
+    instance.setValidatorCompiler(strictBodies)
+    ownTokenRoutes(instance, managedTokens)
+    instance.withTypeProvider<TypeBoxTypeProvider>().get('/balance', {
+      schema: {
+        ...describeAccount(userEnvelope, 'profileToken', {
+          operationId: 'getOwnBalance',
+          summary: 'What the tenant of the token has, per currency',
+          ok: BalanceAnswerSchema,
+          failures: balanceFailures,
+        }),
+        querystring: BalanceQuerySchema,
+      },
+      handler: async (request) => {
+        const { tenantId, userId } = principalOf(request)
+        const { byTenant, asOf } = await readBalances([tenantId], request.query.currency)
+        return success({
+          object: 'balance' as const,
+          tenant_id: tenantId,
+          user_id: userId,
+          accounts: (byTenant.get(tenantId) ?? []).map(toBalanceAccount),
+          as_of: asOf === undefined ? null : String(asOf),
+          updated_at: Math.floor(clock.nowMs() / 1_000),
+        })
+      },
+    })
+  }
+}

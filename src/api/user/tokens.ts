@@ -1,0 +1,43 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
+import { type AccountRoute, describeAccount, success } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import { boundsFailures, changeFailures } from '../kit/management-failures.ts'
+import { readNewToken } from '../kit/tokens/read.ts'
+import { byToken } from '../kit/by-token.ts'
+import { tokenRoutes } from '../kit/tokens/routes.ts'
+import { toSecret } from '../kit/tokens/view.ts'
+import { NewOwnTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
+import { userEnvelope } from './envelope.ts'
+
+const describe = (route: AccountRoute) => describeAccount(userEnvelope, 'profileToken', route)
+
+/** Whoever sends a profile token manages the tokens of its user. */
+function reachOf(request: FastifyRequest) {
+  const { tenantId, userId } = principalOf(request)
+  return { kind: 'user', tenantId, userId } as const
+}
+
+/** A user's own tokens: never wider than what the operator lets every user have. */
+export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
+  const surface = { tokens, describe, reachOf, noun: 'OwnToken', whose: 'the user', filters: false }
+  tokenRoutes(instance, surface)
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
+    schema: {
+      ...describe({
+        operationId: 'createOwnToken',
+        summary: 'Issue a model token, or a query token of the user',
+        ok: SecretAnswerSchema,
+        failures: [...changeFailures, ...boundsFailures, 'body_empty', 'token_scope_invalid'],
+      }),
+      body: NewOwnTokenSchema,
+    },
+    handler: async (request) => {
+      const reach = reachOf(request)
+      const { tenantId, userId } = reach
+      const input = { tenantId, userId, ...readNewToken(request.body) }
+      return success(toSecret(await tokens.issue(reach, byToken(request), input)))
+    },
+  })
+}

@@ -1,0 +1,79 @@
+import type { FastifyInstance } from 'fastify'
+import { allOver } from '../../../kernel/all-over.ts'
+import type { Principal } from '../../../app/access/principal.ts'
+import type { StandingBudget } from '../../../app/budgets/standing.ts'
+import { toBudget } from '../../kit/budget-view.ts'
+import type { KeyLimits, KeyStanding, ReadKey } from '../../../app/access/key-standing.ts'
+import type { Standing } from '../../../app/throttle/minute-use.ts'
+import type { Whose } from '../../../app/throttle/holders.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import { behindToken } from '../../kit/route-failures.ts'
+import { describe } from '../documentation.ts'
+import { KeySchema } from './schemas.ts'
+
+/** How the budgets of whoever asks stand. */
+export type ReadOwnBudgets = (who: Principal) => Promise<readonly StandingBudget[]>
+
+export interface KeyRouteDeps {
+  readonly readKey: ReadKey
+  readonly readOwnBudgets: ReadOwnBudgets
+}
+
+function ofMinute(standing: Standing | undefined) {
+  if (standing === undefined) return null
+  const { limit, remaining, resetMs } = standing
+  return { limit, used: Math.max(0, limit - remaining), remaining, reset_ms: resetMs }
+}
+
+function atATime(limit: number | undefined, used: number | undefined) {
+  if (limit === undefined || used === undefined) return null
+  return { limit, used, remaining: Math.max(0, limit - used) }
+}
+
+function toLimits(standing: KeyLimits | undefined) {
+  const { concurrentCalls, concurrentTasks } = standing?.holder.limits ?? {}
+  return {
+    requests_per_minute: ofMinute(standing?.perMinute.requests),
+    tokens_per_minute: ofMinute(standing?.perMinute.tokens),
+    concurrent_calls: atATime(concurrentCalls, standing?.calls),
+    concurrent_tasks: atATime(concurrentTasks, standing?.tasks),
+  }
+}
+
+function toKey(key: KeyStanding) {
+  const of = (whose: Whose) => key.limits.find(({ holder }) => holder.whose === whose)
+  return {
+    object: 'key' as const,
+    id: key.tokenId,
+    name: key.name,
+    last_four: key.lastFour,
+    tenant_id: key.tenantId,
+    user_id: key.userId,
+    models: key.models ?? null,
+    addresses: key.addresses ?? null,
+    created_at: Math.floor(key.issuedAtMs / 1_000),
+    expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1_000),
+    limits: toLimits(of('token')),
+    user_limits: toLimits(of('user')),
+    tenant_limits: toLimits(of('tenant')),
+  }
+}
+
+/** A token sees itself. */
+export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyRouteDeps): void {
+  app.get('/key', {
+    schema: describe({
+      tag: 'Text',
+      operationId: 'getKey',
+      summary: 'Show the token that is sent, and how it stands with its limits',
+      ok: KeySchema,
+      failures: behindToken,
+    }),
+    handler: async (request, reply) => {
+      const who = principalOf(request)
+      const [key, budgets] = await allOver([readKey(who), readOwnBudgets(who)])
+      void reply.header('cache-control', 'no-store')
+      return { ...toKey(key), budgets: budgets.map(toBudget) }
+    },
+  })
+}

@@ -1,0 +1,94 @@
+import type { QuoteUseCases } from '../../../app/quotes/types.ts'
+import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import { taskAssetsOf } from '../../kit/task-assets.ts'
+import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { alsoInChat, alsoInImages, alsoInResponses } from '../also-known.ts'
+import { readChatRequest } from '../chat/request.ts'
+import { refuseForTasks } from '../images/async.ts'
+import { readJsonOrder } from '../images/order.ts'
+import { EditBodySchema, GenerationBodySchema } from '../images/schemas.ts'
+import { readResponsesRequest } from '../responses/request.ts'
+import { ChatBodySchema, ResponsesBodySchema } from '../schemas.ts'
+import { videoFamilyOf, videoRules } from '../videos/families.ts'
+import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
+import { alsoInVideos, CreateVideoBodySchema } from '../videos/schemas.ts'
+
+export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
+  readonly quotes: QuoteUseCases
+  readonly resolveHost: ResolveHost
+}
+
+function textPaths({ quotes }: QuoteDeps): readonly QuotedPath[] {
+  const checkChat = misspeltRefusal(ChatBodySchema, alsoInChat)
+  const checkResponses = misspeltRefusal(ResponsesBodySchema, alsoInResponses)
+  return [
+    {
+      path: '/v1/chat/completions',
+      quote: async ({ principal, requestId, body }) => {
+        checkChat(body)
+        const asked = readChatRequest(body)
+        const of = { family: 'chat', surface: 'v1.chat', principal, requestId } as const
+        return quotes.text({ ...of, ...asked })
+      },
+    },
+    {
+      path: '/v1/responses',
+      quote: async ({ principal, requestId, body }) => {
+        checkResponses(body)
+        const asked = readResponsesRequest(body)
+        const of = { family: 'responses', surface: 'v1.responses', principal, requestId } as const
+        return quotes.text({ ...of, ...asked })
+      },
+    },
+  ]
+}
+
+function imagePaths({ quotes, resolveHost }: QuoteDeps): readonly QuotedPath[] {
+  const checks = {
+    generation: misspeltRefusal(GenerationBodySchema, alsoInImages),
+    edit: misspeltRefusal(EditBodySchema, alsoInImages),
+  }
+  const atOnce = (kind: ImageKind): QuotedPath => ({
+    path: `/v1/images/${kind}s`,
+    quote: async ({ principal, requestId, body }) => {
+      checks[kind](body)
+      const order = await readJsonOrder(body, kind, resolveHost)
+      return quotes.images({ ...order, surface: `v1.images.${kind}s`, principal, requestId })
+    },
+  })
+  return [
+    atOnce('generation'),
+    atOnce('edit'),
+    {
+      path: '/v1/images/generations/async',
+      quote: async ({ principal, body }) => {
+        checks.generation(body)
+        const order = await readJsonOrder(body, 'generation', resolveHost, refuseForTasks)
+        return quotes.imageTask({ ...order, principal })
+      },
+    },
+  ]
+}
+
+function videoPath(deps: QuoteDeps): QuotedPath {
+  const check = misspeltRefusal(CreateVideoBodySchema, alsoInVideos)
+  return {
+    path: '/v1/videos',
+    quote: async ({ principal, body }) => {
+      check(body)
+      const order = await readVideoMembers({ fields: body, uploads: [] }, principal, deps)
+      const family = videoFamilyOf(order.model)
+      const accepted = videoRules(family).accept(order)
+      const { model, facts, withAssets: bodyWith } = accepted
+      const used = { projectName: undefined, bodyWith }
+      const assets = taskAssetsOf(accepted.assets, 'input_reference', used)
+      return deps.quotes.task({ principal, family, model, facts, assets })
+    },
+  }
+}
+
+/** What of `/v1` can be priced without being made. Forms, which bring files, cannot. */
+export function v1QuotedPaths(deps: QuoteDeps): readonly QuotedPath[] {
+  return [...textPaths(deps), ...imagePaths(deps), videoPath(deps)]
+}

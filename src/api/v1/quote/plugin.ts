@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { principalOf } from '../../kit/authenticate.ts'
+import type { FailureCode } from '../../kit/failure-table.ts'
+import { objectBody } from '../../kit/json-body.ts'
+import { given, objectAt, stringAt } from '../../kit/member-checks.ts'
+import { refuseMisspelt } from '../../kit/misspelt.ts'
+import { partOf, type QuotedPath } from '../../kit/quoted-path.ts'
+import { behindToken, withBody } from '../../kit/route-failures.ts'
+import { describe } from '../documentation.ts'
+import { QuoteBodySchema, QuoteSchema } from './schemas.ts'
+
+export interface QuoteRouteDeps {
+  /** Every path whose creations can be priced, of every surface. */
+  readonly quotedPaths: readonly QuotedPath[]
+}
+
+const MEMBERS: readonly string[] = Object.keys(QuoteBodySchema.properties)
+
+const failures: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'overloaded',
+  'invalid_request',
+  'invalid_duration',
+  'unknown_model',
+  'model_not_allowed',
+  'price_not_configured',
+  'no_channel',
+  'n_not_supported',
+  'unsupported_image_input',
+  'image_too_large',
+  'invalid_image_url',
+  'previous_response_not_found',
+  'kept_unavailable',
+  'asset_not_found',
+  'asset_not_active',
+  'asset_region_mismatch',
+  'voice_not_found',
+  'voice_exists',
+  'log_unavailable',
+]
+
+function pathFor(path: string, paths: readonly QuotedPath[]) {
+  for (const quoted of paths) {
+    const part = partOf(quoted.path, path)
+    if (part !== undefined) return { quoted, part }
+  }
+  const known = paths.map((one) => one.path).join(', ')
+  return refuse('path', `\`path\` must be one of ${known}`)
+}
+
+async function quote(
+  { quotedPaths }: QuoteRouteDeps,
+  request: FastifyRequest,
+): Promise<Static<typeof QuoteSchema>> {
+  const asked = objectBody(request.body)
+  const unknown = Object.keys(asked).find((name) => !MEMBERS.includes(name))
+  if (unknown !== undefined)
+    refuse(unknown, `\`${unknown}\` is not known here: this takes ${MEMBERS.join(' and ')}`)
+  const path = stringAt(asked, 'path', 'path')
+  const { quoted, part } = pathFor(path, quotedPaths)
+  const body = objectAt(given(asked, 'body'), 'body')
+  // From here on only who judges it holds the body.
+  request.body = undefined
+  const { currency, hold, priceBookVersion, candidates } = await quoted.quote({
+    principal: principalOf(request),
+    requestId: request.id,
+    part,
+    body,
+  })
+  const lines = candidates.map(({ sku, rule, unit, price, per, accountPrice }) => {
+    return { sku, rule, unit, price, per, account_prices: accountPrice?.revision ?? null }
+  })
+  return { object: 'quote', path, currency, hold, price_book: priceBookVersion, lines }
+}
+
+/** Prices of creations that are not made, to be registered below `/v1`. */
+export function quotePlugin(deps: QuoteRouteDeps) {
+  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  return async (app: FastifyInstance): Promise<void> => {
+    app.post('/quote', {
+      // The creation's own rules judge what would be sent.
+      validatorCompiler: refuseMisspelt({}),
+      schema: {
+        ...describe({
+          tag: 'Prices',
+          operationId: 'createQuote',
+          summary: 'Price a creation without making it',
+          ok: QuoteSchema,
+          failures,
+          further: [new DomainError('invalid_request', '`path` is required', { param: 'path' })],
+        }),
+        body: QuoteBodySchema,
+      },
+      handler: async (request, reply) => {
+        void reply.header('cache-control', 'no-store')
+        return quote(deps, request)
+      },
+    })
+  }
+}

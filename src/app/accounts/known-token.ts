@@ -1,0 +1,48 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { TokenRow } from '../../../projections/access/query.ts'
+import type { IssuedToken } from '../../domain/token/decider.ts'
+import { lastUsesOf } from '../last-uses/last-uses.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+
+/** What is known of a token: all but its secret, which is known nowhere. Times are unix milliseconds. */
+export type KnownToken = Omit<TokenRow, 'disabledReason'>
+
+/** As it is shown. */
+export interface ShownToken extends KnownToken {
+  /** About a minute late; undefined: never, as far as is known. */
+  readonly lastUsedAtMs: number | undefined
+}
+
+/** With when they were last used. */
+export async function shownTokens(
+  db: Queryable,
+  tokens: readonly KnownToken[],
+): Promise<readonly ShownToken[]> {
+  const uses = await lastUsesOf(
+    db,
+    tokens.map(({ tokenId }) => tokenId),
+  )
+  return tokens.map((token) => ({ ...token, lastUsedAtMs: uses.get(token.tokenId) }))
+}
+
+/** As the events of its stream leave it. */
+export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
+  const msOf = (time: string | undefined): number | undefined =>
+    time === undefined ? undefined : fromTimestamp(time)
+  return {
+    tokenId,
+    tenantId: token.tenantId,
+    userId: token.userId,
+    kind: token.kind,
+    name: token.name,
+    scope: token.scope,
+    models: token.models,
+    addresses: token.addresses,
+    limits: token.limits,
+    lastFour: token.lastFour,
+    issuedAtMs: fromTimestamp(token.issuedAt),
+    rotatedAtMs: msOf(token.rotatedAt),
+    expiresAtMs: msOf(token.expiresAt),
+    disabledAtMs: msOf(token.disabledAt),
+  }
+}

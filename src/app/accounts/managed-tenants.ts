@@ -1,0 +1,119 @@
+import {
+  listTenants,
+  listUsers,
+  type TenantRow,
+  type UserRow,
+} from '../../../projections/access/query.ts'
+import { accountStream } from '../../domain/account/events.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { Currency } from '../../kernel/money.ts'
+import { addUser, grantCredit, openTenant, setCreditLimit, usersOf } from './bootstrap.ts'
+import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
+import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { isWithin, type Reach, requireOperator } from './reach.ts'
+
+interface AfterId {
+  /** Id of the last one already seen. */
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/**
+ * Tenants, their users and their credit as whoever is sent by an admin token may manage them: a tenant
+ * outside the reach is `tenant_not_found`, exactly like none (P8). New tenants and credit are an
+ * operator's: `scope_denied` for others.
+ */
+export interface ManagedTenants {
+  readonly list: (reach: Reach, page: AfterId) => Promise<readonly TenantRow[]>
+  readonly find: (reach: Reach, tenantId: string) => Promise<TenantRow>
+  /** The same id and name again change nothing. */
+  readonly open: (
+    reach: Reach,
+    by: ByToken,
+    input: { readonly tenantId?: string; readonly name: string },
+  ) => Promise<TenantRow>
+  readonly users: (reach: Reach, tenantId: string, page: AfterId) => Promise<readonly UserRow[]>
+  /** The same id and name again change nothing. */
+  readonly addUser: (
+    reach: Reach,
+    by: ByToken,
+    input: Parameters<typeof addUser>[1],
+  ) => Promise<UserRow>
+  /** A repeated grant id with the same figures changes nothing. */
+  readonly grant: (
+    reach: Reach,
+    by: ByToken,
+    input: Parameters<typeof grantCredit>[1],
+  ) => Promise<{ readonly grantId: string; readonly changed: boolean }>
+  readonly setLimit: (
+    reach: Reach,
+    by: ByToken,
+    input: { readonly tenantId: string; readonly currency: Currency; readonly limit: string },
+  ) => Promise<{ readonly changed: boolean }>
+}
+
+/** What can name a tenant: nothing else is looked for. */
+const tenantIdShape = /^[^\p{Cc}\p{Cs}]{1,128}$/u
+
+/** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
+export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
+  const { db, log } = deps
+  const requireWithin = (reach: Reach, tenantId: string): void => {
+    if (!isWithin(reach, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
+  }
+  // From the log itself: what was opened a moment ago, on whichever replica, counts.
+  const find = async (reach: Reach, tenantId: string): Promise<TenantRow> => {
+    requireWithin(reach, tenantId)
+    const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
+    if (opened?.type !== 'TenantOpened') return notFound()
+    const { name, openedAt } = opened.data
+    return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
+  }
+  return {
+    find,
+    list: async (reach, page) => {
+      if (reach.kind === 'all') {
+        await requireCaughtUp(deps, 'access')
+        return listTenants(db, page)
+      }
+      return page.after === undefined ? [await find(reach, reach.tenantId)] : []
+    },
+    open: async (reach, by, input) => {
+      requireOperator(reach)
+      const { tenantId } = await openTenant(depsOf(deps, by), input)
+      return find(reach, tenantId)
+    },
+    users: async (reach, tenantId, page) => {
+      await find(reach, tenantId)
+      await requireCaughtUp(deps, 'access')
+      return listUsers(db, { tenantId, ...page })
+    },
+    addUser: async (reach, by, input) => {
+      const { tenantId } = input
+      requireWithin(reach, tenantId)
+      const { userId } = await addUser(depsOf(deps, by), input)
+      const user = (await usersOf(log, tenantId)).find((one) => one.userId === userId)
+      if (user === undefined) throw new Error('a user that was added is not in the log')
+      return { tenantId, userId, name: user.name, addedAtMs: fromTimestamp(user.addedAt) }
+    },
+    grant: async (reach, by, input) => {
+      requireOperator(reach)
+      requireWithin(reach, input.tenantId)
+      const { grantId, changed, position } = await grantCredit(depsOf(deps, by), input)
+      await shown(deps, 'ledger', position)
+      return { grantId, changed }
+    },
+    setLimit: async (reach, by, input) => {
+      requireOperator(reach)
+      requireWithin(reach, input.tenantId)
+      const { changed, position } = await setCreditLimit(depsOf(deps, by), input)
+      await shown(deps, 'ledger', position)
+      return { changed }
+    },
+  }
+}
+
+function notFound(): never {
+  throw new DomainError('tenant_not_found', 'the tenant does not exist', {})
+}

@@ -1,0 +1,162 @@
+import { countTokens, listTokens } from '../../../projections/access/query.ts'
+import { requireNarrower, type TokenChanges } from '../../domain/token/changes.ts'
+import { tokenDecider } from '../../domain/token/decider.ts'
+import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
+import type { DefaultTokenLimits } from '../../domain/token/limits.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { isTokenId } from '../../kernel/ids.ts'
+import {
+  changeToken,
+  disableToken,
+  issueToken,
+  requireUsers,
+  rotateToken,
+  type IssueTokenInput,
+} from './bootstrap.ts'
+import { type ByToken, depsOf, type ManagementDeps } from './management.ts'
+import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { isWithin, type Reach, requireIssuable, requireManageable } from './reach.ts'
+import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
+
+/** A token and its secret, which is shown this once. */
+export interface ShownSecret {
+  readonly token: ShownToken
+  readonly secret: string
+}
+
+export interface TokenPage {
+  readonly tenantId: string | undefined
+  readonly userId: string | undefined
+  /** Id of the last token already seen. */
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/**
+ * Tokens as whoever is sent by a token may manage them. A token outside the reach is
+ * `token_not_found`, exactly like none (P8); one that could do more than its manager, and whatever
+ * would be wider, is `scope_denied`.
+ */
+export interface ManagedTokens {
+  /** In the order of issue, with everything that the log had when it was asked for. */
+  readonly list: (reach: Reach, page: TokenPage) => Promise<readonly ShownToken[]>
+  readonly find: (reach: Reach, tokenId: string) => Promise<ShownToken>
+  readonly issue: (reach: Reach, by: ByToken, input: IssueTokenInput) => Promise<ShownSecret>
+  /** The same again changes nothing. */
+  readonly change: (
+    reach: Reach,
+    by: ByToken,
+    input: { readonly tokenId: string; readonly changes: TokenChanges },
+  ) => Promise<ShownToken>
+  readonly rotate: (
+    reach: Reach,
+    by: ByToken,
+    input: { readonly tokenId: string; readonly overlapMs: number },
+  ) => Promise<ShownSecret>
+  /** Ends it at once; again it changes nothing. */
+  readonly disable: (reach: Reach, by: ByToken, tokenId: string) => Promise<ShownToken>
+}
+
+/** @throws the codes of the token decider, of the log and of the database; `read_model_behind` */
+export function createManagedTokens(
+  deps: ManagementDeps & { readonly defaultLimits: DefaultTokenLimits },
+): ManagedTokens {
+  const { log, defaultLimits } = deps
+
+  // From the log itself: what was done a moment ago, on whichever replica, counts.
+  const find = async (reach: Reach, tokenId: string): Promise<ShownToken> => {
+    const token = isTokenId(tokenId) ? await readToken(tokenId) : undefined
+    const [shown] =
+      token !== undefined && isWithin(reach, token) ? await shownTokens(deps.db, [token]) : []
+    if (shown === undefined)
+      throw new DomainError('token_not_found', 'the token does not exist', {})
+    return shown
+  }
+  const readToken = async (tokenId: string): Promise<KnownToken | undefined> => {
+    const events = await log.readStream(tokenStream(tokenId))
+    const state = (events as readonly TokenEvent[]).reduce(
+      tokenDecider.evolve,
+      tokenDecider.initial,
+    )
+    return state.phase === 'none' ? undefined : knownToken(tokenId, state)
+  }
+  const manageable = async (reach: Reach, tokenId: string): Promise<KnownToken> => {
+    const token = await find(reach, tokenId)
+    requireManageable(reach, token)
+    return token
+  }
+
+  return {
+    find,
+    list: async (reach, page) => {
+      const owners = narrowed(reach, page)
+      if (owners === undefined) return []
+      await requireCaughtUp(deps, 'access')
+      return shownTokens(deps.db, await listTokens(deps.db, { ...page, ...owners }))
+    },
+    issue: async (reach, by, input) => {
+      const { tenantId, userId, scope } = input
+      if (!isWithin(reach, input))
+        throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
+      requireIssuable(reach, { kind: input.kind, scope })
+      const named = scope?.level === 'specified_users' ? scope.userIds : []
+      await requireUsers(log, tenantId, [userId, ...named])
+      if (reach.kind === 'user') requireNarrower(unbound, { ...unbound, ...input }, defaultLimits)
+      await requireRoom(deps, input)
+      const { tokenId, secret } = await issueToken(depsOf(deps, by), input)
+      return { token: await find(reach, tokenId), secret }
+    },
+    change: async (reach, by, { tokenId, changes }) => {
+      await manageable(reach, tokenId)
+      const bound = reach.kind === 'user' ? { onlyNarrower: defaultLimits } : {}
+      await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
+      return find(reach, tokenId)
+    },
+    rotate: async (reach, by, { tokenId, overlapMs }) => {
+      const { kind } = await manageable(reach, tokenId)
+      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs })
+      return { token: await find(reach, tokenId), secret }
+    },
+    disable: async (reach, by, tokenId) => {
+      await manageable(reach, tokenId)
+      const reason = reach.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
+      await disableToken(depsOf(deps, by), { tokenId, reason })
+      return find(reach, tokenId)
+    },
+  }
+}
+
+/** Tokens of one user that are not disabled; those made at the same moment may go beyond it. */
+const MAX_USER_TOKENS = 1_000
+
+/** @throws DomainError `token_bound_reached` */
+async function requireRoom(
+  { db }: ManagementDeps,
+  owner: { readonly tenantId: string; readonly userId: string },
+): Promise<void> {
+  if ((await countTokens(db, owner)) < MAX_USER_TOKENS) return
+  throw new DomainError(
+    'token_bound_reached',
+    `a user has at most ${MAX_USER_TOKENS} tokens: disable one first`,
+    {},
+  )
+}
+
+/** What nothing was said for. */
+const unbound = {
+  limits: {},
+  models: undefined,
+  addresses: undefined,
+  expiresAt: undefined,
+} as const
+
+/** Whose tokens of a list lie within the reach; undefined: nobody's. */
+function narrowed(
+  reach: Reach,
+  { tenantId, userId }: TokenPage,
+): Pick<TokenPage, 'tenantId' | 'userId'> | undefined {
+  if (reach.kind === 'all') return { tenantId, userId }
+  if (reach.kind === 'user') return { tenantId: reach.tenantId, userId: reach.userId }
+  if (tenantId !== undefined && tenantId !== reach.tenantId) return undefined
+  return { tenantId: reach.tenantId, userId }
+}

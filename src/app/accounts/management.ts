@@ -1,0 +1,38 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { AccessDeps } from './bootstrap.ts'
+
+/** What managing accounts and tokens by tokens stands on. */
+export interface ManagementDeps {
+  readonly log: EventLog
+  readonly db: Queryable
+  readonly clock: Clock
+}
+
+/** Who has something done: written beside its events. */
+export interface ByToken {
+  readonly tokenId: string
+  readonly requestId: string
+}
+
+/** What is managed is shown from these. */
+type ManagedReadModel = 'access' | 'ledger' | 'prices'
+
+/** Who changed something waits so long to see it. */
+const SHOWN_MS = 3_000
+
+export function depsOf({ log, clock }: ManagementDeps, by: ByToken): AccessDeps {
+  return { log, clock, correlationId: by.requestId, actor: by.tokenId }
+}
+
+/** Waits until a read model shows what was written; gives up quietly, because it is written. */
+export async function shown(
+  { db }: ManagementDeps,
+  readModel: ManagedReadModel,
+  position: bigint | undefined,
+): Promise<void> {
+  if (position === undefined) return
+  await waitForPosition(db, readModel, position, SHOWN_MS).catch(() => false)
+}

@@ -1,0 +1,232 @@
+import type { SomeGroup } from '../../domain/asset-group/decider.ts'
+import { type AssetFault, canBeDeleted } from '../../domain/asset/decider.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { newAssetGroupId, newAssetId, newId } from '../../kernel/ids.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { type CallOptions, type Channel, ProviderError } from '../ports.ts'
+import { askerOf, byCaller } from './asker.ts'
+import type { AssetDeps } from './deps.ts'
+import { findGroup } from './find.ts'
+import { findOwnGroup } from './own.ts'
+import { libraryAt, libraryFor, placeOf, projectOf } from './place.ts'
+import { askingRefusal, creationRefusal, keptFault, unsentFault } from './refusals.ts'
+import { type Doing, onAsset, onGroup } from './streams.ts'
+import type { Asking, AssetUseCases } from './types.ts'
+
+/**
+ * What is created is recorded first, under the name that upstream gets it by. Whatever ends the process
+ * or the answer then, it is found again by that name and never sent twice.
+ */
+
+const NOT_CONFIRMED_RETRY_MS = 5_000
+
+export function createCreations(
+  deps: AssetDeps,
+): Pick<AssetUseCases, 'createAsset' | 'createGroup'> {
+  const { clock, provider } = deps
+  return {
+    createGroup: async (order) => {
+      const place = placeOf(order)
+      const channel = libraryFor(deps, order.principal.tenantId, place)
+      const projectName = projectOf(order.projectName)
+      const { name, description } = order
+      const nowMs = clock.nowMs()
+      const groupId = newAssetGroupId(nowMs)
+      const group = {
+        groupId,
+        ...askerOf(order),
+        region: place.region,
+        projectName,
+        channelId: channel.id,
+        groupType: 'AIGC' as const,
+        name,
+        description,
+        createdAt: toTimestamp(nowMs),
+      }
+      await createOnce(deps, order, channel, {
+        prepare: async () => (options) =>
+          provider.createGroup(channel, { name: groupId, projectName }, options),
+        execute: (command, doing) =>
+          onGroup(deps, groupId, command === 'create' ? { kind: command, group } : command, doing),
+      })
+      return { groupId }
+    },
+
+    createAsset: async (order) => {
+      placeOf(order)
+      const found = await usableGroup(deps, order)
+      const { groupType, region, projectName, channelId } = found.group
+      const channel = libraryAt(deps, { channelId, region })
+      const { groupId, name, assetType, url } = order
+      const nowMs = clock.nowMs()
+      const assetId = newAssetId(nowMs)
+      const asset = {
+        assetId,
+        ...askerOf(order),
+        region,
+        projectName,
+        channelId,
+        groupId,
+        groupType,
+        assetType,
+        name,
+        createdAt: toTimestamp(nowMs),
+      }
+      await createOnce(deps, order, channel, {
+        prepare: async () => {
+          const nativeGroupId = found.nativeId ?? (await findNativeGroup(deps, found, order))
+          const wanted = { name: assetId, projectName, nativeGroupId, url, assetType }
+          return (options) => provider.createAsset(channel, wanted, options)
+        },
+        execute: (command, doing) =>
+          onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, doing),
+        // A deletion of the group that is not in the log by now finds this asset in it.
+        ...(canBeDeleted(groupType) && { recheck: () => usableGroup(deps, order) }),
+      })
+      return { assetId }
+    },
+  }
+}
+
+/** What a creation says of its thing after the first event. */
+type Outcome =
+  | {
+      readonly kind: 'accept'
+      readonly nativeId: string
+      readonly learntFrom: 'answer'
+      readonly at: string
+    }
+  | { readonly kind: 'refuse'; readonly fault: AssetFault; readonly at: string }
+
+type Ask = (options: CallOptions) => Promise<{ readonly nativeId: string }>
+
+interface Creation {
+  /** How upstream is asked for it: found out before anything is recorded. */
+  readonly prepare: () => Promise<Ask>
+  readonly execute: (command: 'create' | Outcome, doing: Doing) => Promise<unknown>
+  /** What it stands on, looked at again once its creation is in the log. @throws DomainError where it is gone */
+  readonly recheck?: () => Promise<unknown>
+}
+
+/**
+ * Records it, asks upstream for it once, records what upstream said. Where nobody knows whether upstream
+ * took it, it is created all the same, and looked for. @throws DomainError `submission_refused` where
+ * upstream certainly did not take it
+ */
+async function createOnce(
+  deps: AssetDeps,
+  asking: Asking,
+  channel: Channel,
+  { prepare, execute, recheck }: Creation,
+): Promise<void> {
+  const { clock, crashPoint, logger } = deps
+  const { principal, requestId } = asking
+  const { tenantId } = principal
+  const ours = (): Doing => ({
+    tenantId,
+    correlationId: requestId,
+    commandId: newId('cmd', clock.nowMs()),
+  })
+  /** What cannot be recorded now is found by its name, or nowhere, later. */
+  const record = async (outcome: Outcome): Promise<void> => {
+    await execute(outcome, ours()).catch((error: unknown) =>
+      logger.warn({ requestId, err: error }, 'what became of an asset was not recorded'),
+    )
+  }
+  const refused = (fault: AssetFault): Promise<void> =>
+    record({ kind: 'refuse', fault, at: toTimestamp(clock.nowMs()) })
+  await deps.room.within(channel.id, async () => {
+    const ask = await counted(deps, asking, async () => {
+      await deps.log.ready()
+      const prepared = await prepare()
+      await execute('create', { ...byCaller(asking), isNew: true })
+      return prepared
+    })
+    crashPoint('asset.after-created')
+    await recheck?.().catch(async (error: unknown) => {
+      await refused(unsentFault(error))
+      throw error
+    })
+    const answer = await sent(deps, requestId, channel, ask)
+    crashPoint('asset.after-provider')
+    if ('nativeId' in answer) {
+      const { nativeId } = answer
+      const at = toTimestamp(clock.nowMs())
+      await record({ kind: 'accept', nativeId, learntFrom: 'answer', at })
+      crashPoint('asset.after-accepted')
+      return
+    }
+    const { error } = answer
+    if (error.acceptance !== 'ruled_out') return
+    await refused(keptFault(error))
+    throw creationRefusal(error)
+  })
+}
+
+/** The caller's group, where something can be put into it. @throws DomainError as `findOwnGroup` */
+async function usableGroup(
+  deps: AssetDeps,
+  order: Parameters<AssetUseCases['createAsset']>[0],
+): Promise<SomeGroup> {
+  const known = await findOwnGroup(deps, { ...order, id: order.groupId })
+  if (known.phase !== 'withdrawn') return known
+  throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})
+}
+
+/** Nobody knows yet whether upstream has the group: it is looked for before anything is put into it. */
+async function findNativeGroup(
+  deps: AssetDeps,
+  { group }: SomeGroup,
+  { requestId }: Asking,
+): Promise<string> {
+  const channel = libraryAt(deps, group)
+  const signal = AbortSignal.timeout(REFRESH_TIMEOUT_MS)
+  const found = await findGroup(deps, group, { channel, signal, requestId }).catch(
+    (error: unknown) => {
+      throw error instanceof ProviderError ? askingRefusal(error) : error
+    },
+  )
+  if (found !== undefined) return found
+  throw new DomainError(
+    'upstream_unavailable',
+    'The asset group is not confirmed yet; try again in a while',
+    { retryAfterMs: NOT_CONFIRMED_RETRY_MS },
+  )
+}
+
+/** Only what was begun counts against the token's rate. */
+async function counted<Result>(
+  deps: AssetDeps,
+  { principal }: Asking,
+  begin: () => Promise<Result>,
+): Promise<Result> {
+  const taken = await deps.throttle.request(principal)
+  try {
+    return await begin()
+  } catch (error) {
+    taken?.giveBack()
+    throw error
+  }
+}
+
+/** What upstream said, or how asking it failed. */
+async function sent(
+  deps: AssetDeps,
+  requestId: string,
+  channel: Channel,
+  ask: Ask,
+): Promise<{ readonly nativeId: string } | { readonly error: ProviderError }> {
+  try {
+    const options = callOptions(requestId)
+    return await callUpstream(deps, channel, 'create', () => ask(options))
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error
+    const { kind, acceptance, code: upstreamCode } = error
+    deps.logger.warn(
+      { requestId, channelId: channel.id, kind, acceptance, upstreamCode },
+      'asset creation failed upstream',
+    )
+    return { error }
+  }
+}

@@ -1,0 +1,53 @@
+import type { Pool } from 'pg'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { RecentWrites } from '../access/recent-writes.ts'
+import type { AssetProvider } from '../asset-ports.ts'
+import type { ChannelDirectory } from '../channels/directory.ts'
+import type { ChannelPaces } from '../channels/paces.ts'
+import type { CrashPoint } from '../crash-points.ts'
+import type { TaskMetrics } from '../metrics.ts'
+import type { ReadModels } from '../read-models/read-models.ts'
+import type { Throttle } from '../throttle/throttle.ts'
+import type { Room } from './room.ts'
+
+/** Times of the asset library. */
+export interface AssetLimits {
+  /** What upstream does not list so long after it was asked for, it never took. */
+  readonly lostAfterMs: number
+  /** What is worked on upstream for longer has failed. */
+  readonly longestProcessingMs: number
+  /** How long a started verification may be confirmed. */
+  readonly verificationMs: number
+}
+
+const MINUTE_MS = 60_000
+
+export const defaultAssetLimits: AssetLimits = {
+  // A creation is waited for a minute at most; a list may be behind.
+  lostAfterMs: 10 * MINUTE_MS,
+  longestProcessingMs: 24 * 60 * MINUTE_MS,
+  // Upstream's credential lives for thirty; a result at its very end is asked for a little later.
+  verificationMs: 40 * MINUTE_MS,
+}
+
+/** What the asset library stands on. */
+export interface AssetDeps {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly provider: AssetProvider
+  readonly channels: ChannelDirectory
+  readonly paces: ChannelPaces
+  readonly throttle: Throttle
+  readonly readModels: ReadModels
+  /** Of the asset library alone. */
+  readonly recent: RecentWrites
+  readonly room: Room
+  readonly metrics: Pick<TaskMetrics, 'upstreamCalls' | 'upstreamSeconds' | 'policyFailures'>
+  readonly clock: Clock
+  readonly logger: Log
+  readonly crashPoint: CrashPoint
+  readonly markerSecret: string
+  readonly assetLimits: AssetLimits
+}

@@ -1,0 +1,87 @@
+import type { AssetEventData } from '../../domain/asset/events.ts'
+import type { AssetGroupEventData } from '../../domain/asset-group/events.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import type { LibraryPage, Listed, SeenGroup } from '../asset-ports.ts'
+import { callOptions } from '../call-upstream.ts'
+import { askInTurn } from '../channels/in-turn.ts'
+import type { CallOptions, Channel } from '../ports.ts'
+import { byPolicy, POLICY_CORRELATION } from './asker.ts'
+import type { AssetDeps } from './deps.ts'
+import { type Doing, onAsset, onGroup } from './streams.ts'
+
+/** Finds what upstream may have taken by the name that it alone has, and records what is found. */
+
+/** A name is one thing's alone: a second of it was made by nobody of us. */
+const PAGE = { pageNumber: 1, pageSize: 10 } as const
+type Kept = Pick<AssetEventData<'AssetCreated'>, 'tenantId' | 'groupType' | 'projectName'>
+
+/** Where it may be. */
+export interface Place {
+  readonly channel: Channel
+  /** Ends the waiting for a turn, and the look. */
+  readonly signal: AbortSignal
+  /** The request it is done for, where there is one. */
+  readonly requestId?: string
+}
+
+/** Upstream's id of a group, recorded; undefined where no list has it. @throws ProviderError, codes of the log */
+export function findGroup(
+  deps: AssetDeps,
+  group: Kept & Pick<AssetGroupEventData<'AssetGroupCreated'>, 'groupId'>,
+  place: Place,
+): Promise<string | undefined> {
+  return find(
+    deps,
+    { ...group, ...place, name: group.groupId },
+    {
+      list: (page, options) => deps.provider.listGroups(place.channel, page, options),
+      accept: (command, doing) => onGroup(deps, group.groupId, command, doing),
+    },
+  )
+}
+
+/** Likewise of an asset. */
+export function findAsset(
+  deps: AssetDeps,
+  asset: Kept & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,
+  place: Place,
+): Promise<string | undefined> {
+  return find(
+    deps,
+    { ...asset, ...place, name: asset.assetId },
+    {
+      list: (page, options) => deps.provider.listAssets(place.channel, page, options),
+      accept: (command, doing) => onAsset(deps, asset.assetId, command, doing),
+    },
+  )
+}
+
+interface Accepting {
+  readonly kind: 'accept'
+  readonly nativeId: string
+  readonly learntFrom: 'list'
+  readonly at: string
+}
+
+interface Finding {
+  readonly list: (page: LibraryPage, options: CallOptions) => Promise<Listed<SeenGroup>>
+  readonly accept: (command: Accepting, doing: Doing) => Promise<unknown>
+}
+
+async function find(
+  deps: AssetDeps,
+  wanted: Kept & Place & { readonly name: string },
+  { list, accept }: Finding,
+): Promise<string | undefined> {
+  const { name, groupType, projectName, tenantId, channel, signal, requestId } = wanted
+  const page = { groupType, projectName, name, ...PAGE }
+  const options = callOptions(requestId ?? POLICY_CORRELATION, signal)
+  const { items } = await askInTurn(deps, channel, 'list', signal, () => list(page, options))
+  const nativeId = items.find((item) => item.name === name)?.nativeId
+  if (nativeId === undefined) return undefined
+  deps.crashPoint('asset.before-adopt')
+  const at = toTimestamp(deps.clock.nowMs())
+  const command = { kind: 'accept', nativeId, learntFrom: 'list', at } as const
+  await accept(command, byPolicy(deps, tenantId, requestId))
+  return nativeId
+}

@@ -1,0 +1,15 @@
+import type { Migrations } from '../database/migrate.ts'
+
+export const assetMigrations: Migrations = {
+  owner: 'assets',
+  steps: [
+    // When each thing of the library is worked on next; what it is stands in the read model.
+    `
+create table ops.asset_work (
+  id text primary key,
+  due_at_ms bigint not null,
+  attempts integer not null
+);
+`,
+  ],
+}

@@ -1,0 +1,53 @@
+import type { AssetFault, AssetState, SomeAsset } from '../../domain/asset/decider.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import type { SeenAsset } from '../asset-ports.ts'
+import type { AssetDeps } from './deps.ts'
+import { byPolicy } from './asker.ts'
+import { onAsset } from './streams.ts'
+
+/** What upstream says when it made nothing of an asset and gave no reason. */
+const NO_REASON = { code: 'ProcessingFailed', message: 'The asset could not be processed.' }
+/** Upstream let go of it by itself. */
+const GONE_UPSTREAM = {
+  code: 'ResourceNotFound',
+  message: 'The asset is not kept any more.',
+}
+
+/** Whether what upstream does not show can still be on its way: what answers may be behind what took it. */
+export function isYoung(
+  { clock, assetLimits }: Pick<AssetDeps, 'clock' | 'assetLimits'>,
+  createdAtMs: number,
+): boolean {
+  return clock.nowMs() - createdAtMs <= assetLimits.lostAfterMs
+}
+
+/** What a look at an asset says of it; undefined while it says nothing new. */
+export function saidBy(
+  deps: Pick<AssetDeps, 'clock' | 'assetLimits'>,
+  createdAtMs: number,
+  seen: SeenAsset | 'gone',
+): 'active' | { readonly failed: AssetFault } | undefined {
+  if (seen === 'gone') return isYoung(deps, createdAtMs) ? undefined : { failed: GONE_UPSTREAM }
+  switch (seen.status) {
+    case 'active':
+      return 'active'
+    case 'failed':
+      return { failed: seen.error ?? NO_REASON }
+    // A word we do not know is no failure.
+    case 'processing':
+    case 'unknown':
+      return undefined
+  }
+}
+
+/** Records what an asset has become: the one way its state follows upstream's, whoever looked. */
+export async function observeAsset(
+  deps: AssetDeps,
+  { asset }: Pick<SomeAsset, 'asset'>,
+  said: 'active' | { readonly failed: AssetFault },
+  requestId?: string,
+): Promise<AssetState> {
+  deps.crashPoint('asset.before-observed')
+  const command = { kind: 'observe', seen: said, at: toTimestamp(deps.clock.nowMs()) } as const
+  return onAsset(deps, asset.assetId, command, byPolicy(deps, asset.tenantId, requestId))
+}

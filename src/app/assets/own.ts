@@ -1,0 +1,38 @@
+import { ownAsset, type SomeAsset } from '../../domain/asset/decider.ts'
+import { ownGroup, type SomeGroup } from '../../domain/asset-group/decider.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { AssetDeps } from './deps.ts'
+import { requireRegion } from './place.ts'
+import { readAsset, readGroup } from './streams.ts'
+import type { Naming } from './types.ts'
+
+/**
+ * The caller's own, by its id; not found comes before anything else that may be wrong with it, so that
+ * another's reads exactly like none (P8).
+ */
+
+/** @throws DomainError `asset_not_found`, `asset_region_mismatch` */
+export async function findOwnAsset(
+  { log }: Pick<AssetDeps, 'log'>,
+  key: Naming,
+): Promise<SomeAsset> {
+  const state = ownAsset(await readAsset(log, key.id), key.principal)
+  const { projectName, region } = state.asset
+  if (key.projectName !== undefined && key.projectName !== projectName)
+    throw new DomainError('asset_not_found', 'the asset does not exist', {})
+  requireRegion(key, region)
+  return state
+}
+
+/** @throws DomainError `asset_group_not_found`, `asset_region_mismatch` */
+export async function findOwnGroup(
+  { log }: Pick<AssetDeps, 'log'>,
+  key: Naming,
+): Promise<SomeGroup> {
+  const state = ownGroup(await readGroup(log, key.id), key.principal)
+  const { projectName, region } = state.group
+  if (key.projectName !== undefined && key.projectName !== projectName)
+    throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})
+  requireRegion(key, region)
+  return state
+}

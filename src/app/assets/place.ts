@@ -1,0 +1,89 @@
+import { findAssetModel } from '../../domain/families/tasks.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { keyedHash } from '../keyed-hash.ts'
+import type { Channel } from '../ports.ts'
+import type { AssetDeps } from './deps.ts'
+import type { Naming, Placing } from './types.ts'
+
+/** Where things of the library are kept. */
+
+/** What a caller that names no project means. */
+const DEFAULT_PROJECT = 'default'
+
+/** What a caller's project is called: here, and at accounts that have none of their own. */
+export function projectOf(named: string | undefined): string {
+  return named ?? DEFAULT_PROJECT
+}
+
+/** A model's region, and the family whose channels have it. */
+export interface AssetPlace {
+  readonly family: string
+  readonly region: Channel['region']
+}
+
+/** @throws DomainError `unknown_model`, `model_not_allowed` */
+export function placeOf({
+  principal,
+  model: name,
+}: Pick<Placing, 'principal' | 'model'>): AssetPlace {
+  const found = findAssetModel(name)
+  const region = found?.model.region
+  if (found === undefined || region === undefined)
+    throw new DomainError('unknown_model', '`model` is not one whose tasks can use assets', {
+      model: name,
+    })
+  const { family, model } = found
+  const { models } = principal
+  if (models !== undefined && !models.has(model.name))
+    throw new DomainError('model_not_allowed', 'this token may not use the model', {
+      model: model.name,
+    })
+  return { family, region }
+}
+
+/** Of a thing that is named by its id. @throws DomainError as `placeOf`, `asset_region_mismatch` */
+export function requireRegion(
+  { principal, model }: Pick<Naming, 'principal' | 'model'>,
+  kept: Channel['region'],
+): void {
+  if (model === undefined || placeOf({ principal, model }).region === kept) return
+  throw new DomainError('asset_region_mismatch', `it is kept in the ${kept} region`, {
+    param: 'model',
+  })
+}
+
+/**
+ * The account whose library a tenant's new things go to: each tenant has its own order of accounts, the
+ * same in every process, so that what it has can be used together. @throws DomainError `channel_not_available`
+ */
+export function libraryFor(
+  { channels, markerSecret }: Pick<AssetDeps, 'channels' | 'markerSecret'>,
+  tenantId: string,
+  { family, region }: AssetPlace,
+  verifiesPersons = false,
+): Channel {
+  const [first] = channels.all
+    .filter((channel) => channel.family === family && channel.region === region)
+    .filter(({ library }) => library && (library.verifiesPersons || !verifiesPersons))
+    .map((channel) => ({
+      channel,
+      place: keyedHash(markerSecret, 'asset-place', [tenantId, channel.id]),
+    }))
+    .toSorted((a, b) => a.place.compare(b.place))
+  return first?.channel ?? refuse(region)
+}
+
+/** The account that has a thing. @throws DomainError `channel_not_available` once it is not configured any more */
+export function libraryAt(
+  { channels }: Pick<AssetDeps, 'channels'>,
+  { channelId, region }: { readonly channelId: string; readonly region: Channel['region'] },
+): Channel {
+  const channel = channels.byId(channelId)
+  return channel?.library === undefined ? refuse(region) : channel
+}
+
+function refuse(region: Channel['region']): never {
+  throw new DomainError('channel_not_available', `no asset library of the ${region} region`, {
+    region,
+  })
+}

@@ -1,0 +1,92 @@
+import { CountedTotals, findAssets, findGroups } from '../../../projections/assets/query.ts'
+import type { SomeAsset } from '../../domain/asset/decider.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { catchUp } from '../access/visibility.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { ProviderError } from '../ports.ts'
+import type { AssetDeps } from './deps.ts'
+import { observeAsset, saidBy } from './observe.ts'
+import { findOwnAsset, findOwnGroup } from './own.ts'
+import { placeOf, projectOf } from './place.ts'
+import type { AssetGroupListing, AssetUseCases } from './types.ts'
+import { assetViewOf, faultOf, groupViewOf, statusOf } from './view.ts'
+
+/** Reading: single things from the log and, where it can say more, from upstream; lists from our records. */
+export function createReads(
+  deps: AssetDeps,
+): Pick<AssetUseCases, 'getAsset' | 'getGroup' | 'listAssets' | 'listGroups'> {
+  const counted = new CountedTotals()
+  return {
+    getAsset: async (key) => {
+      const known = await findOwnAsset(deps, key)
+      const { state, url } = await refreshed(deps, known, key.requestId)
+      return assetViewOf(state, url)
+    },
+    getGroup: async (key) => groupViewOf(await findOwnGroup(deps, key)),
+    listAssets: async (listing) => {
+      const { statuses } = listing
+      const filter = await filterOf(deps, listing)
+      const { rows, total } = await findAssets(deps.pool, { ...filter, statuses }, counted)
+      const items = rows.map(({ state: phase, errorCode, errorMessage, ...row }) => {
+        const error =
+          errorCode === null ? undefined : { code: errorCode, message: errorMessage ?? '' }
+        const view = { status: statusOf(phase), error: faultOf({ phase, error }), url: undefined }
+        return { ...row, ...view }
+      })
+      return { items, total }
+    },
+    listGroups: async (listing) => {
+      const { rows, total } = await findGroups(deps.pool, await filterOf(deps, listing), counted)
+      return { items: rows, total }
+    },
+  }
+}
+
+/** What a list shows, once the read model has what this process wrote for the tenant. */
+async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
+  const { model, principal, projectName, requestId: _requestId, ...filter } = listing
+  const region = model === undefined ? undefined : placeOf({ principal, model }).region
+  const { tenantId, userId } = principal
+  await deps.readModels.requireCurrent('assets')
+  await catchUp(deps, 'assets', tenantId)
+  return { ...filter, region, tenantId, userId, projectName: projectOf(projectName) }
+}
+
+/**
+ * Asks upstream how it stands and where it can be looked at. A caller's look waits for nobody: with the
+ * library busy or away it gets what is known.
+ */
+async function refreshed(
+  deps: AssetDeps,
+  state: SomeAsset,
+  requestId: string,
+): Promise<{ readonly state: SomeAsset; readonly url: string | undefined }> {
+  const { asset, nativeId, phase } = state
+  const channel = deps.channels.byId(asset.channelId)
+  const isAskedFor = phase === 'processing' || phase === 'active'
+  if (!isAskedFor || nativeId === undefined || channel?.library === undefined)
+    return { state, url: undefined }
+  const key = { nativeId, projectName: asset.projectName }
+  const options = callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS))
+  try {
+    const seen = await deps.paces
+      .of(channel)
+      .tryRun(() =>
+        callUpstream(deps, channel, 'get', () => deps.provider.getAsset(channel, key, options)),
+      )
+    if (seen === undefined) return { state, url: undefined }
+    const url = seen === 'gone' ? undefined : seen.url
+    const createdAtMs = fromTimestamp(asset.createdAt)
+    const said = phase === 'processing' ? saidBy(deps, createdAtMs, seen) : undefined
+    if (said === undefined) return { state, url }
+    const next = await observeAsset(deps, state, said, requestId)
+    return { state: next.phase === 'none' ? state : next, url }
+  } catch (error) {
+    // What upstream says can be recorded later.
+    if (isDomainError(error))
+      deps.logger.warn({ assetId: asset.assetId, requestId, err: error }, 'asset not observed')
+    else if (!(error instanceof ProviderError)) throw error
+    return { state, url: undefined }
+  }
+}

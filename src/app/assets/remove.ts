@@ -1,0 +1,150 @@
+import pLimit from 'p-limit'
+import type { AssetActor, KnownAsset } from '../../domain/asset/decider.ts'
+import type { KnownGroup } from '../../domain/asset-group/decider.ts'
+import { assetsOfGroup } from '../../../projections/assets/query.ts'
+import { allOver } from '../../kernel/all-over.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { callOptions } from '../call-upstream.ts'
+import { askInTurn } from '../channels/in-turn.ts'
+import { ProviderError } from '../ports.ts'
+import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { actorOf, byPolicy, doingOf } from './asker.ts'
+import { requireChangeable } from './change.ts'
+import type { AssetDeps } from './deps.ts'
+import type { Place } from './find.ts'
+import { findOwnAsset, findOwnGroup } from './own.ts'
+import { libraryAt } from './place.ts'
+import { onAsset, onGroup, readAsset } from './streams.ts'
+import type { Asking, AssetUseCases } from './types.ts'
+
+/**
+ * Deletions are recorded first, as a withdrawal that stops every use; then upstream lets go, then that is
+ * recorded. Whatever breaks it off in between, the same request and the background go on from there.
+ */
+
+/** The library is waited for no longer, the turn to ask it included. */
+const DELETION_TIMEOUT_MS = 20_000
+/** Assets of one group that are written down at once. */
+const AT_ONCE = 8
+
+export function createRemovals(
+  deps: AssetDeps,
+): Pick<AssetUseCases, 'deleteAsset' | 'deleteGroup'> {
+  const within = (
+    kept: Parameters<typeof libraryAt>[1],
+    { requestId }: Asking,
+    work: (place: Place) => Promise<void>,
+  ): Promise<void> => {
+    const channel = libraryAt(deps, kept)
+    const signal = AbortSignal.timeout(DELETION_TIMEOUT_MS)
+    return deps.room.within(channel.id, () => work({ channel, signal, requestId }))
+  }
+  return {
+    deleteAsset: async (key) => {
+      const known = await findOwnAsset(deps, key)
+      requireChangeable(known.asset)
+      await within(known.asset, key, async (place) => {
+        await withdrawAsset(deps, actorOf(deps, key), known.asset.assetId)
+        deps.crashPoint('asset.after-withdrawn')
+        await letGo(() => deleteAssetUpstream(deps, known, place))
+      })
+    },
+    deleteGroup: async (key) => {
+      const known = await findOwnGroup(deps, key)
+      requireChangeable(known.group)
+      await within(known.group, key, async (place) => {
+        const by = actorOf(deps, key)
+        await onGroup(deps, known.group.groupId, { kind: 'withdraw', by }, doingOf(by))
+        deps.crashPoint('asset.after-group-withdrawn')
+        await letGo(() => deleteGroupUpstream(deps, known, by, place))
+      })
+    },
+  }
+}
+
+async function withdrawAsset(deps: AssetDeps, by: AssetActor, assetId: string): Promise<void> {
+  await onAsset(deps, assetId, { kind: 'withdraw', by }, doingOf(by))
+}
+
+/** What cannot be finished now is not used any more, and is tried again. */
+async function letGo(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ProviderError) && !isDomainError(error)) throw error
+    const ofUpstream = error instanceof ProviderError ? error : undefined
+    throw new DomainError(
+      'upstream_unavailable',
+      'It is not used any more and not deleted yet; send the same deletion again',
+      { kind: ofUpstream?.kind, retryAfterMs: ofUpstream?.retryAfterMs },
+    )
+  }
+}
+
+/** Has upstream let go of a withdrawn asset, and records it. @throws ProviderError, codes of the log */
+export async function deleteAssetUpstream(
+  deps: AssetDeps,
+  { asset, nativeId }: Pick<KnownAsset, 'asset' | 'nativeId'>,
+  { channel, signal, requestId }: Place,
+): Promise<void> {
+  const { assetId, projectName } = asset
+  // Whether upstream has one of unknown outcome is found out in the background.
+  if (nativeId === undefined) return
+  const options = callOptions(requestId ?? assetId, signal)
+  await askInTurn(deps, channel, 'delete', signal, () =>
+    deps.provider.deleteAsset(channel, { nativeId, projectName }, options),
+  )
+  deps.crashPoint('asset.after-deletion')
+  await confirmAssetDeleted(deps, asset, requestId)
+}
+
+/** It is gone upstream. */
+export async function confirmAssetDeleted(
+  deps: AssetDeps,
+  { assetId, tenantId }: { readonly assetId: string; readonly tenantId: string },
+  requestId?: string,
+): Promise<void> {
+  const at = toTimestamp(deps.clock.nowMs())
+  await onAsset(deps, assetId, { kind: 'confirmDeleted', at }, byPolicy(deps, tenantId, requestId))
+}
+
+/**
+ * Withdraws every asset of a withdrawn group, has upstream let go of all, and records it. It can be done
+ * again from anywhere. @throws ProviderError, DomainError `read_model_behind`, codes of the log
+ */
+export async function deleteGroupUpstream(
+  deps: AssetDeps,
+  { group, nativeId }: Pick<KnownGroup, 'group' | 'nativeId'>,
+  by: AssetActor,
+  { channel, signal, requestId }: Place,
+): Promise<void> {
+  const { groupId, projectName, tenantId } = group
+  const assetIds = await assetsIn(deps, groupId)
+  const turn = pLimit(AT_ONCE)
+  const each = (work: (assetId: string) => Promise<void>) =>
+    allOver(assetIds.map((assetId) => turn(() => work(assetId))))
+  await each(async (assetId) => {
+    const { phase } = await readAsset(deps.log, assetId)
+    if (phase === 'none' || phase === 'withdrawn' || phase === 'deleted') return
+    await withdrawAsset(deps, by, assetId)
+    deps.crashPoint('asset.after-withdrawn')
+  })
+  if (nativeId !== undefined) {
+    const options = callOptions(requestId ?? groupId, signal)
+    await askInTurn(deps, channel, 'delete', signal, () =>
+      deps.provider.deleteGroup(channel, { nativeId, projectName }, options),
+    )
+  }
+  deps.crashPoint('asset.after-deletion')
+  await each((assetId) => confirmAssetDeleted(deps, { assetId, tenantId }, requestId))
+  const at = toTimestamp(deps.clock.nowMs())
+  const doing = byPolicy(deps, tenantId, requestId)
+  await onGroup(deps, groupId, { kind: 'confirmDeleted', at }, doing)
+}
+
+/** Every asset of a group that is not deleted yet: nothing may be missed that was created before. */
+async function assetsIn({ pool, log }: AssetDeps, groupId: string): Promise<readonly string[]> {
+  await requireCaughtUp({ db: pool, log }, 'assets')
+  return assetsOfGroup(pool, groupId)
+}

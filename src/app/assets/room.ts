@@ -1,0 +1,26 @@
+import { DomainError } from '../../kernel/errors.ts'
+
+/** Requests of callers to one library under way at once; what waits besides is turned away. */
+const MAX_UNDER_WAY = 128
+
+/** Bounds what callers have under way at each library (P10). */
+export interface Room {
+  /** @throws DomainError `overloaded` when the library has all it may */
+  readonly within: <Result>(channelId: string, work: () => Promise<Result>) => Promise<Result>
+}
+
+export function createRoom(max = MAX_UNDER_WAY): Room {
+  const underWay = new Map<string, number>()
+  return {
+    within: async (channelId, work) => {
+      const count = underWay.get(channelId) ?? 0
+      if (count >= max) throw new DomainError('overloaded', 'the asset library is busy', {})
+      underWay.set(channelId, count + 1)
+      try {
+        return await work()
+      } finally {
+        underWay.set(channelId, (underWay.get(channelId) ?? 1) - 1)
+      }
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import { createChanges } from './change.ts'
+import { createCreations } from './create.ts'
+import type { AssetDeps } from './deps.ts'
+import { createReads } from './read.ts'
+import { createRemovals } from './remove.ts'
+import type { AssetUseCases } from './types.ts'
+import { createVerifications } from './verify.ts'
+
+/** The asset library, as callers may use it. */
+export function createAssetUseCases(
+  deps: AssetDeps,
+  findAssetTypes: AssetUseCases['findAssetTypes'],
+): AssetUseCases {
+  return {
+    ...createCreations(deps),
+    ...createReads(deps),
+    ...createChanges(deps),
+    ...createRemovals(deps),
+    ...createVerifications(deps),
+    findAssetTypes,
+  }
+}

@@ -1,0 +1,154 @@
+import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
+import type { AssetType } from '../../domain/asset/events.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { actorOf, byCaller } from './asker.ts'
+import type { AssetDeps } from './deps.ts'
+import { type AssetAt, readAsset, readAssetAt, readGroup, useAsset } from './streams.ts'
+import type {
+  Asking,
+  AssetsPlace,
+  AssetsWanted,
+  CheckAssets,
+  FindAssetTypes,
+  UseAssets,
+  WantedAsset,
+} from './types.ts'
+
+/** Active assets whose streams are not read again. */
+const MAX_KNOWN = 10_000
+
+/** What of an asset never changes is true of any state of it; what does is decided where its stream is written. */
+type Known = BoundedMap<string, AssetAt>
+type UseDeps = Pick<AssetDeps, 'log' | 'recent' | 'clock'>
+
+export function createUseAssets(deps: UseDeps): {
+  readonly useAssets: UseAssets
+  readonly checkAssets: CheckAssets
+  readonly findAssetTypes: FindAssetTypes
+} {
+  const known: Known = new BoundedMap(MAX_KNOWN)
+  /** Each in turn: the first that is wrong is the one that is named. */
+  const checkAll = async (
+    trusted: Known,
+    wanted: Omit<AssetsWanted, 'requestId'>,
+    then: (found: AssetAt, each: WantedAsset) => Promise<void>,
+  ): Promise<AssetsPlace> => {
+    const nativeIds = new Map<string, string>()
+    let channelId: string | undefined
+    for (const each of wanted.assets) {
+      const found = await checked(deps, trusted, wanted, each)
+      const { asset, nativeId } = found.state
+      channelId ??= asset.channelId
+      if (channelId !== asset.channelId)
+        refuse(each.param, 'names an asset that is kept elsewhere than the others')
+      await then(found, each)
+      if (nativeId !== undefined) nativeIds.set(each.assetId, nativeId)
+    }
+    if (channelId === undefined) throw new RangeError('a creation that uses no asset')
+    return { channelId, nativeIds }
+  }
+  /** Nobody decides after a check whether what is known still holds. */
+  const nothingKnown: Known = new BoundedMap(0)
+  return {
+    useAssets: ({ requestId, ...wanted }) => {
+      const asking = { principal: wanted.principal, requestId }
+      return checkAll(known, wanted, (found, { param }) => use(deps, known, asking, found, param))
+    },
+    checkAssets: async (wanted) => {
+      await checkAll(nothingKnown, wanted, async () => {})
+    },
+    findAssetTypes: async (principal, wanted) => {
+      const found = new Map<string, AssetType>()
+      for (const { assetId, param } of wanted) {
+        if (found.has(assetId)) continue
+        const asset = (await stateOf(deps, known, assetId))?.state.asset
+        if (asset === undefined || !isOwn(asset, principal)) throw notFound(param)
+        found.set(assetId, asset.assetType)
+      }
+      return found
+    },
+  }
+}
+
+/** As it is known here, or as the log has it; undefined where there is none. */
+async function stateOf(
+  { log }: UseDeps,
+  known: Known,
+  assetId: string,
+): Promise<AssetAt | undefined> {
+  const before = known.get(assetId)
+  if (before !== undefined) return before
+  const read = await readAssetAt(log, assetId)
+  if (read?.state.phase === 'active') known.set(assetId, read)
+  return read
+}
+
+async function checked(
+  deps: UseDeps,
+  known: Known,
+  { principal, region, projectName }: Omit<AssetsWanted, 'requestId'>,
+  { assetId, assetType, param }: WantedAsset,
+): Promise<AssetAt> {
+  const found = await stateOf(deps, known, assetId)
+  if (
+    found === undefined ||
+    found.state.phase === 'deleted' ||
+    !isOwn(found.state.asset, principal)
+  )
+    throw notFound(param)
+  const { state } = found
+  const { asset } = state
+  if (projectName !== undefined && projectName !== asset.projectName) throw notFound(param)
+  if (asset.region !== region)
+    throw new DomainError(
+      'asset_region_mismatch',
+      `the asset ${assetId} is kept in the ${asset.region} region, the model is ${region}`,
+      { param },
+    )
+  if (asset.assetType !== assetType)
+    refuse(param, `names an asset of the type ${asset.assetType} where ${assetType} is wanted`)
+  if (state.phase !== 'active') throw notActive(assetId, param)
+  if (!canBeDeleted(asset.groupType)) return found
+  const group = await readGroup(deps.log, asset.groupId)
+  if (group.phase !== 'accepted') {
+    // Of what is known only the log says whether it still holds.
+    known.delete(assetId)
+    const now = await readAsset(deps.log, assetId)
+    throw now.phase === 'deleted' ? notFound(param) : notActive(assetId, param)
+  }
+  return found
+}
+
+/** Has the use of what can be deleted written down; what is known of it may be old, the log decides. */
+async function use(
+  deps: UseDeps,
+  known: Known,
+  asking: Asking,
+  found: AssetAt,
+  param: string,
+): Promise<void> {
+  const { assetId, groupType } = found.state.asset
+  if (!canBeDeleted(groupType)) return
+  try {
+    known.set(assetId, await useAsset(deps, found, actorOf(deps, asking), byCaller(asking)))
+  } catch (error) {
+    known.delete(assetId)
+    if (isDomainError(error, 'asset_not_active')) throw notActive(assetId, param)
+    if (isDomainError(error, 'asset_not_found')) throw notFound(param)
+    throw error
+  }
+}
+
+function notFound(param: string): DomainError {
+  return new DomainError('asset_not_found', 'the asset does not exist', { param })
+}
+
+function notActive(assetId: string, param: string): DomainError {
+  const { code, message, details } = assetNotActive(assetId)
+  return new DomainError(code, message, { ...details, param })
+}
+
+function refuse(param: string, why: string): never {
+  throw new DomainError('invalid_request', `\`${param}\` ${why}`, { param })
+}

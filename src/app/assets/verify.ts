@@ -1,0 +1,132 @@
+import { ownVerification, type VerificationState } from '../../domain/verification/decider.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { newAssetGroupId } from '../../kernel/ids.ts'
+import { callOptions, callUpstream } from '../call-upstream.ts'
+import { askInTurn } from '../channels/in-turn.ts'
+import { keyedHash } from '../keyed-hash.ts'
+import { ProviderError } from '../ports.ts'
+import { askerOf, byCaller, byPolicy } from './asker.ts'
+import type { AssetDeps } from './deps.ts'
+import { libraryAt, libraryFor, placeOf, projectOf, requireRegion } from './place.ts'
+import { askingRefusal } from './refusals.ts'
+import { onGroup, onVerification, readVerification } from './streams.ts'
+import type { AssetUseCases } from './types.ts'
+
+/**
+ * Real persons. The one-time credential passes through and is kept nowhere: a keyed hash of it names the
+ * verification, so that only who has it finds it.
+ */
+
+/** Hexadecimal digits of the hash: nobody meets another's by chance. */
+const ID_DIGITS = 40
+/** A result is waited for no longer, its turn included. */
+const RESULT_TIMEOUT_MS = 20_000
+
+export function createVerifications(
+  deps: AssetDeps,
+): Pick<AssetUseCases, 'startVerification' | 'verificationResult'> {
+  const { clock, crashPoint, provider } = deps
+  const idOf = (credential: string): string =>
+    keyedHash(deps.markerSecret, 'verification', [credential]).toString('hex').slice(0, ID_DIGITS)
+
+  return {
+    startVerification: async (order) => {
+      const place = placeOf(order)
+      const { principal, requestId, callbackUrl } = order
+      const { tenantId } = principal
+      const channel = libraryFor(deps, tenantId, place, true)
+      const projectName = projectOf(order.projectName)
+      return deps.room.within(channel.id, async () => {
+        await deps.log.ready()
+        const taken = await deps.throttle.request(principal)
+        const wanted = { callbackUrl, projectName }
+        const ticket = await callUpstream(deps, channel, 'verify', () =>
+          provider.startVerification(channel, wanted, callOptions(requestId)),
+        ).catch((error: unknown) => {
+          taken?.giveBack()
+          throw asRefusal(error)
+        })
+        crashPoint('verification.after-provider')
+        const nowMs = clock.nowMs()
+        const verificationId = idOf(ticket.credential)
+        const verification = {
+          verificationId,
+          ...askerOf(order),
+          region: place.region,
+          projectName,
+          channelId: channel.id,
+          groupId: newAssetGroupId(nowMs),
+          startedAt: toTimestamp(nowMs),
+          expiresAt: toTimestamp(nowMs + deps.assetLimits.verificationMs),
+        }
+        const doing = { ...byCaller(order), isNew: true } as const
+        await onVerification(deps, verificationId, { kind: 'start', verification }, doing)
+        crashPoint('verification.after-started')
+        return ticket
+      })
+    },
+
+    verificationResult: async (key) => {
+      const { credential, principal, requestId } = key
+      placeOf(key)
+      const verificationId = idOf(credential)
+      const state = ownVerification(await readVerification(deps.log, verificationId), principal)
+      const { projectName, region, channelId } = state.verification
+      if (projectOf(key.projectName) !== projectName) throw notFound()
+      requireRegion(key, region)
+      if (state.phase === 'confirmed') return { groupId: await personGroup(deps, state, requestId) }
+      const channel = libraryAt(deps, { channelId, region })
+      return deps.room.within(channelId, async () => {
+        const asked = { credential, projectName }
+        const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
+        // Callers ask again and again: they share the account's pace with everybody who looks.
+        const seen = await askInTurn(deps, channel, 'verify', options.signal, () =>
+          provider.verificationResult(channel, asked, options),
+        ).catch((error: unknown) => {
+          throw asRefusal(error)
+        })
+        crashPoint('verification.after-result')
+        if (seen.kind !== 'passed') {
+          if (seen.kind === 'gone') throw notFound()
+          return { groupId: undefined }
+        }
+        const { nativeGroupId } = seen
+        const at = toTimestamp(clock.nowMs())
+        const command = { kind: 'confirm', nativeGroupId, at } as const
+        const doing = byPolicy(deps, principal.tenantId, requestId)
+        const next = await onVerification(deps, verificationId, command, doing)
+        crashPoint('verification.after-confirmed')
+        // It may have expired in the meantime.
+        return { groupId: await personGroup(deps, ownVerification(next, principal), requestId) }
+      })
+    },
+  }
+}
+
+/** The group of a verified person, made where it is not there yet; its id. */
+export async function personGroup(
+  deps: AssetDeps,
+  state: VerificationState,
+  requestId?: string,
+): Promise<string | undefined> {
+  if (state.phase !== 'confirmed') return undefined
+  const { verification, nativeGroupId: nativeId, confirmedAt: createdAt } = state
+  const { startedAt: _startedAt, expiresAt: _expiresAt, ...kept } = verification
+  const { groupId, tenantId } = kept
+  const said = { groupType: 'LivenessFace', name: '', description: '', createdAt } as const
+  const command = { kind: 'create', group: { ...kept, ...said }, nativeId } as const
+  // With the same name every time: it is made once, whoever comes first.
+  const doing = { ...byPolicy(deps, tenantId, requestId), commandId: kept.verificationId }
+  await onGroup(deps, groupId, command, doing)
+  return groupId
+}
+
+function notFound(): DomainError {
+  return new DomainError('verification_not_found', 'the verification does not exist', {})
+}
+
+/** Asked again it does no harm: nothing of it costs anything or is kept. */
+function asRefusal(error: unknown): unknown {
+  return error instanceof ProviderError ? askingRefusal(error) : error
+}

@@ -1,0 +1,64 @@
+import type { SomeAsset } from '../../domain/asset/decider.ts'
+import type { SomeGroup } from '../../domain/asset-group/decider.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import type { AssetGroupView, AssetStatus, AssetView } from './types.ts'
+
+/** What callers are told of an asset that is on its way out. */
+const WITHDRAWN = { code: 'AssetWithdrawn', message: 'The asset is being deleted.' }
+
+/** What callers call the phases. */
+export function statusOf(phase: SomeAsset['phase']): AssetStatus {
+  switch (phase) {
+    case 'created':
+    case 'processing':
+      return 'Processing'
+    case 'active':
+      return 'Active'
+    case 'failed':
+    case 'refused':
+    case 'withdrawn':
+    case 'deleted':
+      return 'Failed'
+    default:
+      return unreachable(phase)
+  }
+}
+
+/** Why it cannot be used, where that is for good. */
+export function faultOf({ phase, error }: Pick<SomeAsset, 'phase' | 'error'>): AssetView['error'] {
+  return phase === 'withdrawn' ? WITHDRAWN : error
+}
+
+/** As its events tell it; `url` is of this moment. */
+export function assetViewOf(state: SomeAsset, url: string | undefined): AssetView {
+  const { assetId, groupId, groupType, assetType, region, projectName, createdAt } = state.asset
+  return {
+    assetId,
+    groupId,
+    groupType,
+    assetType,
+    region,
+    projectName,
+    name: state.name,
+    status: statusOf(state.phase),
+    error: faultOf(state),
+    url,
+    createdAtMs: fromTimestamp(createdAt),
+    updatedAtMs: fromTimestamp(state.updatedAt),
+  }
+}
+
+export function groupViewOf({ group, name, description, updatedAt }: SomeGroup): AssetGroupView {
+  const { groupId, groupType, region, projectName, createdAt } = group
+  return {
+    groupId,
+    groupType,
+    region,
+    projectName,
+    name,
+    description,
+    createdAtMs: fromTimestamp(createdAt),
+    updatedAtMs: fromTimestamp(updatedAt),
+  }
+}

@@ -1,0 +1,54 @@
+import { spread } from '../../../kernel/random.ts'
+import type { AssetWorkKind } from '../../../../projections/assets/query.ts'
+import { unreachable } from '../../../kernel/assert.ts'
+
+/** When a thing of the library is worked on next: pure, in milliseconds. */
+
+/** What is new is looked at this often … */
+const SHORTEST_LOOK_MS = 1_000
+/** … and what is old this often; in between a tenth of its age. */
+const LONGEST_LOOK_MS = 30_000
+const SHARE_OF_AGE = 10
+/** What may not be there, and what upstream does not let go of: at first, doubled with every time. */
+const FIRST_RETRY_MS = 2_000
+const LONGEST_RETRY_MS = 300_000
+/** Spreads what was created together. */
+const JITTER = 0.1
+
+/** A creation is asked for so long at most; it is looked for after a share of that. */
+export const FIND_AFTER_MS = 15_000
+
+/** Further ahead nothing is ever due, but for a lease. */
+export function farthestWorkMs(scale: number): number {
+  return LONGEST_RETRY_MS * scale * (1 + JITTER)
+}
+
+/** `scale` multiplies every interval. */
+export function nextWorkMs(
+  {
+    kind,
+    createdAtMs,
+    attempts,
+  }: { readonly kind: AssetWorkKind; readonly createdAtMs: number; readonly attempts: number },
+  nowMs: number,
+  scale: number,
+): number {
+  return nowMs + spread(waitMs(kind, nowMs - createdAtMs, attempts) * scale, 1 - JITTER, 1 + JITTER)
+}
+
+function waitMs(kind: AssetWorkKind, ageMs: number, attempts: number): number {
+  switch (kind) {
+    case 'look':
+      return Math.min(LONGEST_LOOK_MS, Math.max(SHORTEST_LOOK_MS, ageMs / SHARE_OF_AGE))
+    case 'find-asset':
+    case 'find-group':
+    case 'delete-asset':
+    case 'delete-group':
+      return Math.min(
+        LONGEST_RETRY_MS,
+        FIRST_RETRY_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16),
+      )
+    default:
+      return unreachable(kind)
+  }
+}

@@ -1,0 +1,37 @@
+import type { Pool } from 'pg'
+import { nextKeys } from '../../../projections/engine/standing.ts'
+import { assetTables, differingAssetCounts } from '../../../projections/assets/query.ts'
+import { rowDiffers } from './compare.ts'
+import { MAX_FINDINGS, type Findings } from './findings.ts'
+import { inSnapshot } from './snapshot.ts'
+
+const table = 'assets.counts'
+
+/** Whatever has a tenant of assets or of counts. */
+const ofTenants = [assetTables.assets.name, assetTables.groups.name, table].map((name) => ({
+  table: name,
+  column: 'tenant_id',
+}))
+
+/**
+ * Compares the counts of lists with the rows of assets and groups, which were compared with the log
+ * before: a tenant at a time, each in a snapshot in which rows and counts are of one moment.
+ */
+export async function auditAssetCounts({
+  pool,
+  findings,
+}: {
+  readonly pool: Pool
+  readonly findings: Findings
+}): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const from: string = after
+    after = await inSnapshot(pool, async ({ db }) => {
+      const [tenantId] = await nextKeys(db, ofTenants, { after: from, limit: 1 })
+      if (tenantId === undefined) return undefined
+      for (const { key, counted, stands } of await differingAssetCounts(db, tenantId, MAX_FINDINGS))
+        findings.push(rowDiffers({ table, key }, [{ field: 'n', log: counted, stands }]))
+      return tenantId
+    })
+  }
+}

@@ -1,0 +1,35 @@
+import type { StandingRow } from '../../../projections/engine/standing.ts'
+import { parseAmount } from '../../kernel/money.ts'
+import type { Expected } from './compare.ts'
+import { Corrections } from './corrections.ts'
+
+/** Characters of a time in UTC that say its day, and those that say its hour with the colon. */
+const DAY_CHARACTERS = 10
+const HOUR_CHARACTERS = 14
+
+function quarterOf(at: string): string {
+  const minute = Number(at.slice(HOUR_CHARACTERS, HOUR_CHARACTERS + 2))
+  const begins = String(minute - (minute % 15)).padStart(2, '0')
+  return `${at.slice(0, HOUR_CHARACTERS)}${begins}`
+}
+
+/** By how much the totals by time must be corrected because lines are known to be wrong. */
+export class LineCorrections {
+  readonly days = new Corrections()
+  readonly hours = new Corrections()
+  readonly quarters = new Corrections()
+
+  /** A line more (1) or one less (-1) than what the lines sum to. */
+  add(line: Expected | StandingRow, sign: 1n | -1n): void {
+    const at = String(line['settled_at'])
+    const { tenant_id: tenant, currency, sku, unit, model } = line
+    const { user_id: user, token_id: token, surface } = line
+    const keyOf = (begins: string): string =>
+      [tenant, begins, currency, sku, unit, model, user, token, surface].map(String).join('\n')
+    const quantity = BigInt(String(line['quantity']))
+    const amounts = [sign, sign * quantity, sign * parseAmount(String(line['amount']))]
+    this.days.add(keyOf(at.slice(0, DAY_CHARACTERS)), amounts)
+    this.hours.add(keyOf(`${at.slice(0, HOUR_CHARACTERS)}00`), amounts)
+    this.quarters.add(keyOf(quarterOf(at)), amounts)
+  }
+}

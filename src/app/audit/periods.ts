@@ -1,0 +1,151 @@
+import type { Pool } from 'pg'
+import { nextKeys } from '../../../projections/engine/standing.ts'
+import {
+  comparePeriods,
+  linesPerDay,
+  type DayRange,
+  type PeriodComparison,
+  type PeriodKey,
+  type PeriodTable,
+  type PeriodTotals,
+} from '../../../projections/ledger/query.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { rowDiffers } from './compare.ts'
+import type { Corrections } from './corrections.ts'
+import { MAX_FINDINGS, type Difference, type Finding, type Findings } from './findings.ts'
+import { inSnapshot } from './snapshot.ts'
+
+/** Lines summed in one snapshot, about: a single day is not divided. */
+const RANGE_LINES = 500_000
+/** Days planned at once. */
+const PLANNED_DAYS = 400
+/** `maxTotals`, unless said otherwise. */
+const MAX_TOTALS = 50_000
+
+interface Deps {
+  readonly pool: Pool
+  readonly table: PeriodTable
+  readonly findings: Findings
+  /** By how much the sums over the lines are known to be wrong. */
+  readonly corrections: Corrections
+  /** The same for events that the ledger never took in: the totals may lack them or not. */
+  readonly unapplied: Corrections
+  /** Totals compared in one snapshot at most, where it is known that some are wrong. */
+  readonly maxTotals?: number
+}
+
+function keyOf(key: PeriodKey): string {
+  const { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface } = key
+  return [tenantId, begins, currency, sku, unit, model, userId, tokenId, surface].join('\n')
+}
+
+function amountsOf({ lines, quantity, amount }: PeriodTotals): readonly bigint[] {
+  return [BigInt(lines), BigInt(quantity), parseAmount(amount)]
+}
+
+const fields = ['lines', 'quantity', 'amount'] as const
+
+function differences(log: readonly bigint[], stands: readonly bigint[]): readonly Difference[] {
+  const shown = (amounts: readonly bigint[], n: number): string =>
+    fields[n] === 'amount' ? formatAmount(amounts[n] ?? 0n) : String(amounts[n] ?? 0n)
+  return fields.flatMap((field, n) =>
+    log[n] === stands[n] ? [] : [{ field, log: shown(log, n), stands: shown(stands, n) }],
+  )
+}
+
+/** Judges one total; what is known to be wrong with its lines is corrected first. */
+function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
+  const sum = amountsOf(summed)
+  const correction = deps.corrections.of(keyOf(key), fields.length)
+  const log = sum.map((each, n) => each + (correction[n] ?? 0n))
+  const found = differences(log, amountsOf(stands))
+  if (found.length === 0) return
+  const missed = deps.unapplied.of(keyOf(key), fields.length)
+  const all = log.map((each, n) => each + (missed[n] ?? 0n))
+  if (differences(all, amountsOf(stands)).length === 0) return
+  const name = { table: `ledger.${deps.table}`, key: Object.values(key).join(' ') }
+  deps.findings.push(rowDiffers(name, found))
+}
+
+/**
+ * Compares the totals by time with the lines, which were compared with the log before: in ranges of days of
+ * one tenant at a time, each in a snapshot of its own, in which lines and totals are of one moment.
+ */
+export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => void): Promise<void> {
+  const { pool, table, findings, corrections } = deps
+  if (corrections.overflowed || deps.unapplied.overflowed) {
+    const why = 'too many lines are wrong to say what the totals by time should be'
+    findings.push(notCompared(table, table, why))
+    return
+  }
+  const columns = [
+    { table: `ledger.${table}`, column: 'tenant_id' },
+    { table: 'ledger.lines', column: 'tenant_id' },
+  ]
+  const judged = new Set<string>()
+  for (let after = '', tenants = 1; ; tenants += 1) {
+    const from = after
+    const [tenantId] = await inSnapshot(pool, ({ db }) =>
+      nextKeys(db, columns, { after: from, limit: 1 }),
+    )
+    if (tenantId === undefined) break
+    await auditTenant(deps, tenantId, judged)
+    onTenant(tenants)
+    after = tenantId
+  }
+  // Of these neither a line nor a total is there.
+  for (const key of corrections.keys()) if (!judged.has(key)) judge(deps, absent(key))
+}
+
+function notCompared(table: PeriodTable, key: string, message: string): Finding {
+  return { code: 'not_compared', table: `ledger.${table}`, key, position: '', message }
+}
+
+async function auditTenant(deps: Deps, tenantId: string, judged: Set<string>): Promise<void> {
+  const wrong = new Set(deps.corrections.keys(`${tenantId}\n`))
+  for (let from: string | undefined, first = true; first || from !== undefined; first = false) {
+    const to: string | undefined = await endOfRange(deps.pool, { tenantId, from })
+    const range = { tenantId, from, to, all: wrong.size > 0 }
+    const limit = wrong.size > 0 ? (deps.maxTotals ?? MAX_TOTALS) : MAX_FINDINGS
+    const rows = await inSnapshot(deps.pool, ({ db }) =>
+      comparePeriods(db, deps.table, { ...range, limit }),
+    )
+    for (const row of rows) {
+      judge(deps, row)
+      if (wrong.has(keyOf(row.key))) judged.add(keyOf(row.key))
+    }
+    if (wrong.size > 0 && rows.length === limit) {
+      const key = `${tenantId} from ${from ?? 'the first day'} to ${to ?? 'the last'}`
+      deps.findings.push(notCompared(deps.table, key, 'there are too many totals of these days'))
+      for (const each of wrong) judged.add(each)
+    }
+    from = to
+  }
+}
+
+/** Where a range of days ends so that it has about `RANGE_LINES`; undefined for the last one. */
+async function endOfRange(
+  pool: Pool,
+  begin: Pick<DayRange, 'tenantId' | 'from'>,
+): Promise<string | undefined> {
+  const days = await inSnapshot(pool, ({ db }) =>
+    linesPerDay(db, { ...begin, limit: PLANNED_DAYS }),
+  )
+  let lines = 0
+  for (const [n, day] of days.entries()) {
+    if (n > 0 && lines + day.lines > RANGE_LINES) return day.day
+    lines += day.lines
+  }
+  return days.length < PLANNED_DAYS ? undefined : days.at(-1)?.day
+}
+
+function absent(key: string): PeriodComparison {
+  const [tenantId = '', begins = '', currency = '', sku = '', unit = '', ...rest] = key.split('\n')
+  const [model = '', userId = '', tokenId = '', surface = ''] = rest
+  const none = { lines: '0', quantity: '0', amount: '0' }
+  return {
+    key: { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface },
+    summed: none,
+    stands: none,
+  }
+}

@@ -1,0 +1,82 @@
+import type { Pool } from 'pg'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { hasThresholds } from '../../../projections/access/query.ts'
+import { keepLead } from '../../../projections/engine/leadership.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
+import { currencies } from '../../kernel/money.ts'
+import type { PostOut } from '../../kernel/public-fetch.ts'
+import { requireCaughtUp } from '../read-models/caught-up.ts'
+import type { FurtherPolicies } from '../tasks/watch/start.ts'
+import { countLowBalances, seeLowBalances } from './seen.ts'
+import { tellDue } from './tell.ts'
+
+/** How late a low balance is seen, beside what the ledger is behind. */
+const IDLE_MS = 2_000
+/** A leader that does not say anything for so long is frozen or cut off: Postgres ends its session. */
+const SILENT_LEADER_MS = 30_000
+
+export interface BalanceAlertDeps {
+  readonly pool: Pool
+  readonly log: Pick<EventLog, 'endPosition'>
+  readonly post: PostOut
+  readonly markerSecret: string
+  readonly clock: Clock
+  readonly logger: Log
+  readonly registry: Registry
+}
+
+/**
+ * Watches over balances below their thresholds and tells of them: of all workers, one. A low balance is told
+ * once, again only after it was not low; by a webhook at least once, under the same id each time.
+ */
+export function balanceAlertPolicies(deps: BalanceAlertDeps): FurtherPolicies {
+  const { pool, log, clock, logger, registry } = deps
+  const low = new Gauge({
+    name: 'tollgate_low_balances',
+    help: 'Balances of tenants that are below their thresholds, by currency; told by the worker that leads.',
+    labelNames: ['currency'],
+    registers: [registry],
+  })
+  const webhooks = new Counter({
+    name: 'tollgate_balance_webhooks_total',
+    help: 'Webhooks of low balances, by what came of each try: told, failed, given_up.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  const lead = keepLead(pool, 'balance-alerts', { silentMs: SILENT_LEADER_MS })
+  let isWatching = false
+  const round = async (stopping: AbortSignal): Promise<'more' | 'idle'> => {
+    const leading = await lead.hold()
+    if (leading === undefined) {
+      low.reset()
+      return 'idle'
+    }
+    const signal = AbortSignal.any([stopping, leading.lost])
+    // Whoever begins to lead does not know what was found before.
+    if (leading.isNew) isWatching = true
+    const isAny = await hasThresholds(pool)
+    // One more round, to its end, after the last threshold is gone: what was found is over.
+    if (!isAny && !isWatching) return 'idle'
+    // A ledger that has to catch up may know of what was spent, and not of what was given.
+    if (isAny) await requireCaughtUp({ db: pool, log }, 'ledger')
+    for (const seen of await seeLowBalances(pool, newId('alert', clock.nowMs())))
+      logger.warn(seen, 'a balance is low')
+    const counts = await countLowBalances(pool)
+    for (const currency of currencies) low.set({ currency }, counts.get(currency) ?? 0)
+    isWatching = isAny
+    const told = await tellDue({ ...deps, nowMs: () => clock.nowMs() }, signal)
+    for (const [tenantId, outcome, reason] of told) {
+      webhooks.inc({ outcome })
+      if (outcome !== 'told')
+        logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not taken')
+    }
+    return told.length > 0 ? 'more' : 'idle'
+  }
+  return {
+    policies: [{ name: 'balance-alerts', idleMs: IDLE_MS, round }],
+    drain: lead.release,
+  }
+}

@@ -1,0 +1,126 @@
+import { hasWebhookSql, type Webhook, webhooksOf } from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import type { Currency } from '../../kernel/money.ts'
+import { FetchFault, type PostOut } from '../../kernel/public-fetch.ts'
+import { signedHeaders, webhookSecret } from './signature.ts'
+
+/** Of one try, from resolving the host to the status. */
+const TRY_TIMEOUT_MS = 10_000
+/** Waits between tries: doubled up to the longest. */
+const FIRST_WAIT_S = 10
+const LONGEST_WAIT_S = 3_600
+/** Nobody is told of what is older. */
+const GIVE_UP_AFTER_S = 86_400
+/** Tried at once, and in one round. */
+const MAX_AT_ONCE = 16
+
+export interface TellDeps {
+  readonly pool: Queryable
+  readonly post: PostOut
+  readonly markerSecret: string
+  readonly nowMs: () => number
+}
+
+export type TellOutcome = 'told' | 'failed' | 'given_up'
+
+/** A low balance that its tenant is to be told of. */
+interface Due {
+  readonly tenant_id: string
+  readonly currency: Currency
+  readonly alert_id: string
+  readonly below: string
+  readonly balance: string
+  readonly seen_at: Date
+}
+
+/**
+ * Sends what is due, once each. What was sent and not written down as told, because the process died, is sent
+ * again under the same id.
+ */
+export async function tellDue(
+  deps: TellDeps,
+  signal: AbortSignal,
+): Promise<readonly (readonly [string, TellOutcome, string | undefined])[]> {
+  const { rows } = await deps.pool.query<Due>({
+    name: 'low-balances-due',
+    text: `select a.tenant_id, a.currency, a.alert_id, a.seen_at, trim_scale(a.below)::text as below,
+                  trim_scale(a.balance)::text as balance
+           from ops.low_balances a
+           where a.told_at is null and a.given_up_at is null and a.next_try_at <= clock_timestamp()
+             and ${hasWebhookSql('a.tenant_id')}
+           order by a.next_try_at limit ${MAX_AT_ONCE}`,
+  })
+  if (rows.length === 0) return []
+  const webhooks = await webhooksOf(
+    deps.pool,
+    rows.map((row) => row.tenant_id),
+  )
+  const told = rows.map(async (due) => {
+    const webhook = webhooks.get(due.tenant_id)
+    if (webhook === undefined) return []
+    const failure = await send(deps, due, webhook, signal)
+    // Of what was broken off because we leave, nothing is written: another tries it.
+    if (failure !== undefined && signal.aborted) return []
+    const outcome = await note(deps, due, failure)
+    return outcome === undefined ? [] : [[due.tenant_id, outcome, failure] as const]
+  })
+  return (await Promise.all(told)).flat()
+}
+
+/** Undefined when it was taken; else why not, in words of ours. */
+async function send(
+  { post, markerSecret, nowMs }: TellDeps,
+  due: Due,
+  { url, secretVersion }: Webhook,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const body = JSON.stringify({
+    type: 'balance.low',
+    timestamp: toTimestamp(due.seen_at.getTime()),
+    data: {
+      tenant_id: due.tenant_id,
+      currency: due.currency,
+      balance: due.balance,
+      threshold: due.below,
+    },
+  })
+  // The one before as well: who receives it may not have the new one yet.
+  const secrets = [secretVersion, secretVersion - 1]
+    .filter((version) => version >= 1)
+    .map((version) => webhookSecret(markerSecret, due.tenant_id, version))
+  const message = { id: due.alert_id, timestampS: Math.floor(nowMs() / 1_000), body }
+  const headers = { 'content-type': 'application/json', ...signedHeaders(message, secrets) }
+  try {
+    const status = await post(url, { headers, body, timeoutMs: TRY_TIMEOUT_MS, signal })
+    return status >= 200 && status < 300 ? undefined : `it answers with the status ${status}`
+  } catch (error) {
+    if (!(error instanceof FetchFault)) throw error
+    return error.reason === 'timeout' ? 'it does not answer in time' : `the URL ${error.message}`
+  }
+}
+
+/** Undefined when the alert is over meanwhile. */
+async function note(
+  { pool }: TellDeps,
+  { tenant_id, currency, alert_id }: Due,
+  failure: string | undefined,
+): Promise<TellOutcome | undefined> {
+  const { rows } = await pool.query<{ outcome: TellOutcome }>({
+    name: 'low-balances-note',
+    text: `update ops.low_balances set
+             tries = tries + 1,
+             last_failure = $4,
+             told_at = case when $4::text is null then clock_timestamp() end,
+             next_try_at = clock_timestamp()
+               + least(${FIRST_WAIT_S} * power(2, least(tries, 20)), ${LONGEST_WAIT_S}) * interval '1 second',
+             given_up_at = case when $4::text is not null
+                 and clock_timestamp() - seen_at > ${GIVE_UP_AFTER_S} * interval '1 second'
+               then clock_timestamp() end
+           where tenant_id = $1 and currency = $2 and alert_id = $3
+           returning case when told_at is not null then 'told'
+                          when given_up_at is not null then 'given_up' else 'failed' end as outcome`,
+    values: [tenant_id, currency, alert_id, failure ?? null],
+  })
+  return rows[0]?.outcome
+}

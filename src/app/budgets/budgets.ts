@@ -1,0 +1,239 @@
+import type { Pool } from 'pg'
+import { Counter, type Registry } from 'prom-client'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import {
+  type Budget,
+  type Budgets as AccountBudgets,
+  budgetsOf,
+  subjectName,
+} from '../../domain/account/budgets.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
+import { createFollowedFact, type FactOf } from '../accounts/account-fact.ts'
+import { FundsExchange, MAX_LAG_MS } from '../spending/funds-exchange.ts'
+import { balanceUntold } from '../spending/tenant-queue.ts'
+import type { Spendable } from '../spending/spendable.ts'
+import { endingAll, type Hold, TenantFunds } from '../spending/tenant-funds.ts'
+import { type Period, periodAt } from './period.ts'
+import { budgetReached } from './reached.ts'
+import { spentReader } from './spent.ts'
+import { standing, type StandingBudget } from './standing.ts'
+import { readTold } from './told.ts'
+
+/**
+ * How much may be spent in a day or a month. What is settled and what is held, here, by the other replicas
+ * and by tasks under way, is taken off a budget; a request that holds more than is left is refused before
+ * anything is sent.
+ *
+ * No call waits for a decision of all replicas: each knows what the ledger has and what it holds itself,
+ * and about once a second tells the others and learns of them. So together they hold at most what each
+ * further one admits within two seconds beyond a budget, where nothing was spent yet at most the budget
+ * once more, and nothing more is admitted until that is over. A tenant without budgets costs a look into
+ * memory.
+ */
+export interface Budgets {
+  /**
+   * Holds an amount against every budget of who spends it; undefined where none bounds them.
+   * @throws DomainError `budget_reached`, `database_unavailable` when what was spent cannot be told
+   */
+  readonly hold: (who: Spender, currency: Currency, holdPico: bigint) => Promise<Hold | undefined>
+  /** How the budgets of a token and of its user stand, as the ledger has it. */
+  readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
+  /** Tells and learns of all that is held. `spooling`: settlements wait in the spool. */
+  readonly exchange: (spooling: boolean) => Promise<void>
+  /** Tells of an event of the log. */
+  readonly noticed: (event: RecordedEvent) => void
+}
+
+export interface Spender {
+  readonly tenantId: string
+  readonly userId: string
+  readonly tokenId: string
+}
+
+/** Before somebody is refused, what was read longer ago than this is read again. */
+const RECHECK_AFTER_MS = 100
+/** Periods of subjects remembered; those that nothing is held against are forgotten first. */
+const MAX_KNOWN = 10_000
+/** Told and learnt of in one go. */
+const MAX_EXCHANGED = 200
+
+/** What an event says of a tenant's budgets. */
+export const budgetsSaid: FactOf<AccountBudgets> = (event) =>
+  event.type === 'BudgetsSet' ? budgetsOf(event.data) : undefined
+
+/** One budget in its present period, as far as it is known here. */
+interface Running {
+  readonly budget: Budget
+  readonly tenantId: string
+  readonly period: Period
+  readonly funds: TenantFunds
+}
+
+export function createBudgets(deps: {
+  readonly pool: Pool
+  readonly log: Pick<EventLog, 'readStream'>
+  /** Names this process among those that share the database, and no other at any time. */
+  readonly replica: string
+  readonly clock: Clock
+  readonly monotonic: Clock
+  readonly logger: Log
+  readonly registry: Registry
+}): Budgets {
+  const { pool, log, replica, clock, monotonic, logger, registry } = deps
+  const accounts = createFollowedFact(log, budgetsSaid, monotonic)
+  const running = new Map<string, Running>()
+  const exchange = new FundsExchange({
+    pool,
+    replica,
+    clock: monotonic,
+    read: (db, keys) => readKeys(db, keys, running, replica),
+  })
+  const reached = new Counter({
+    name: 'tollgate_budgets_reached_total',
+    help: 'Requests refused by a hard budget, and soft budgets reached in a period, by whose they are.',
+    labelNames: ['budget', 'subject'],
+    registers: [registry],
+  })
+  const said = new Set<string>()
+
+  const runningOf = (tenantId: string, timeZone: string, budget: Budget): Running => {
+    const { subject, period: kind } = budget
+    const period = periodAt(kind, timeZone, clock.nowMs())
+    const key = `${tenantId}\n${subjectName(subject)}\n${period.fromMs}-${period.toMs}`
+    const known = running.get(key)
+    // What is left follows from the budget as it is now.
+    if (known !== undefined) return { ...known, budget }
+    if (running.size >= MAX_KNOWN) forgetIdle(running, said, monotonic.nowMs())
+    const made = { budget, tenantId, period, funds: new TenantFunds(key) }
+    running.set(key, made)
+    return made
+  }
+  const applying = async (
+    { tenantId, userId, tokenId }: Spender,
+    currency: Currency,
+  ): Promise<readonly Running[]> => {
+    const account = await accounts.of(tenantId)
+    if (account === undefined || account.budgets.length === 0) return []
+    return account.budgets.flatMap((budget) => {
+      const { subject } = budget
+      if (budget.currency !== currency) return []
+      if (subject.kind === 'user' && subject.userId !== userId) return []
+      if (subject.kind === 'token' && subject.tokenId !== tokenId) return []
+      return [runningOf(tenantId, account.timeZone, budget)]
+    })
+  }
+  const noteSoft = ({ budget, tenantId, funds }: Running): void => {
+    const { soft, currency, subject, period } = budget
+    if (soft === undefined) return
+    const spentPico = -funds.availablePico(currency)
+    const name = `${funds.tenantId}\n${currency}\n${soft}`
+    if (spentPico < parseAmount(soft) || said.has(name)) return
+    said.add(name)
+    reached.inc({ budget: 'soft', subject: subject.kind })
+    const spent = formatAmount(spentPico)
+    logger.warn({ tenantId, subject, period, currency, soft, spent }, 'a soft budget is reached')
+  }
+  /** The first that does not cover a hold, by what is known. */
+  const refusing = (all: readonly Running[], holdPico: bigint) =>
+    all.find((one) => {
+      const leftPico = leftOf(one)
+      return leftPico !== undefined && (leftPico < holdPico || leftPico <= 0n)
+    })
+  /** Looked at and held at once: nobody else comes between. @throws DomainError `budget_reached` */
+  const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Hold => {
+    // What was never read is not taken for nothing spent.
+    if (all.some(({ funds }) => funds.ageMs(monotonic.nowMs()) === undefined))
+      throw balanceUntold(undefined)
+    for (const one of all) noteSoft(one)
+    const refused = refusing(all, holdPico)
+    if (refused !== undefined) {
+      reached.inc({ budget: 'hard', subject: refused.budget.subject.kind })
+      throw budgetReached(refused.budget, refused.period, holdPico, leftOf(refused) ?? 0n)
+    }
+    const nowMs = (): number => monotonic.nowMs()
+    return endingAll(all.map(({ funds }) => funds.place(currency, holdPico, nowMs)))
+  }
+
+  return {
+    hold: async (who, currency, holdPico) => {
+      const all = await applying(who, currency)
+      if (all.length === 0) return undefined
+      await Promise.all(all.map(({ funds }) => exchange.makeKnown(funds)))
+      const first = refusing(all, holdPico)
+      if ((first?.funds.ageMs(monotonic.nowMs()) ?? 0) > RECHECK_AFTER_MS)
+        await exchange.tellAndRead(all.map(({ funds }) => funds))
+      return placed(all, currency, holdPico)
+    },
+    standings: async ({ tenantId, userId, tokenId }) => {
+      const account = await accounts.of(tenantId)
+      if (account === undefined) return []
+      const own = account.budgets.filter(
+        ({ subject }) =>
+          (subject.kind === 'user' && subject.userId === userId) ||
+          (subject.kind === 'token' && subject.tokenId === tokenId),
+      )
+      if (own.length === 0) return []
+      return (await standing(pool, tenantId, { ...account, budgets: own }, clock.nowMs())).budgets
+    },
+    exchange: async (spooling) => {
+      const active = [...running.values()].flatMap(({ funds }) => (funds.isIdle() ? [] : [funds]))
+      if (spooling) for (const funds of active) funds.keepUnplaced(monotonic.nowMs())
+      for (let at = 0; at < active.length; at += MAX_EXCHANGED)
+        await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
+    },
+    noticed: accounts.noticed,
+  }
+}
+
+/** What is left of a hard budget; undefined where it has no such bound. */
+function leftOf({ budget, funds }: Running): bigint | undefined {
+  // Less than nothing is available: what was spent.
+  return budget.hard === undefined
+    ? undefined
+    : parseAmount(budget.hard) + funds.availablePico(budget.currency)
+}
+
+/** Those that nothing is held against and nobody asked for lately; of one that is being read nothing is known yet. */
+function forgetIdle(running: Map<string, Running>, said: Set<string>, nowMs: number): void {
+  for (const [key, { funds }] of running)
+    if (funds.isIdle() && (funds.ageMs(nowMs) ?? 0) > MAX_LAG_MS) running.delete(key)
+  said.clear()
+  if (running.size >= MAX_KNOWN) throw balanceUntold(undefined)
+}
+
+/** What was spent of each key as less than nothing: in the ledger, by tasks under way, and by other replicas. */
+async function readKeys(
+  db: Queryable,
+  keys: readonly string[],
+  running: ReadonlyMap<string, Running>,
+  replica: string,
+): Promise<ReadonlyMap<string, Spendable>> {
+  const spentIn = spentReader(db)
+  // Told before the ledger is read: what is told of no more by then is in it.
+  const told = await readTold(db, keys, replica)
+  const inLedger = await Promise.all(
+    keys.map(async (key) => {
+      const one = running.get(key)
+      return one && ([key, one, await spentIn(one.tenantId, one.period)] as const)
+    }),
+  )
+  const found = new Map<string, Spendable>()
+  for (const entry of inLedger) {
+    if (entry === undefined) continue
+    const [key, { budget }, ledger] = entry
+    const { position } = ledger
+    const available = new Map<Currency, bigint>()
+    const take = (currency: Currency, amountPico: bigint): void =>
+      void available.set(currency, (available.get(currency) ?? 0n) - amountPico)
+    for (const [currency, amountPico] of ledger.of(budget.subject)) take(currency, amountPico)
+    for (const each of told.get(key) ?? []) {
+      const isIn = each.position !== undefined && each.position <= position
+      take(each.currency, each.heldPico + (isIn ? 0n : each.settledPico))
+    }
+    found.set(key, { available, position })
+  }
+  return found
+}

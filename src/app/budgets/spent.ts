@@ -1,0 +1,75 @@
+import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { heldByOwner, usage } from '../../../projections/ledger/query.ts'
+import type { BudgetSubject } from '../../domain/account/budgets.ts'
+import { type Currency, parseAmount } from '../../kernel/money.ts'
+import type { Period } from './period.ts'
+
+/** What a user's token spent, or holds; an owner that is not known is everybody's. */
+interface Part {
+  readonly currency: Currency
+  readonly userId: string | undefined
+  readonly tokenId: string | undefined
+  readonly amountPico: bigint
+}
+
+/** What a tenant spent in a period and holds for tasks under way, told apart by who did. */
+export class Spent {
+  /** The ledger has the events up to here. */
+  readonly position: bigint
+  readonly #parts: readonly Part[]
+
+  constructor(position: bigint, parts: readonly Part[]) {
+    this.position = position
+    this.#parts = parts
+  }
+
+  /** In pico, by currency. */
+  of(subject: BudgetSubject): ReadonlyMap<Currency, bigint> {
+    const sums = new Map<Currency, bigint>()
+    for (const { currency, userId, tokenId, amountPico } of this.#parts) {
+      const counts =
+        subject.kind === 'tenant' ||
+        (subject.kind === 'user'
+          ? userId === undefined || userId === subject.userId
+          : tokenId === undefined || tokenId === subject.tokenId)
+      if (counts) sums.set(currency, (sums.get(currency) ?? 0n) + amountPico)
+    }
+    return sums
+  }
+}
+
+/** Reads of each tenant and period once, whoever asks. */
+export function spentReader(db: Queryable): (tenantId: string, period: Period) => Promise<Spent> {
+  const read = new Map<string, Promise<Spent>>()
+  return (tenantId, period) => {
+    const name = `${tenantId}\n${period.fromMs}\n${period.toMs}`
+    const begun = read.get(name) ?? readSpent(db, tenantId, period)
+    read.set(name, begun)
+    return begun
+  }
+}
+
+/**
+ * What the ledger has of a tenant's spending in a period, and what its tasks hold. Read one after the
+ * other so that what moves meanwhile is counted twice rather than not at all: the position before all,
+ * holds before what they become.
+ */
+export async function readSpent(db: Queryable, tenantId: string, period: Period): Promise<Spent> {
+  const position = (await readCheckpoint(db, 'ledger'))?.position ?? -1n
+  const held = await heldByOwner(db, tenantId)
+  const groups = await usage(db, {
+    filter: { tenantId, ...period },
+    groupBy: ['user', 'token'],
+  })
+  const settled = groups.map(({ keys, currency, amount }) => ({
+    currency: currency as Currency,
+    userId: keys.user,
+    tokenId: keys.token,
+    amountPico: parseAmount(amount),
+  }))
+  return new Spent(position, [
+    ...settled,
+    ...held.map(({ amount, ...owner }) => ({ ...owner, amountPico: parseAmount(amount) })),
+  ])
+}

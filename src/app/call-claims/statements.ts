@@ -1,0 +1,145 @@
+import type { Pool } from 'pg'
+
+/**
+ * The claims in Postgres, whose clock is the only one that counts: replicas need not agree on the
+ * time. Nothing of a caller stands there in the clear: keys and bodies are keyed hashes, answers are
+ * sealed.
+ */
+
+/** A process that stops renewing is taken for dead after this. */
+export const LEASE_MS = 60_000
+/** What a key lives from its first request on. */
+const KEY_LIFE_MS = 24 * 3_600_000
+const PURGE_LIMIT = 5_000
+
+const after = (parameter: string): string =>
+  `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
+
+/**
+ * Whether somebody holds a claim. A lease that ends too far ahead is of before the clock was set back:
+ * who holds it renews it, and nobody waits for one who is dead. Two leases, as a clock may be
+ * mended by a little at any time.
+ */
+const isLeased = (claim: string): string =>
+  `${claim}.lease_until between clock_timestamp()
+     and clock_timestamp() + ${2 * LEASE_MS} * interval '1 millisecond'`
+
+/** Of a claim, and of the one call that is made under it. */
+export interface ClaimName {
+  readonly claimKey: string
+  readonly callId: string
+}
+
+/** A claim that somebody holds or has held. */
+export interface FoundClaim {
+  readonly callId: string
+  readonly bodyHash: string
+  readonly mayBeSettled: boolean
+  readonly isLeased: boolean
+  readonly answer: Buffer | undefined
+}
+
+/**
+ * Takes a key that is new, that has lived its time, or whose holder died before its call may have been
+ * settled; all three are one statement, so of several who try one succeeds.
+ */
+export async function takeClaim(
+  db: Pool,
+  { claimKey, callId, bodyHash }: ClaimName & { readonly bodyHash: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'call-claim-take',
+    text: `insert into ops.call_claims as c
+             (claim_key, call_id, body_hash, lease_until, expires_at)
+           values ($1, $2, $3, ${after('$4')}, ${after('$5')})
+           on conflict (claim_key) do update set
+             call_id = excluded.call_id, body_hash = excluded.body_hash, may_be_settled = false,
+             lease_until = excluded.lease_until, expires_at = excluded.expires_at, answer = null
+           where not (${isLeased('c')})
+             and (not c.may_be_settled or c.expires_at < clock_timestamp())`,
+    values: [claimKey, callId, bodyHash, LEASE_MS, KEY_LIFE_MS],
+  })
+  return rowCount === 1
+}
+
+export async function findClaim(db: Pool, claimKey: string): Promise<FoundClaim | undefined> {
+  const { rows } = await db.query<{
+    call_id: string
+    body_hash: string
+    may_be_settled: boolean
+    is_leased: boolean
+    answer: Buffer | null
+  }>({
+    name: 'call-claim-find',
+    text: `select c.call_id, c.body_hash, c.may_be_settled, c.answer, ${isLeased('c')} as is_leased
+           from ops.call_claims c where c.claim_key = $1`,
+    values: [claimKey],
+  })
+  const [row] = rows
+  return (
+    row && {
+      callId: row.call_id,
+      bodyHash: row.body_hash,
+      mayBeSettled: row.may_be_settled,
+      isLeased: row.is_leased,
+      answer: row.answer ?? undefined,
+    }
+  )
+}
+
+/** False: another has taken the key since, or it is gone. */
+export async function markSettling(db: Pool, { claimKey, callId }: ClaimName): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'call-claim-settling',
+    text: `update ops.call_claims set may_be_settled = true, lease_until = ${after('$3')}
+           where claim_key = $1 and call_id = $2`,
+    values: [claimKey, callId, LEASE_MS],
+  })
+  return rowCount === 1
+}
+
+/** The end of a claim whose call is settled; without an answer there is nothing to repeat. */
+export async function endClaim(
+  db: Pool,
+  { claimKey, callId }: ClaimName,
+  answer: Uint8Array | undefined,
+): Promise<void> {
+  await db.query({
+    name: 'call-claim-end',
+    text: `update ops.call_claims set answer = $3, lease_until = '-infinity'
+           where claim_key = $1 and call_id = $2`,
+    values: [claimKey, callId, answer ?? null],
+  })
+}
+
+export async function removeClaim(db: Pool, { claimKey, callId }: ClaimName): Promise<void> {
+  await db.query({
+    name: 'call-claim-remove',
+    text: 'delete from ops.call_claims where claim_key = $1 and call_id = $2',
+    values: [claimKey, callId],
+  })
+}
+
+export async function renewClaims(db: Pool, names: readonly ClaimName[]): Promise<void> {
+  await db.query({
+    name: 'call-claim-renew',
+    // All renew in the order of the keys: replicas must not wait for each other crosswise.
+    text: `update ops.call_claims c set lease_until = ${after('$3')}
+           from (select c.claim_key from ops.call_claims c
+                 join unnest($1::text[], $2::text[]) as held (claim_key, call_id)
+                   using (claim_key, call_id)
+                 order by c.claim_key for update of c) as mine
+           where c.claim_key = mine.claim_key`,
+    values: [names.map(({ claimKey }) => claimKey), names.map(({ callId }) => callId), LEASE_MS],
+  })
+}
+
+/** Drops keys that have lived their time, with their answers, a bounded number at a time. */
+export async function purgeCallClaims(db: Pool): Promise<void> {
+  await db.query(
+    `delete from ops.call_claims where claim_key in (
+       select c.claim_key from ops.call_claims c
+       where c.expires_at < clock_timestamp() and not (${isLeased('c')}) limit $1)`,
+    [PURGE_LIMIT],
+  )
+}

@@ -1,0 +1,38 @@
+import { callUpstream, type UpstreamDeps, type UpstreamOperation } from '../call-upstream.ts'
+import { type Channel, ProviderError } from '../ports.ts'
+import type { ChannelPaces } from './paces.ts'
+
+/**
+ * Does something once it is its turn at the channel, whose pace is everybody's, callers and policies.
+ * @throws ProviderError `unavailable` when the signal ends the waiting for a turn; what the work throws
+ */
+export async function inTurn<Result>(
+  { paces }: { readonly paces: ChannelPaces },
+  channel: Channel,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  let begun = false
+  try {
+    return await paces.of(channel).run(signal, () => {
+      begun = true
+      return work()
+    })
+  } catch (error) {
+    if (begun) throw error
+    throw new ProviderError('unavailable', 'ruled_out', 'The model service is busy.', {
+      cause: error,
+    })
+  }
+}
+
+/** The same of one upstream call. @throws ProviderError */
+export function askInTurn<Result>(
+  deps: UpstreamDeps & { readonly paces: ChannelPaces },
+  channel: Channel,
+  operation: UpstreamOperation,
+  signal: AbortSignal,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  return inTurn(deps, channel, signal, () => callUpstream(deps, channel, operation, call))
+}

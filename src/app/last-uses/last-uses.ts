@@ -1,0 +1,92 @@
+import type { Pool } from 'pg'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import { startExchanging } from '../exchanging.ts'
+
+/**
+ * When each token last opened something, so that one that nobody needs any more can be found. It is kept
+ * in memory and told in the background (`ops.token_uses`), of each token at most once a minute: what was
+ * used a moment ago may show a minute late, and a process that is killed takes up to a minute with it.
+ */
+export interface LastUses {
+  /** Costs a look into a map. */
+  readonly used: (tokenId: string) => void
+  /** Tells of those whose last telling is old, or of all. @throws what the database throws; told again then */
+  readonly tell: (options?: { readonly all?: boolean }) => Promise<void>
+}
+
+const TOLD_EVERY_MS = 60_000
+/** Those used longest ago are forgotten first: they are told of again when they are used again. */
+const MAX_TOKENS = 50_000
+/** Told of in one statement. */
+const MAX_TOLD = 5_000
+
+interface Use {
+  usedAtMs: number
+  toldAtMs: number
+}
+
+export function createLastUses(pool: Pool, clock: Clock): LastUses {
+  const uses = new BoundedMap<string, Use>(MAX_TOKENS)
+
+  const write = async (some: readonly (readonly [string, Use])[]): Promise<void> => {
+    const told = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))
+    await pool.query({
+      name: 'token-uses',
+      // Replicas that tell of the same tokens must not wait for each other crosswise.
+      text: `insert into ops.token_uses as u (token_id, used_at)
+             select token_id, to_timestamp(used_ms / 1000)
+             from unnest($1::text[], $2::float8[]) as t (token_id, used_ms) order by token_id
+             on conflict (token_id) do update set used_at = greatest(u.used_at, excluded.used_at)`,
+      values: [told.map(({ tokenId }) => tokenId), told.map(({ usedAtMs }) => usedAtMs)],
+    })
+    for (const [index, [, use]] of some.entries()) use.toldAtMs = told[index]?.usedAtMs ?? 0
+  }
+
+  return {
+    used: (tokenId) => {
+      const usedAtMs = clock.nowMs()
+      const known = uses.get(tokenId)
+      if (known === undefined) uses.set(tokenId, { usedAtMs, toldAtMs: 0 })
+      else known.usedAtMs = usedAtMs
+    },
+    tell: async ({ all = false } = {}) => {
+      const leastMs = all ? 1 : TOLD_EVERY_MS
+      // A clock that was set back tells nothing until it is where it was: the later time stays.
+      const due = [...uses].filter(([, { usedAtMs, toldAtMs }]) => usedAtMs - toldAtMs >= leastMs)
+      for (let at = 0; at < due.length; at += MAX_TOLD) await write(due.slice(at, at + MAX_TOLD))
+    },
+  }
+}
+
+/** Tells about once a second until stopped, and of all then. */
+export function startTelling(uses: LastUses, logger: Log): { readonly stop: () => Promise<void> } {
+  const telling = startExchanging({
+    exchange: () => uses.tell(),
+    of: 'last uses of tokens',
+    logger,
+  })
+  return {
+    stop: async () => {
+      await telling.stop()
+      await uses.tell({ all: true }).catch((error: unknown) => {
+        logger.warn({ err: error }, 'the last uses of tokens could not be told')
+      })
+    },
+  }
+}
+
+/** When tokens were last used, as far as it was told: unix milliseconds by token id. */
+export async function lastUsesOf(
+  db: Queryable,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<{ token_id: string; used_at: Date }>({
+    name: 'token-uses-of',
+    text: 'select token_id, used_at from ops.token_uses where token_id = any($1::text[])',
+    values: [tokenIds],
+  })
+  return new Map(rows.map((row) => [row.token_id, row.used_at.getTime()]))
+}

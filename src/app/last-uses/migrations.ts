@@ -1,0 +1,13 @@
+import type { Migrations } from '../database/migrate.ts'
+
+export const lastUseMigrations: Migrations = {
+  owner: 'last-uses',
+  steps: [
+    `
+create table ops.token_uses (
+  token_id text primary key,
+  used_at timestamptz not null
+) with (fillfactor = 70);
+`,
+  ],
+}

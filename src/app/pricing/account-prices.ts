@@ -1,0 +1,56 @@
+import {
+  type AccountPricesDocument,
+  accountPricesFromDocument,
+} from '../../domain/account/prices-document.ts'
+import { accountPricesOf } from '../../domain/account/prices.ts'
+import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { accountEventsFrom, type FactOf } from '../accounts/account-fact.ts'
+import { type AccessDeps, type Changed, decideOnAccount } from '../accounts/bootstrap.ts'
+import { parsedYaml } from './publish.ts'
+
+/** Before any were set. */
+export const noAccountPrices: AccountPrices = { revision: 0, multiplier: undefined, prices: [] }
+
+/** What an event says of them. */
+export const accountPricesSaid: FactOf<AccountPrices> = (event) =>
+  event.type === 'AccountPricesSet' ? accountPricesOf(event.data) : undefined
+
+/** What a tenant's account said of its prices, each time they were set, the oldest first. */
+export async function accountPriceHistory(
+  log: Pick<EventLog, 'readStream'>,
+  tenantId: string,
+): Promise<readonly Extract<RecordedEvent, { readonly type: 'AccountPricesSet' }>[]> {
+  const sets: Extract<RecordedEvent, { readonly type: 'AccountPricesSet' }>[] = []
+  for await (const event of accountEventsFrom(log, tenantId, 0n))
+    if (event.type === 'AccountPricesSet') sets.push(event)
+  return sets
+}
+
+/**
+ * Sets all of a tenant's prices; the same again changes nothing.
+ *
+ * @throws DomainError of the account decider
+ */
+export async function setAccountPrices(
+  deps: AccessDeps,
+  input: AccountPricesDocument & {
+    readonly tenantId: string
+    /** Of the look that was taken before: when they were set since, nothing is changed. */
+    readonly basis?: number
+  },
+): Promise<Changed & { readonly prices: AccountPrices }> {
+  const at = toTimestamp(deps.clock.nowMs())
+  const decided = await decideOnAccount(deps, { kind: 'set-prices', ...input, at })
+  return {
+    changed: decided.events.length > 0,
+    position: decided.position,
+    prices: decided.state.prices ?? noAccountPrices,
+  }
+}
+
+/** The prices a file describes. @throws DomainError `price_book_invalid`, `account_prices_invalid` */
+export function accountPricesOfFile(yamlText: string): AccountPricesDocument {
+  return accountPricesFromDocument(parsedYaml(yamlText, 'the file of account prices'))
+}

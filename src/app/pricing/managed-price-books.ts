@@ -1,0 +1,111 @@
+import {
+  listPriceBooks,
+  type ListedPriceBook,
+  type PublishedPriceBook,
+} from '../../../projections/prices/query.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import {
+  type PriceBookDifference,
+  priceBookDifference,
+} from '../../domain/pricing/price-book-difference.ts'
+import { type ByToken, type ManagementDeps, shown } from '../accounts/management.ts'
+import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { type Reach, requireOperator } from '../accounts/reach.ts'
+import { findPriceBook } from './find-price-book.ts'
+import { WhatIf, type WhatIfInput } from './what-if.ts'
+import { publishIfWanted, type WantedPublication } from './publish-wanted.ts'
+import { readBook } from './publish.ts'
+
+/** Price books as operators manage them by tokens; for others everything is `scope_denied`. */
+export interface ManagedPriceBooks {
+  /** The latest to begin first. */
+  readonly list: (
+    reach: Reach,
+    page: {
+      /** Version of the last one already seen. */
+      readonly after: string | undefined
+      readonly limit: number
+    },
+  ) => Promise<readonly ListedPriceBook[]>
+  /** @throws DomainError `price_book_not_found` */
+  readonly find: (reach: Reach, version: string) => Promise<PublishedPriceBook>
+  /** What `version` has otherwise than `against`. @throws DomainError `price_book_not_found` */
+  readonly difference: (
+    reach: Reach,
+    books: { readonly version: string; readonly against: string },
+  ) => Promise<PriceBookDifference>
+  /**
+   * What settled usage would have cost under a book, to be read within the time of a query.
+   *
+   * @throws DomainError `price_book_not_found`
+   */
+  readonly whatIf: (
+    reach: Reach,
+    input: Readonly<Pick<WhatIfInput, 'fromMs' | 'tenantId'>> & {
+      readonly version: string
+      /** Settled before; unix milliseconds, now by default. */
+      readonly toMs: number | undefined
+    },
+  ) => Promise<WhatIf>
+  /** @throws DomainError `price_book_invalid`, and those of the price-book decider */
+  readonly publish: (
+    reach: Reach,
+    by: ByToken,
+    input: {
+      /** As in a price book file. */
+      readonly document: unknown
+      /** Whether its demonstration prices are kept: only the sandbox sells at them. */
+      readonly demonstrations: boolean
+      readonly isConfirmed: boolean
+    },
+  ) => Promise<WantedPublication>
+}
+
+/** @throws the codes of the log and of the database; `read_model_behind` */
+export function createManagedPriceBooks(
+  deps: ManagementDeps & {
+    readonly served: readonly ServedModel[]
+    readonly queryTimeoutMs: number
+  },
+): ManagedPriceBooks {
+  const { log, db, clock, served, queryTimeoutMs } = deps
+  const readable = async (reach: Reach): Promise<void> => {
+    requireOperator(reach)
+    await requireCaughtUp(deps, 'prices')
+  }
+  return {
+    list: async (reach, page) => {
+      await readable(reach)
+      return listPriceBooks(db, { atMs: clock.nowMs(), ...page })
+    },
+    find: async (reach, version) => {
+      await readable(reach)
+      return findPriceBook(db, version)
+    },
+    difference: async (reach, { version, against }) => {
+      await readable(reach)
+      const after = await findPriceBook(db, version)
+      const before = await findPriceBook(db, against, 'against')
+      return priceBookDifference(before.entries, after.entries)
+    },
+    whatIf: async (reach, { version, toMs = clock.nowMs(), ...range }) => {
+      await readable(reach)
+      await requireCaughtUp(deps, 'ledger')
+      const book = await findPriceBook(db, version)
+      const signal = AbortSignal.timeout(queryTimeoutMs)
+      return new WhatIf({ pool: db, log }, { book, toMs, ...range, signal })
+    },
+    publish: async (reach, by, { document, demonstrations, isConfirmed }) => {
+      requireOperator(reach)
+      const outcome = await publishIfWanted(deps, {
+        book: readBook(document, demonstrations),
+        served,
+        isConfirmed,
+        correlationId: by.requestId,
+        actor: by.tokenId,
+      })
+      await shown(deps, 'prices', outcome.position)
+      return outcome
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import { isListPrices } from '../../domain/account/prices.ts'
+import { type AccountPrices, bookForAccount } from '../../domain/pricing/account-prices.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
+import { createFollowedFact } from '../accounts/account-fact.ts'
+import { accountPricesSaid } from './account-prices.ts'
+import type { PriceBookSource } from './price-book.ts'
+
+/**
+ * What a tenant pays: the book in effect, with the tenant's own prices over it.
+ */
+
+export interface TenantPrices extends PriceBookSource {
+  /**
+   * The book in effect as this tenant has it. Prices that cannot be known refuse the request: nobody
+   * is billed at list prices because something could not be read.
+   *
+   * @throws as `current`, and what the log throws
+   */
+  readonly of: (tenantId: string) => Promise<PriceBook>
+}
+
+/** The same, told by the log of what changes. */
+export interface FollowedPrices extends TenantPrices {
+  readonly noticed: (event: RecordedEvent) => void
+}
+
+export function createTenantPrices(
+  list: PriceBookSource,
+  log: Pick<EventLog, 'readStream'>,
+  monotonic: Clock = monotonicClock,
+): FollowedPrices {
+  const accounts = createFollowedFact(log, accountPricesSaid, monotonic)
+  const views = createViews()
+  return {
+    current: list.current,
+    of: async (tenantId) => {
+      // The prices first: a book that comes into effect meanwhile is the one that counts.
+      const prices = await accounts.of(tenantId)
+      return views(await list.current(), prices)
+    },
+    noticed: accounts.noticed,
+  }
+}
+
+/** One view for each book and set of prices: quotes are kept by it. */
+function createViews(): (book: PriceBook, prices: AccountPrices | undefined) => PriceBook {
+  const made = new WeakMap<PriceBook, WeakMap<AccountPrices, PriceBook>>()
+  return (book, prices) => {
+    if (prices === undefined || isListPrices(prices)) return book
+    const ofBook = made.get(book) ?? new WeakMap<AccountPrices, PriceBook>()
+    made.set(book, ofBook)
+    const view = ofBook.get(prices) ?? bookForAccount(book, prices)
+    ofBook.set(prices, view)
+    return view
+  }
+}

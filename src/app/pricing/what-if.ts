@@ -1,0 +1,175 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { ledgerTenants, pricedLines } from '../../../projections/ledger/query.ts'
+import { accountPricesOf } from '../../domain/account/prices.ts'
+import { bookForAccount } from '../../domain/pricing/account-prices.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import { percentOf } from '../../domain/pricing/price-change.ts'
+import { type Rerated, Rerating } from '../../domain/pricing/rerate.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { type Currency, formatAmount } from '../../kernel/money.ts'
+import { accountPriceHistory } from './account-prices.ts'
+
+/** What the settled lines of one tenant and SKU would have cost; decimal strings. */
+export interface WhatIfRow {
+  readonly tenantId: string
+  readonly currency: Currency
+  readonly sku: string
+  readonly unit: string
+  readonly lines: number
+  readonly quantity: string
+  readonly recorded: string
+  /** Null: the other book has no price for it, and it would have been refused. */
+  readonly whatIf: string | null
+  readonly difference: string | null
+  /** Signed, two decimals; null also from nothing to something. */
+  readonly percent: string | null
+}
+
+/** The same of everything in one currency. */
+export interface WhatIfTotal extends Pick<
+  WhatIfRow,
+  'currency' | 'lines' | 'recorded' | 'percent'
+> {
+  readonly whatIf: string
+  readonly difference: string
+  /** Of what the other book has no price for; in none of the figures beside. */
+  readonly unpriced: { readonly lines: number; readonly recorded: string }
+}
+
+export interface WhatIfInput {
+  readonly book: PriceBook
+  /** Settled from then on; unix milliseconds. */
+  readonly fromMs: number
+  /** Settled before; unix milliseconds. */
+  readonly toMs: number
+  /** One tenant; undefined: every one. */
+  readonly tenantId: string | undefined
+  readonly onProgress?: (lines: number) => void
+  /** Ends it between two reads. */
+  readonly signal?: AbortSignal
+}
+
+interface WhatIfDeps {
+  readonly pool: Queryable
+  readonly log: Pick<EventLog, 'readStream'>
+}
+
+/**
+ * Rates what was settled anew under another book, a tenant at a time, and writes nothing. Of each line
+ * the tenant's prices are those it was settled by: its own price stays, and its multiplier applies to
+ * the other book. Under the book that lines were settled by, they cost what they cost, exactly.
+ */
+export class WhatIf {
+  readonly #deps: WhatIfDeps
+  readonly #input: WhatIfInput
+  readonly #totals = new Map<Currency, Total>()
+  #lines = 0
+
+  constructor(deps: WhatIfDeps, input: WhatIfInput) {
+    this.#deps = deps
+    this.#input = input
+  }
+
+  /**
+   * One row for each tenant, currency, SKU and unit; memory holds those of one tenant.
+   *
+   * @throws the reason of the signal
+   */
+  async *rows(): AsyncGenerator<WhatIfRow> {
+    const { tenantId } = this.#input
+    if (tenantId !== undefined) return yield* this.#ofTenant(tenantId)
+    for await (const tenant of ledgerTenants(this.#deps.pool)) yield* this.#ofTenant(tenant)
+  }
+
+  /** Of the rows so far, a currency each: they are never added. */
+  totals(): readonly WhatIfTotal[] {
+    return [...this.#totals]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([currency, total]) => ({
+        currency,
+        lines: total.lines,
+        recorded: formatAmount(total.recordedPico),
+        whatIf: formatAmount(total.otherPico),
+        difference: formatAmount(total.otherPico - total.recordedPico),
+        percent: percentOf(total.recordedPico, total.otherPico) ?? null,
+        unpriced: {
+          lines: total.unpricedLines,
+          recorded: formatAmount(total.unpricedPico),
+        },
+      }))
+  }
+
+  async *#ofTenant(tenantId: string): AsyncGenerator<WhatIfRow> {
+    const { fromMs, toMs, onProgress, signal } = this.#input
+    signal?.throwIfAborted()
+    const rerating = new Rerating()
+    let views: ReadonlyMap<number, PriceBook> | undefined
+    for await (const page of pricedLines(this.#deps.pool, { tenantId, fromMs, toMs })) {
+      if (views === undefined && page.some((line) => line.accountPrices !== null))
+        views = await this.#viewsOf(tenantId)
+      for (const line of page)
+        rerating.add(
+          line,
+          line.accountPrices === null ? this.#input.book : views?.get(line.accountPrices),
+        )
+      signal?.throwIfAborted()
+      this.#lines += page.length
+      onProgress?.(this.#lines)
+    }
+    for (const sum of rerating.sums()) {
+      this.#count(sum)
+      yield rowOf(tenantId, sum)
+    }
+  }
+
+  /** The other book under each of the prices the tenant ever had. */
+  async #viewsOf(tenantId: string): Promise<ReadonlyMap<number, PriceBook>> {
+    const sets = await accountPriceHistory(this.#deps.log, tenantId)
+    return new Map(
+      sets.map(({ data }) => [
+        data.revision,
+        bookForAccount(this.#input.book, accountPricesOf(data)),
+      ]),
+    )
+  }
+
+  #count(sum: Rerated): void {
+    const total = this.#totals.get(sum.currency) ?? emptyTotal()
+    this.#totals.set(sum.currency, total)
+    if (sum.otherPico === undefined) {
+      total.unpricedLines += sum.lines
+      total.unpricedPico += sum.recordedPico
+      return
+    }
+    total.lines += sum.lines
+    total.recordedPico += sum.recordedPico
+    total.otherPico += sum.otherPico
+  }
+}
+
+interface Total {
+  lines: number
+  recordedPico: bigint
+  otherPico: bigint
+  unpricedLines: number
+  unpricedPico: bigint
+}
+
+function emptyTotal(): Total {
+  return { lines: 0, recordedPico: 0n, otherPico: 0n, unpricedLines: 0, unpricedPico: 0n }
+}
+
+function rowOf(tenantId: string, sum: Rerated): WhatIfRow {
+  const { currency, sku, unit, lines, quantity, recordedPico, otherPico } = sum
+  const said = { tenantId, currency, sku, unit, lines, quantity: quantity.toString() }
+  const recorded = formatAmount(recordedPico)
+  if (otherPico === undefined)
+    return { ...said, recorded, whatIf: null, difference: null, percent: null }
+  return {
+    ...said,
+    recorded,
+    whatIf: formatAmount(otherPico),
+    difference: formatAmount(otherPico - recordedPico),
+    percent: percentOf(recordedPico, otherPico) ?? null,
+  }
+}

@@ -1,0 +1,99 @@
+import type { AdjustedLine, Correction } from '../../../projections/ledger/query.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type Opening, type Standing, standingOf } from './standing.ts'
+import type { Receipt, ReceiptLine } from './types.ts'
+import { verdictOf } from './verdict.ts'
+
+/** What a receipt is written from. */
+export interface ReceiptParts {
+  readonly opening: Opening
+  /** All of the task or call, oldest first. */
+  readonly events: readonly RecordedEvent[]
+  readonly nativeId: string | undefined
+  readonly lines: readonly AdjustedLine[]
+  /** Of these lines, oldest first; there may be more, and `adjusted` of the lines counts all. */
+  readonly corrections: readonly Correction[]
+}
+
+function sum(amounts: readonly string[]): string {
+  return formatAmount(amounts.reduce((total, amount) => total + parseAmount(amount), 0n))
+}
+
+function lineOf(line: AdjustedLine): ReceiptLine {
+  const { lineId, sku, rule, quantity, unit, price, per, amount, measurement, adjusted } = line
+  const { accountPrices } = line
+  return {
+    lineId,
+    sku,
+    rule,
+    quantity,
+    unit,
+    price,
+    per,
+    accountPrices,
+    amount,
+    formula: `${quantity} × ${price} ÷ ${per} = ${amount}`,
+    measurement,
+    adjusted,
+    hash: line.hash,
+  }
+}
+
+function measurementOf(lines: readonly ReceiptLine[]): Receipt['measurement'] {
+  const [first, ...others] = lines
+  if (first === undefined) return undefined
+  return others.some(({ measurement }) => measurement !== first.measurement)
+    ? 'mixed'
+    : first.measurement
+}
+
+/** By which book, and in which currency. A call that failed says neither of its caller's money. */
+function termsOf(
+  opening: Opening,
+  standing: Standing,
+): Pick<Receipt, 'currency' | 'priceBookVersion'> {
+  if (standing.state === 'settled') return standing.settlement
+  if (opening.type === 'TaskRequested') return opening.data.quote
+  return { currency: undefined, priceBookVersion: undefined }
+}
+
+/** Writes the receipt of a task or a call. */
+export function writeReceipt(parts: ReceiptParts): Receipt {
+  const { opening, events, nativeId, corrections } = parts
+  const standing = standingOf(opening, events)
+  const lines = parts.lines.map(lineOf)
+  const amount = standing.state === 'settled' ? standing.settlement.amount : '0'
+  const adjusted = sum(lines.map((line) => line.adjusted))
+  const net = formatAmount(parseAmount(amount) - parseAmount(adjusted))
+  const { currency, priceBookVersion } = termsOf(opening, standing)
+  const { tenantId, userId, tokenId, requestId, surface, model } = opening.data
+  const isTask = opening.type === 'TaskRequested'
+  return {
+    sourceId: isTask ? opening.data.platformId : opening.data.callId,
+    kind: isTask ? 'task' : 'call',
+    state: standing.state,
+    verdict: verdictOf(standing, { currency, lines, adjusted, net }),
+    tenantId,
+    userId,
+    tokenId,
+    requestId,
+    nativeId,
+    surface,
+    model,
+    currency,
+    amount,
+    adjusted,
+    net,
+    held: 'hold' in standing ? standing.hold : '0',
+    priceBookVersion,
+    measurement: measurementOf(lines),
+    lines,
+    corrections,
+    timeline: events.map(({ position, type, recordedAt }) => ({
+      position: String(position),
+      type,
+      atMs: recordedAt.getTime(),
+    })),
+  }
+}

@@ -1,0 +1,50 @@
+import type { Settlement } from '../../domain/pricing/settlement.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+
+/** How a task or a call stands with money, out of its events. */
+export type Standing =
+  | { readonly state: 'settled'; readonly settlement: Settlement; readonly position: bigint }
+  /** `why` ends a sentence that says that nothing is billed. */
+  | { readonly state: 'not_billed'; readonly why: string }
+  /** What is held for it; `unknown` where the model service may have taken it or not. */
+  | { readonly state: 'running' | 'unknown'; readonly hold: string }
+
+type EventOf<Type extends RecordedEvent['type']> = Extract<RecordedEvent, { readonly type: Type }>
+
+/** What began a task, or is all there is of a call. */
+export type Opening = EventOf<'TaskRequested' | 'CallSettled' | 'CallFailed'>
+
+export function isOpening(event: RecordedEvent): event is Opening {
+  const { type } = event
+  return type === 'TaskRequested' || type === 'CallSettled' || type === 'CallFailed'
+}
+
+/** Why an event ends what it is of without a bill; undefined for one that does not. */
+function unbilledBy(event: RecordedEvent): string | undefined {
+  if (event.type === 'CallFailed') return `the call failed (${event.data.code})`
+  if (event.type === 'TaskFailed') return `the task failed (${event.data.code})`
+  if (event.type === 'TaskSubmissionRefused')
+    return `the task was refused before it began (${event.data.code})`
+  if (event.type === 'TaskCancelled') return 'the task was cancelled'
+  if (event.type !== 'TaskExpired') return undefined
+  return event.data.reason === 'deadline'
+    ? 'no end of the task was seen by its deadline'
+    : 'the task expired'
+}
+
+/** How its events, in their order, leave what they opened. */
+export function standingOf(opening: Opening, events: readonly RecordedEvent[]): Standing {
+  for (const event of events)
+    if (event.type === 'TaskSettled' || event.type === 'CallSettled') {
+      const { position } = event
+      return { state: 'settled', settlement: event.data.settlement, position }
+    }
+  for (const event of events) {
+    const why = unbilledBy(event)
+    if (why !== undefined) return { state: 'not_billed', why }
+  }
+  const hold = opening.type === 'TaskRequested' ? opening.data.quote.hold : '0'
+  const isKnown = events.some(({ type }) => type === 'TaskSubmitted')
+  const isUncertain = events.some(({ type }) => type === 'TaskSubmissionUncertain')
+  return { state: isUncertain && !isKnown ? 'unknown' : 'running', hold }
+}

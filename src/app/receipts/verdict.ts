@@ -1,0 +1,51 @@
+import { parseAmount, type Currency } from '../../kernel/money.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import type { ReceiptLine } from './types.ts'
+import type { Standing } from './standing.ts'
+
+interface Figures {
+  readonly currency: Currency | undefined
+  readonly lines: readonly Pick<ReceiptLine, 'measurement'>[]
+  /** Decimal strings. */
+  readonly adjusted: string
+  readonly net: string
+}
+
+/** How a task or a call stands with money, in a sentence or two. */
+export function verdictOf(standing: Standing, figures: Figures): string {
+  const currency = figures.currency ?? ''
+  switch (standing.state) {
+    case 'settled':
+      return settledVerdict(standing.settlement.amount, figures)
+    case 'not_billed':
+      return `Not billed: ${standing.why}.`
+    case 'running':
+      return `Still running: ${standing.hold} ${currency} is held until it ends.`
+    case 'unknown':
+      return `Not known yet: whether the model service took the task; ${standing.hold} ${currency} is held until it is.`
+    default:
+      return unreachable(standing)
+  }
+}
+
+function settledVerdict(
+  amount: string,
+  { currency: known, lines, adjusted, net }: Figures,
+): string {
+  const currency = known ?? ''
+  const count = lines.length
+  if (count === 0) return `Settled once: 0 ${currency}, because nothing was counted.`
+  const estimated = lines.filter(({ measurement }) => measurement === 'estimated').length
+  const of = `Settled once: ${amount} ${currency} in ${count} ${count === 1 ? 'line' : 'lines'}`
+  const how =
+    estimated === 0
+      ? ', all of it as reported.'
+      : estimated === count
+        ? ', all of it estimated.'
+        : `, ${estimated} of them estimated.`
+  const left =
+    parseAmount(adjusted) === 0n
+      ? ''
+      : ` ${adjusted} ${currency} of it was given back: ${net} ${currency} remains.`
+  return `${of}${how}${left}`
+}

@@ -1,0 +1,63 @@
+import {
+  type AccountLimits,
+  accountLimitsOf,
+  type LimitFigures,
+} from '../../domain/account/limits.ts'
+import type { TokenKind } from '../../domain/token/events.ts'
+import type { FactOf } from '../accounts/account-fact.ts'
+import { type Limits, noLimits } from './limits.ts'
+
+/** Whose limit it is. */
+export type Whose = 'token' | 'user' | 'tenant'
+
+/** Somebody whose limits a request counts against. */
+export interface Holder {
+  readonly whose: Whose
+  /** Told apart from every other holder, of any tenant. */
+  readonly id: string
+  readonly limits: Limits
+}
+
+/** Whoever asks for something that is counted. */
+export interface LimitedCaller {
+  readonly tokenId: string
+  readonly userId: string
+  readonly tenantId: string
+  readonly kind: TokenKind
+  /** Of the token; undefined means none. */
+  readonly limits: Limits | undefined
+}
+
+/** What an event says of a tenant's limits. */
+export const limitsSaid: FactOf<AccountLimits> = (event) =>
+  event.type === 'LimitsSet' ? accountLimitsOf(event.data) : undefined
+
+/** The token itself, where it has limits. */
+export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[] {
+  return limits === undefined ? [] : [{ whose: 'token', id: tokenId, limits }]
+}
+
+/** Those that have limits of a token, its user and its tenant; tokens that call no model have only their own. */
+export function holdersOf(
+  caller: LimitedCaller,
+  account: AccountLimits | undefined,
+): readonly Holder[] {
+  const own = ownHolder(caller)
+  if (account === undefined || account.limits.length === 0 || caller.kind !== 'model') return own
+  const { tenantId, userId } = caller
+  const shared = account.limits.flatMap(({ subject, ...limits }): readonly Holder[] => {
+    if (subject.kind === 'tenant')
+      return [{ whose: 'tenant', id: tenantHolderId(tenantId), limits: whole(limits) }]
+    if (subject.userId !== userId) return []
+    return [{ whose: 'user', id: userHolderId(tenantId, userId), limits: whole(limits) }]
+  })
+  return [...own, ...shared]
+}
+
+/** A line break is in no id. */
+const tenantHolderId = (tenantId: string): string => `tenant\n${tenantId}`
+const userHolderId = (tenantId: string, userId: string): string => `user\n${tenantId}\n${userId}`
+
+function whole(figures: LimitFigures): Limits {
+  return { ...noLimits, ...figures }
+}

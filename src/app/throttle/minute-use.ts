@@ -1,0 +1,124 @@
+import type { Clock } from '../../kernel/clock.ts'
+import { Allowance } from './allowance.ts'
+import type { Limits } from './limits.ts'
+
+export type Measure = 'requests' | 'tokens'
+export const measures: readonly Measure[] = ['requests', 'tokens']
+/** How much of each. */
+export type Amounts = Readonly<Record<Measure, number>>
+
+const limitOf: Readonly<Record<Measure, (limits: Limits) => number | undefined>> = {
+  requests: (limits) => limits.requestsPerMinute,
+  tokens: (limits) => limits.tokensPerMinute,
+}
+
+/** The limit of a measure; undefined where there is none. */
+export function perMinuteOf(limits: Limits, measure: Measure): number | undefined {
+  return limitOf[measure](limits)
+}
+
+/** How somebody stands with one limit. */
+export interface Standing {
+  readonly limit: number
+  /** What may be taken now. */
+  readonly remaining: number
+  /** Until nothing is used. */
+  readonly resetMs: number
+}
+
+/** What is missing of one limit, and for how long. */
+export interface Shortage {
+  readonly measure: Measure
+  readonly perMinute: number
+  readonly waitMs: number
+}
+
+/** What one holder used of its limits per minute. */
+export class MinuteUse {
+  readonly #allowances: Readonly<Record<Measure, Allowance>>
+  readonly #clock: Clock
+  #limits: Limits
+  /** Calls whose expected tokens are not corrected yet. */
+  #open = 0
+
+  constructor(limits: Limits, clock: Clock) {
+    const nowMs = clock.nowMs()
+    this.#limits = limits
+    this.#clock = clock
+    this.#allowances = { requests: new Allowance(nowMs), tokens: new Allowance(nowMs) }
+  }
+
+  /** The limits as they are now: they may change at any time. */
+  limit(limits: Limits): void {
+    this.#limits = limits
+  }
+
+  /** What a request takes of it. A call that alone needs more tokens than the limit may start once none are used. */
+  amountsOf(expectedTokens: number): Amounts {
+    return { requests: 1, tokens: Math.min(expectedTokens, this.#limits.tokensPerMinute ?? 0) }
+  }
+
+  /** What is not there of these amounts, with the longest wait; undefined when all is. */
+  shortage(amounts: Amounts): Shortage | undefined {
+    const nowMs = this.#clock.nowMs()
+    let longest: Shortage | undefined
+    for (const measure of measures) {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      if (perMinute === undefined || amounts[measure] === 0) continue
+      const waitMs = this.#allowances[measure].waitMs(amounts[measure], perMinute, nowMs)
+      if (waitMs > (longest?.waitMs ?? 0)) longest = { measure, perMinute, waitMs }
+    }
+    return longest
+  }
+
+  /** Takes amounts, and gives what ends the call: how many tokens it used, or undefined for a request that counts nothing. */
+  take(amounts: Amounts): (usedTokens: number | undefined) => void {
+    this.#change(amounts)
+    if (amounts.tokens > 0) this.#open += 1
+    return (usedTokens) => {
+      if (amounts.tokens > 0) this.#open -= 1
+      if (usedTokens === undefined) this.#change({ requests: -1, tokens: -amounts.tokens })
+      else if (amounts.tokens > 0)
+        this.#change({ requests: 0, tokens: usedTokens - amounts.tokens })
+    }
+  }
+
+  standing(measure: Measure, perMinute: number): Standing {
+    const nowMs = this.#clock.nowMs()
+    const allowance = this.#allowances[measure]
+    return {
+      limit: perMinute,
+      remaining: allowance.remaining(perMinute, nowMs),
+      resetMs: allowance.resetMs(perMinute, nowMs),
+    }
+  }
+
+  /** The limits that are used, each with what is known of it. */
+  inUse(): readonly {
+    readonly measure: Measure
+    readonly allowance: Allowance
+    readonly perMinute: number
+  }[] {
+    const nowMs = this.#clock.nowMs()
+    return measures.flatMap((measure) => {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      const allowance = this.#allowances[measure]
+      if (perMinute === undefined || allowance.isWhole(perMinute, nowMs)) return []
+      return [{ measure, allowance, perMinute }]
+    })
+  }
+
+  /** Whether a call will still correct what it took. */
+  get isOpen(): boolean {
+    return this.#open > 0
+  }
+
+  #change(amounts: Amounts): void {
+    const nowMs = this.#clock.nowMs()
+    for (const measure of measures) {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      if (perMinute !== undefined && amounts[measure] !== 0)
+        this.#allowances[measure].take(amounts[measure], perMinute, nowMs)
+    }
+  }
+}

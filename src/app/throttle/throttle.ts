@@ -1,0 +1,129 @@
+import { Counter, type Registry } from 'prom-client'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { createFollowedFact } from '../accounts/account-fact.ts'
+import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
+import { type Holder, holdersOf, type LimitedCaller, limitsSaid, ownHolder } from './holders.ts'
+import { measures, type Standing } from './minute-use.ts'
+import { createRates, type Rates, type Standings, type Taken } from './rates.ts'
+
+/** How a holder stands with its limits. */
+export interface HolderStanding {
+  readonly holder: Holder
+  readonly perMinute: Standings
+  /** Synchronous calls under way. */
+  readonly calls: number
+}
+
+/** What tokens, users and tenants may ask at a time. A caller that nobody limits costs two looks into memory. */
+export interface Throttle {
+  /** Counts a request. @throws DomainError `rate_limited`, what the log throws */
+  readonly request: (caller: LimitedCaller) => Promise<Taken | undefined>
+  /**
+   * Counts a synchronous call: a request, the tokens expected of it, and a place until it ends.
+   * @throws as `request`
+   */
+  readonly call: (
+    caller: LimitedCaller,
+    expectedTokens?: () => number,
+  ) => Promise<Taken | undefined>
+  /** Counts a question of a token that calls no model. @throws DomainError `rate_limited` */
+  readonly query: (caller: LimitedCaller) => void
+  /** Everybody whose limits a request of a caller counts against. @throws what the log throws */
+  readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
+  /** How a caller stands with the tightest of its limits a minute, by what is known now. */
+  readonly standings: (caller: LimitedCaller) => Standings
+  readonly standingOf: (holder: Holder) => HolderStanding
+  /** Tells of an event of the log. */
+  readonly noticed: (event: RecordedEvent) => void
+  readonly rates: Pick<Rates, 'exchange'>
+  readonly calls: Pick<CallsUnderWay, 'exchange'>
+}
+
+export function createThrottle(deps: {
+  readonly log: Pick<EventLog, 'readStream'>
+  readonly monotonic: Clock
+  readonly registry?: Registry
+}): Throttle {
+  const { log, monotonic, registry } = deps
+  const accounts = createFollowedFact(log, limitsSaid, monotonic)
+  const rates = createRates(monotonic)
+  const calls = createCallsUnderWay(monotonic)
+  const refused = new Counter({
+    name: 'tollgate_rate_limited_total',
+    help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
+    labelNames: ['limit', 'of'],
+    registers: registry === undefined ? [] : [registry],
+  })
+  const counting = <Result>(take: () => Result): Result => {
+    try {
+      return take()
+    } catch (error) {
+      if (isDomainError(error, 'rate_limited')) {
+        const { limitedBy, whose } = error.details
+        refused.inc({ limit: String(limitedBy), of: String(whose) })
+      }
+      throw error
+    }
+  }
+  const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
+    holdersOf(caller, await accounts.of(caller.tenantId))
+
+  return {
+    request: async (caller) => {
+      const all = await holders(caller)
+      return counting(() => rates.take(all))
+    },
+    call: async (caller, expectedTokens) => {
+      const all = await holders(caller)
+      return counting(() => {
+        const leave = calls.enter(all)
+        try {
+          const taken = rates.take(all, expectedTokens)
+          return leave === undefined ? taken : leaving(taken, leave)
+        } catch (error) {
+          leave?.()
+          throw error
+        }
+      })
+    },
+    query: (caller) => void counting(() => rates.take(ownHolder(caller))),
+    holdersOf: holders,
+    standings: (caller) =>
+      holdersOf(caller, accounts.known(caller.tenantId)).map(rates.standings).reduce(tightest, {}),
+    standingOf: (holder) => ({
+      holder,
+      perMinute: rates.standings(holder),
+      calls: calls.of(holder.id),
+    }),
+    noticed: accounts.noticed,
+    rates,
+    calls,
+  }
+}
+
+/** The end of a call is the end of its place as well. */
+function leaving(taken: Taken | undefined, leave: () => void): Taken {
+  return {
+    settle: (tokens) => {
+      leave()
+      taken?.settle(tokens)
+    },
+    giveBack: () => {
+      leave()
+      taken?.giveBack()
+    },
+  }
+}
+
+function tightest(one: Standings, other: Standings): Standings {
+  const tighter = (a: Standing | undefined, b: Standing | undefined): Standing | undefined =>
+    a === undefined || (b !== undefined && b.remaining < a.remaining) ? b : a
+  return Object.fromEntries(
+    measures.flatMap((measure) => {
+      const standing = tighter(one[measure], other[measure])
+      return standing === undefined ? [] : [[measure, standing] as const]
+    }),
+  )
+}

@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises'
+import { currentPriceBook } from '../../projections/prices/query.ts'
+import {
+  accountPriceHistory,
+  accountPricesSaid,
+  accountPricesOfFile,
+  noAccountPrices,
+  setAccountPrices,
+} from '../app/pricing/account-prices.ts'
+import { readAccountFact } from '../app/accounts/account-fact.ts'
+import { comparedPrices } from '../app/pricing/compared-prices.ts'
+import type { AccountPricesDocument } from '../domain/account/prices-document.ts'
+import type { AccountPrices } from '../domain/pricing/account-prices.ts'
+import type { PriceEntry } from '../domain/pricing/events.ts'
+import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { canonicalPrice } from '../kernel/money.ts'
+import { depsOf, type ActorOption } from './access.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import { differenceLines, priceText } from './price-tables.ts'
+import type { Session } from './session.ts'
+
+interface OfTenant extends ActorOption {
+  readonly tenant: string
+  readonly json?: boolean
+}
+
+export interface SetOptions extends OfTenant {
+  readonly file?: string
+  /** False: none from now on. */
+  readonly multiplier?: string | boolean
+  readonly price: readonly (readonly [sku: string, price: string])[]
+  readonly remove: readonly string[]
+  readonly currency?: string
+}
+
+/** `tollgate prices account set`: a file says all of them, the other options change some. */
+export async function setAccountPricesCommand(
+  session: Session,
+  options: SetOptions,
+): Promise<void> {
+  const before = await pricesOf(session, options.tenant)
+  const after =
+    options.file === undefined
+      ? await changed(session, before, options)
+      : await fromFile(options.file, options)
+  await set(session, options, before, after)
+}
+
+/** `tollgate prices account clear` */
+export async function clearAccountPricesCommand(
+  session: Session,
+  options: OfTenant,
+): Promise<void> {
+  const before = await pricesOf(session, options.tenant)
+  await set(session, options, before, { prices: [] })
+}
+
+/** `tollgate prices account show` */
+export async function showAccountPricesCommand(
+  session: Session,
+  options: OfTenant & { readonly all?: boolean; readonly history?: boolean },
+): Promise<void> {
+  if (options.history) return showHistory(session, options)
+  const prices = await pricesOf(session, options.tenant)
+  const book = await currentPriceBook(session.pool, systemClock.nowMs())
+  const rows = comparedPrices(book, prices, options.all === true)
+  const said = {
+    tenantId: options.tenant,
+    revision: prices.revision,
+    multiplier: prices.multiplier ?? null,
+    priceBookVersion: book?.version ?? null,
+    prices: rows,
+  }
+  if (options.json) return print(toJson(said))
+  print(summaryOf(options.tenant, prices))
+  if (rows.length === 0) return
+  const cells = rows.map(({ sku, currency, list, tenant, percent }) => [
+    sku,
+    currency,
+    list === undefined ? '' : priceText(list),
+    tenant === undefined ? 'no price' : priceText(tenant),
+    percent === undefined ? '' : `${percent} %`,
+  ])
+  const of = book === undefined ? 'list' : `list ${book.version}`
+  for (const line of table(['sku', 'currency', of, 'tenant', 'by'], cells)) print(line)
+}
+
+async function showHistory(session: Session, options: OfTenant): Promise<void> {
+  const sets = await accountPriceHistory(session.log, options.tenant)
+  if (options.json)
+    return print(toJson(sets.map(({ data, metadata }) => ({ ...data, setBy: metadata.actor }))))
+  const rows = sets.map(({ data, metadata }) => [
+    String(data.revision),
+    data.setAt,
+    data.multiplier ?? '',
+    String(data.prices.length),
+    metadata.actor ?? '',
+  ])
+  const columns = ['revision', 'set', 'multiplier', 'own prices', 'by']
+  for (const line of table(columns, rows)) print(line)
+}
+
+async function set(
+  session: Session,
+  options: OfTenant,
+  before: AccountPrices,
+  after: AccountPricesDocument,
+): Promise<void> {
+  const { tenant: tenantId, json } = options
+  const { changed: isChanged, position } = await setAccountPrices(depsOf(session, options), {
+    tenantId,
+    basis: before.revision,
+    ...after,
+  })
+  const difference = priceBookDifference(before.prices, after.prices)
+  const multiplier = after.multiplier === undefined ? undefined : canonicalPrice(after.multiplier)
+  const revision = before.revision + (isChanged ? 1 : 0)
+  if (json) {
+    const said = { tenantId, revision, changed: isChanged, before: before.multiplier ?? null }
+    print(toJson({ ...said, multiplier: multiplier ?? null, difference }))
+  } else {
+    print(summaryOf(tenantId, { revision, multiplier, prices: after.prices }))
+    for (const line of differenceLines(difference)) print(line)
+  }
+  if (!isChanged) note('they were so before')
+  await session.projected('timeline', position)
+}
+
+function summaryOf(tenantId: string, { revision, multiplier, prices }: AccountPrices): string {
+  if (multiplier === undefined && prices.length === 0) return `${tenantId}: list prices`
+  const factor = multiplier === undefined ? 'list prices' : `list prices × ${multiplier}`
+  return `${tenantId}: ${factor}, ${prices.length} of its own (revision ${revision})`
+}
+
+/** @throws CommandError for a tenant that does not exist */
+async function pricesOf({ log }: Session, tenantId: string): Promise<AccountPrices> {
+  const { fact: prices, next } = await readAccountFact(log, tenantId, accountPricesSaid)
+  if (next === 0n) throw new CommandError(`there is no tenant ${tenantId}`)
+  return prices ?? noAccountPrices
+}
+
+async function fromFile(path: string, options: SetOptions): Promise<AccountPricesDocument> {
+  const { multiplier, price, remove } = options
+  if (multiplier !== undefined || price.length > 0 || remove.length > 0)
+    throw new CommandError('--file says all of the prices: nothing is to be said beside it')
+  return accountPricesOfFile(await readFile(path, 'utf8'))
+}
+
+async function changed(
+  session: Session,
+  before: AccountPrices,
+  { multiplier, price, remove, currency }: SetOptions,
+): Promise<AccountPricesDocument> {
+  if (multiplier === undefined && price.length === 0 && remove.length === 0)
+    throw new CommandError('say what changes: --file, --multiplier, --price or --remove')
+  const book = price.length === 0 ? undefined : await currentBook(session)
+  const prices = new Map(before.prices.map((entry) => [keyOf(entry), entry]))
+  const inCurrency = (entry: PriceEntry): boolean =>
+    currency === undefined || entry.currency === currency
+  for (const sku of remove)
+    prices.delete(keyOf(one(sku, before.prices.filter(inCurrency), 'the tenant has no price of')))
+  for (const [sku, text] of price) {
+    const own = [...prices.values()].filter((entry) => entry.sku === sku && inCurrency(entry))
+    const known = own.length > 0 ? own : (book ?? []).filter(inCurrency)
+    const like = one(sku, known, 'neither the tenant nor the book in effect has a price of')
+    const { demonstration: _demonstration, ...entry } = like
+    prices.set(keyOf(entry), { ...entry, price: priceOf(text) })
+  }
+  const factor = multiplier === undefined ? before.multiplier : multiplier
+  return {
+    prices: [...prices.values()],
+    ...(typeof factor === 'string' ? { multiplier: factor } : {}),
+  }
+}
+
+async function currentBook({ pool, caughtUp }: Session): Promise<readonly PriceEntry[]> {
+  await caughtUp('prices')
+  return (await currentPriceBook(pool, systemClock.nowMs()))?.entries ?? []
+}
+
+/** The one price of a SKU. @throws CommandError for none, or one in each currency */
+function one(sku: string, entries: readonly PriceEntry[], none: string): PriceEntry {
+  const [found, ...more] = entries.filter((entry) => entry.sku === sku)
+  if (found === undefined) throw new CommandError(`${none} ${sku}`)
+  if (more.length > 0)
+    throw new CommandError(`${sku} has prices in both currencies: name one with --currency`)
+  return found
+}
+
+/** @throws CommandError */
+function priceOf(text: string): string {
+  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(text)) return canonicalPrice(text)
+  throw new CommandError(`${text} is no price: a decimal of at most 9 digits and 6 decimals`)
+}
+
+function keyOf({ sku, currency }: Pick<PriceEntry, 'sku' | 'currency'>): string {
+  return `${currency} ${sku}`
+}

@@ -1,0 +1,117 @@
+import {
+  readBalanceAlerts,
+  setBalanceAlerts,
+  type ShownBalanceAlerts,
+  showBalanceAlerts,
+} from '../app/balance-alerts/manage.ts'
+import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
+import { toTimestamp } from '../kernel/clock.ts'
+import { resolveByDns } from '../providers/kit/http/resolve-host.ts'
+import { type ActorOption, depsOf } from './access.ts'
+import { currencyOf } from './credit.ts'
+import { markerSecretOf } from './marker-secret.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+interface OfTenant extends ActorOption {
+  readonly tenant: string
+  readonly json?: boolean
+}
+
+interface AlertOptions extends OfTenant {
+  readonly currency?: string
+  readonly below?: string
+  readonly webhook?: string
+  readonly rotateSecret?: boolean
+}
+
+/** `tollgate balance-alert set` */
+export async function setBalanceAlertCommand(
+  session: Session,
+  options: AlertOptions,
+): Promise<void> {
+  const { currency, below, webhook, rotateSecret } = options
+  if ((currency === undefined) !== (below === undefined))
+    throw new CommandError('--currency goes with --below')
+  if (below === undefined && webhook === undefined && rotateSecret === undefined)
+    throw new CommandError('say --currency and --below, --webhook, --rotate-secret')
+  await change(session, options, (before) => {
+    const thresholds =
+      currency === undefined || below === undefined
+        ? before.thresholds
+        : [...without(before, currency), { currency: currencyOf(currency), below }]
+    const url = webhook === 'none' ? undefined : (webhook ?? before.webhookUrl)
+    return { thresholds, webhookUrl: url, rotateSecret: rotateSecret ?? false }
+  })
+}
+
+/** `tollgate balance-alert remove` */
+export async function removeBalanceAlertCommand(
+  session: Session,
+  options: OfTenant & { readonly currency: string },
+): Promise<void> {
+  await change(session, options, (before) => {
+    const thresholds = without(before, options.currency)
+    if (thresholds.length === before.thresholds.length)
+      throw new CommandError('there is no such alert')
+    return { thresholds, webhookUrl: before.webhookUrl, rotateSecret: false }
+  })
+}
+
+/** `tollgate balance-alert show` */
+export async function showBalanceAlertsCommand(session: Session, options: OfTenant): Promise<void> {
+  await show(session, options, await readBalanceAlerts(session.log, options.tenant))
+}
+
+async function change(
+  session: Session,
+  options: OfTenant,
+  next: (
+    before: BalanceAlerts,
+  ) => Omit<Parameters<typeof setBalanceAlerts>[2], 'tenantId' | 'basis'>,
+): Promise<void> {
+  const { tenant: tenantId } = options
+  const before = await readBalanceAlerts(session.log, tenantId)
+  const terms = { resolveHost: resolveByDns, trustedOrigins: session.config.webhookOrigins }
+  const { changed, position, said } = await setBalanceAlerts(depsOf(session, options), terms, {
+    tenantId,
+    // What is changed is what was looked at.
+    basis: before.revision,
+    ...next(before),
+  })
+  if (!changed) note('they were so before')
+  await show(session, options, said)
+  await session.projected('access', position)
+}
+
+async function show(session: Session, { tenant, json }: OfTenant, said: BalanceAlerts) {
+  const markerSecret = await markerSecretOf(session.config)
+  const shown = await showBalanceAlerts(session.pool, { markerSecret }, tenant, said)
+  if (json) print(toJson(shown))
+  else for (const line of linesOf(shown)) print(line)
+}
+
+function linesOf(shown: ShownBalanceAlerts): readonly string[] {
+  const { tenantId, revision, thresholds, webhookUrl, low } = shown
+  const lines = [
+    `${tenantId}: ${thresholds.length} balance alert${thresholds.length === 1 ? '' : 's'} (revision ${revision})`,
+  ]
+  if (webhookUrl !== undefined)
+    lines.push(`told to ${webhookUrl}, signed with ${shown.webhookSecret ?? ''}`)
+  if (thresholds.length === 0) return lines
+  const rows = thresholds.map(({ currency, below }) => {
+    const now = low.find((one) => one.currency === currency)
+    return [
+      currency,
+      below,
+      now === undefined ? '' : toTimestamp(now.seenAtMs),
+      now?.toldAtMs === undefined ? '' : toTimestamp(now.toldAtMs),
+      now?.lastFailure ?? '',
+    ]
+  })
+  return [...lines, ...table(['currency', 'below', 'low since', 'told', 'last failure'], rows)]
+}
+
+function without({ thresholds }: BalanceAlerts, currency: string) {
+  return thresholds.filter((one) => one.currency !== currencyOf(currency))
+}

@@ -1,0 +1,108 @@
+import { readAccountFact } from '../app/accounts/account-fact.ts'
+import { limitsSaid } from '../app/throttle/holders.ts'
+import { setLimits } from '../app/throttle/manage.ts'
+import {
+  type AccountLimits,
+  type LimitedSubject,
+  limitedName,
+  noAccountLimits,
+  type SubjectLimits,
+} from '../domain/account/limits.ts'
+import { limitNames } from '../domain/token/limits.ts'
+import { type ActorOption, depsOf } from './access.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+import { limitChangesOf, type LimitOptions } from './token-limits.ts'
+
+interface OfTenant extends ActorOption {
+  readonly tenant: string
+  readonly json?: boolean
+}
+
+interface OfSubject extends OfTenant {
+  readonly user?: string
+}
+
+/** `tollgate limit set` */
+export async function setLimitsCommand(
+  session: Session,
+  options: OfSubject & LimitOptions,
+): Promise<void> {
+  const subject = subjectOf(options)
+  const changes = limitChangesOf(options, ['none'])
+  await change(session, options, (before) => {
+    const { rest, own } = apart(before, subject)
+    const next = limitNames.flatMap((name) => {
+      const said = changes[name]
+      const limit = said === undefined ? own?.[name] : said
+      return typeof limit === 'number' ? [[name, limit] as const] : []
+    })
+    return next.length === 0 ? rest : [...rest, { subject, ...Object.fromEntries(next) }]
+  })
+}
+
+/** `tollgate limit remove` */
+export async function removeLimitsCommand(session: Session, options: OfSubject): Promise<void> {
+  await change(session, options, (before) => {
+    const { rest, own } = apart(before, subjectOf(options))
+    if (own === undefined) throw new CommandError('there are no such limits')
+    return rest
+  })
+}
+
+/** `tollgate limit list` */
+export async function listLimitsCommand(session: Session, options: OfTenant): Promise<void> {
+  show(options, await limitsOf(session, options.tenant))
+}
+
+async function change(
+  session: Session,
+  options: OfTenant,
+  next: (before: readonly SubjectLimits[]) => readonly SubjectLimits[],
+): Promise<void> {
+  const { tenant: tenantId } = options
+  const before = await limitsOf(session, tenantId)
+  const { changed, position, said } = await setLimits(depsOf(session, options), {
+    tenantId,
+    limits: next(before.limits),
+    // What is changed is what was looked at.
+    basis: before.revision,
+  })
+  if (!changed) note('they were so before')
+  show(options, said)
+  await session.projected('timeline', position)
+}
+
+function show({ tenant, json }: OfTenant, { revision, limits }: AccountLimits): void {
+  if (json) {
+    const shown = limits.map(({ subject, ...figures }) => ({
+      subject: limitedName(subject),
+      ...figures,
+    }))
+    return print(toJson({ tenantId: tenant, revision, limits: shown }))
+  }
+  print(`${tenant}: ${limits.length === 0 ? 'no limits' : 'limits'} (revision ${revision})`)
+  if (limits.length === 0) return
+  const rows = limits.map((one) => [
+    limitedName(one.subject),
+    ...limitNames.map((name) => String(one[name] ?? '')),
+  ])
+  const columns = ['whose', 'rpm', 'tpm', 'concurrent calls', 'concurrent tasks']
+  for (const line of table(columns, rows)) print(line)
+}
+
+/** @throws CommandError for a tenant that does not exist */
+async function limitsOf({ log }: Session, tenantId: string): Promise<AccountLimits> {
+  const { fact, next } = await readAccountFact(log, tenantId, limitsSaid)
+  if (next === 0n) throw new CommandError(`there is no tenant ${tenantId}`)
+  return fact ?? noAccountLimits
+}
+
+function subjectOf({ user }: OfSubject): LimitedSubject {
+  return user === undefined ? { kind: 'tenant' } : { kind: 'user', userId: user }
+}
+
+function apart(limits: readonly SubjectLimits[], subject: LimitedSubject) {
+  const isIt = (one: SubjectLimits) => limitedName(one.subject) === limitedName(subject)
+  return { own: limits.find(isIt), rest: limits.filter((one) => !isIt(one)) }
+}

@@ -1,0 +1,91 @@
+import { findReceipt, isFinal } from '../app/receipts/find.ts'
+import type { Receipt } from '../app/receipts/types.ts'
+import { toTimestamp } from '../kernel/clock.ts'
+import { CommandError, print, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+
+/** Letters of a hash that a table shows; `--json` has all of it. */
+const HASH_SHOWN = 12
+
+/** `tollgate receipt`: what a task or a call cost, and why. @throws CommandError where there is nothing */
+export async function receiptCommand(
+  session: Pick<Session, 'pool' | 'caughtUp'>,
+  id: string,
+  options: { readonly tenant?: string; readonly json?: boolean },
+): Promise<void> {
+  const receipt = await read(session, id, options.tenant)
+  if (receipt === undefined) throw new CommandError(`nothing is known of ${id}`)
+  if (options.json) return print(toJson(receipt))
+  for (const line of textOf(receipt)) print(line)
+}
+
+async function read(
+  { pool, caughtUp }: Pick<Session, 'pool' | 'caughtUp'>,
+  id: string,
+  tenantId: string | undefined,
+): Promise<Receipt | undefined> {
+  const early = await findReceipt(pool, id, { tenantId })
+  if (isFinal(early) && early !== undefined && 'receipt' in early) return early.receipt
+  const isCurrent = (await caughtUp('timeline')) && (await caughtUp('ledger'))
+  const found = await findReceipt(pool, id, { tenantId })
+  if (!isCurrent || (found !== undefined && 'behind' in found))
+    throw new CommandError('the read models are behind the log: try again in a moment')
+  return found?.receipt
+}
+
+/** A receipt for people, line by line. */
+export function textOf(receipt: Receipt): readonly string[] {
+  const { currency = '', held } = receipt
+  const facts: readonly (readonly [name: string, value: string | undefined])[] = [
+    [receipt.kind, receipt.sourceId],
+    ['native id', receipt.nativeId],
+    ['model', receipt.model],
+    ['surface', receipt.surface],
+    ['tenant', `${receipt.tenantId}, ${receipt.userId}, ${receipt.tokenId}`],
+    ['request', receipt.requestId],
+    ['price book', receipt.priceBookVersion],
+    ['held', held === '0' ? undefined : `${held} ${currency}`],
+  ]
+  const told = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  const width = Math.max(...told.map(([name = '']) => name.length))
+  return [
+    receipt.verdict,
+    '',
+    ...told.map(([name = '', value = '']) => `${name.padEnd(width)}  ${value}`),
+    ...section(
+      ['line', 'sku', `quantity × price ÷ per = ${currency}`, 'unit', 'how', 'price of', 'hash'],
+      receipt.lines.map((line) => [
+        line.lineId.slice(receipt.sourceId.length + 1),
+        line.sku,
+        line.formula,
+        line.unit,
+        line.measurement,
+        line.accountPrices === null ? 'book' : `account ${line.accountPrices}`,
+        line.hash.slice(0, HASH_SHOWN),
+      ]),
+    ),
+    ...section(
+      ['correction', 'of line', 'amount', 'posted', 'by', 'reason'],
+      receipt.corrections.map((one) => [
+        one.adjustmentId,
+        one.lineId.slice(receipt.sourceId.length + 1),
+        one.amount,
+        toTimestamp(one.postedAtMs),
+        one.actor ?? '',
+        one.reason,
+      ]),
+    ),
+    ...section(
+      ['time (utc)', 'step'],
+      receipt.timeline.map(({ atMs, type }) => [toTimestamp(atMs), type]),
+    ),
+  ]
+}
+
+/** A table under an empty line; nothing without rows. */
+function section(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  return rows.length === 0 ? [] : ['', ...table(columns, rows)]
+}

@@ -1,0 +1,63 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { askedBy, AssetGroupTypeSchema, keptAt, LearntFromSchema } from '../asset/events.ts'
+
+/** A group of assets; one of type `LivenessFace` is one person, who was verified. */
+export const assetGroupEvents = {
+  /** Before upstream is told of it; of a person once upstream has made it. */
+  AssetGroupCreated: Type.Object({
+    /** Ours, and its name upstream where we name it there: `group-<ULID>`. */
+    groupId: Type.String(),
+    ...askedBy,
+    ...keptAt,
+    groupType: AssetGroupTypeSchema,
+    /** As its tenant calls it; may be empty. */
+    name: Type.String(),
+    description: Type.String(),
+    /** Of a person: how it came to be. */
+    verificationId: Type.Optional(Type.String()),
+    createdAt: Type.String(),
+  }),
+  AssetGroupAccepted: Type.Object({
+    groupId: Type.String(),
+    nativeId: Type.String(),
+    learntFrom: LearntFromSchema,
+    acceptedAt: Type.String(),
+  }),
+  /** Upstream never took it. */
+  AssetGroupRefused: Type.Object({
+    groupId: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    refusedAt: Type.String(),
+  }),
+  AssetGroupUpdated: Type.Object({
+    groupId: Type.String(),
+    ...askedBy,
+    name: Type.String(),
+    description: Type.String(),
+    updatedAt: Type.String(),
+  }),
+  /** Nothing of it is used from here on; its assets are withdrawn next, then upstream lets go of all. */
+  AssetGroupWithdrawn: Type.Object({
+    groupId: Type.String(),
+    ...askedBy,
+    withdrawnAt: Type.String(),
+  }),
+  AssetGroupDeleted: Type.Object({ groupId: Type.String(), deletedAt: Type.String() }),
+} as const
+
+export type AssetGroupEventType = keyof typeof assetGroupEvents
+export type AssetGroupEventData<T extends AssetGroupEventType> = Static<
+  (typeof assetGroupEvents)[T]
+>
+export type AssetGroupEvent = {
+  readonly [T in AssetGroupEventType]: { readonly type: T; readonly data: AssetGroupEventData<T> }
+}[AssetGroupEventType]
+
+/** How the names of these streams begin. */
+export const assetGroupStreams = 'assetgroup-'
+
+/** Name of the stream of one group. */
+export function assetGroupStream(groupId: string): string {
+  return `${assetGroupStreams}${groupId}`
+}

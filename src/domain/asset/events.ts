@@ -1,0 +1,101 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/** What an asset is, in the words of its interface. */
+export const assetTypes = ['Image', 'Video', 'Audio'] as const
+export const AssetTypeSchema = Type.Union(assetTypes.map((one) => Type.Literal(one)))
+export type AssetType = (typeof assetTypes)[number]
+
+/** `AIGC`: the general library. `LivenessFace`: of a real person who was verified. */
+export const assetGroupTypes = ['AIGC', 'LivenessFace'] as const
+export const AssetGroupTypeSchema = Type.Union(assetGroupTypes.map((one) => Type.Literal(one)))
+export type AssetGroupType = (typeof assetGroupTypes)[number]
+
+/** Who asked, by which request. */
+export const askedBy = {
+  tenantId: Type.String(),
+  userId: Type.String(),
+  tokenId: Type.String(),
+  requestId: Type.String(),
+} as const
+
+/** Where it is kept: it is usable there alone. */
+export const keptAt = {
+  region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+  /** As its tenant calls it. */
+  projectName: Type.String(),
+  channelId: Type.String(),
+} as const
+
+/** How we know what upstream calls it: its own answer, or a list of what it has. */
+export const LearntFromSchema = Type.Union([Type.Literal('answer'), Type.Literal('list')])
+
+/**
+ * An asset of a tenant: a picture, a video or a sound that a provider keeps for it. Its address never
+ * stands here, and neither does the address upstream shows it at.
+ */
+export const assetEvents = {
+  /** Before upstream is told of it: nothing is there that we do not know of. */
+  AssetCreated: Type.Object({
+    /** Ours, and its name upstream: `asset-<ULID>`. */
+    assetId: Type.String(),
+    ...askedBy,
+    ...keptAt,
+    groupId: Type.String(),
+    groupType: AssetGroupTypeSchema,
+    assetType: AssetTypeSchema,
+    /** As its tenant calls it; may be empty. */
+    name: Type.String(),
+    createdAt: Type.String(),
+  }),
+  /** Upstream has it, and works on it. */
+  AssetAccepted: Type.Object({
+    assetId: Type.String(),
+    nativeId: Type.String(),
+    learntFrom: LearntFromSchema,
+    acceptedAt: Type.String(),
+  }),
+  /** Upstream never took it. */
+  AssetRefused: Type.Object({
+    assetId: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    refusedAt: Type.String(),
+  }),
+  AssetActivated: Type.Object({ assetId: Type.String(), activatedAt: Type.String() }),
+  AssetFailed: Type.Object({
+    assetId: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    failedAt: Type.String(),
+  }),
+  /** Of assets that can be deleted: a creation uses it, and was first. */
+  AssetUsed: Type.Object({
+    assetId: Type.String(),
+    /** Of the creation. */
+    requestId: Type.String(),
+    usedAt: Type.String(),
+  }),
+  AssetUpdated: Type.Object({
+    assetId: Type.String(),
+    ...askedBy,
+    name: Type.String(),
+    updatedAt: Type.String(),
+  }),
+  /** Nothing uses it from here on; upstream is yet to let go of it. */
+  AssetWithdrawn: Type.Object({ assetId: Type.String(), ...askedBy, withdrawnAt: Type.String() }),
+  AssetDeleted: Type.Object({ assetId: Type.String(), deletedAt: Type.String() }),
+} as const
+
+export type AssetEventType = keyof typeof assetEvents
+export type AssetEventData<T extends AssetEventType> = Static<(typeof assetEvents)[T]>
+export type AssetEvent = {
+  readonly [T in AssetEventType]: { readonly type: T; readonly data: AssetEventData<T> }
+}[AssetEventType]
+
+/** How the names of these streams begin. */
+export const assetStreams = 'asset-'
+
+/** Name of the stream of one asset. */
+export function assetStream(assetId: string): string {
+  return `${assetStreams}${assetId}`
+}

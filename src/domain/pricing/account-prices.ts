@@ -1,0 +1,54 @@
+import { type Currency, multipliedPrice } from '../../kernel/money.ts'
+import type { PriceEntry } from './events.ts'
+import type { PriceBook, SoldPrice } from './price-book.ts'
+
+/** A tenant's prices over those of the list, as the tenant's account last set them. */
+export interface AccountPrices {
+  /** Which they are, counted from 1: a price that was settled at names it. */
+  readonly revision: number
+  /** What list prices are multiplied by; undefined: nothing. Own prices are never multiplied. */
+  readonly multiplier: string | undefined
+  /** Own prices of single SKUs, whatever the list says of them. */
+  readonly prices: readonly PriceEntry[]
+}
+
+/** Nine digits times any safe integer still fit the ledger: no price may be larger. */
+const FITTING_PRICE = /^\d{1,9}(?:\.|$)/
+
+/**
+ * A price book as one tenant has it: its own price where it has one, else the list price times its
+ * multiplier. A product too large for a price is no price, and refuses what needs it.
+ */
+export function bookForAccount(
+  book: PriceBook,
+  { revision, multiplier, prices }: AccountPrices,
+): PriceBook {
+  const own = new Map(
+    prices.map((entry): [string, SoldPrice] => [
+      keyOf(entry.sku, entry.currency),
+      { ...entry, accountPrice: { kind: 'own', revision } },
+    ]),
+  )
+  return {
+    version: book.version,
+    lookup: (sku, currency) => {
+      const price = own.get(keyOf(sku, currency))
+      if (price !== undefined) return price
+      const list = book.lookup(sku, currency)
+      return list === undefined || multiplier === undefined
+        ? list
+        : multiplied(list, revision, multiplier)
+    },
+  }
+}
+
+function multiplied(list: SoldPrice, revision: number, multiplier: string): SoldPrice | undefined {
+  const price = multipliedPrice(list.price, multiplier)
+  if (!FITTING_PRICE.test(price)) return undefined
+  const accountPrice = { kind: 'multiplied', revision, list: list.price, multiplier } as const
+  return { ...list, price, accountPrice }
+}
+
+function keyOf(sku: string, currency: Currency): string {
+  return `${currency} ${sku}`
+}

@@ -1,0 +1,56 @@
+import { type Currency, lineAmount, parseAmount, type Quantity } from '../../kernel/money.ts'
+import type { PriceBook } from './price-book.ts'
+
+/** What a settled line says of its price, for rating it anew. */
+export interface RatedLine {
+  readonly sku: string
+  readonly currency: Currency
+  readonly unit: string
+  readonly quantity: Quantity
+  /** Decimal string: what it was settled at. */
+  readonly amount: string
+}
+
+/** Lines of one SKU in one currency, as they were settled and as they would be; amounts in pico. */
+export interface Rerated {
+  readonly sku: string
+  readonly currency: Currency
+  readonly unit: string
+  lines: number
+  quantity: bigint
+  recordedPico: bigint
+  /** Undefined as soon as the other book has no price for one of them. */
+  otherPico: bigint | undefined
+}
+
+/**
+ * Adds up lines at other prices, by SKU, currency and unit. A SKU the other prices lack, or count in
+ * another unit, is kept apart: it would have been refused.
+ */
+export class Rerating {
+  readonly #sums = new Map<string, Rerated>()
+
+  /** @param book the other prices as they would have been for this line's tenant */
+  add({ sku, currency, unit, quantity, amount }: RatedLine, book: PriceBook | undefined): void {
+    const key = `${currency}\n${sku}\n${unit}`
+    const sum = this.#sums.get(key) ?? emptySum(sku, currency, unit)
+    this.#sums.set(key, sum)
+    sum.lines += 1
+    sum.quantity += BigInt(quantity)
+    sum.recordedPico += parseAmount(amount)
+    const entry = book?.lookup(sku, currency)
+    sum.otherPico =
+      entry === undefined || entry.unit !== unit || sum.otherPico === undefined
+        ? undefined
+        : sum.otherPico + lineAmount(quantity, entry.price, entry.per)
+  }
+
+  /** By currency, then SKU. */
+  sums(): readonly Readonly<Rerated>[] {
+    return [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
+  }
+}
+
+function emptySum(sku: string, currency: Currency, unit: string): Rerated {
+  return { sku, currency, unit, lines: 0, quantity: 0n, recordedPico: 0n, otherPico: 0n }
+}

@@ -1,0 +1,24 @@
+import { canonicalRange } from '../../kernel/address-ranges.ts'
+import { DomainError } from '../../kernel/errors.ts'
+
+/** Whoever needs more names larger ranges. */
+export const MAX_TOKEN_ADDRESSES = 100
+
+/** Ranges as they are written, each once; what is none stays as it was given. */
+export function namedAddresses(given: readonly string[]): readonly string[] {
+  return [...new Set(given.map((text) => canonicalRange(text) ?? text))]
+}
+
+/** @throws DomainError `token_addresses_invalid` naming what is none */
+export function checkAddresses(tokenId: string, addresses: readonly string[] | undefined): void {
+  if (addresses === undefined) return
+  const refuse = (message: string): never => {
+    throw new DomainError('token_addresses_invalid', message, { tokenId, param: 'addresses' })
+  }
+  if (addresses.length === 0) refuse('a token that is bound to addresses needs at least one')
+  if (addresses.length > MAX_TOKEN_ADDRESSES)
+    refuse(`a token is bound to at most ${MAX_TOKEN_ADDRESSES} ranges of addresses`)
+  for (const text of addresses)
+    if (canonicalRange(text) !== text)
+      refuse(`${text.slice(0, 60)} is no address and no range of them, such as 203.0.113.0/24`)
+}

@@ -1,0 +1,148 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { isWithinRanges } from '../../kernel/address-ranges.ts'
+import { checkAddresses } from './addresses.ts'
+import type { TokenEvent, TokenKind, TokenLimits } from './events.ts'
+import {
+  changedLimits,
+  checkLimits,
+  checkModels,
+  type DefaultTokenLimits,
+  limitNames,
+  sameLimits,
+  type TokenLimitChanges,
+} from './limits.ts'
+
+/** What of an issued token can be changed; what is absent stays. */
+export interface TokenChanges {
+  readonly name?: string
+  /** External model names; null for all. */
+  readonly models?: readonly string[] | null
+  /** Ranges of addresses (CIDR); null for anywhere. */
+  readonly addresses?: readonly string[] | null
+  /** RFC 3339; null for never. */
+  readonly expiresAt?: string | null
+  readonly limits?: TokenLimitChanges
+}
+
+/** What a token is bound to; what is absent bounds nothing. */
+export interface Bounds {
+  /** External model names. */
+  readonly models: readonly string[] | undefined
+  /** Ranges of addresses (CIDR) it may be used from. */
+  readonly addresses: readonly string[] | undefined
+  /** RFC 3339. */
+  readonly expiresAt: string | undefined
+  readonly limits: TokenLimits
+}
+
+/** What of a token can be changed, as it stands. */
+export interface Changeable extends Bounds {
+  readonly kind: TokenKind
+  readonly name: string
+}
+
+export interface ChangeToken {
+  readonly kind: 'change'
+  readonly tokenId: string
+  readonly changes: TokenChanges
+  /**
+   * Of whoever may not widen a token: the limits in force where nothing was said for it. Absent where
+   * it may be widened too.
+   */
+  readonly onlyNarrower?: DefaultTokenLimits
+  readonly at: string
+}
+
+/**
+ * Decides a change of a token that is not disabled; the same again decides to no event.
+ *
+ * @throws DomainError `token_limits_invalid`, `token_models_invalid`, `token_addresses_invalid`,
+ *   `token_expiry_invalid`, `scope_denied`
+ */
+export function changeToken(command: ChangeToken, now: Changeable): readonly TokenEvent[] {
+  const { tokenId, changes, at } = command
+  const next: Changeable = {
+    kind: now.kind,
+    name: changes.name ?? now.name,
+    models: changes.models === undefined ? now.models : (changes.models ?? undefined),
+    addresses: changes.addresses === undefined ? now.addresses : (changes.addresses ?? undefined),
+    expiresAt: changes.expiresAt === undefined ? now.expiresAt : (changes.expiresAt ?? undefined),
+    limits: changes.limits === undefined ? now.limits : changedLimits(now.limits, changes.limits),
+  }
+  if (changes.models !== undefined) checkModels(tokenId, now.kind, next.models)
+  if (changes.addresses !== undefined) checkAddresses(tokenId, next.addresses)
+  if (changes.limits !== undefined) checkLimits(tokenId, now.kind, next.limits)
+  const moved = !sameTime(now.expiresAt, next.expiresAt)
+  if (moved && next.expiresAt !== undefined && fromTimestamp(next.expiresAt) <= fromTimestamp(at))
+    throw new DomainError('token_expiry_invalid', 'a token must expire later than now', {
+      tokenId,
+      param: 'expires_at',
+    })
+  if (command.onlyNarrower !== undefined) requireNarrower(now, next, command.onlyNarrower)
+  return [...updated(command, now, next, moved), ...limited(command, now, next)]
+}
+
+function updated(
+  { tokenId, at }: ChangeToken,
+  now: Changeable,
+  next: Changeable,
+  moved: boolean,
+): readonly TokenEvent[] {
+  const { name, models, addresses, expiresAt } = next
+  const isSame = sameNames(models, now.models) && sameNames(addresses, now.addresses)
+  if (name === now.name && isSame && !moved) return []
+  const bounds = {
+    ...(models === undefined ? {} : { models: [...models] }),
+    ...(addresses === undefined ? {} : { addresses: [...addresses] }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  }
+  return [{ type: 'TokenUpdated', data: { tokenId, name, ...bounds, updatedAt: at } }]
+}
+
+function limited(
+  { tokenId, at }: ChangeToken,
+  now: Changeable,
+  { limits }: Changeable,
+): readonly TokenEvent[] {
+  if (sameLimits(now.limits, limits)) return []
+  return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
+}
+
+/** @throws DomainError `scope_denied` naming what would be wider than it is */
+export function requireNarrower(now: Bounds, next: Bounds, defaults: DefaultTokenLimits): void {
+  const refuse = (param: string): never => {
+    throw new DomainError(
+      'scope_denied',
+      `${param} may only be narrowed with this token: ask an administrator to widen it`,
+      { param },
+    )
+  }
+  const { models } = now
+  if (models !== undefined && next.models?.every((name) => models.includes(name)) !== true)
+    refuse('models')
+  const { addresses } = now
+  if (addresses !== undefined)
+    if (next.addresses?.every((range) => isWithinRanges(range, addresses)) !== true)
+      refuse('addresses')
+  if (endOf(next) > endOf(now)) refuse('expires_at')
+  for (const name of limitNames)
+    if (inForce(next.limits[name], defaults[name]) > inForce(now.limits[name], defaults[name]))
+      refuse('limits')
+}
+
+const inForce = (said: number | null | undefined, standing: number | undefined): number =>
+  (said === undefined ? standing : said) ?? Number.POSITIVE_INFINITY
+
+const endOf = ({ expiresAt }: Bounds): number =>
+  expiresAt === undefined ? Number.POSITIVE_INFINITY : fromTimestamp(expiresAt)
+
+function sameTime(a: string | undefined, b: string | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && fromTimestamp(a) === fromTimestamp(b))
+}
+
+/** Whether both have the same; their order says nothing. */
+function sameNames(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return a.length === b.length && a.every((name) => b.includes(name))
+}

@@ -1,0 +1,47 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { askedBy, keptAt } from '../asset/events.ts'
+
+/** The verification of a real person. Its one-time credential never stands here, only a keyed hash of it. */
+export const verificationEvents = {
+  VerificationStarted: Type.Object({
+    /** A keyed hash of the credential: whoever has the credential finds it, nobody else. */
+    verificationId: Type.String(),
+    ...askedBy,
+    ...keptAt,
+    /** What the person's group will be called. */
+    groupId: Type.String(),
+    startedAt: Type.String(),
+    /** What was not confirmed by then has expired. */
+    expiresAt: Type.String(),
+  }),
+  /** Upstream has verified the person, and made the group. */
+  VerificationConfirmed: Type.Object({
+    verificationId: Type.String(),
+    groupId: Type.String(),
+    nativeGroupId: Type.String(),
+    confirmedAt: Type.String(),
+  }),
+  VerificationExpired: Type.Object({
+    verificationId: Type.String(),
+    expiredAt: Type.String(),
+  }),
+} as const
+
+export type VerificationEventType = keyof typeof verificationEvents
+export type VerificationEventData<T extends VerificationEventType> = Static<
+  (typeof verificationEvents)[T]
+>
+export type VerificationEvent = {
+  readonly [T in VerificationEventType]: {
+    readonly type: T
+    readonly data: VerificationEventData<T>
+  }
+}[VerificationEventType]
+
+/** How the names of these streams begin. */
+export const verificationStreams = 'verification-'
+
+/** Name of the stream of one verification. */
+export function verificationStream(verificationId: string): string {
+  return `${verificationStreams}${verificationId}`
+}

@@ -1,0 +1,48 @@
+import ipaddr from 'ipaddr.js'
+import { type NetworkAddress, parseAddress } from './network-address.ts'
+
+/** Ranges of network addresses in CIDR notation (RFC 4632, RFC 4291 §2.3), as they are written and compared. */
+
+type Range = readonly [NetworkAddress, number]
+
+const bitsOf = (address: NetworkAddress): number => (address.kind() === 'ipv4' ? 32 : 128)
+
+/** One range of a text, an IPv4 address in IPv6 as the IPv4 address it is; undefined where it is none. */
+function parsed(text: string): Range | undefined {
+  const [host = '', length, ...others] = text.trim().split('/')
+  const written = parseAddress(host)
+  if (written === undefined || others.length > 0) return undefined
+  if (length !== undefined && !/^(?:0|[1-9]\d{0,2})$/.test(length)) return undefined
+  const bits = length === undefined ? bitsOf(written) : Number(length)
+  if (bits > bitsOf(written)) return undefined
+  const isMapped = written instanceof ipaddr.IPv6 && written.isIPv4MappedAddress()
+  if (!isMapped) return [written, bits]
+  return bits < 96 ? undefined : [written.toIPv4Address(), bits - 96]
+}
+
+function contains([network, bits]: Range, [address, itsBits]: Range): boolean {
+  return itsBits >= bits && address.kind() === network.kind() && address.match(network, bits)
+}
+
+/**
+ * How a range is written: its first address and its length, `203.0.113.0/24`, of a single one the address
+ * alone. Undefined where the text is neither an address nor a range of them.
+ */
+export function canonicalRange(text: string): string | undefined {
+  const range = parsed(text)
+  if (range === undefined) return undefined
+  const [address, bits] = range
+  const of = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
+  const first = of.networkAddressFromCIDR(`${address.toString()}/${bits}`)
+  return bits === bitsOf(address) ? first.toString() : `${first.toString()}/${bits}`
+}
+
+/** Whether every address of a range lies in one of those others. */
+export function isWithinRanges(range: string, ranges: readonly string[]): boolean {
+  const inner = parsed(range)
+  if (inner === undefined) return false
+  return ranges.some((text) => {
+    const outer = parsed(text)
+    return outer !== undefined && contains(outer, inner)
+  })
+}

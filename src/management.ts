@@ -1,0 +1,35 @@
+import { createManagement } from './app/accounts/manage.ts'
+import type { ManagementDeps } from './app/accounts/management.ts'
+import { createManagedBalanceAlerts } from './app/balance-alerts/manage.ts'
+import { createManagedBudgets } from './app/budgets/manage.ts'
+import type { Channel } from './app/ports.ts'
+import { servedModels } from './app/pricing/concern.ts'
+import { createPriceManagement } from './app/pricing/manage.ts'
+import { createManagedLimits } from './app/throttle/manage.ts'
+import type { Config } from './config.ts'
+import type { PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
+import { resolveByDns } from './providers/kit/http/resolve-host.ts'
+
+/** What accounts, tokens and prices are managed by over HTTP. */
+export function management(
+  deps: ManagementDeps & {
+    readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookOrigins'>
+    readonly channels: readonly Channel[]
+    readonly markerSecret: string
+    readonly hosts?: PublicFetchDeps
+  },
+) {
+  const { rateLimits: defaultLimits, queries, webhookOrigins: trustedOrigins } = deps.config
+  const { markerSecret, hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
+  const webhooks = { markerSecret, resolveHost, trustedOrigins }
+  const ofAccounts = createManagement({ ...deps, defaultLimits })
+  const tenants = ofAccounts.managedTenants
+  const served = servedModels(deps.channels)
+  return {
+    ...ofAccounts,
+    managedBudgets: createManagedBudgets(deps, tenants),
+    managedLimits: createManagedLimits(deps, tenants),
+    managedBalanceAlerts: createManagedBalanceAlerts(deps, webhooks, tenants),
+    ...createPriceManagement({ ...deps, tenants, served, queryTimeoutMs: queries.timeoutMs }),
+  }
+}

@@ -1,0 +1,19 @@
+import type { QuoteUseCases } from '../../../src/app/quotes/types.ts'
+
+const answered = () =>
+  Promise.resolve({
+    priceBookVersion: '1',
+    currency: 'USD' as const,
+    hold: '0.5',
+    candidates: [{ sku: 'one', rule: 'a/rule', unit: 'token', price: '0.5', per: 1 as const }],
+  })
+
+/** Whatever is asked costs half a dollar. */
+export const memoryQuotes: QuoteUseCases = {
+  text: answered,
+  images: answered,
+  speech: answered,
+  clone: answered,
+  task: answered,
+  imageTask: answered,
+}

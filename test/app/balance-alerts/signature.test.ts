@@ -1,0 +1,38 @@
+import { Webhook } from 'standardwebhooks'
+import t from 'tap'
+import { signedHeaders, webhookSecret } from '../../../src/app/balance-alerts/signature.ts'
+
+const marker = 'a marker secret of at least thirty-two characters'
+const message = (body: string) => ({
+  id: 'alert_1_1',
+  timestampS: Math.floor(Date.now() / 1_000),
+  body,
+})
+
+t.test('what is sent is what libraries of Standard Webhooks accept', async (t) => {
+  const secret = webhookSecret(marker, 'tenant_1', 1)
+  t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  for (const body of ['{}', '{"name":"Zoë 🐢"}', '{"a.b":"."}']) {
+    const headers = signedHeaders(message(body), [secret])
+    t.same(new Webhook(secret).verify(body, headers), JSON.parse(body))
+    t.throws(() => new Webhook(secret).verify(`${body} `, headers), /signature/)
+    t.throws(() => new Webhook(secret).verify(body, { ...headers, 'webhook-id': 'alert_1_2' }))
+  }
+})
+
+t.test(
+  'each tenant and version has a secret of its own; either of two signatures will do',
+  async (t) => {
+    const secrets = [
+      webhookSecret(marker, 'tenant_1', 1),
+      webhookSecret(marker, 'tenant_1', 2),
+      webhookSecret(marker, 'tenant_2', 1),
+      webhookSecret(`${marker}!`, 'tenant_1', 1),
+    ]
+    t.equal(new Set(secrets).size, secrets.length)
+    const headers = signedHeaders(message('{}'), secrets.slice(0, 2))
+    for (const secret of secrets.slice(0, 2)) t.ok(new Webhook(secret).verify('{}', headers))
+    for (const secret of secrets.slice(2))
+      t.throws(() => new Webhook(secret).verify('{}', headers), /signature/)
+  },
+)

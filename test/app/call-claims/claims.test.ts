@@ -1,0 +1,165 @@
+import t from 'tap'
+import { createRenewal } from '../../../src/app/call-claims/renewal.ts'
+import { RepeatedAnswer } from '../../../src/app/call-claims/repeated-answer.ts'
+import { purgeCallClaims } from '../../../src/app/call-claims/statements.ts'
+import type { CallClaim } from '../../../src/app/call-claims/types.ts'
+import type { CompletedTextCall } from '../../../src/app/calls/text/types.ts'
+import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { keyedBy } from '../calls/support/keyed.ts'
+import { startTextWorld, textInput, type TextReplica } from '../calls/support/text-world.ts'
+
+const world = await startTextWorld(t)
+const [here, there] = [await world.text(), await world.text()]
+
+/** Makes a call under a key; its error where it has one. */
+async function make(
+  { calls }: Pick<TextReplica, 'calls'>,
+  key: string,
+  prompt = 'hello',
+): Promise<CompletedTextCall | DomainError | RepeatedAnswer> {
+  let claim: CallClaim | undefined
+  const input = {
+    ...textInput({ prompt: `${prompt} [[client=${key}]]` }),
+    ...keyedBy(key, (taken) => (claim = taken)),
+  }
+  try {
+    const call = await calls.complete(input)
+    await claim?.keep({ status: 200, headers: {}, body: Buffer.from(call.callId) })
+    return call
+  } catch (error) {
+    if (isDomainError(error) || error instanceof RepeatedAnswer) return error
+    throw error
+  }
+}
+
+const settledOf = async (callId: string): Promise<number> =>
+  (await world.callEvents()).filter(
+    ({ type, data }) => type === 'CallSettled' && data.callId === callId,
+  ).length
+
+const sent = (key: string) =>
+  eventually('it is under way', async () =>
+    (await world.accepted(key)).length > 0 ? true : undefined,
+  )
+
+const endLeases = () => world.pool.query(`update ops.call_claims set lease_until = '-infinity'`)
+
+t.test('a key that is taken over leaves whoever was only slow without a settlement', async (t) => {
+  const key = 'slow'
+  const slow = make(here, key, 'hello [[sandbox first-byte-ms=700]]')
+  await sent(key)
+  await endLeases()
+  const second = await make(there, key)
+  t.match(second, { callId: /^call_/ }, 'the lease was over: it is made again')
+  const first = await slow
+  t.match(first, { code: 'idempotency_in_progress', details: { callId: /^call_/ } })
+  const ids = [first, second].map((one) =>
+    isDomainError(one) ? String(one.details['callId']) : (one as CompletedTextCall).callId,
+  )
+  t.same(await Promise.all(ids.map(settledOf)), [0, 1], 'one of them is settled')
+  const failed = await eventually('what it cost us is noted', async () =>
+    (await world.callEvents()).find(({ data }) => data.callId === ids[0]),
+  )
+  t.match(failed, { type: 'CallFailed', data: { code: 'idempotency_in_progress' } })
+  t.ok((await make(here, key)) instanceof RepeatedAnswer)
+})
+
+t.test(
+  'where Postgres goes away under a call nothing is settled, and its key is free',
+  async (t) => {
+    const key = 'away'
+    const calling = make(here, key, 'hello [[sandbox first-byte-ms=300]]')
+    await sent(key)
+    await world.pool.query('alter table ops.call_claims rename to away')
+    const refused = await calling
+    t.match(refused, { code: 'database_unavailable', details: { callId: /^call_/ } })
+    await world.pool.query('alter table ops.away rename to call_claims')
+    t.match(await make(there, key), { code: 'idempotency_in_progress' }, 'until the lease is over')
+    await endLeases()
+    t.match(await make(there, key), { callId: /^call_/ })
+  },
+)
+
+t.test('a settlement that was certainly not written frees the key', async (t) => {
+  const record = () => Promise.reject(new DomainError('log_unavailable', 'away', {}))
+  const refusing = await world.text({ deps: { journal: { record, pending: () => 0 } } })
+  const refused = await make(refusing, 'unwritten')
+  t.match(refused, { code: 'log_unavailable' })
+  t.match(await make(here, 'unwritten'), { callId: /^call_/ })
+})
+
+t.test('one of unknown outcome does not', async (t) => {
+  const record = () => Promise.reject(new DomainError('log_outcome_unknown', 'late', {}))
+  const unsure = await world.text({ deps: { journal: { record, pending: () => 0 } } })
+  t.match(await make(unsure, 'unsure'), { code: 'log_outcome_unknown' })
+  await endLeases()
+  t.match(await make(here, 'unsure'), {
+    code: 'idempotency_answer_not_kept',
+    details: { callId: /^call_/ },
+  })
+})
+
+t.test('a kept answer that cannot be opened is none', async (t) => {
+  await make(here, 'damaged')
+  await world.pool.query(`update ops.call_claims set answer = 'x' where answer is not null`)
+  t.match(await make(there, 'damaged'), { code: 'idempotency_answer_not_kept' })
+})
+
+t.test('leases are renewed while they are held, and no longer', async (t) => {
+  const secondsLeft = async (): Promise<number> => {
+    const { rows } = await world.pool.query<{ left: number }>(
+      `select extract(epoch from lease_until - clock_timestamp())::float8 as left
+       from ops.call_claims where call_id = 'call_renewed'`,
+    )
+    return rows[0]?.left ?? 0
+  }
+  await world.pool.query(
+    `insert into ops.call_claims (claim_key, call_id, body_hash, lease_until, expires_at)
+     values ('renewed', 'call_renewed', '', now(), now() + interval '1 day')`,
+  )
+  const renewal = createRenewal({ pool: world.pool, logger: silentLog }, 20)
+  const [first, second] = [
+    { claimKey: 'renewed', callId: 'call_renewed' },
+    { claimKey: 'renewed', callId: 'call_of_another' },
+  ]
+  renewal.hold(second)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  t.ok((await secondsLeft()) < 0, 'of another call: it is not ours to renew')
+  renewal.hold(first)
+  await eventually('renewed', async () => ((await secondsLeft()) > 50 ? true : undefined))
+  renewal.drop(first)
+  renewal.drop(second)
+})
+
+t.test('a lease of before the clock was set back holds nobody up', async (t) => {
+  const calling = make(here, 'ahead', 'hello [[sandbox first-byte-ms=300]]')
+  await sent('ahead')
+  await world.pool.query(`update ops.call_claims set lease_until = now() + interval '1 hour'
+                          where not may_be_settled`)
+  t.match(await make(there, 'ahead'), { callId: /^call_/ })
+  t.match(await calling, { code: 'idempotency_in_progress' }, 'and makes no second settlement')
+})
+
+t.test('keys that have lived their time are purged, unless their call is under way', async (t) => {
+  await world.pool.query('delete from ops.call_claims')
+  for (const [key, leaseUntil, expiresAt] of [
+    ['old', '-infinity', 'yesterday'],
+    ['under way', new Date(Date.now() + 30_000).toISOString(), 'yesterday'],
+    ['young', '-infinity', 'tomorrow'],
+  ])
+    await world.pool.query(
+      `insert into ops.call_claims (claim_key, call_id, body_hash, lease_until, expires_at)
+       values ($1, '', '', $2, $3)`,
+      [key, leaseUntil, expiresAt],
+    )
+  await purgeCallClaims(world.pool)
+  const { rows } = await world.pool.query<{ claim_key: string }>(
+    'select claim_key from ops.call_claims order by claim_key',
+  )
+  t.same(
+    rows.map(({ claim_key: key }) => key),
+    ['under way', 'young'],
+  )
+})

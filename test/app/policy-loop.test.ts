@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Counter } from 'prom-client'
+import t from 'tap'
+import { type Policy, type RoundOutcome, runLoop } from '../../src/app/policy-loop.ts'
+import { silentLog } from '../../src/kernel/log.ts'
+import { until } from '../helpers/eventually.ts'
+
+const policyFailures = new Counter({
+  name: 'failures',
+  help: 'x',
+  labelNames: ['policy'],
+  registers: [],
+})
+
+/** Runs a policy whose rounds come to what they are told; says how many there were. */
+function running(policy: Partial<Policy>, outcome: (round: number) => RoundOutcome) {
+  const stopping = new AbortController()
+  let rounds = 0
+  const round = (): Promise<RoundOutcome> => Promise.resolve(outcome((rounds += 1)))
+  const whole = { name: 'test', idleMs: 4, round, ...policy }
+  const done = runLoop({ logger: silentLog, metrics: { policyFailures } }, whole, stopping.signal)
+  return {
+    rounds: () => rounds,
+    stop: () => {
+      stopping.abort()
+      return done
+    },
+  }
+}
+
+t.test('while nothing is found the rests grow, up to the longest', async (t) => {
+  const growing = running({ longestIdleMs: 60_000 }, () => 'idle')
+  await sleep(400)
+  await growing.stop()
+  // 4 + 6 + 9 + … ms, a quarter less at the least: the tenth alone lasts over 100 ms.
+  t.ok(growing.rounds() >= 2 && growing.rounds() <= 12, `${growing.rounds()} rounds`)
+  const bounded = running({ longestIdleMs: 6 }, () => 'idle')
+  await until(() => bounded.rounds() > 30)
+  await bounded.stop()
+})
+
+t.test('whatever is found begins them anew, and without a longest they do not grow', async (t) => {
+  const finding = running({ longestIdleMs: 60_000 }, (round) => (round % 6 === 0 ? 'some' : 'idle'))
+  await until(() => finding.rounds() > 40)
+  await finding.stop()
+  const constant = running({}, () => 'idle')
+  await until(() => constant.rounds() > 40)
+  await constant.stop()
+  t.pass('neither came to rest')
+})
+
+t.test('as long as there is more there is no rest', async (t) => {
+  const busy = running({ idleMs: 60_000 }, (round) => (round < 500 ? 'more' : 'some'))
+  await until(() => busy.rounds() === 500)
+  await busy.stop()
+  t.equal(busy.rounds(), 500)
+})

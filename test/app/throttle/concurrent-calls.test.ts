@@ -1,0 +1,172 @@
+import * as fc from 'fast-check'
+import { Pool } from 'pg'
+import t from 'tap'
+import { migrateOps } from '../../../src/app/migrations.ts'
+import {
+  type CallsUnderWay,
+  createCallsUnderWay,
+  type ShareCalls,
+} from '../../../src/app/throttle/concurrent-calls.ts'
+import type { Holder } from '../../../src/app/throttle/holders.ts'
+import { noLimits } from '../../../src/app/throttle/limits.ts'
+import { purgeRateUse, shareCallsThrough } from '../../../src/app/throttle/sharing.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+
+const of = (concurrentCalls: number, id = 'token_1', whose: Holder['whose'] = 'token'): Holder => ({
+  whose,
+  id,
+  limits: { ...noLimits, concurrentCalls },
+})
+
+/** Those that got a place, of so many who asked. */
+function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly (() => void)[] {
+  return Array.from({ length: tries }).flatMap(() => {
+    try {
+      return calls.enter([who]) ?? []
+    } catch {
+      return []
+    }
+  })
+}
+
+t.test('places are taken of all holders or of none, and come back once', async (t) => {
+  const calls = createCallsUnderWay(systemClock)
+  const [token, tenant] = [of(3), of(2, 'tenant_1', 'tenant')]
+  t.equal(calls.enter([{ ...token, limits: noLimits }]), undefined, 'nobody limits')
+  const first = calls.enter([token, tenant])
+  calls.enter([token, tenant])
+  t.throws(() => calls.enter([token, tenant]), {
+    code: 'rate_limited',
+    message: 'The tenant is at its limit of calls at a time (2)',
+    details: { whose: 'tenant', limitedBy: 'concurrent_calls', limit: 2, retryAfterMs: 1_000 },
+  })
+  t.equal(calls.of('token_1'), 2, 'what is refused takes no place')
+  first?.()
+  first?.()
+  t.equal(calls.of('token_1'), 1)
+  t.equal(calls.of('tenant_1'), 1)
+  t.ok(calls.enter([token, tenant]))
+  t.throws(() => calls.enter([{ ...token, limits: { ...noLimits, concurrentCalls: 1 } }]), {
+    code: 'rate_limited',
+  })
+})
+
+t.test('whoever comes and goes, no place is lost and none is made', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 200 }),
+      fc.integer({ min: 1, max: 5 }),
+      (steps, limit) => {
+        const calls = createCallsUnderWay(systemClock)
+        const open: (() => void)[] = []
+        for (const [comes, index] of steps) {
+          if (comes) open.push(...enter(calls, of(limit), 1))
+          else open.splice(index, 1)[0]?.()
+          if (calls.of('token_1') !== open.length || open.length > limit) return false
+        }
+        return true
+      },
+    ),
+  )
+  t.pass('over all that was tried')
+})
+
+t.test('what was learnt of others counts for ten seconds', async (t) => {
+  let nowMs = 0
+  const calls = createCallsUnderWay({ nowMs: () => nowMs })
+  const leave = calls.enter([of(4)])
+  await calls.exchange(() => Promise.resolve(new Map([['token_1', 3]])))
+  t.throws(() => calls.enter([of(4)]), { code: 'rate_limited' })
+  await t.rejects(calls.exchange(() => Promise.reject(new Error('the database is away'))))
+  nowMs += 9_999
+  t.throws(() => calls.enter([of(4)]), { code: 'rate_limited' })
+  nowMs += 1
+  t.ok(calls.enter([of(4)]), 'with the database away each counts its own')
+  leave?.()
+  const told: unknown[] = []
+  const share: ShareCalls = (own) => {
+    told.push(own)
+    return Promise.resolve(new Map())
+  }
+  await calls.exchange(share)
+  t.same(told, [[{ holderId: 'token_1', calls: 1 }]])
+})
+
+t.test('shared through Postgres', async (t) => {
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 4 })
+  t.teardown(async () => {
+    await pool.end()
+    await database.drop()
+  })
+  await migrateOps(pool)
+  const replicas = ['one', 'two', 'three'].map((replica) => ({
+    calls: createCallsUnderWay(systemClock),
+    share: shareCallsThrough(pool, replica),
+  }))
+  const exchange = async () => {
+    for (const { calls, share } of replicas) await calls.exchange(share)
+  }
+  const [one, two, three] = replicas.map(({ calls }) => calls) as [
+    CallsUnderWay,
+    CallsUnderWay,
+    CallsUnderWay,
+  ]
+
+  await t.test('together at most the limit once more for each, then nothing more', async (t) => {
+    const who = of(10, 'shared')
+    const open = [one, two, three].map((calls) => enter(calls, who, 50))
+    t.same(
+      open.map(({ length }) => length),
+      [10, 10, 10],
+    )
+    await exchange()
+    await exchange()
+    t.equal(one.of('shared'), 30)
+    for (const leave of open.flat().slice(0, 20)) leave()
+    await exchange()
+    await exchange()
+    for (const calls of [one, two, three]) t.equal(enter(calls, who, 5).length, 0, 'ten are left')
+    for (const leave of open.flat()) leave()
+    await exchange()
+    await exchange()
+    t.equal(enter(two, who, 50).length, 10)
+  })
+
+  await t.test('what a dead replica had is over after ten seconds', async (t) => {
+    const who = of(4, 'dead')
+    enter(three, who, 4)
+    await exchange()
+    enter(one, who, 1)
+    await one.exchange(replicas[0]!.share)
+    t.equal(enter(one, who, 1).length, 0)
+    const age = (seconds: number) =>
+      pool.query(
+        `update ops.calls_under_way set told_at = clock_timestamp() - $1 * interval '1 second'
+         where replica = 'three'`,
+        [seconds],
+      )
+    await age(9)
+    enter(one, who, 1)
+    await one.exchange(replicas[0]!.share)
+    t.equal(enter(one, who, 1).length, 0)
+    await age(11)
+    await one.exchange(replicas[0]!.share)
+    t.equal(enter(one, who, 9).length, 3)
+    await purgeRateUse(pool)
+    const { rows } = await pool.query(
+      `select replica from ops.calls_under_way where holder = 'dead'`,
+    )
+    t.same(rows, [{ replica: 'one' }])
+  })
+
+  await t.test('many holders, told by all at once and in any order', async (t) => {
+    const holders = Array.from({ length: 300 }, (_, n) => of(100, `many_${n}`))
+    for (const [n, { calls }] of replicas.entries())
+      for (const who of n % 2 === 0 ? holders : holders.toReversed()) calls.enter([who])
+    await Promise.all(replicas.map(({ calls, share }) => calls.exchange(share)))
+    await exchange()
+    t.ok(holders.every(({ id }) => one.of(id) === 3))
+  })
+})

@@ -1,0 +1,88 @@
+import t from 'tap'
+import {
+  balanceAlertsOf,
+  type BalanceThreshold,
+  type SetBalanceAlerts,
+} from '../../../src/domain/account/balance-alerts.ts'
+import { accountDecider } from '../../../src/domain/account/decider.ts'
+import type { AccountEvent } from '../../../src/domain/account/events.ts'
+
+const tenantId = 'tenant_1'
+const at = '2026-01-02T03:04:05.000Z'
+const opened: AccountEvent = {
+  type: 'TenantOpened',
+  data: { tenantId, name: 'Demo', openedAt: at },
+}
+const webhookUrl = 'https://hooks.example.com/low'
+const thresholds: readonly BalanceThreshold[] = [
+  { currency: 'CNY', below: '100' },
+  { currency: 'USD', below: '12.5' },
+]
+
+const set = (said: Partial<SetBalanceAlerts> = {}): SetBalanceAlerts => ({
+  kind: 'set-balance-alerts',
+  tenantId,
+  thresholds,
+  webhookUrl,
+  rotateSecret: false,
+  at,
+  ...said,
+})
+const after = (...commands: readonly SetBalanceAlerts[]) =>
+  commands.reduce(
+    (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
+    accountDecider.evolve(accountDecider.initial, opened),
+  )
+const decide = (command: SetBalanceAlerts, state = after()) => {
+  const [event] = accountDecider.decide(command, state)
+  if (event !== undefined && event.type !== 'BalanceAlertsSet') throw new Error(event.type)
+  return event && balanceAlertsOf(event.data)
+}
+
+t.test('all of it is said at once, amounts as they are written', async (t) => {
+  const said = decide(set({ thresholds: [{ currency: 'CNY', below: '0100.50' }] }))
+  t.same(said, {
+    revision: 1,
+    thresholds: [{ currency: 'CNY', below: '100.5' }],
+    webhookUrl,
+    secretVersion: 1,
+  })
+  const silent = decide(set({ webhookUrl: undefined }), after(set()))
+  t.same(silent, { revision: 2, thresholds, secretVersion: 1 })
+})
+
+t.test('the same again, in whatever order, is nothing; another secret is something', async (t) => {
+  t.equal(decide(set({ thresholds: thresholds.toReversed(), basis: 0 }), after(set())), undefined)
+  t.match(decide(set({ rotateSecret: true }), after(set())), { revision: 2, secretVersion: 2 })
+  const rotated = after(set(), set({ rotateSecret: true }))
+  t.match(decide(set({ webhookUrl: undefined }), rotated), { secretVersion: 2 })
+})
+
+t.test('what was looked at is what is changed', async (t) => {
+  t.throws(() => decide(set({ thresholds: [], basis: 0 }), after(set())), {
+    code: 'balance_alerts_changed',
+    details: { revision: 1 },
+  })
+})
+
+t.test('what cannot be is refused, and where', async (t) => {
+  for (const [said, code, param] of [
+    [[{ currency: 'CNY', below: '0' }], 'balance_alerts_invalid', 'thresholds/0/below'],
+    [[{ currency: 'CNY', below: '-1' }], 'balance_alerts_invalid', 'thresholds/0/below'],
+    [[{ currency: 'CNY', below: 'much' }], 'amount_invalid', undefined],
+    [[{ currency: 'CNY', below: '0.0000000000001' }], 'amount_invalid', undefined],
+    [
+      [
+        { currency: 'CNY', below: '1' },
+        { currency: 'CNY', below: '2' },
+      ],
+      'balance_alerts_invalid',
+      'thresholds',
+    ],
+  ] as const)
+    t.throws(() => decide(set({ thresholds: said })), {
+      code,
+      ...(param === undefined ? {} : { details: { param } }),
+    })
+  t.throws(() => decide(set(), accountDecider.initial), { code: 'tenant_not_found' })
+})

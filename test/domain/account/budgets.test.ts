@@ -1,0 +1,94 @@
+import t from 'tap'
+import {
+  type Budget,
+  budgetsOf,
+  MAX_BUDGETS,
+  type SetBudgets,
+} from '../../../src/domain/account/budgets.ts'
+import { accountDecider } from '../../../src/domain/account/decider.ts'
+import type { AccountEvent } from '../../../src/domain/account/events.ts'
+
+const tenantId = 'tenant_1'
+const at = '2026-01-02T03:04:05.000Z'
+const opened: AccountEvent = {
+  type: 'TenantOpened',
+  data: { tenantId, name: 'Demo', openedAt: at },
+}
+const ofTenant: Budget = {
+  subject: { kind: 'tenant' },
+  currency: 'USD',
+  period: 'month',
+  hard: '100',
+}
+const ofUser: Budget = {
+  subject: { kind: 'user', userId: 'user_1' },
+  currency: 'USD',
+  period: 'day',
+  hard: '10',
+  soft: '8',
+}
+
+function set(said: Partial<SetBudgets>): SetBudgets {
+  return { kind: 'set-budgets', tenantId, timeZone: 'UTC', budgets: [], at, ...said }
+}
+
+function after(...commands: readonly SetBudgets[]) {
+  const start = accountDecider.evolve(accountDecider.initial, opened)
+  const state = commands.reduce(
+    (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
+    start,
+  )
+  return { when: (said: Partial<SetBudgets>) => accountDecider.decide(set(said), state), state }
+}
+
+t.test('budgets are set as a whole, canonical, and counted', async (t) => {
+  const first = after().when({ budgets: [{ ...ofTenant, hard: '100.00' }, ofUser] })
+  t.strictSame(first, [
+    {
+      type: 'BudgetsSet',
+      data: { tenantId, revision: 1, timeZone: 'UTC', budgets: [ofTenant, ofUser], setAt: at },
+    },
+  ])
+  const known = after(set({ budgets: [ofTenant, ofUser] }))
+  t.match(known.when({ budgets: [ofUser] }), [{ data: { revision: 2, budgets: [ofUser] } }])
+  t.match(known.when({ timeZone: 'Asia/Kolkata', budgets: [ofTenant, ofUser] }), [
+    { data: { revision: 2, timeZone: 'Asia/Kolkata' } },
+  ])
+  const [event] = first
+  if (event?.type !== 'BudgetsSet') return t.fail('they are not set')
+  t.same(known.state.budgets, budgetsOf(event.data))
+})
+
+t.test('the same again, in any order or spelling, changes nothing', async (t) => {
+  const known = after(set({ budgets: [ofTenant, ofUser] }))
+  t.strictSame(known.when({ budgets: [{ ...ofUser, soft: '8.0' }, ofTenant], basis: 0 }), [])
+  t.strictSame(after().when({}), [], 'none of a tenant that has none')
+  t.throws(() => known.when({ budgets: [ofUser], basis: 0 }), {
+    code: 'budgets_changed',
+    details: { revision: 1 },
+  })
+  t.equal(known.when({ budgets: [ofUser], basis: 1 }).length, 1)
+})
+
+t.test('what is no budget is refused, and says which it is', async (t) => {
+  for (const [said, param] of [
+    [{ timeZone: 'Mars/Olympus' }, 'time_zone'],
+    [{ timeZone: '+05:30' }, 'time_zone'],
+    [{ budgets: [ofUser, { ...ofUser, hard: '11' }] }, 'budgets'],
+    [{ budgets: [ofTenant, { ...ofUser, hard: '7' }] }, 'budgets/1/soft'],
+    [{ budgets: [{ ...ofUser, hard: '-1' }] }, 'budgets/0/hard'],
+    [{ budgets: [{ subject: { kind: 'tenant' }, currency: 'USD', period: 'day' }] }, 'budgets/0'],
+    [{ budgets: Array.from({ length: MAX_BUDGETS + 1 }, () => ofUser) }, 'budgets'],
+  ] as const)
+    t.throws(
+      () => after().when(said),
+      { code: 'budgets_invalid', details: { param } },
+      JSON.stringify(said).slice(0, 100),
+    )
+  for (const hard of ['1e3', 'ten', '0.0000000000001'])
+    t.throws(() => after().when({ budgets: [{ ...ofUser, hard }] }), { code: 'amount_invalid' })
+  t.throws(() => accountDecider.decide(set({}), accountDecider.initial), {
+    code: 'tenant_not_found',
+  })
+  t.equal(after().when({ budgets: [{ ...ofTenant, hard: '0' }] }).length, 1, 'nothing at all')
+})

@@ -1,0 +1,83 @@
+import t from 'tap'
+import { accountDecider } from '../../../src/domain/account/decider.ts'
+import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import {
+  accountLimitsOf,
+  MAX_SUBJECTS,
+  type SetLimits,
+  type SubjectLimits,
+} from '../../../src/domain/account/limits.ts'
+import { MAX_TOKEN_LIMIT } from '../../../src/domain/token/events.ts'
+
+const tenantId = 'tenant_1'
+const at = '2026-01-02T03:04:05.000Z'
+const opened: AccountEvent = {
+  type: 'TenantOpened',
+  data: { tenantId, name: 'Demo', openedAt: at },
+}
+const ofTenant: SubjectLimits = { subject: { kind: 'tenant' }, requestsPerMinute: 600 }
+const ofUser: SubjectLimits = {
+  subject: { kind: 'user', userId: 'user_1' },
+  concurrentCalls: 5,
+  concurrentTasks: 2,
+}
+
+const set = (said: Partial<SetLimits>): SetLimits => ({
+  kind: 'set-limits',
+  tenantId,
+  limits: [],
+  at,
+  ...said,
+})
+const after = (...commands: readonly SetLimits[]) =>
+  commands.reduce(
+    (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
+    accountDecider.evolve(accountDecider.initial, opened),
+  )
+const decide = (command: SetLimits, state = after()) => accountDecider.decide(command, state)
+const both = set({ limits: [ofTenant, ofUser] })
+
+t.test('all of them are said at once, counted from 1', async (t) => {
+  const [event] = decide(both)
+  t.same(event, {
+    type: 'LimitsSet',
+    data: { tenantId, revision: 1, limits: [ofTenant, ofUser], setAt: at },
+  })
+  const [next] = decide(set({ limits: [ofUser] }), after(both))
+  if (next?.type !== 'LimitsSet') throw new Error('not set')
+  t.same(accountLimitsOf(next.data), { revision: 2, limits: [ofUser] })
+})
+
+t.test('the same again, in whatever order, is nothing', async (t) => {
+  t.same(decide(set({ limits: [ofUser, ofTenant], basis: 0 }), after(both)), [])
+  t.same(decide(set({ limits: [] })), [], 'none before, none now')
+  const unlimited = { ...ofTenant, tokensPerMinute: undefined }
+  t.same(decide(set({ limits: [unlimited, ofUser] }), after(both)), [])
+})
+
+t.test('what was looked at is what is changed', async (t) => {
+  t.throws(() => decide(set({ limits: [ofUser], basis: 0 }), after(both)), {
+    code: 'limits_changed',
+    details: { revision: 1 },
+  })
+  t.equal(decide(set({ limits: [ofUser], basis: 1 }), after(both)).length, 1)
+})
+
+t.test('what is no limit is refused, and where', async (t) => {
+  const refused = (limits: readonly SubjectLimits[], param: string, message: RegExp) =>
+    t.throws(() => decide(set({ limits })), { code: 'limits_invalid', message, details: { param } })
+  for (const requestsPerMinute of [0, -1, 1.5, MAX_TOKEN_LIMIT + 1, 2 ** 53, Number.NaN])
+    refused([ofUser, { ...ofTenant, requestsPerMinute }], 'limits/1', /whole number from 1 to/)
+  refused([{ subject: { kind: 'tenant' } }], 'limits/0', /says no limit/)
+  refused([ofUser, ofTenant, { ...ofUser, concurrentTasks: 9 }], 'limits', /user user_1 twice/)
+  const many = Array.from({ length: MAX_SUBJECTS + 1 }, (_, n): SubjectLimits => ({
+    subject: { kind: 'user', userId: `user_${n}` },
+    concurrentTasks: 1,
+  }))
+  refused(many, 'limits', /at most 1000/)
+  t.equal(decide(set({ limits: many.slice(1) })).length, 1)
+})
+
+t.test('there are none of a tenant that is not there', async (t) => {
+  t.throws(() => decide(both, accountDecider.initial), { code: 'tenant_not_found' })
+})

@@ -1,0 +1,70 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { TimeZone } from '../../src/kernel/time-zone.ts'
+
+const HOUR_MS = 3_600_000
+
+t.test('days are as long as the clock there says', (t) => {
+  const lengths = (name: string, from: string, to: string) =>
+    TimeZone.named(name)
+      .daysBetween(Date.parse(from), Date.parse(to))
+      .map(({ day, fromMs, toMs }) => [
+        day,
+        new Date(fromMs).toISOString(),
+        (toMs - fromMs) / HOUR_MS,
+      ])
+  t.same(lengths('Asia/Kolkata', '2026-03-01T00:00Z', '2026-03-02T00:00Z'), [
+    ['2026-03-01', '2026-02-28T18:30:00.000Z', 24],
+    ['2026-03-02', '2026-03-01T18:30:00.000Z', 24],
+  ])
+  t.same(lengths('America/New_York', '2026-03-08T05:00Z', '2026-03-09T04:00Z'), [
+    ['2026-03-08', '2026-03-08T05:00:00.000Z', 23],
+  ])
+  t.same(lengths('Europe/Berlin', '2026-10-24T22:00Z', '2026-10-25T23:00Z'), [
+    ['2026-10-25', '2026-10-24T22:00:00.000Z', 25],
+  ])
+  // Midnight itself is left out there.
+  t.same(lengths('Africa/Cairo', '2026-04-24T12:00Z', '2026-04-24T13:00Z'), [
+    ['2026-04-24', '2026-04-23T22:00:00.000Z', 23],
+  ])
+  // A day that never was.
+  t.same(
+    lengths('Pacific/Apia', '2011-12-29T12:00Z', '2011-12-31T12:00Z').map(([day]) => day),
+    ['2011-12-29', '2011-12-31', '2012-01-01'],
+  )
+  t.same(lengths('UTC', '2026-01-01T00:00Z', '2026-01-01T00:00Z'), [])
+  t.end()
+})
+
+t.test('days follow each other without a gap, and each holds the times that are of it', (t) => {
+  const property = () =>
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Intl.supportedValuesOf('timeZone'), 'UTC'),
+        fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2035, 0) }),
+        fc.integer({ min: 0, max: 400 * HOUR_MS }),
+        fc.nat({ max: 1_000_000 }),
+        (name, fromMs, lengthMs, part) => {
+          const zone = TimeZone.named(name)
+          const toMs = fromMs + lengthMs
+          const days = zone.daysBetween(fromMs, toMs)
+          for (const [n, { toMs: endsMs }] of days.entries())
+            if (days[n + 1] !== undefined && days[n + 1]?.fromMs !== endsMs) return false
+          if (lengthMs === 0) return days.length <= 1
+          const atMs = fromMs + Math.floor((lengthMs * part) / 1_000_001)
+          const found = days.filter((day) => day.fromMs <= atMs && atMs < day.toMs)
+          const written = new Intl.DateTimeFormat('en-CA', { timeZone: name }).format(atMs)
+          return found.length === 1 && found[0]?.day === written && zone.dayAt(atMs) === written
+        },
+      ),
+      { numRuns: 400 },
+    )
+  t.doesNotThrow(property)
+  t.end()
+})
+
+t.test('what is no name of a zone is refused', (t) => {
+  for (const name of ['', 'Mars/Phobos', '+05:30', 'Asia/Kolkata;', "'", '../UTC'])
+    t.throws(() => TimeZone.named(name), RangeError, name)
+  t.end()
+})

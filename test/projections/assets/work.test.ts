@@ -1,0 +1,94 @@
+import t from 'tap'
+import { assetsProjection } from '../../../projections/assets/projection.ts'
+import {
+  assetsOfGroup,
+  leaseAssetWork,
+  openVerifications,
+  rescheduleAssetWork,
+} from '../../../projections/assets/query.ts'
+import { migrate } from '../../../src/app/database/migrate.ts'
+import { assetMigrations } from '../../../src/app/assets/migrations.ts'
+import { applied, testPool } from '../support/database.ts'
+import { Recorder, START_MS } from '../support/history.ts'
+import {
+  assetId,
+  groupId,
+  recordAsset,
+  recordGroup,
+  recordVerification,
+  verificationId,
+} from '../support/library.ts'
+
+const pool = await testPool(t)
+await migrate(pool, [assetMigrations])
+const recorder = new Recorder()
+const person = { groupType: 'LivenessFace' } as const
+await applied(
+  t,
+  pool,
+  [
+    ...recordGroup(recorder, { n: 0, ...person }, 'created', 'accepted'),
+    ...recordGroup(recorder, { n: 1, ...person }, 'created', 'accepted', 'withdrawn'),
+    ...recordAsset(recorder, { n: 0, group: 0, ...person }, 'created'),
+    ...recordAsset(recorder, { n: 1, group: 0, ...person }, 'created', 'accepted'),
+    ...recordAsset(recorder, { n: 2, group: 0, ...person }, 'created', 'accepted', 'withdrawn'),
+    ...recordAsset(recorder, { n: 3, group: 1, ...person }, 'created', 'accepted', 'withdrawn'),
+    ...recordAsset(recorder, { n: 4, group: 0, ...person }, 'created', 'refused'),
+    ...recordVerification(recorder, { n: 7, ...person }, 'started', 'confirmed'),
+  ],
+  [assetsProjection],
+)
+
+const HOUR_MS = 3_600_000
+const LATER_MS = START_MS + HOUR_MS
+const lease = async (nowMs: number, askedBeforeMs: number) => {
+  const channel = { channelId: 'video-a-1', leaseMs: 1_000, limit: 100 }
+  const works = await leaseAssetWork(pool, { ...channel, nowMs, askedBeforeMs })
+  const found = works.map(({ kind, id, attempts }) => [kind, id, attempts] as const)
+  return found.toSorted(([one], [other]) => (one < other ? -1 : 1))
+}
+
+t.test(
+  'what its caller is still asking for is left to them, what goes with its group too',
+  async (t) => {
+    t.same(await lease(LATER_MS, START_MS - 1), [['look', assetId(1), 1]])
+    t.same(await lease(LATER_MS, START_MS + 1_000), [['find-asset', assetId(0), 1]])
+    t.same(await lease(LATER_MS, LATER_MS), [
+      ['delete-asset', assetId(2), 1],
+      ['delete-group', groupId(1), 1],
+    ])
+    t.same(await lease(LATER_MS, LATER_MS), [], 'all of it is leased')
+  },
+)
+
+t.test('looks do not count as tries of what comes after them', async (t) => {
+  const again = LATER_MS + 2_000
+  t.same(
+    (await lease(again, again)).map(([, , attempts]) => attempts),
+    [2, 2, 2, 2],
+  )
+  await rescheduleAssetWork(pool, [
+    { id: assetId(1), dueAtMs: again, attempts: 0 },
+    { id: assetId(2), dueAtMs: again, attempts: 2 },
+  ])
+  t.same(await lease(again, again), [
+    ['delete-asset', assetId(2), 3],
+    ['look', assetId(1), 1],
+  ])
+})
+
+t.test('of a group everything goes that is not gone, what was refused too', async (t) => {
+  t.same(await assetsOfGroup(pool, groupId(0)), [0, 1, 2, 4].map(assetId))
+})
+
+t.test('a person without a group is looked for in a time, not for ever', async (t) => {
+  const open = (confirmedFromMs: number) =>
+    openVerifications(pool, {
+      expiredAtMs: START_MS,
+      confirmedFromMs,
+      confirmedBeforeMs: LATER_MS,
+      limit: 10,
+    })
+  t.match(await open(START_MS), [{ verificationId: verificationId(7) }])
+  t.same(await open(START_MS + HOUR_MS / 2), [])
+})
