@@ -142,15 +142,22 @@ export async function endWatches(
   })
 }
 
-/** Makes what these owners have leased due now. Returns how many tasks that is. */
+/** What became of leases that were to be freed. */
+export interface ReleasedPolls {
+  readonly released: number
+  /** Owners of leases that were not: their rows were locked. */
+  readonly heldBy: readonly string[]
+}
+
+/** Makes what these owners have leased due now. */
 export async function releasePolls(
   db: Queryable,
   owners: readonly string[],
   nowMs: number,
-): Promise<number> {
-  const { rows } = await db.query<{ n: number }>({
+): Promise<ReleasedPolls> {
+  const { rows } = await db.query<{ released: number; held_by: string[] }>({
     name: 'tasks.polls.release',
-    // A row that is locked is just ending or being moved by a projection, which ends the lease.
+    // Who moves a locked row may leave the lease as it is, and waiting for two could wait for ever.
     text: `with left_over as (
              select platform_id from tasks.polls where lease_owner = any($1::text[])
              for update skip locked),
@@ -158,11 +165,15 @@ export async function releasePolls(
              update tasks.polls p
              set due_at_ms = least(p.due_at_ms, $2::bigint), lease_owner = null
              from left_over where p.platform_id = left_over.platform_id
-             returning 1)
-           select count(*)::int as n from released`,
+             returning p.platform_id)
+           select (select count(*)::int from released) as released,
+                  array(select distinct p.lease_owner from tasks.polls p
+                        where p.lease_owner = any($1::text[])
+                          and p.platform_id not in (select platform_id from released)) as held_by`,
     values: [owners, Math.round(nowMs)],
   })
-  return rows[0]?.n ?? 0
+  const [row] = rows
+  return { released: row?.released ?? 0, heldBy: row?.held_by ?? [] }
 }
 
 /** Makes due now what is due further ahead than anything of its kind is ever put off. */

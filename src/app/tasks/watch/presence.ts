@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { releasePolls } from '../../../../projections/tasks/query.ts'
-import { forgetWorker, forgetWorkers, lastWords, renewWorker, type Word } from './workers.ts'
+import { pause } from '../../../kernel/pause.ts'
+import { forgetWorkers, lastWords, renewWorker, takeSilentWorkers, type Word } from './workers.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**
@@ -12,6 +13,9 @@ import type { TaskDeps } from '../deps.ts'
 
 /** A worker silent for this long is taken for dead; renewing fails a few times before that. */
 const SILENT_MS = 5_000
+/** Who leaves frees again what was locked. */
+const LEAVE_TRIES = 20
+const LEAVE_PAUSE_MS = 25
 
 export interface Presence {
   /** Renews our own word and frees what silent workers hold. */
@@ -53,34 +57,49 @@ export function createPresence(
       renewedMs = sentMs
       const words = await silent()
       if (words.length === 0) return 'idle'
-      const freed = await free(pool, clock.nowMs(), (client) => forgetWorkers(client, words))
+      const freed = await free(pool, clock.nowMs(), (client) => takeSilentWorkers(client, words))
       if (freed.owners.length > 0) logger.warn(freed, 'leases of silent workers freed')
       return 'idle'
     },
     leave: async () => {
       renewedMs = Number.NEGATIVE_INFINITY
-      await free(pool, clock.nowMs(), async (client) => {
-        await forgetWorker(client, owner)
-        return [owner]
-      })
+      const mine = (): Promise<readonly string[]> => Promise.resolve([owner])
+      for (let tries = 1; ; tries += 1) {
+        const { heldBy } = await free(pool, clock.nowMs(), mine)
+        // What is left others free, once we are silent.
+        if (heldBy.length === 0 || tries === LEAVE_TRIES) return
+        await pause(LEAVE_PAUSE_MS)
+      }
     },
   }
 }
 
-/** Forgets and frees together: of several that notice a silence, the first does both for all. */
+interface Freed {
+  readonly owners: readonly string[]
+  readonly released: number
+  /** Those of the owners of whose leases some were locked: they are not forgotten, and freed again. */
+  readonly heldBy: readonly string[]
+}
+
+/** Frees and forgets together: of several that notice a silence, the first does both for all. */
 async function free(
   pool: Pool,
   nowMs: number,
-  forget: (client: PoolClient) => Promise<readonly string[]>,
-): Promise<{ readonly owners: readonly string[]; readonly released: number }> {
+  take: (client: PoolClient) => Promise<readonly string[]>,
+): Promise<Freed> {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    const owners = await forget(client)
-    const released = owners.length === 0 ? 0 : await releasePolls(client, owners, nowMs)
+    const owners = await take(client)
+    const freed =
+      owners.length === 0 ? { released: 0, heldBy: [] } : await releasePolls(client, owners, nowMs)
+    await forgetWorkers(
+      client,
+      owners.filter((owner) => !freed.heldBy.includes(owner)),
+    )
     await client.query('commit')
     client.release()
-    return { owners, released }
+    return { owners, ...freed }
   } catch (error) {
     client.release(true)
     throw error

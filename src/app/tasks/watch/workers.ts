@@ -1,5 +1,4 @@
-import type { Pool } from 'pg'
-import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { Pool, PoolClient } from 'pg'
 
 /** Who works on leased tasks: a row per process, renewed while it lives. */
 
@@ -28,27 +27,27 @@ export async function lastWords(pool: Pool): Promise<readonly Word[]> {
   return rows
 }
 
-/** Forgets workers that said nothing since, for whoever is first to; returns those it forgot. */
-export async function forgetWorkers(
-  db: Queryable,
+/** Takes workers that said nothing since, for whoever is first to; returns those it took. */
+export async function takeSilentWorkers(
+  client: PoolClient,
   words: readonly Word[],
 ): Promise<readonly string[]> {
-  const { rows } = await db.query<{ owner: string }>({
-    name: 'workers-forget',
-    text: `delete from ops.workers w
-           using unnest($1::text[], $2::text[]) as silent (owner, said)
-           where w.owner = silent.owner and w.seen_at::text = silent.said
-           returning w.owner`,
+  const { rows } = await client.query<{ owner: string }>({
+    name: 'workers-take-silent',
+    text: `select w.owner from ops.workers w
+           join unnest($1::text[], $2::text[]) as silent (owner, said)
+             on w.owner = silent.owner and w.seen_at::text = silent.said
+           order by w.owner for update of w`,
     values: [words.map(({ owner }) => owner), words.map(({ said }) => said)],
   })
   return rows.map(({ owner }) => owner)
 }
 
-/** Forgets a worker, whatever it said. */
-export async function forgetWorker(db: Queryable, owner: string): Promise<void> {
-  await db.query({
-    name: 'workers-leave',
-    text: 'delete from ops.workers where owner = $1',
-    values: [owner],
+/** Forgets workers, whatever they said. */
+export async function forgetWorkers(client: PoolClient, owners: readonly string[]): Promise<void> {
+  await client.query({
+    name: 'workers-forget',
+    text: 'delete from ops.workers where owner = any($1::text[])',
+    values: [owners],
   })
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { releasePolls } from '../../../../projections/tasks/query.ts'
 import { nodeArguments } from '../../../helpers/checkout.ts'
+import { createPresence } from '../../../../src/app/tasks/watch/presence.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, type World } from '../../support/world.ts'
 import type { WorkerOrder } from './support/worker-child.ts'
@@ -133,7 +134,7 @@ t.test('only what these owners hold is released', async (t) => {
      update tasks.polls p set due_at_ms = 9000, lease_owner = (array['a', 'b', null])[n]
      from numbered where numbered.platform_id = p.platform_id`,
   )
-  t.equal(await releasePolls(world.pool, ['a', 'nobody'], 7_000), 1)
+  t.same(await releasePolls(world.pool, ['a', 'nobody'], 7_000), { released: 1, heldBy: [] })
   const { rows } = await world.pool.query<{ due_at_ms: string; lease_owner: string | null }>(
     'select due_at_ms, lease_owner from tasks.polls order by due_at_ms, lease_owner',
   )
@@ -142,4 +143,59 @@ t.test('only what these owners hold is released', async (t) => {
     { due_at_ms: '9000', lease_owner: 'b' },
     { due_at_ms: '9000', lease_owner: null },
   ])
+})
+
+t.test('a lease that was locked when its owner left is freed all the same', async (t) => {
+  const world = await startWorld(t)
+  const { tasks, deps } = world.replica()
+  await tasks.createTask(createInput())
+  await world.settle()
+  await world.pool.query(`update tasks.polls set due_at_ms = 9000, lease_owner = 'leaving'`)
+  const hold = async (): Promise<() => Promise<void>> => {
+    const client = await world.pool.connect()
+    await client.query('begin')
+    await client.query('select 1 from tasks.polls for update')
+    return async () => {
+      await client.query('commit')
+      client.release()
+    }
+  }
+  const polls = async () => {
+    const { rows } = await world.pool.query<{ lease_owner: string | null }>(
+      'select lease_owner from tasks.polls',
+    )
+    return rows
+  }
+  const leaving = createPresence(deps, 'leaving')
+  await leaving.round()
+  let letGo = await hold()
+  const left = leaving.leave()
+  await eventually('it waits', async () => {
+    const { rows } = await world.pool.query(
+      `select 1 from pg_stat_activity where datname = current_database() and query like '%released%'`,
+    )
+    return rows.length > 0
+  })
+  t.same(await polls(), [{ lease_owner: 'leaving' }])
+  await letGo()
+  await left
+  t.same(await polls(), [{ lease_owner: null }])
+
+  await world.pool.query(`update tasks.polls set due_at_ms = 9000, lease_owner = 'dead'`)
+  await world.pool.query(`insert into ops.workers values ('dead', now())`)
+  let elapsedMs = 0
+  const others = createPresence({ ...deps, monotonic: { nowMs: () => elapsedMs } }, 'living')
+  const round = (): Promise<'idle'> => {
+    elapsedMs += 6_000
+    return others.round()
+  }
+  await round()
+  letGo = await hold()
+  await round()
+  t.ok(await knows(world, 'dead'), 'what it has is not freed')
+  await letGo()
+  await round()
+  t.same(await polls(), [{ lease_owner: null }])
+  t.notOk(await knows(world, 'dead'))
+  await others.leave()
 })
