@@ -13,7 +13,7 @@ import { newId } from './kernel/ids.ts'
  * what tokens use of their limits told to the others, and when each was last used.
  */
 export async function startAccess(deps: {
-  readonly config: Pick<Config, 'rateLimits' | 'queries'>
+  readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>
   readonly parts: Pick<Parts, 'tasks' | 'prices' | 'budgets'>
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
@@ -28,6 +28,7 @@ export async function startAccess(deps: {
     clock,
     logger,
     defaultLimits: config.rateLimits,
+    unknownPerMinute: config.unknownTokensPerMinute,
     queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
   })
   const stopping = new AbortController()

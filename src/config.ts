@@ -30,6 +30,8 @@ export interface Config {
   readonly drainTimeoutMs: number
   /** Ranges of addresses (CIDR) whose `X-Forwarded-For` says who calls. */
   readonly trustedProxies: readonly string[]
+  /** Told to one address. */
+  readonly unknownTokensPerMinute: number
   /** Where webhooks may go whatever their addresses are. */
   readonly webhookOrigins: readonly string[]
   readonly databasePoolSize: number
@@ -128,6 +130,7 @@ export function loadConfig(
     shutdownDelayMs: number('SHUTDOWN_DELAY_MS', 0, 600_000),
     drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
     trustedProxies: readProxies(text('TRUSTED_PROXIES'), faults),
+    unknownTokensPerMinute: number('UNKNOWN_TOKENS_RPM', 1, MAX_TOKEN_LIMIT),
     webhookOrigins: readOrigins(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
     queries: {

@@ -76,6 +76,11 @@ export const variables: readonly Variable[] = [
     says: 'addresses and ranges (CIDR) of the proxies whose X-Forwarded-For says who calls, comma-separated; unset: none is believed',
   },
   {
+    name: 'UNKNOWN_TOKENS_RPM',
+    fallback: '60',
+    says: 'tokens nobody has that one address (of IPv6 a /64) is told of a minute; more are 429 and not looked up',
+  },
+  {
     name: 'WEBHOOK_TRUSTED_ORIGINS',
     fallback: '',
     says: 'origins that webhooks may go to though they are not public or not https, comma-separated; unset: none',

@@ -37,6 +37,13 @@ export function canonicalRange(text: string): string | undefined {
   return bits === bitsOf(address) ? first.toString() : `${first.toString()}/${bits}`
 }
 
+/** The /64 of an IPv6 address, which one customer has whole; any other as it is, also what is no address. */
+export function addressBlock(address: string): string {
+  const range = parsed(address)
+  if (range === undefined || range[0].kind() === 'ipv4') return range?.[0].toString() ?? address
+  return canonicalRange(`${range[0].toString()}/64`) ?? address
+}
+
 /** Whether every address of a range lies in one of those others. */
 export function isWithinRanges(range: string, ranges: readonly string[]): boolean {
   const inner = parsed(range)

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import type { Authenticate, Principal } from '../../app/access/principal.ts'
+import type { Authenticate, Principal, Refused } from '../../app/access/principal.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
 
 /** Longest secret that is looked up at all. */
@@ -37,7 +38,8 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 
 /**
  * Lets only tokens of this kind below the plugin, before a byte of the body is read.
- * Faults: `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9).
+ * Faults: `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9);
+ * `rate_limited` where too many that are not valid came from one address.
  * Where there is no `Authorization`, the first of `keyHeaders` that is sent holds the bare token.
  */
 export function requireToken(
@@ -49,12 +51,8 @@ export function requireToken(
   const hook: onRequestAsyncHookHandler = async (request) => {
     // An unknown route is the same 404 for everybody.
     if (request.is404) return
-    const answer = await authenticate(secretOf(request, keyHeaders))
-    if (!answer.ok) {
-      if (answer.reason === 'unavailable')
-        throw new RequestError('outage', 'Tokens cannot be checked at the moment')
-      throw new RequestError('unauthenticated', refusals[answer.reason])
-    }
+    const answer = await authenticate(secretOf(request, keyHeaders), addressOf(request))
+    if (!answer.ok) throw refusalOf(answer)
     requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
@@ -63,13 +61,33 @@ export function requireToken(
   app.addHook('onRequest', hook)
 }
 
-/** What a proxy that is not trusted says of where a request comes from counts nothing. */
-function requireAddress(
-  // Of a caller who has left already there is none, whatever the type of a request says.
-  { ip = '' }: { readonly ip?: string },
-  { addresses }: Principal,
-): void {
-  if (addresses === undefined || isWithinRanges(ip, addresses)) return
+function refusalOf(refused: Refused): Error {
+  switch (refused.reason) {
+    case 'unavailable':
+      return new RequestError('outage', 'Tokens cannot be checked at the moment')
+    case 'too_many_unknown':
+      return new DomainError(
+        'rate_limited',
+        'Too many tokens that are not valid came from this address; this one was not looked at',
+        { retryAfterMs: refused.waitMs },
+      )
+    default:
+      return new RequestError('unauthenticated', refusals[refused.reason])
+  }
+}
+
+/**
+ * Where a request comes from: what a proxy that is not trusted says of it counts nothing. Of a caller who has
+ * left already there is none, whatever the type of a request says.
+ */
+function addressOf({ ip }: { readonly ip?: string }): string | undefined {
+  return ip
+}
+
+function requireAddress(request: FastifyRequest, { addresses }: Principal): void {
+  if (addresses === undefined) return
+  const ip = addressOf(request) ?? ''
+  if (isWithinRanges(ip, addresses)) return
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 

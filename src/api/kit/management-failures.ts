@@ -23,7 +23,6 @@ export const managementFailures = {
 export const readFailures: readonly FailureCode[] = [
   ...behindToken,
   'parameter_invalid',
-  'rate_limited',
   'log_unavailable',
   'read_model_behind',
 ]

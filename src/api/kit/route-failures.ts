@@ -7,6 +7,7 @@ export const behindToken = [
   'unauthenticated',
   'wrong_token_kind',
   'address_not_allowed',
+  'rate_limited',
   'outage',
   'internal',
 ] as const satisfies FailureCode[]
@@ -30,7 +31,6 @@ export const beforeSending: readonly FailureCode[] = [
   'price_not_configured',
   'insufficient_balance',
   'budget_reached',
-  'rate_limited',
   'no_channel',
   'log_unavailable',
   'log_outcome_unknown',

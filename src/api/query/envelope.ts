@@ -22,12 +22,10 @@ export const listFailures: readonly FailureCode[] = [
   'scope_denied',
   'read_model_behind',
   'query_too_long',
-  'rate_limited',
 ]
 const unconfirmed: readonly FailureCode[] = [
   ...behindToken,
   'query_too_long',
-  'rate_limited',
   'log_unavailable',
   'read_model_behind',
 ]

@@ -14,7 +14,6 @@ export const userEnvelope: Envelope = accountEnvelope(surface)
 export const balanceFailures: readonly FailureCode[] = [
   ...behindToken,
   'parameter_invalid',
-  'rate_limited',
   'log_unavailable',
   'read_model_behind',
 ]

@@ -14,6 +14,7 @@ import { type Limits, limitsInForce, noLimits } from '../throttle/limits.ts'
 import { createSharedCatchUp } from './catch-up.ts'
 import { TokenCache } from './token-cache.ts'
 import type { Authenticate, Principal } from './principal.ts'
+import { UnknownSecrets } from './unknown-secrets.ts'
 
 /** From a bearer secret to who is calling. */
 
@@ -41,9 +42,12 @@ export function createAuthenticator(deps: {
   readonly defaultLimits?: Limits
   /** Of query tokens among them, which start nothing. */
   readonly queryLimits?: Limits
+  /** Unknown secrets a minute that one address may try. */
+  readonly unknownPerMinute?: number
 }): Authenticator {
   const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
-  const { queryLimits = noLimits } = deps
+  const { queryLimits = noLimits, unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
+  const guesses = new UnknownSecrets(unknownPerMinute, monotonic)
   const cache = new TokenCache(monotonic)
   const refreshing = new Set<string>()
   const lookUps = createRetryLog(logger)
@@ -85,12 +89,14 @@ export function createAuthenticator(deps: {
     }
   }
 
-  const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
+  /** One that is in memory is asked for by nobody who guesses. */
+  const remembered = (hash: string): { readonly token: FoundToken | undefined } | undefined => {
     const cached = cache.get(hash)
-    if (cached !== undefined) {
-      if (cached.isOld) void refresh(hash)
-      return cached.token
-    }
+    if (cached?.isOld === true) void refresh(hash)
+    return cached
+  }
+
+  const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
     let token = await read(hash)
     if (token === undefined) {
       // It may have been issued a moment ago: the log has the last word on what does not exist.
@@ -103,13 +109,21 @@ export function createAuthenticator(deps: {
   }
 
   return {
-    authenticate: async (secret) => {
+    authenticate: async (secret, address) => {
       if (!isSecretShaped(secret)) return { ok: false, reason: 'unknown' }
       const hash = sha256Hex(secret)
+      const tooMany = (waitMs: number) =>
+        ({ ok: false, reason: 'too_many_unknown', waitMs }) as const
       try {
-        const token = await lookUp(hash)
-        if (token === undefined || !sameHash(token.secretHash, hash))
-          return { ok: false, reason: 'unknown' }
+        const known = remembered(hash)
+        const waitMs = known === undefined && address !== undefined ? guesses.waitMs(address) : 0
+        if (waitMs > 0) return tooMany(waitMs)
+        const { token } = known ?? { token: await lookUp(hash) }
+        if (token === undefined || !sameHash(token.secretHash, hash)) {
+          // Whoever sends one and the same again guesses nothing.
+          const overMs = known === undefined && address !== undefined ? guesses.tried(address) : 0
+          return overMs > 0 ? tooMany(overMs) : { ok: false, reason: 'unknown' }
+        }
         const defaults = token.kind === 'query' ? queryLimits : defaultLimits
         return judge(token, clock.nowMs(), defaults)
       } catch (error) {

@@ -17,10 +17,18 @@ export interface Principal {
   readonly scope: QueryScope | undefined
 }
 
-/** Looks a bearer secret up: cached, refreshed from the log, constant time, never throws. */
+/** `too_many_unknown`: of secrets nobody has, from there; this one was not looked up, or is one more of them. */
+export type Refused =
+  | { readonly reason: 'unknown' | 'expired' | 'disabled' | 'unavailable' }
+  | { readonly reason: 'too_many_unknown'; readonly waitMs: number }
+
+/**
+ * Looks a bearer secret up: cached, refreshed from the log, constant time, never throws. `address` is where
+ * the caller is, where that is known.
+ */
 export type Authenticate = (
   secret: string,
+  address?: string,
 ) => Promise<
-  | { readonly ok: true; readonly principal: Principal }
-  | { readonly ok: false; readonly reason: 'unknown' | 'expired' | 'disabled' | 'unavailable' }
+  { readonly ok: true; readonly principal: Principal } | ({ readonly ok: false } & Refused)
 >

@@ -90,6 +90,27 @@ void t.test('403 in the family’s shape from an address the token is not bound 
   }
 })
 
+void t.test('429 in the family’s shape where too many unknown tokens came from', async (t) => {
+  const surfaces = [
+    [tasksPath, 'sk-guess', { error: { code: 'RateLimitExceeded', type: 'TooManyRequests' } }],
+    [linesPath, 'qak-guess', { success: false, error: { code: 'rate_limited' } }],
+    ['/api/user/balance', 'pat-guess', { success: false, error: { code: 'rate_limited' } }],
+    ['/api/admin/tenants', 'adm-guess', { success: false, error: { code: 'rate_limited' } }],
+    ['/v1/models', 'sk-guess', { error: { code: 'rate_limit_exceeded' } }],
+    ['/v1beta/models/x:generateContent', 'sk-guess', { error: { status: 'RESOURCE_EXHAUSTED' } }],
+    ['/provB/v1/t2a_v2', 'sk-guess', { base_resp: { status_code: 1002 } }],
+    ['/provC/ent/v2/text2video', 'sk-guess', { code: 429 }],
+  ] as const
+  for (const [url, token, shape] of surfaces) {
+    const method = /Content$|t2a_v2$|2video$/.test(url) ? 'POST' : 'GET'
+    const answer = await app.inject({ method, url, headers: { authorization: `Bearer ${token}` } })
+    t.equal(answer.statusCode, 429, `${url} ${answer.body}`)
+    t.match(answer.json(), shape)
+    t.match(answer.body, /Too many tokens that are not valid came from this address/)
+    t.equal(answer.headers['retry-after'], '13', url)
+  }
+})
+
 void t.test('who calls is what a trusted proxy says, and nobody else', async (t) => {
   const behind = await startApp({ trustedProxies: ['10.0.0.0/8', '::1'] })
   t.teardown(() => behind.app.close())

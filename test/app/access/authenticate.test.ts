@@ -99,6 +99,51 @@ t.test('tokens', async (t) => {
     t.ok(questions <= 20, `${questions} questions`)
   })
 
+  await t.test(
+    'who guesses is not looked up any more, and disturbs nobody who knows',
+    async (t) => {
+      let looks = 0
+      const pool = new Proxy(world.pool, {
+        get: (target, name) => {
+          if (name === 'query') looks += 1
+          const found: unknown = Reflect.get(target, name)
+          return typeof found === 'function' ? found.bind(target) : found
+        },
+      })
+      const { authenticate } = createAuthenticator({
+        pool,
+        log: world.log,
+        clock: systemClock,
+        monotonic: { nowMs: () => 0 },
+        logger: silentLog,
+        unknownPerMinute: 5,
+      })
+      const used = await issueToken(access, wanted)
+      const fresh = await issueToken(access, wanted)
+      const here = '203.0.113.9'
+      t.match(await authenticate(used.secret, here), { ok: true })
+      const wrong = newSecret('sk-')
+      for (let n = 0; n < 20; n += 1)
+        t.same(await authenticate(wrong, here), { ok: false, reason: 'unknown' }, 'one guess')
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => authenticate(newSecret('sk-'), here)),
+      )
+      const unknown = answers.filter((answer) => !answer.ok && answer.reason === 'unknown')
+      t.equal(unknown.length, 4, 'also of many at once no more than the bound')
+      looks = 0
+      for (const secret of [newSecret('pat-'), fresh.secret])
+        t.same(await authenticate(secret, here), {
+          ok: false,
+          reason: 'too_many_unknown',
+          waitMs: 12_000,
+        })
+      t.match(await authenticate(used.secret, here), { ok: true }, 'one that is in use goes on')
+      t.equal(looks, 0)
+      t.match(await authenticate(fresh.secret, '203.0.113.8'), { ok: true })
+      t.match(await authenticate(fresh.secret, here), { ok: true }, 'and is known here by now')
+    },
+  )
+
   await t.test('changed limits are in force within moments, cached or not', async (t) => {
     const defaults = { ...noLimits, requestsPerMinute: 60 }
     const { authenticate } = await authenticatorOf(t, world, Date.now, defaults)

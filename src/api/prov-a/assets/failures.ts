@@ -96,7 +96,6 @@ export const actionFailures: readonly FailureCode[] = [
   'invalid_request',
   'unknown_model',
   'model_not_allowed',
-  'rate_limited',
   'asset_not_found',
   'asset_group_not_found',
   'verification_not_found',

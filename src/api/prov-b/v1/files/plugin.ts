@@ -23,7 +23,6 @@ const uploadFailures: readonly FailureCode[] = [
   ...withBody,
   'invalid_request',
   'overloaded',
-  'rate_limited',
   'no_channel',
   'object_too_large',
   'log_unavailable',

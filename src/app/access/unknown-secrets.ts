@@ -1,0 +1,40 @@
+import { addressBlock } from '../../kernel/address-ranges.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Allowance } from '../throttle/allowance.ts'
+
+/** About 200 bytes each. */
+const MAX_BLOCKS = 20_000
+
+/**
+ * How many unknown secrets each address was told of as unknown: so many a minute, and no more are looked up
+ * until one has flowed back. Of IPv6 what one customer has, a /64, is one address.
+ */
+export class UnknownSecrets {
+  readonly #blocks = new BoundedMap<string, Allowance>(MAX_BLOCKS)
+  readonly #perMinute: number
+  readonly #clock: Clock
+
+  constructor(perMinute: number, monotonic: Clock) {
+    this.#perMinute = perMinute
+    this.#clock = monotonic
+  }
+
+  /** Until another may be tried from there, in milliseconds; 0 when it may be now. */
+  waitMs(address: string): number {
+    const known = this.#blocks.get(addressBlock(address))
+    return known?.waitMs(1, this.#perMinute, this.#clock.nowMs()) ?? 0
+  }
+
+  /** One was tried: 0 where it may be called unknown, otherwise how long to wait, in milliseconds. */
+  tried(address: string): number {
+    const nowMs = this.#clock.nowMs()
+    const block = addressBlock(address)
+    const allowance = this.#blocks.get(block) ?? new Allowance(nowMs)
+    // The youngest again: whoever goes on is not forgotten.
+    this.#blocks.set(block, allowance)
+    const waitMs = allowance.waitMs(1, this.#perMinute, nowMs)
+    if (waitMs === 0) allowance.take(1, this.#perMinute, nowMs)
+    return waitMs
+  }
+}
