@@ -71,7 +71,9 @@ function refusalOf(refused: Refused): Error {
         'Too many tokens that are not valid came from this address; this one was not looked at',
         { retryAfterMs: refused.waitMs },
       )
-    default:
+    case 'unknown':
+    case 'expired':
+    case 'disabled':
       return new RequestError('unauthenticated', refusals[refused.reason])
   }
 }
