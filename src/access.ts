@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import { createAuthenticator, followTokens } from './app/access/authenticate.ts'
 import type { Authenticate } from './app/access/principal.ts'
 import { createLastUses, startTelling } from './app/last-uses/last-uses.ts'
@@ -15,6 +16,7 @@ import { newId } from './kernel/ids.ts'
 export async function startAccess(deps: {
   readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>
   readonly parts: Pick<Parts, 'tasks' | 'prices' | 'budgets'>
+  readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
   readonly authenticate: Authenticate
@@ -28,6 +30,7 @@ export async function startAccess(deps: {
     clock,
     logger,
     defaultLimits: config.rateLimits,
+    registry: deps.registry,
     unknownPerMinute: config.unknownTokensPerMinute,
     queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
   })

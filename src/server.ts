@@ -221,7 +221,7 @@ async function listen(
   const { local } = parts.storage
   const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
   onStop(() => queryPool.end())
-  const access = await startAccess({ config, parts, onStop })
+  const access = await startAccess({ config, parts, registry: metrics, onStop })
   const lag = watchLedger(pool, log)
   await seeLedger(lag)
   const calls = await startCalls({

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
+import type { Registry } from 'prom-client'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
@@ -44,10 +45,11 @@ export function createAuthenticator(deps: {
   readonly queryLimits?: Limits
   /** Unknown secrets a minute that one address may try. */
   readonly unknownPerMinute?: number
+  readonly registry?: Registry
 }): Authenticator {
   const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
   const { queryLimits = noLimits, unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
-  const guesses = new UnknownSecrets(unknownPerMinute, monotonic)
+  const guesses = new UnknownSecrets(unknownPerMinute, monotonic, deps.registry)
   const cache = new TokenCache(monotonic)
   const refreshing = new Set<string>()
   const lookUps = createRetryLog(logger)

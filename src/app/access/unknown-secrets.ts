@@ -1,3 +1,4 @@
+import { Counter, type Registry } from 'prom-client'
 import { addressBlock } from '../../kernel/address-ranges.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -14,16 +15,23 @@ export class UnknownSecrets {
   readonly #blocks = new BoundedMap<string, Allowance>(MAX_BLOCKS)
   readonly #perMinute: number
   readonly #clock: Clock
+  readonly #told: Counter<'answer'>
 
-  constructor(perMinute: number, monotonic: Clock) {
+  constructor(perMinute: number, monotonic: Clock, registry?: Registry) {
     this.#perMinute = perMinute
     this.#clock = monotonic
+    this.#told = new Counter({
+      name: 'tollgate_unknown_tokens_total',
+      help: 'Requests with a token nobody has: 401, or 429 and not looked up where too many came from one address.',
+      labelNames: ['answer'],
+      registers: registry === undefined ? [] : [registry],
+    })
   }
 
   /** Until another may be tried from there, in milliseconds; 0 when it may be now. */
   waitMs(address: string): number {
     const known = this.#blocks.get(addressBlock(address))
-    return known?.waitMs(1, this.#perMinute, this.#clock.nowMs()) ?? 0
+    return this.#counted(known?.waitMs(1, this.#perMinute, this.#clock.nowMs()) ?? 0)
   }
 
   /** One was tried: 0 where it may be called unknown, otherwise how long to wait, in milliseconds. */
@@ -34,7 +42,14 @@ export class UnknownSecrets {
     // The youngest again: whoever goes on is not forgotten.
     this.#blocks.set(block, allowance)
     const waitMs = allowance.waitMs(1, this.#perMinute, nowMs)
-    if (waitMs === 0) allowance.take(1, this.#perMinute, nowMs)
+    if (waitMs > 0) return this.#counted(waitMs)
+    allowance.take(1, this.#perMinute, nowMs)
+    this.#told.inc({ answer: '401' })
+    return 0
+  }
+
+  #counted(waitMs: number): number {
+    if (waitMs > 0) this.#told.inc({ answer: '429' })
     return waitMs
   }
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Registry } from 'prom-client'
 import { UnknownSecrets } from '../../../src/app/access/unknown-secrets.ts'
 
 t.test('so many a minute of one address, each flowing back evenly', (t) => {
@@ -18,6 +19,18 @@ t.test('so many a minute of one address, each flowing back evenly', (t) => {
   nowMs += 60_000
   t.equal(guesses.waitMs('203.0.113.9'), 0)
   t.end()
+})
+
+t.test('both answers are counted', async (t) => {
+  const registry = new Registry()
+  const guesses = new UnknownSecrets(1, { nowMs: () => 0 }, registry)
+  guesses.waitMs('192.0.2.1')
+  guesses.tried('192.0.2.1')
+  guesses.tried('192.0.2.1')
+  guesses.waitMs('192.0.2.1')
+  const text = await registry.metrics()
+  t.match(text, 'tollgate_unknown_tokens_total{answer="401"} 1')
+  t.match(text, 'tollgate_unknown_tokens_total{answer="429"} 2')
 })
 
 t.test('who has a network of IPv6 is one', (t) => {
