@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { type GroupOrder, groupsOf } from './groups.ts'
 import { failureLines } from './failures.ts'
+import { scratchFolder } from './scratch.ts'
 import { slowest, type Usage } from './usage.ts'
 
 /**
@@ -26,7 +26,8 @@ const files = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
   .sort()
 
-const notes = mkdtempSync(join(tmpdir(), 'tollgate-run-'))
+const scratch = scratchFolder()
+const notes = mkdtempSync(join(scratch, 'tollgate-run-'))
 const usageFile = join(notes, 'usage')
 const group = fileURLToPath(new URL('group.js', import.meta.url))
 
@@ -55,7 +56,13 @@ t.teardown(() => {
 const compiled = `NODE_COMPILE_CACHE=${join(notes, 'compiled')}`
 for (const { name, paths } of groups) {
   const order: GroupOrder = { paths, timeoutMs, usageFile }
-  const env = ['-u', 'NODE_OPTIONS', compiled, `TEST_GROUP=${JSON.stringify(order)}`]
+  const env = [
+    '-u',
+    'NODE_OPTIONS',
+    compiled,
+    `TMPDIR=${scratch}`,
+    `TEST_GROUP=${JSON.stringify(order)}`,
+  ]
   void t.spawn(
     'env',
     [...env, process.execPath, '--enable-source-maps', group, name],
