@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
-import type { AssetActor, KnownAsset } from '../../domain/asset/decider.ts'
+import type { AssetActor, KnownAsset, SomeAsset } from '../../domain/asset/decider.ts'
 import type { KnownGroup } from '../../domain/asset-group/decider.ts'
 import { assetsOfGroup } from '../../../projections/assets/query.ts'
 import { allOver } from '../../kernel/all-over.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { callOptions } from '../call-upstream.ts'
 import { askInTurn } from '../channels/in-turn.ts'
@@ -12,7 +12,8 @@ import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { actorOf, byPolicy, doingOf } from './asker.ts'
 import { requireChangeable } from './change.ts'
 import type { AssetDeps } from './deps.ts'
-import type { Place } from './find.ts'
+import { findAsset, type Place } from './find.ts'
+import { isYoung } from './observe.ts'
 import { findOwnAsset, findOwnGroup } from './own.ts'
 import { libraryAt } from './place.ts'
 import { onAsset, onGroup, readAsset } from './streams.ts'
@@ -27,6 +28,8 @@ import type { Asking, AssetUseCases } from './types.ts'
 const DELETION_TIMEOUT_MS = 20_000
 /** Assets of one group that are written down at once. */
 const AT_ONCE = 8
+/** Whether upstream has it is known sooner or later. */
+const NOT_CONFIRMED_RETRY_MS = 5_000
 
 export function createRemovals(
   deps: AssetDeps,
@@ -47,7 +50,7 @@ export function createRemovals(
       await within(known.asset, key, async (place) => {
         await withdrawAsset(deps, actorOf(deps, key), known.asset.assetId)
         deps.crashPoint('asset.after-withdrawn')
-        await letGo(() => deleteAssetUpstream(deps, known, place))
+        await letGo(() => deleteWithdrawn(deps, known, place))
       })
     },
     deleteGroup: async (key) => {
@@ -57,7 +60,10 @@ export function createRemovals(
         const by = actorOf(deps, key)
         await onGroup(deps, known.group.groupId, { kind: 'withdraw', by }, doingOf(by))
         deps.crashPoint('asset.after-group-withdrawn')
-        await letGo(() => deleteGroupUpstream(deps, known, by, place))
+        await letGo(async () => {
+          await deleteGroupUpstream(deps, known, by, place)
+          return true
+        })
       })
     },
   }
@@ -67,36 +73,57 @@ async function withdrawAsset(deps: AssetDeps, by: AssetActor, assetId: string): 
   await onAsset(deps, assetId, { kind: 'withdraw', by }, doingOf(by))
 }
 
-/** What cannot be finished now is not used any more, and is tried again. */
-async function letGo(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof ProviderError) && !isDomainError(error)) throw error
-    const ofUpstream = error instanceof ProviderError ? error : undefined
-    throw new DomainError(
-      'upstream_unavailable',
-      'It is not used any more and not deleted yet; send the same deletion again',
-      { kind: ofUpstream?.kind, retryAfterMs: ofUpstream?.retryAfterMs },
-    )
-  }
+/** What cannot be finished now is not used any more, and is tried again. `work` says whether it is finished. */
+async function letGo(work: () => Promise<boolean>): Promise<void> {
+  const isDone = await work().catch((error: unknown) => {
+    if (error instanceof ProviderError) throw notDeletedYet(error)
+    throw isDomainError(error) ? notDeletedYet({}) : error
+  })
+  if (!isDone) throw notDeletedYet({ retryAfterMs: NOT_CONFIRMED_RETRY_MS })
 }
 
-/** Has upstream let go of a withdrawn asset, and records it. @throws ProviderError, codes of the log */
+function notDeletedYet({ kind, retryAfterMs }: Partial<ProviderError>): DomainError {
+  return new DomainError(
+    'upstream_unavailable',
+    'It is not used any more and not deleted yet; send the same deletion again',
+    { kind, retryAfterMs },
+  )
+}
+
+/** Of an asset as it was before it was withdrawn. */
+async function deleteWithdrawn(deps: AssetDeps, known: SomeAsset, place: Place): Promise<boolean> {
+  if (known.phase !== 'refused') return deleteAssetUpstream(deps, known, place)
+  // Upstream certainly never had it.
+  await confirmAssetDeleted(deps, known.asset, place.requestId)
+  return true
+}
+
+/**
+ * Has upstream let go of a withdrawn asset, and records it; whether that is done. One of unknown outcome is looked
+ * for, and may arrive as long as it is young. @throws ProviderError, codes of the log
+ */
 export async function deleteAssetUpstream(
   deps: AssetDeps,
-  { asset, nativeId }: Pick<KnownAsset, 'asset' | 'nativeId'>,
-  { channel, signal, requestId }: Place,
-): Promise<void> {
+  known: Pick<KnownAsset, 'asset' | 'nativeId'>,
+  place: Place,
+): Promise<boolean> {
+  const { channel, signal, requestId } = place
+  const { asset } = known
   const { assetId, projectName } = asset
-  // Whether upstream has one of unknown outcome is found out in the background.
-  if (nativeId === undefined) return
+  // Counted from before the look.
+  const mayArrive = isYoung(deps, fromTimestamp(asset.createdAt))
+  const nativeId = known.nativeId ?? (await findAsset(deps, asset, place))
+  if (nativeId === undefined) {
+    if (!mayArrive) await confirmAssetDeleted(deps, asset, requestId)
+    return !mayArrive
+  }
   const options = callOptions(requestId ?? assetId, signal)
   await askInTurn(deps, channel, 'delete', signal, () =>
     deps.provider.deleteAsset(channel, { nativeId, projectName }, options),
   )
   deps.crashPoint('asset.after-deletion')
   await confirmAssetDeleted(deps, asset, requestId)
+  return true
 }
 
 /** It is gone upstream. */

@@ -11,6 +11,7 @@ import {
   naming,
   newAsset,
   newPerson,
+  placing,
   typesOf,
 } from './support/library.ts'
 
@@ -155,11 +156,51 @@ t.test('what is put into a group beside its deletion is refused or deleted with 
   }
 })
 
-t.test('an asset that may have arrived is deleted once it is found', async (t) => {
+t.test('an asset that may have arrived is found and deleted by the request itself', async (t) => {
   const groupId = await newPerson(library)
-  const idle = world.replica()
-  const assetId = await newAsset(idle.assets, groupId, { switches: 'drop-after-accept' })
-  await library.deleteAsset(naming(assetId))
-  await eventually('it is deleted', async () => (await lastOf(assetId)) === 'AssetDeleted')
+  const idle = world.replica().assets
+  const assetId = await newAsset(idle, groupId, { switches: 'drop-after-accept' })
+  await idle.deleteAsset(naming(assetId))
+  t.equal(await lastOf(assetId), 'AssetDeleted')
+  t.equal(await codeOf(idle.getAsset(naming(assetId))), 'asset_not_found')
   t.notOk(isUpstream(assetId))
 })
+
+t.test('one that may still arrive is not called deleted before it cannot any more', async (t) => {
+  const groupId = await newPerson(library)
+  const idle = world.replica().assets
+  const assetId = await newAsset(idle, groupId, { switches: 'drop-before-accept' })
+  t.equal(await codeOf(idle.deleteAsset(naming(assetId))), 'upstream_unavailable')
+  t.match(await idle.getAsset(naming(assetId)), { error: { code: 'AssetWithdrawn' } })
+  t.equal(await lastOf(assetId), 'AssetWithdrawn')
+  const later = world.replica({ assetLimits: { lostAfterMs: 0 } }).assets
+  await later.deleteAsset(naming(assetId))
+  t.equal(await lastOf(assetId), 'AssetDeleted')
+})
+
+t.test('what upstream refused is deleted at once', async (t) => {
+  const groupId = await newPerson(library)
+  const before = new Set((await listed(groupId)).map(({ assetId }) => assetId))
+  const refused = newAsset(library, groupId, { switches: 'refuse=InvalidParameter.DownloadFailed' })
+  t.equal(await codeOf(refused), 'submission_refused')
+  const [asset] = (await listed(groupId)).filter(({ assetId }) => !before.has(assetId))
+  t.match(asset, { status: 'Failed' })
+  await library.deleteAsset(naming(asset?.assetId ?? ''))
+  t.equal(await lastOf(asset?.assetId ?? ''), 'AssetDeleted')
+})
+
+async function listed(groupId: string) {
+  await world.settle()
+  const { items } = await library.listAssets({
+    ...placing(),
+    groupType: 'LivenessFace',
+    groupIds: [groupId],
+    name: undefined,
+    statuses: ['Failed'],
+    pageNumber: 1,
+    pageSize: 10,
+    sortBy: 'CreateTime',
+    sortOrder: 'Asc',
+  })
+  return items
+}

@@ -7,7 +7,7 @@ import type { AssetDeps } from '../deps.ts'
 import { byPolicy } from '../asker.ts'
 import { findAsset, findGroup, type Place } from '../find.ts'
 import { isYoung, observeAsset, saidBy } from '../observe.ts'
-import { confirmAssetDeleted, deleteAssetUpstream, deleteGroupUpstream } from '../remove.ts'
+import { deleteAssetUpstream, deleteGroupUpstream } from '../remove.ts'
 import { onAsset, onGroup, readAsset, readGroup } from '../streams.ts'
 import { lookAtAll, type Looked, type LookOptions, type Told } from './look.ts'
 
@@ -137,13 +137,7 @@ async function lookForGroup(deps: AssetDeps, work: AssetWork, place: Place): Pro
 async function finishAsset(deps: AssetDeps, work: AssetWork, place: Place): Promise<boolean> {
   const state = await readAsset(deps.log, work.id)
   if (state.phase !== 'withdrawn') return true
-  const { asset } = state
-  const find = async () => {
-    const nativeId = state.nativeId ?? (await findAsset(deps, asset, place))
-    if (nativeId !== undefined) await deleteAssetUpstream(deps, { asset, nativeId }, place)
-    return nativeId
-  }
-  return lookFor(deps, work, find, () => confirmAssetDeleted(deps, asset))
+  return deleteAssetUpstream(deps, state, place)
 }
 
 /** Goes on with a deletion in the name of whoever asked for it. */
