@@ -254,7 +254,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   kept_unavailable: {
     status: 503,
     words:
-      'What this request continues from is kept where the model is not available at the moment; nothing was started. Try again, or send the turns themselves',
+      'What this request continues from or refers to is kept where the model is not available at the moment; nothing was started. Try again, or send it in the request itself',
     retry: 5_000,
   },
   price_not_configured: own(503, 'The model has no price', 'never'),

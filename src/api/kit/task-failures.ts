@@ -11,14 +11,16 @@ export const ownParts: readonly FailureCode[] = [
   'read_model_behind',
 ]
 
-/** Of every creation. */
 /** Of creations that may use assets, beside theirs. */
 export const assetFailures: readonly FailureCode[] = [
   'asset_not_found',
   'asset_not_active',
   'asset_region_mismatch',
+  // The account that has them cannot be asked, and no other has them.
+  'kept_unavailable',
 ]
 
+/** Of every creation. */
 export const creationFailures: readonly FailureCode[] = [
   ...beforeSending,
   'read_model_behind',

@@ -27,6 +27,11 @@ export const taskFailures = {
   budget_reached: 'budget_reached',
   rate_limited: 'RateLimitExceeded',
   no_channel: { ...modelAway, code: 'service_unavailable' },
+  kept_unavailable: {
+    code: 'service_unavailable',
+    words: 'The account that has the assets is not available at the moment; nothing was started',
+    retry: 'never',
+  },
   log_unavailable: 'service_unavailable',
   log_outcome_unknown: 'service_unavailable',
   wrong_expected_revision: 'service_unavailable',

@@ -285,6 +285,13 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'ServiceUnavailable',
     shouldRetry: 'false',
   },
+  'nobody can ask the account that has the assets': {
+    code: 'kept_unavailable',
+    status: 503,
+    answers: 'service_unavailable',
+    type: 'ServiceUnavailable',
+    shouldRetry: 'false',
+  },
   'the log is away before anything was sent': {
     code: 'log_unavailable',
     status: 503,

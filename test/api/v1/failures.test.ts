@@ -67,7 +67,7 @@ const cases: Readonly<Record<string, Case>> = {
     code: 'kept_unavailable',
     details: { param: 'input[1].id' },
     status: 503,
-    answers: 'previous_response_unavailable',
+    answers: 'kept_unavailable',
     type: 'server_error',
     after: '5',
     param: 'input[1].id',

@@ -18,6 +18,8 @@ const FILES = '/v1/files'
 const IMAGES = '/v1/images/generations'
 /** The frame after which a stream is whole. */
 const LAST_FRAME = /^event: image_(?:generation|edit)\.completed/m
+/** One that is black all over, or was not made, is told in its place. */
+const PICTURE = /"(?:b64_json|url)":"./
 const PUBLIC_TIMEOUT_MS = 10_000
 
 interface Worker {
@@ -112,7 +114,7 @@ function noteAnswer({ witness }: Worker, ordered: Ordered, answer: Answer): void
     return
   }
   if (callId === null) witness.differ('id_withheld', marker, 'answered 200 without its id')
-  if (way === 'streamed') ordered.delivered ||= LAST_FRAME.test(text)
+  if (way === 'streamed') ordered.delivered ||= LAST_FRAME.test(text) && PICTURE.test(text)
   else {
     ordered.delivered = true
     const { data } = body
