@@ -1,6 +1,8 @@
+import { ReadStream } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { send } from '@fastify/send'
 import type { FastifyInstance } from 'fastify'
+import { FileRange } from './file-range.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 /** The file that a URL given away leads to; undefined for one that is expired, forged or none. */
@@ -9,14 +11,21 @@ export type FindObject = (
   query: Readonly<Record<string, unknown>>,
 ) => { readonly path: string; readonly contentType: string } | undefined
 
-/** How much of a file is read at once. */
-const READ_BYTES = 512 * 1024
 /** What a page may show by itself; anything else is for a file. */
 const shown = /^(?:image|audio|video)\//
 
 /** Whether it ever was there, was purged, or the URL is not ours, is told to nobody. */
 function notThere(): RequestError {
   return new RequestError('route_not_found', 'There is no such route')
+}
+
+/** What of the file an answer with these headers has. */
+function rangeOf(headers: Readonly<Record<string, string>>): {
+  readonly start: number
+  readonly sizeBytes: number
+} {
+  const [, start = 0] = /^bytes (\d+)-/.exec(headers['Content-Range'] ?? '') ?? []
+  return { start: Number(start), sizeBytes: Number(headers['Content-Length']) }
 }
 
 /**
@@ -39,7 +48,6 @@ export function objectsPlugin(find: FindObject) {
           index: false,
           contentType: false,
           cacheControl: false,
-          highWaterMark: READ_BYTES,
         })
         if (sent.type === 'directory' || sent.statusCode === 404) throw notThere()
         void reply
@@ -52,7 +60,11 @@ export function objectsPlugin(find: FindObject) {
           })
         // What it says of a failure is a page of its own; the status says enough.
         if (sent.type !== 'file') return reply.headers({ 'content-length': '0' }).send()
-        return reply.type(contentType).send(sent.stream)
+        void reply.type(contentType)
+        // Nothing is sent of it: to HEAD, or because it is known.
+        if (!(sent.stream instanceof ReadStream)) return reply.send(sent.stream)
+        sent.stream.destroy()
+        return reply.send(new FileRange(sent.metadata.path, rangeOf(sent.headers)))
       },
     })
   }

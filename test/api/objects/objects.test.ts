@@ -1,8 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { nowMs, startApp } from '../support/app.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-objects-api-'))
@@ -135,6 +141,91 @@ void t.test(
     t.equal((await get(await urlOf(key, 1_000))).statusCode, 200, 'until its last second')
   },
 )
+
+/** More than a few chunks, and not a whole number of them. */
+const LARGE_BYTES = 3_000_001
+const large = randomBytes(LARGE_BYTES)
+
+/** A GET over a socket of its own that is read at this pace. */
+async function slowly(path: string, headers: Readonly<Record<string, string>>, pauseMs: number) {
+  const { port } = app.server.address() as AddressInfo
+  const asked = request({ port, path, headers, agent: false }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  const read: Buffer[] = []
+  for await (const chunk of answer) {
+    read.push(chunk as Buffer)
+    if (pauseMs > 0 && read.length % 8 === 0) await sleep(pauseMs)
+  }
+  return Buffer.concat(read)
+}
+
+void t.test('large objects come whole, whoever reads them at whatever pace', async (t) => {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  await store.put('results/2026-03-04T05/large.png', large)
+  const path = await urlOf('results/2026-03-04T05/large.png')
+  const chunk = 256 * 1024
+  const ranges = [
+    [0, LARGE_BYTES - 1],
+    [0, chunk - 1],
+    [0, chunk],
+    [chunk - 1, 3 * chunk],
+    [LARGE_BYTES - 1, LARGE_BYTES - 1],
+    [7, LARGE_BYTES - 8],
+  ] as const
+  const all = ranges.flatMap(([start, end]) =>
+    [0, 2].map(async (pauseMs) => {
+      const read = await slowly(path, { range: `bytes=${start}-${end}` }, pauseMs)
+      t.ok(read.equals(large.subarray(start, end + 1)), `${start}-${end}, ${pauseMs} ms`)
+    }),
+  )
+  await Promise.all(all)
+  t.ok((await slowly(path, {}, 1)).equals(large))
+})
+
+void t.test('requests sent one behind the other are answered in order, each whole', async (t) => {
+  const path = await urlOf('results/2026-03-04T05/large.png')
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  const one = (of: string, connection: string) =>
+    `GET ${of} HTTP/1.1\r\nhost: localhost\r\nconnection: ${connection}\r\n\r\n`
+  socket.write(one(path, 'keep-alive') + one(path, 'keep-alive') + one(path, 'close'))
+  const read: Buffer[] = []
+  for await (const piece of socket) read.push(piece as Buffer)
+  let rest = Buffer.concat(read)
+  for (let n = 0; n < 3; n += 1) {
+    const body = rest.indexOf('\r\n\r\n') + 4
+    t.ok(rest.subarray(body, body + LARGE_BYTES).equals(large), `answer ${n}`)
+    rest = rest.subarray(body + LARGE_BYTES)
+  }
+  t.equal(rest.length, 0)
+})
+
+/** Files this process has open, where the system tells. */
+async function openFiles(): Promise<readonly string[]> {
+  const fds = await readdir('/proc/self/fd').catch(() => [])
+  return Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+}
+
+void t.test('who leaves leaves no file open, and who comes after gets its bytes', async (t) => {
+  const path = await urlOf('results/2026-03-04T05/large.png')
+  const { port } = app.server.address() as AddressInfo
+  for (let n = 0; n < 20; n += 1) {
+    const asked = request({ port, path, agent: false }).end()
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    answer.destroy()
+  }
+  await eventually('it is closed', async () => {
+    const open = await openFiles()
+    return !open.some((file) => file.endsWith('/large.png'))
+  })
+  t.ok((await slowly(path, {}, 0)).equals(large))
+})
+
+void t.test('an empty object is one', async (t) => {
+  await store.put('results/2026-03-04T05/empty.png', Buffer.alloc(0))
+  const answer = await get(await urlOf('results/2026-03-04T05/empty.png'))
+  t.match(answer, { statusCode: 200, payload: '', headers: { 'content-length': '0' } })
+})
 
 void t.test('no URL is logged', async (t) => {
   await get(url)
