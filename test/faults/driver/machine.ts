@@ -8,7 +8,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { bare, bareEnvironment } from './bare.ts'
 import type { Product } from '../../helpers/product.ts'
-import { identify, isAlive, type Known, processesOf, signal, type Target } from './processes.ts'
+import {
+  identify,
+  isAlive,
+  type Known,
+  postmastersBelow,
+  processesOf,
+  signal,
+  type Target,
+} from './processes.ts'
 
 /** A gateway on embedded stores of its own, through as many lives as it takes. */
 
@@ -198,7 +206,9 @@ export class Machine {
 
   /** The processes of the present life that a target stands for. */
   processes(target: Target): readonly number[] {
-    return this.#life === undefined ? [] : processesOf(this.#life.pid, target)
+    if (this.#life === undefined) return []
+    if (target === 'postgres') return postmastersBelow(this.dataDir)
+    return processesOf(this.#life.pid, target)
   }
 
   /** Asks for an end in order. @throws when it takes too long or fails */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 
 /** Finding the processes of a gateway by whose child they are: a name alone may be anybody's. */
@@ -71,12 +71,23 @@ function isPostmaster({ command }: Seen): boolean {
   return basename(program) === 'postgres' && command.includes(' -D ')
 }
 
+/**
+ * The Postgres servers that run on data below a directory, whosever children they are: one that was just begun when
+ * its parent was killed is nobody's, and serves.
+ */
+export function postmastersBelow(directory: string): readonly number[] {
+  const below = ` -D ${realpathSync(directory)}/`
+  return allProcesses()
+    .filter((one) => isPostmaster(one) && one.command.includes(below))
+    .map(({ pid }) => pid)
+}
+
 function isSession({ command }: Seen): boolean {
   return /^postgres: .*127\.0\.0\.1/.test(command)
 }
 
 /** The processes a target stands for, of the tree below `root`; empty when none runs now. */
-export function processesOf(root: number, target: Target): readonly number[] {
+export function processesOf(root: number, target: Exclude<Target, 'postgres'>): readonly number[] {
   const tree = descendants(root)
   const those = (fits: (one: Seen) => boolean): number[] => tree.filter(fits).map(({ pid }) => pid)
   switch (target) {
@@ -84,8 +95,6 @@ export function processesOf(root: number, target: Target): readonly number[] {
       return [root]
     case 'event-store':
       return those(({ command }) => /infra\/embedded\/eventstore\/main\./.test(command))
-    case 'postgres':
-      return those(isPostmaster)
     case 'postgres-wrapper':
       return those(({ command }) => /infra\/embedded\/postgres\/main\./.test(command))
     case 'projector':
