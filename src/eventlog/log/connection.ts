@@ -102,7 +102,7 @@ async function* pull(
   open().then((stream) => {
     stream.on('error', fail)
     if (given) {
-      stream.cancel()
+      letGo(stream)
       return
     }
     call = stream
@@ -139,8 +139,18 @@ async function* pull(
     given = true
     clearTimeout(silence)
     signal?.removeEventListener('abort', onAbort)
-    call?.cancel()
+    if (call !== undefined) letGo(call)
   }
+}
+
+/**
+ * Ends a call nobody reads any more. The library remembers each until it is read to its end, and closes only then: what
+ * has arrived of an answer that is over already is thrown away.
+ */
+function letGo(call: ClientReadableStream<ReadAnswer>): void {
+  call.cancel()
+  call.removeAllListeners('readable')
+  call.resume()
 }
 
 function bytesOf(request: ReadRequest): Buffer {
