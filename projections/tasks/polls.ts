@@ -15,6 +15,10 @@ export interface DuePoll {
   readonly attempts: number
   /** When the first look began that proves, if a later one agrees, that upstream lacks it. */
   readonly absentAtMs: number | undefined
+  /** When upstream last answered for it, as far as that is written down. */
+  readonly observedAtMs: number | undefined
+  /** When the lease ends. */
+  readonly leasedUntilMs: number
 }
 
 interface PollRecord {
@@ -28,6 +32,7 @@ interface PollRecord {
   readonly expires_at_ms: string
   readonly attempts: number
   readonly absent_at_ms: string | null
+  readonly observed_at_ms: string | null
 }
 
 /**
@@ -58,7 +63,8 @@ export async function leaseDuePolls(
            set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
            from due where p.platform_id = due.platform_id
            returning p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
-                     p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms`,
+                     p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms,
+                     p.observed_at_ms`,
     values: [
       lease.owner,
       lease.nowMs,
@@ -79,7 +85,25 @@ export async function leaseDuePolls(
     expiresAtMs: Number(row.expires_at_ms),
     attempts: row.attempts,
     absentAtMs: row.absent_at_ms === null ? undefined : Number(row.absent_at_ms),
+    observedAtMs: row.observed_at_ms === null ? undefined : Number(row.observed_at_ms),
+    leasedUntilMs: lease.nowMs + lease.leaseMs,
   }))
+}
+
+/** Which of these are open still and leased to this owner. */
+export async function stillLeased(
+  db: Queryable,
+  owner: string,
+  platformIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (platformIds.length === 0) return new Set()
+  const { rows } = await db.query<{ platform_id: string }>({
+    name: 'tasks.polls.leased',
+    text: `select platform_id from tasks.polls
+           where platform_id = any($2::text[]) and lease_owner = $1 and kind = 'poll'`,
+    values: [owner, platformIds],
+  })
+  return new Set(rows.map((row) => row.platform_id))
 }
 
 export interface Reschedule {

@@ -31,6 +31,7 @@ export {
   recallStrayPolls,
   releasePolls,
   reschedulePolls,
+  stillLeased,
   waitingTasks,
   type DuePoll,
   type Reschedule,

@@ -10,6 +10,8 @@ const LONGEST_POLL_MS = 15_000
 const SHARE_OF_AGE = 10
 /** Upstream says there is no such task: it is looked for until its expiry, but seldom. */
 export const GONE_POLL_MS = 60_000
+/** How long a task is leased for being asked for, again and again. */
+export const POLL_LEASE_MS = 150_000
 /** After a failed query: twice the interval, within these. */
 const SHORTEST_FAILED_MS = 2_000
 const LONGEST_FAILED_MS = 30_000
@@ -66,7 +68,7 @@ export function farthestDueMs(
 ): Readonly<Record<'poll' | 'reconcile' | 'watch' | 'make' | 'finish', number>> {
   const spreadOut = Math.max(1, scale) * (1 + JITTER)
   return {
-    poll: 2 * GONE_POLL_MS * spreadOut,
+    poll: POLL_LEASE_MS + GONE_POLL_MS * spreadOut,
     reconcile: LONGEST_LEASE_MS + LONGEST_RECONCILE_MS * spreadOut,
     watch: LONGEST_LEASE_MS + LONGEST_WATCH_MS * spreadOut,
     make: LONGEST_LEASE_MS + LONGEST_LEASE_MS * spreadOut,

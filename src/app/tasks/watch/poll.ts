@@ -3,25 +3,30 @@ import {
   leaseDuePolls,
   type Reschedule,
   reschedulePolls,
+  stillLeased,
 } from '../../../../projections/tasks/query.ts'
-import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
+import { type Channel, ProviderError } from '../../ports.ts'
 import type { RoundOutcome } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
-import { callOptions, callUpstream } from '../../call-upstream.ts'
+import { askAll, failureOf, type Seen } from './ask.ts'
 import { providerOf } from '../provider-of.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
-import { failedPollMs, GONE_POLL_MS, jittered, nextLookMs, pollIntervalMs } from './intervals.ts'
+import { HeldPolls } from './held-polls.ts'
+import {
+  failedPollMs,
+  GONE_POLL_MS,
+  jittered,
+  nextLookMs,
+  POLL_LEASE_MS,
+  pollIntervalMs,
+} from './intervals.ts'
 
 /** Asks upstream for every open task until its end; never gives up by count. */
 
-/**
- * Tasks leased at once, and for how long: ample for asking for them at the slowest pace. What a
- * worker that died has leased is freed sooner (`presence.ts`).
- */
+/** Tasks leased at once. What a worker that died has leased is freed before its lease ends (`presence.ts`). */
 const LEASE_LIMIT = 400
-const LEASE_MS = 60_000
 /** Lists of one channel under way or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8
 /** Tasks asked for one by one in one place, where upstream does not list them by id: within a lease at any pace. */
@@ -35,8 +40,6 @@ export interface PolicySettings {
   /** Multiplies every interval. */
   readonly scale: number
 }
-
-type Seen = TaskObservation | TaskGone | ProviderError
 
 /** What upstream said of a task. */
 interface Look {
@@ -59,10 +62,19 @@ export interface Poller {
  */
 export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicySettings): Poller {
   const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
-    // The leases end by themselves; the tasks are asked for again then.
+    // The tasks are asked for again at the end of their leases, or before.
     deps.metrics.policyFailures.inc({ policy: 'poll' })
     deps.logger.warn({ channelId, err: error }, 'poll broken off')
   })
+  const held = new HeldPolls()
+  /** Those that are due again and leased to us still: what ended meanwhile has no row. */
+  const takeHeld = async (nowMs: number): Promise<readonly DuePoll[]> => {
+    const due = held.due(nowMs, LEASE_LIMIT)
+    const ids = due.map(({ platformId }) => platformId)
+    const leased = await stillLeased(deps.pool, settings.owner, ids)
+    held.drop(due)
+    return due.filter(({ platformId }) => leased.has(platformId))
+  }
   const begin = (channelId: string, tasks: readonly DuePoll[], signal: AbortSignal): void => {
     const channel = deps.channels.byId(channelId)
     const [first] = tasks
@@ -76,7 +88,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       const free = places.free(channelId)
       places.take(channelId, () =>
         free
-          ? pollChunk(deps, observe, settings, channel, chunk, signal)
+          ? pollChunk({ deps, observe, settings, held }, channel, chunk, signal)
           : putOff(deps, settings, chunk),
       )
     }
@@ -85,17 +97,21 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
     drain: places.drain,
     round: async (signal) => {
       await places.someFree(signal)
+      const nowMs = deps.clock.nowMs()
+      const again = await takeHeld(nowMs)
       const due = await leaseDuePolls(deps.pool, {
         owner: settings.owner,
-        nowMs: deps.clock.nowMs(),
-        leaseMs: LEASE_MS,
+        nowMs,
+        leaseMs: POLL_LEASE_MS,
         limit: LEASE_LIMIT,
         kind: 'poll',
       })
       if (due.length > 0) deps.crashPoint('poll.after-lease')
-      for (const [channelId, tasks] of groupByChannel(due)) begin(channelId, tasks, signal)
-      if (due.length === 0) return 'idle'
-      return due.length === LEASE_LIMIT ? 'more' : 'some'
+      // One whose lease has ended may be among both.
+      const all = new Map([...again, ...due].map((task) => [task.platformId, task]))
+      for (const [channelId, tasks] of groupByChannel(all.values())) begin(channelId, tasks, signal)
+      if (all.size === 0) return 'idle'
+      return due.length === LEASE_LIMIT || again.length === LEASE_LIMIT ? 'more' : 'some'
     },
   }
 }
@@ -114,7 +130,7 @@ async function putOff(
   )
 }
 
-function groupByChannel(due: readonly DuePoll[]): ReadonlyMap<string, readonly DuePoll[]> {
+function groupByChannel(due: Iterable<DuePoll>): ReadonlyMap<string, readonly DuePoll[]> {
   const groups = new Map<string, DuePoll[]>()
   for (const task of due) {
     const group = groups.get(task.channelId)
@@ -147,10 +163,16 @@ async function withoutChannel(
   await reschedule(deps, settings, items)
 }
 
+/** What asking for tasks stands on. */
+interface Asking {
+  readonly deps: TaskDeps
+  readonly observe: Observe
+  readonly settings: PolicySettings
+  readonly held: HeldPolls
+}
+
 async function pollChunk(
-  deps: TaskDeps,
-  observe: Observe,
-  settings: PolicySettings,
+  { deps, observe, settings, held }: Asking,
   channel: Channel,
   tasks: readonly DuePoll[],
   signal: AbortSignal,
@@ -160,12 +182,22 @@ async function pollChunk(
   const items = await Promise.all(
     tasks.map(async (task) => {
       const seen = answers.get(task.nativeId ?? '')
-      // Stopped before it was asked for: the lease ends by itself.
+      // Stopped before it was asked for: its lease is freed.
       if (seen === undefined) return undefined
-      return record(deps, observe, settings, { task, seen, askedMs })
+      const item = await record(deps, observe, settings, { task, seen, askedMs })
+      const isAnswered = item?.observedAtMs !== undefined
+      return isAnswered && held.keep(task, item.dueAtMs) ? undefined : item
     }),
   )
-  await reschedule(deps, settings, items)
+  try {
+    await reschedule(deps, settings, items)
+  } catch (error) {
+    // They are leased still: nobody else asks for them.
+    const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
+    const open = new Set(items.map((item) => item?.platformId))
+    for (const task of tasks) if (open.has(task.platformId)) held.put(task, dueAtMs)
+    throw error
+  }
 }
 
 /** Says when these are due next; what has ended is not. */
@@ -176,57 +208,6 @@ function reschedule(
 ): Promise<void> {
   const open = items.filter((item) => item !== undefined)
   return reschedulePolls(deps.pool, settings.owner, open)
-}
-
-/** Answers by native id: in one list where that works, one by one what it left open. */
-async function askAll(
-  deps: TaskDeps,
-  channel: Channel,
-  tasks: readonly DuePoll[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, Seen>> {
-  const [first] = tasks
-  const nativeIds = tasks.flatMap((task) => task.nativeId ?? [])
-  if (first === undefined) return new Map()
-  const provider = providerOf(deps, first.family)
-  const pace = deps.paces.of(channel)
-  const options = callOptions('policy-poll', signal)
-  const answers = new Map<string, Seen>()
-  if (nativeIds.length > 1 && provider.maxListIds > 0) {
-    const listed = await pace
-      .run(signal, () =>
-        callUpstream(deps, channel, 'list', () => provider.list(channel, { nativeIds }, options)),
-      )
-      .catch(failureOf)
-    if (listed instanceof ProviderError && listed.kind !== 'malformed')
-      return new Map(nativeIds.map((id) => [id, listed]))
-    if (!(listed instanceof ProviderError))
-      for (const item of listed.items) if (saysAll(item)) answers.set(item.nativeId, item)
-  }
-  // What a list leaves out is not gone for that: only a query of its own tells.
-  await Promise.all(
-    nativeIds
-      .filter((id) => !answers.has(id))
-      .map(async (id) => {
-        const seen = await pace
-          .run(signal, () =>
-            callUpstream(deps, channel, 'get', () => provider.get(channel, id, options)),
-          )
-          .catch(failureOf)
-        if (!signal.aborted) answers.set(id, seen)
-      }),
-  )
-  return answers
-}
-
-/** A list may leave out what a success used, which a query of its own tells. */
-function saysAll({ status, usage }: TaskObservation): boolean {
-  return status !== 'succeeded' || usage !== undefined
-}
-
-function failureOf(error: unknown): ProviderError {
-  if (error instanceof ProviderError) return error
-  return new ProviderError('unavailable', 'ruled_out', 'The query was not made.', { cause: error })
 }
 
 async function record(

@@ -1,0 +1,60 @@
+import type { DuePoll } from '../../../../projections/tasks/query.ts'
+import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
+import { callOptions, callUpstream } from '../../call-upstream.ts'
+import type { TaskDeps } from '../deps.ts'
+import { providerOf } from '../provider-of.ts'
+
+/** What came of asking upstream for a task. */
+export type Seen = TaskObservation | TaskGone | ProviderError
+
+/** Answers by native id: in one list where that works, one by one what it left open. */
+export async function askAll(
+  deps: TaskDeps,
+  channel: Channel,
+  tasks: readonly DuePoll[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Seen>> {
+  const [first] = tasks
+  const nativeIds = tasks.flatMap((task) => task.nativeId ?? [])
+  if (first === undefined) return new Map()
+  const provider = providerOf(deps, first.family)
+  const pace = deps.paces.of(channel)
+  const options = callOptions('policy-poll', signal)
+  const answers = new Map<string, Seen>()
+  if (nativeIds.length > 1 && provider.maxListIds > 0) {
+    const listed = await pace
+      .run(signal, () =>
+        callUpstream(deps, channel, 'list', () => provider.list(channel, { nativeIds }, options)),
+      )
+      .catch(failureOf)
+    if (listed instanceof ProviderError && listed.kind !== 'malformed')
+      return new Map(nativeIds.map((id) => [id, listed]))
+    if (!(listed instanceof ProviderError))
+      for (const item of listed.items) if (saysAll(item)) answers.set(item.nativeId, item)
+  }
+  // What a list leaves out is not gone for that: only a query of its own tells.
+  await Promise.all(
+    nativeIds
+      .filter((id) => !answers.has(id))
+      .map(async (id) => {
+        const seen = await pace
+          .run(signal, () =>
+            callUpstream(deps, channel, 'get', () => provider.get(channel, id, options)),
+          )
+          .catch(failureOf)
+        if (!signal.aborted) answers.set(id, seen)
+      }),
+  )
+  return answers
+}
+
+/** A list may leave out what a success used, which a query of its own tells. */
+function saysAll({ status, usage }: TaskObservation): boolean {
+  return status !== 'succeeded' || usage !== undefined
+}
+
+/** A failure as what was seen of a task. */
+export function failureOf(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  return new ProviderError('unavailable', 'ruled_out', 'The query was not made.', { cause: error })
+}

@@ -1,0 +1,51 @@
+import type { DuePoll } from '../../../../projections/tasks/query.ts'
+
+/** What asking may take at the slowest pace: later in a lease nothing is begun. */
+const ASKING_MS = 60_000
+/** About 500 bytes each; what is beyond is leased anew each time. */
+const MAX_HELD = 50_000
+
+interface Held {
+  readonly task: DuePoll
+  readonly dueAtMs: number
+}
+
+/**
+ * Tasks that stay leased until they are asked for again. A young task is asked for every second: written
+ * down each time as leased and as due again, tasks in flight would be most of what Postgres does.
+ *
+ * Nothing here is certain: whoever asks makes sure first that the lease still stands. What is lost with
+ * the process is leased to a process that died.
+ */
+export class HeldPolls {
+  readonly #held = new Map<string, Held>()
+
+  /** Whether it is held until it is due: it has a row that says so otherwise. */
+  keep(task: DuePoll, dueAtMs: number): boolean {
+    // Who lists tasks sees by the row whether upstream ever answered for one.
+    if (task.observedAtMs === undefined) return false
+    return dueAtMs + ASKING_MS <= task.leasedUntilMs && this.put(task, dueAtMs)
+  }
+
+  /** The same of one that its row could not be told of. */
+  put(task: DuePoll, dueAtMs: number): boolean {
+    if (this.#held.size >= MAX_HELD) return false
+    this.#held.set(task.platformId, { task, dueAtMs })
+    return true
+  }
+
+  /** Up to `limit` of those that are due; they stay until they are dropped. */
+  due(nowMs: number, limit: number): readonly DuePoll[] {
+    const due: DuePoll[] = []
+    for (const { task, dueAtMs } of this.#held.values()) {
+      if (dueAtMs > nowMs) continue
+      due.push(task)
+      if (due.length === limit) break
+    }
+    return due
+  }
+
+  drop(tasks: readonly DuePoll[]): void {
+    for (const { platformId } of tasks) this.#held.delete(platformId)
+  }
+}

@@ -1,0 +1,125 @@
+import t, { type Test } from 'tap'
+import type { DuePoll } from '../../../../projections/tasks/query.ts'
+import { HeldPolls } from '../../../../src/app/tasks/watch/held-polls.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+import { createInput, startWorld, type World } from '../../support/world.ts'
+
+/** Far below a lease of 150 s. */
+const SOON_MS = 20_000
+const LOOKS = 5
+
+const task = (n: number, given: Partial<DuePoll> = {}): DuePoll => ({
+  platformId: `task-${n}`,
+  tenantId: 'tenant',
+  family: 'video-a',
+  channelId: 'channel',
+  nativeId: `native-${n}`,
+  kind: 'poll',
+  requestedAtMs: 0,
+  expiresAtMs: 1e12,
+  attempts: 1,
+  absentAtMs: undefined,
+  observedAtMs: 1,
+  leasedUntilMs: 150_000,
+  ...given,
+})
+
+const asked = (world: World): number => {
+  const { routes } = world.sandbox.requests()
+  return (routes['video-a.get']?.count ?? 0) + (routes['video-a.list']?.count ?? 0)
+}
+
+interface Row {
+  readonly version: string
+  readonly lease_owner: string | null
+  readonly observed_at_ms: string | null
+}
+
+async function rowOf(world: World, id: string): Promise<Row | undefined> {
+  const { rows } = await world.pool.query<Row>(
+    `select xmin::text as version, lease_owner, observed_at_ms from tasks.polls
+     where platform_id = $1`,
+    [id],
+  )
+  return rows[0]
+}
+
+/** A task that takes its time upstream, once it is held. */
+async function heldTask(t: Test, world: World): Promise<string> {
+  const { tasks } = world.replica({ policies: true })
+  const prompt = 'x [[sandbox running-ms=3600000]]'
+  const { platformId } = await tasks.createTask(createInput({ prompt }))
+  const before = await eventually('its lease after it was seen', async () => {
+    const row = await rowOf(world, platformId)
+    return row?.lease_owner !== null && row?.observed_at_ms !== null ? row : undefined
+  })
+  const looks = asked(world)
+  await eventually('further looks', () => (asked(world) >= looks + LOOKS ? true : undefined))
+  t.same(await rowOf(world, platformId), before, 'nothing was written for them')
+  return platformId
+}
+
+t.test('what is held is due at its time, until it is dropped', async (t) => {
+  const held = new HeldPolls()
+  const [one, other] = [task(1), task(2)]
+  t.ok(held.keep(one, 1_000))
+  t.ok(held.keep(other, 2_000))
+  t.same(held.due(999, 10), [])
+  t.same(held.due(1_000, 10), [one])
+  t.same(held.due(2_000, 10), [one, other])
+  t.same(held.due(2_000, 1), [one])
+  held.drop([one])
+  t.same(held.due(2_000, 10), [other])
+})
+
+t.test('what was never seen, and what is due when its lease ends, is not held', async (t) => {
+  const held = new HeldPolls()
+  t.notOk(held.keep(task(1, { observedAtMs: undefined }), 1_000))
+  t.ok(held.keep(task(2), 90_000))
+  t.notOk(held.keep(task(3), 90_001))
+  t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'but for what could not be told')
+  t.same(
+    held.due(150_000, 10).map(({ platformId }) => platformId),
+    ['task-2', 'task-4'],
+  )
+})
+
+t.test('a task in flight is looked at many times, and its row written twice', async (t) => {
+  const world = await startWorld(t)
+  await heldTask(t, world)
+})
+
+t.test('what was taken away is not asked for again', async (t) => {
+  const world = await startWorld(t)
+  const platformId = await heldTask(t, world)
+  await world.pool.query(`update tasks.polls set lease_owner = 'another'`)
+  const taken = asked(world)
+  await world.pool.query('select pg_sleep(3)')
+  t.ok(asked(world) <= taken + 1, 'but for a look that had begun')
+  await world.pool.query('update tasks.polls set lease_owner = null, due_at_ms = 0')
+  await eventually('a new look', () => (asked(world) >= taken + LOOKS ? true : undefined))
+  t.match(await rowOf(world, platformId), { lease_owner: 'replica-0' })
+})
+
+t.test('what could not be written down is looked at again before its lease ends', async (t) => {
+  const world = await startWorld(t)
+  const slow = { faults: ['first-byte-ms=2000'], match: { op: ['get', 'list'] } }
+  const fault = world.sandbox.faults.add(slow)
+  const { tasks } = world.replica({ policies: true })
+  const prompt = 'x [[sandbox running-ms=6000]]'
+  const { platformId } = await tasks.createTask(createInput({ prompt }))
+  await eventually('its lease', async () =>
+    (await rowOf(world, platformId))?.lease_owner === 'replica-0' ? true : undefined,
+  )
+  await world.pool.query('alter table tasks.polls rename to elsewhere')
+  await eventually('a look', () => (asked(world) > 0 ? true : undefined))
+  world.sandbox.faults.clear(fault.id)
+  await world.pool.query('select pg_sleep(3)')
+  await world.pool.query('alter table tasks.elsewhere rename to polls')
+  await eventually(
+    'the settlement',
+    async () => (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
+    SOON_MS,
+  )
+  t.pass('seen soon')
+})
