@@ -82,7 +82,7 @@ async function insertEvents(client: PoolClient, placed: readonly Placed[]): Prom
            from rows from (
              unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::uuid[],
                     $7::text[], $8::bigint[], $9::bigint[]),
-             jsonb_array_elements($10::jsonb), jsonb_array_elements($11::jsonb))
+             json_array_elements($10::json), json_array_elements($11::json))
              as e (position, tenant_id, user_id, source_id, type, event_id, stream, revision,
                    at_ms, data, metadata)`,
     values: [
@@ -147,7 +147,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
 export const timelineProjection: Projection = {
   name: 'timeline',
   apart: true,
-  version: 3,
+  version: 4,
   tablesSql,
   indexesSql,
   handles,

@@ -23,8 +23,9 @@ export const tablesSql = `
     revision bigint not null,
     -- When the log recorded it.
     at timestamptz not null,
-    data jsonb not null,
-    metadata jsonb not null
+    -- As text: they are read whole, and taking them apart to store them costs as much as the rest.
+    data json not null,
+    metadata json not null
   );
 `
 

@@ -380,7 +380,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   [
     'what an event of the timeline holds',
     `update timeline.events
-     set data = jsonb_set(data, '{settlement,lines,0,amount}', '"9.99"') where position = ${position}`,
+     set data = jsonb_set(data::jsonb, '{settlement,lines,0,amount}', '"9.99"') where position = ${position}`,
     {
       code: 'row_differs',
       table: 'timeline.events',
