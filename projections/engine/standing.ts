@@ -23,7 +23,7 @@ const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
   amount: (column) => `trim_scale(${column})::text`,
   time: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
-  json: (column) => `to_jsonb(${column})`,
+  json: (column) => `to_json(${column})`,
   hex: (column) => `encode(${column}, 'hex')`,
 }
 

@@ -32,7 +32,8 @@ const mib = (bytes: number): number => Math.round(bytes / 1_048_576)
 
 /** The audit in a process of its own: `audit.ts --child URL ROUNDS`; prints what it took. */
 async function child(url: string, rounds: number): Promise<Measured> {
-  const pool = new Pool({ connectionString: url, max: 4, application_name: AUDITOR })
+  const options = { max: 4, application_name: AUDITOR, pipeline: true }
+  const pool = new Pool({ connectionString: url, ...options })
   const samples: number[] = []
   const watch = setInterval(() => samples.push(process.memoryUsage.rss()), LOOK_MS)
   const cpu = process.cpuUsage()

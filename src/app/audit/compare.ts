@@ -17,7 +17,7 @@ export function plain(text: string): string {
 
 /** A time of the log as a row shows it. */
 export function timeCell(time: string | number | Date): string {
-  return new Date(time).toISOString().replace('Z', '000Z')
+  return `${new Date(time).toISOString().slice(0, -1)}000Z`
 }
 
 function shown(value: unknown): string | null {
@@ -72,7 +72,8 @@ function textOf(value: unknown): string | null {
 /** The columns in which a row is not as the log says. */
 export function differencesOf(expected: Expected, row: StandingRow): readonly Difference[] {
   const found: Difference[] = []
-  for (const [column, log] of Object.entries(expected)) {
+  for (const column of Object.keys(expected)) {
+    const log = expected[column]
     const stands = row[column] ?? null
     if (log === stands) continue
     if (typeof stands === 'object' && stands !== null)

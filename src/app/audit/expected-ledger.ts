@@ -37,9 +37,10 @@ export function settledSource({ type, data }: Settling): string {
 function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
   const { data, position } = event
   const sourceId = settledSource(event)
+  const settledAt = timeCell(data.settledAt)
   return settlement.lines.map((line, index) => ({
     line_id: `${sourceId}:${index + 1}`,
-    settled_at: timeCell(data.settledAt),
+    settled_at: settledAt,
     tenant_id: data.tenantId,
     user_id: data.userId,
     token_id: data.tokenId,

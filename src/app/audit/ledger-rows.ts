@@ -3,6 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import type { LedgerEffect } from './expected-ledger.ts'
@@ -38,7 +39,8 @@ const adjustments: Appended = {
   unique: true,
 }
 const grants: Appended = { table: ledgerTables.grants, key: 'grant_id', unique: true }
-const kinds = ['lines', 'settlements', 'entries', 'adjustments', 'grants'] as const
+const besideLines = ['settlements', 'entries', 'adjustments', 'grants'] as const
+const kinds = ['lines', ...besideLines] as const
 const appended = { lines, settlements, entries, adjustments, grants } as const
 
 /** Compares lines, settlements and entries with the log, a stretch at a time. */
@@ -71,18 +73,42 @@ export class LedgerRows {
 
   /** Compares a stretch that the ledger has come through. */
   async compare(db: Queryable, effects: readonly LedgerEffect[], stretch: Stretch): Promise<void> {
-    const of = (kind: (typeof kinds)[number]): readonly Expected[] =>
-      effects.flatMap((effect) => effect[kind])
-    const found = {
-      lines: await matchStretch(db, lines, of('lines'), stretch, this.#relocated),
-      settlements: await matchStretch(db, settlements, of('settlements'), stretch, this.#relocated),
-      entries: await matchStretch(db, entries, of('entries'), stretch, this.#relocated),
-      adjustments: await matchStretch(db, adjustments, of('adjustments'), stretch, this.#relocated),
-      grants: await matchStretch(db, grants, of('grants'), stretch, this.#relocated),
-    }
-    this.compared += found.lines.pairs.length
-    const absent = new Set<unknown>(Object.values(found).flatMap(({ missing }) => [...missing]))
+    // Asked for together: Postgres looks for the next while what it found is compared.
+    const [inLines, ...inOthers] = await allOver([
+      this.#match(db, 'lines', effects, stretch),
+      ...besideLines.map((kind) => this.#match(db, kind, effects, stretch)),
+    ])
+    this.compared += inLines.found.pairs.length
+    const findings = this.#missingOf(
+      effects,
+      new Set([inLines, ...inOthers].flatMap(({ found }) => found.missing)),
+    )
+    findings.push(...this.#judgeLines(inLines.expected, inLines.found))
+    for (const { of, found } of inOthers) findings.push(...judge(of, found))
+    pushInOrder(this.#findings, findings)
+  }
+
+  /** The rows of one kind in a stretch. */
+  async #match(
+    db: Queryable,
+    kind: (typeof kinds)[number],
+    effects: readonly LedgerEffect[],
+    stretch: Stretch,
+  ): Promise<{
+    readonly of: Appended
+    readonly expected: readonly Expected[]
+    readonly found: Matched
+  }> {
+    const of = appended[kind]
+    const expected = effects.flatMap((effect) => effect[kind])
+    const found = await matchStretch(db, of, expected, stretch, this.#relocated)
+    return { of, expected, found }
+  }
+
+  /** What is not there of these; one finding where that is all there is of an event. */
+  #missingOf(effects: readonly LedgerEffect[], absent: ReadonlySet<Expected>): Finding[] {
     const findings: Finding[] = []
+    if (absent.size === 0) return findings
     for (const effect of effects) {
       const rows = kinds.flatMap((kind) => effect[kind])
       const gone = rows.filter((row) => absent.has(row))
@@ -93,10 +119,7 @@ export class LedgerRows {
         ...(all && rows.length > 1 ? [notApplied(effect)] : this.#missing(effect, gone)),
       )
     }
-    findings.push(...this.#judgeLines(of('lines'), found.lines))
-    for (const kind of ['settlements', 'entries', 'adjustments', 'grants'] as const)
-      findings.push(...judge(appended[kind], found[kind]))
-    pushInOrder(this.#findings, findings)
+    return findings
   }
 
   /** For settlements the ledger has not come to: whether it has settled the same source before. */

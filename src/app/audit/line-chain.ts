@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { StandingRow } from '../../../projections/engine/standing.ts'
 import type { Expected } from './compare.ts'
 
@@ -48,7 +48,7 @@ export function chained(previous: string, line: Expected | StandingRow): string 
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
   const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
   const content = JSON.stringify(columns.map((column) => form(column, line[column])))
-  return createHash('sha256').update(Buffer.from(previous, 'hex')).update(content).digest('hex')
+  return hash('sha256', Buffer.concat([Buffer.from(previous, 'hex'), Buffer.from(content)]), 'hex')
 }
 
 /** How far the chain has come: how many lines, and the hash of the last. */
@@ -97,16 +97,16 @@ export class LineChain {
   next(line: Expected, row: StandingRow | undefined): string | undefined {
     const before = this.#standing
     const whole = before === this.#head.hash
-    const hash = chained(this.#head.hash, line)
-    this.#head = { lines: this.#head.lines + 1n, hash }
+    const said = chained(this.#head.hash, line)
+    this.#head = { lines: this.#head.lines + 1n, hash: said }
     const stands = row?.['hash']
     if (typeof stands === 'string') this.#standing = stands
-    if (this.#standing === hash) return undefined
+    if (this.#standing === said) return undefined
     if (whole) this.#brokenAt = String(line['position'])
     if (row === undefined) return undefined
     const strays = this.#stray === undefined ? [] : [chained(this.#stray, line)]
     this.#stray = undefined
-    return [chained(before, line), ...strays].includes(this.#standing) ? undefined : hash
+    return [chained(before, line), ...strays].includes(this.#standing) ? undefined : said
   }
 
   /** Takes a row that nothing in the log accounts for. */

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { AccountPriceHistory } from './account-prices.ts'
 import type { Balances } from './balances.ts'
 import {
@@ -20,7 +22,7 @@ import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { TaskPlaces, type Scope } from './task-places.ts'
+import { type Requested, TaskPlaces, type Scope } from './task-places.ts'
 import { timelineEffect, TimelineRows, type TimelineEffect } from './timeline-rows.ts'
 
 /** Events compared in one snapshot. */
@@ -188,18 +190,32 @@ export class LogPass {
     const { findings, pool } = this.#deps
     const requested = this.places.take(events)
     await inSnapshot(pool, async ({ db }) => {
-      if (this.models.follows('ledger')) {
-        await this.ledger.compare(db, effects.ledger, stretch)
-        await this.places.compareHolds(db, requested, this.ledger.unapplied)
-      } else {
-        this.notCompared += events.length
-        await this.ledger.checkRepeated(db, effects.ledger)
-      }
-      if (this.models.follows('timeline'))
-        await this.timeline.compare(db, effects.timeline, stretch)
+      const ledger = this.#compareLedger(db, events, effects.ledger, requested, stretch)
+      // Postgres looks for these while those are compared.
+      const timeline = this.models.follows('timeline')
+        ? this.timeline.find(db, effects.timeline, stretch)
+        : undefined
+      const [, found] = await allOver([ledger, timeline])
+      if (found) this.timeline.judge(found)
       if (this.models.follows('tasks')) await this.places.compare(db, requested)
       await comparePresence(db, events, findings, (model) => this.models.follows(model))
     })
+  }
+
+  async #compareLedger(
+    db: Queryable,
+    events: readonly RecordedEvent[],
+    effects: readonly LedgerEffect[],
+    requested: readonly Requested[],
+    stretch: Stretch,
+  ): Promise<void> {
+    if (this.models.follows('ledger')) {
+      await this.ledger.compare(db, effects, stretch)
+      await this.places.compareHolds(db, requested, this.ledger.unapplied)
+    } else {
+      this.notCompared += events.length
+      await this.ledger.checkRepeated(db, effects)
+    }
   }
 
   /** Rows that claim to be of events after the last one their read model has considered. */
@@ -207,7 +223,8 @@ export class LogPass {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
       const beyond = (model: string): Stretch => ({ after: position(model), upTo: BEYOND_ALL })
       if (this.models.follows('ledger')) await this.ledger.compare(db, [], beyond('ledger'))
-      if (this.models.follows('timeline')) await this.timeline.compare(db, [], beyond('timeline'))
+      if (this.models.follows('timeline'))
+        this.timeline.judge(await this.timeline.find(db, [], beyond('timeline')))
     })
   }
 

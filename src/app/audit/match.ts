@@ -78,11 +78,13 @@ function pairRows(
   const pairs: [Expected, StandingRow][] = []
   const missing: Expected[] = []
   for (const each of expected) {
-    const row = standing.get(keyOf(of, each))
-    standing.delete(keyOf(of, each))
+    const key = keyOf(of, each)
+    const row = standing.get(key)
+    standing.delete(key)
     if (row) pairs.push([each, row])
     else missing.push(each)
   }
+  if (missing.length === 0 && standing.size === 0) return { pairs, missing, unexplained: [] }
   const rest = pairLeftOver(missing, [...standing.values()])
   return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
@@ -102,7 +104,7 @@ export async function matchStretch(
   const matched = pairRows(
     of,
     expected,
-    rows.filter((row) => !relocated.has(placeOf(of, row))),
+    relocated.size === 0 ? rows : rows.filter((row) => !relocated.has(placeOf(of, row))),
   )
   if (!of.unique || matched.missing.length === 0) return matched
   // A row with another position is not gone: it is found by its key and differs.

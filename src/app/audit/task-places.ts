@@ -25,7 +25,7 @@ export interface Place {
   readonly seq: bigint
 }
 
-interface Requested {
+export interface Requested {
   readonly platformId: string
   readonly position: bigint
   readonly scope: Scope

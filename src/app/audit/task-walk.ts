@@ -13,6 +13,7 @@ import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } 
 import { Corrections } from './corrections.ts'
 import { holdRow, isWatch, nativeId, pollRow, taskRow, type TaskHistory } from './expected-task.ts'
 import type { Findings } from './findings.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { inSnapshot, type Snapshot } from './snapshot.ts'
 import { readTasks } from './streams.ts'
 import type { Place, TaskPlaces } from './task-places.ts'
@@ -172,14 +173,11 @@ async function readPage(
     const rows = await rowsByKey(db, table, column, ids)
     return new Map(rows.map((row) => [String(row[column]), row]))
   }
-  return {
-    ids,
-    rows: {
-      tasks: await byId(taskTables.tasks, 'platform_id'),
-      polls: await byId(taskTables.polls, 'platform_id'),
-      holds: await byId(ledgerTables.holds, 'source_id'),
-      sources: await byId(timelineTables.sources, 'source_id'),
-    },
-    position,
-  }
+  const [tasks, polls, holds, sources] = await allOver([
+    byId(taskTables.tasks, 'platform_id'),
+    byId(taskTables.polls, 'platform_id'),
+    byId(ledgerTables.holds, 'source_id'),
+    byId(timelineTables.sources, 'source_id'),
+  ])
+  return { ids, rows: { tasks, polls, holds, sources }, position }
 }

@@ -1,9 +1,18 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
-import { judge, matchStretch, nameOf, pushInOrder, type Appended, type Stretch } from './match.ts'
+import {
+  type Appended,
+  judge,
+  type Matched,
+  matchStretch,
+  nameOf,
+  pushInOrder,
+  type Stretch,
+} from './match.ts'
 import { sourceIdOf, type KnownSource } from './source-memory.ts'
 
 const events: Appended = {
@@ -63,6 +72,13 @@ export function timelineEffect(
   }
 }
 
+/** What a stretch of the log asks of the timeline, beside what stands. */
+export interface FoundTimeline {
+  readonly effects: readonly TimelineEffect[]
+  readonly inEvents: Matched
+  readonly inSources: Matched
+}
+
 /** Compares events and sources of the timeline with the log, a stretch at a time. */
 export class TimelineRows {
   compared = 0
@@ -73,19 +89,26 @@ export class TimelineRows {
     this.#findings = findings
   }
 
-  async compare(
+  /** The rows of a stretch, to be judged. */
+  async find(
     db: Queryable,
     effects: readonly TimelineEffect[],
     stretch: Stretch,
-  ): Promise<void> {
+  ): Promise<FoundTimeline> {
     const rows = effects.map(({ event }) => event)
     const begun = effects.flatMap(({ source }) => (source ? [source] : []))
-    const found = await matchStretch(db, events, rows, stretch, this.#relocated)
-    const foundSources = await matchStretch(db, sources, begun, stretch, this.#relocated)
-    this.compared += found.pairs.length
-    const absent = new Set([...found.missing, ...foundSources.missing])
-    const missing = effects.flatMap((effect) => missingOf(effect, absent))
-    const standing = [...judge(events, found), ...judge(sources, foundSources)]
+    const [inEvents, inSources] = await allOver([
+      matchStretch(db, events, rows, stretch, this.#relocated),
+      matchStretch(db, sources, begun, stretch, this.#relocated),
+    ])
+    return { effects, inEvents, inSources }
+  }
+
+  judge({ effects, inEvents, inSources }: FoundTimeline): void {
+    this.compared += inEvents.pairs.length
+    const absent = new Set([...inEvents.missing, ...inSources.missing])
+    const missing = absent.size === 0 ? [] : effects.flatMap((effect) => missingOf(effect, absent))
+    const standing = [...judge(events, inEvents), ...judge(sources, inSources)]
     pushInOrder(this.#findings, [...missing, ...standing])
   }
 }
