@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, storable, storableJson, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'
-import { firstFacts, nativeIdOf, sourceOf, type Owner } from './owner.ts'
+import { firstFacts, isRemembered, nativeIdOf, sourceOf, type Owner } from './owner.ts'
 import { indexesSql, tablesSql } from './tables.ts'
 
 /** The price book is everybody's: it belongs to no tenant's timeline. */
@@ -112,7 +112,7 @@ function place(
     const first = firstFacts(event)
     const owner = first ?? (sourceId === undefined ? undefined : owners.get(sourceId))
     invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
-    if (sourceId !== undefined) {
+    if (sourceId !== undefined && isRemembered(event)) {
       const isNew = !owners.has(sourceId)
       owners.set(sourceId, owner)
       const change = changes.get(sourceId) ?? {

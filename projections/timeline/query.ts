@@ -96,9 +96,13 @@ export async function historyOf(
      began as (
        select source_id from timeline.sources where source_id = $1 or native_id = $1
        union select s.source_id from caused c
-       join timeline.sources s on s.source_id = c.source_id and s.position = c.position),
+       join timeline.sources s on s.source_id = c.source_id and s.position = c.position
+       -- A call, whose events all are of what was asked for.
+       union select c.source_id from caused c
+       where not exists (select 1 from timeline.sources s where s.source_id = c.source_id)),
      found as (
        select position from caused
+       union select position from timeline.events where source_id = $1
        union select b.position from began join timeline.events b using (source_id))
      select ${columns} from found join timeline.events e using (position)
      left join timeline.sources s on s.source_id = e.source_id

@@ -2,7 +2,7 @@
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
 
 export const tablesSql = `
-  -- Whose a task, call or token is: events after the first do not all say it.
+  -- Whose a task or a token is: events after the first do not all say it. Calls are not here: theirs do.
   create table sources (
     source_id text primary key,
     tenant_id text not null,

@@ -47,8 +47,6 @@ export function timelineEffect(
   const begins =
     event.type === 'TaskRequested' ||
     event.type === 'TokenIssued' ||
-    event.type === 'CallSettled' ||
-    event.type === 'CallFailed' ||
     event.type === 'FileUploaded' ||
     event.type === 'MediaUploaded' ||
     event.type === 'AssetCreated' ||

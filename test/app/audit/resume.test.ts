@@ -203,7 +203,6 @@ t.test(
         'row_unexplained ledger.settlements',
         'row_unexplained ledger.entries',
         'row_unexplained timeline.events',
-        'row_unexplained timeline.sources',
         'row_differs ledger.balances',
         'row_differs ledger.chain',
         'row_differs ledger.days',
