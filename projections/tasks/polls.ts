@@ -49,6 +49,8 @@ export async function leaseDuePolls(
     readonly kind?: PollKind
     /** None of these families. */
     readonly besides?: readonly string[]
+    /** None of these channels. */
+    readonly besidesChannels?: readonly string[]
   },
 ): Promise<readonly DuePoll[]> {
   // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
@@ -56,7 +58,7 @@ export async function leaseDuePolls(
     text: `with due as (
              select platform_id from tasks.polls
              where ($5::text is null or kind = $5) and due_at_ms <= $2
-               and family <> all($6::text[])
+               and family <> all($6::text[]) and channel_id <> all($7::text[])
              order by due_at_ms limit $4
              for update skip locked)
            update tasks.polls p
@@ -72,6 +74,7 @@ export async function leaseDuePolls(
       lease.limit,
       lease.kind ?? null,
       lease.besides ?? [],
+      lease.besidesChannels ?? [],
     ],
   })
   return rows.map((row) => ({

@@ -7,6 +7,7 @@ import {
   noteObservation,
   pollBacklog,
   reschedulePolls,
+  stillLeased,
 } from '../../../projections/tasks/query.ts'
 import { applied, testPool } from '../support/database.ts'
 import {
@@ -127,4 +128,23 @@ t.test('the first look that proves an absence is kept, whoever looks next', asyn
   t.equal(await looked('a', LATER, LATER - 3), undefined)
   t.equal(await looked('b', LATER, LATER), LATER - 3)
   t.equal(await looked('b', LATER, undefined), LATER - 3)
+})
+
+t.test('only who has leased an open task still has it, and channels may be left out', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, history({ 1: 'stuck', 2: 'stuck', 3: 'begun' }), [tasksProjection], 3)
+  await pool.query(`update tasks.polls set channel_id = 'busy' where platform_id = $1`, [
+    platformId(1),
+  ])
+  const lease = { owner: 'a', nowMs: LATER, leaseMs: 1_000, limit: 5 }
+  const due = await leaseDuePolls(pool, { ...lease, besidesChannels: ['busy', 'another'] })
+  t.same(
+    due.map(({ platformId: id, leasedUntilMs }) => [id, leasedUntilMs]).sort(),
+    [2, 3].map((n) => [platformId(n), LATER + 1_000]),
+  )
+  const all = [1, 2, 3, 4].map(platformId)
+  t.same([...(await stillLeased(pool, 'a', all))], [platformId(2)], 'what is asked for by its id')
+  t.same([...(await stillLeased(pool, 'b', all))], [])
+  await pool.query('delete from tasks.polls where platform_id = $1', [platformId(2)])
+  t.same([...(await stillLeased(pool, 'a', all))], [], 'it has ended')
 })

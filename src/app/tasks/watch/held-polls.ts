@@ -24,21 +24,31 @@ export class HeldPolls {
   keep(task: DuePoll, dueAtMs: number): boolean {
     // Who lists tasks sees by the row whether upstream ever answered for one.
     if (task.observedAtMs === undefined) return false
+    return this.putOff(task, dueAtMs)
+  }
+
+  /** The same of one that was not asked for after all. */
+  putOff(task: DuePoll, dueAtMs: number): boolean {
     return dueAtMs + ASKING_MS <= task.leasedUntilMs && this.put(task, dueAtMs)
   }
 
-  /** The same of one that its row could not be told of. */
+  /** Whatever is left of its lease: of one that its row could not be told of. */
   put(task: DuePoll, dueAtMs: number): boolean {
     if (this.#held.size >= MAX_HELD) return false
+    // Behind all others.
+    this.#held.delete(task.platformId)
     this.#held.set(task.platformId, { task, dueAtMs })
     return true
   }
 
-  /** Up to `limit` of those that are due; they stay until they are dropped. */
-  due(nowMs: number, limit: number): readonly DuePoll[] {
+  /**
+   * Up to `limit` of those that are due at channels that can be asked, the longest held first; they stay
+   * until they are dropped.
+   */
+  due(nowMs: number, limit: number, besidesChannels: readonly string[] = []): readonly DuePoll[] {
     const due: DuePoll[] = []
     for (const { task, dueAtMs } of this.#held.values()) {
-      if (dueAtMs > nowMs) continue
+      if (dueAtMs > nowMs || besidesChannels.includes(task.channelId)) continue
       due.push(task)
       if (due.length === limit) break
     }

@@ -68,8 +68,8 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
   })
   const held = new HeldPolls()
   /** Those that are due again and leased to us still: what ended meanwhile has no row. */
-  const takeHeld = async (nowMs: number): Promise<readonly DuePoll[]> => {
-    const due = held.due(nowMs, LEASE_LIMIT)
+  const takeHeld = async (nowMs: number, busy: readonly string[]): Promise<readonly DuePoll[]> => {
+    const due = held.due(nowMs, LEASE_LIMIT, busy)
     const ids = due.map(({ platformId }) => platformId)
     const leased = await stillLeased(deps.pool, settings.owner, ids)
     held.drop(due)
@@ -89,7 +89,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       places.take(channelId, () =>
         free
           ? pollChunk({ deps, observe, settings, held }, channel, chunk, signal)
-          : putOff(deps, settings, chunk),
+          : putOff({ deps, settings, held }, chunk),
       )
     }
   }
@@ -98,13 +98,16 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
     round: async (signal) => {
       await places.someFree(signal)
       const nowMs = deps.clock.nowMs()
-      const again = await takeHeld(nowMs)
+      // What cannot be asked for is left where it is, for whoever can.
+      const busy = deps.channels.all.flatMap(({ id }) => (places.free(id) ? [] : [id]))
+      const again = await takeHeld(nowMs, busy)
       const due = await leaseDuePolls(deps.pool, {
         owner: settings.owner,
         nowMs,
         leaseMs: POLL_LEASE_MS,
         limit: LEASE_LIMIT,
         kind: 'poll',
+        besidesChannels: busy,
       })
       if (due.length > 0) deps.crashPoint('poll.after-lease')
       // One whose lease has ended may be among both.
@@ -118,15 +121,16 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
 
 /** The channel has all it can take: its tasks come again when it may have caught up. */
 async function putOff(
-  deps: TaskDeps,
-  settings: PolicySettings,
+  { deps, settings, held }: Pick<Asking, 'deps' | 'settings' | 'held'>,
   tasks: readonly DuePoll[],
 ): Promise<void> {
   const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
   await reschedule(
     deps,
     settings,
-    tasks.map(({ platformId }) => ({ platformId, dueAtMs })),
+    tasks.flatMap((task) =>
+      held.putOff(task, dueAtMs) ? [] : [{ platformId: task.platformId, dueAtMs }],
+    ),
   )
 }
 

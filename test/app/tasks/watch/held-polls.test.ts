@@ -68,6 +68,10 @@ t.test('what is held is due at its time, until it is dropped', async (t) => {
   t.same(held.due(1_000, 10), [one])
   t.same(held.due(2_000, 10), [one, other])
   t.same(held.due(2_000, 1), [one])
+  t.same(held.due(2_000, 10, ['channel']), [], 'its channel has all it can take')
+  t.same(held.due(2_000, 10, ['another']), [one, other])
+  t.ok(held.putOff(one, 2_000))
+  t.same(held.due(2_000, 10), [other, one], 'who was put off is behind who was not')
   held.drop([one])
   t.same(held.due(2_000, 10), [other])
 })
@@ -77,10 +81,12 @@ t.test('what was never seen, and what is due when its lease ends, is not held', 
   t.notOk(held.keep(task(1, { observedAtMs: undefined }), 1_000))
   t.ok(held.keep(task(2), 90_000))
   t.notOk(held.keep(task(3), 90_001))
-  t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'but for what could not be told')
+  t.ok(held.putOff(task(5, { observedAtMs: undefined }), 90_000), 'but for who is put off')
+  t.notOk(held.putOff(task(3), 90_001))
+  t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'and what could not be told')
   t.same(
     held.due(150_000, 10).map(({ platformId }) => platformId),
-    ['task-2', 'task-4'],
+    ['task-2', 'task-5', 'task-4'],
   )
 })
 
