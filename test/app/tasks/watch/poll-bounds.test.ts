@@ -6,6 +6,8 @@ import { createInput, startWorld, taskKey } from '../../support/world.ts'
 
 /** More than node takes for a leak of listeners where nobody told it otherwise. */
 const HANGING = 15
+/** More tasks than one channel is asked for at once. */
+const CROWD = 1_500
 
 t.test('a channel that hangs does not hold up another', async (t) => {
   const world = await startWorld(t)
@@ -47,6 +49,37 @@ t.test('a channel that hangs does not hold up another', async (t) => {
   t.ok(Date.now() - startedMs < 12_000, 'before the silent one timed out')
   process.off('warning', warn)
   t.same(warnings, [], 'so many queries under way are no leak')
+})
+
+t.test('what a channel cannot be asked for now is left as it is', async (t) => {
+  const world = await startWorld(t)
+  const { tasks } = world.replica()
+  const { platformId } = await tasks.createTask(createInput())
+  await world.settle()
+  world.sandbox.faults.add({ faults: ['hang'], match: { op: ['get', 'list'] } })
+  await world.pool.query(
+    `insert into tasks.polls
+     select (jsonb_populate_record(p, jsonb_build_object(
+       'platform_id', p.platform_id || n, 'native_id', p.native_id || n, 'due_at_ms', n))).*
+     from tasks.polls p, generate_series(1, $2) n where platform_id = $1`,
+    [platformId, CROWD],
+  )
+  world.replica({ policies: true })
+  const waiting = async (): Promise<number> => {
+    const { rows } = await world.pool.query<{ n: number }>(
+      'select count(*)::int as n from tasks.polls where attempts = 0 and due_at_ms <= $1',
+      [CROWD],
+    )
+    return rows[0]?.n ?? 0
+  }
+  const left = await eventually('that no place is left', async () => {
+    const before = await waiting()
+    await world.pool.query('select pg_sleep(1)')
+    return before < CROWD && (await waiting()) === before ? before : undefined
+  })
+  t.ok(left > 0 && left <= CROWD - 400, `${left} of ${CROWD} wait, as they were written`)
+  await world.pool.query('select pg_sleep(2)')
+  t.equal(await waiting(), left)
 })
 
 t.test('queries stay within the bound, callers’ own included', async (t) => {
