@@ -20,7 +20,8 @@ const REQUESTS_PER_SECOND = 20
 const BEFORE_ENDS_MS = sized(120_000, 8_000)
 /** The ends are spread over this. */
 const ENDS_MS = sized(150_000, 6_000)
-const GIVE_UP_MS = ENDS_MS + 120_000
+/** After the last was created, which may be quick: the last to end are looked for a minute longer. */
+const GIVE_UP_MS = BEFORE_ENDS_MS + ENDS_MS + 60_000
 const POLL_OPERATIONS = ['video-a.list', 'video-a.get']
 
 async function createAll(gateway: BenchGateway, firstEndMs: number): Promise<void> {
