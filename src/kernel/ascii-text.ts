@@ -1,5 +1,8 @@
 import { Buffer } from 'node:buffer'
 
+/** Node 20 has no way to. */
+const canFree = 'transfer' in ArrayBuffer.prototype
+
 /**
  * A long text of plain ASCII that needs no escape in JSON, such as base64, kept as the bytes it came
  * as: neither decoded on its way in, nor joined, nor encoded on its way out.
@@ -27,6 +30,17 @@ export class AsciiText {
 
   toString(): string {
     return this.pieces.map(latin1).join('')
+  }
+
+  /**
+   * Gives the memory of its bytes back at once: nobody, not even a socket, may read them any more.
+   * Short pieces may be slices of the pool that many buffers share, and are left to the collector.
+   */
+  free(): void {
+    if (!canFree) return
+    for (const { buffer, length } of this.pieces)
+      if (length > Buffer.poolSize >>> 1 && buffer instanceof ArrayBuffer && !buffer.detached)
+        buffer.transfer(0)
   }
 }
 

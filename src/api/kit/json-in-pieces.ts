@@ -1,15 +1,23 @@
 import { Buffer } from 'node:buffer'
+import { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { AsciiText } from '../../kernel/ascii-text.ts'
 import { newUuid } from '../../kernel/ids.ts'
+import type { StreamLimits } from './event-stream.ts'
 
 /** What stands for bytes while JSON is written; nobody outside can know it. */
 const mark = newUuid()
 const pattern = new RegExp(`"${mark}(\\d+)"`)
 
+interface JsonInPieces {
+  readonly pieces: readonly Uint8Array[]
+  /** Those of its texts whose bytes are among the pieces. */
+  readonly texts: readonly AsciiText[]
+}
+
 /** JSON of a value with `AsciiText` in it, whose bytes are neither looked at nor copied. */
-export function jsonInPieces(value: unknown): readonly Uint8Array[] {
+export function jsonInPieces(value: unknown): JsonInPieces {
   const texts: AsciiText[] = []
   const json = JSON.stringify(value, (_name, part: unknown) => {
     if (!(part instanceof AsciiText)) return part
@@ -24,15 +32,55 @@ export function jsonInPieces(value: unknown): readonly Uint8Array[] {
     const text = texts[Number(rest[at])]?.pieces ?? []
     pieces.push(Buffer.from('"'), ...text, Buffer.from(`"${rest[at + 1] ?? ''}`))
   }
-  return pieces
+  return { pieces, texts }
 }
 
-/** Answers with such a value. */
-export function sendInPieces(reply: FastifyReply, value: unknown): FastifyReply {
-  const pieces = jsonInPieces(value)
-  const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+/**
+ * A body that is all there: it goes to the socket at once. What a caller has got, or will never get,
+ * is freed without waiting for the garbage collector, which would run for every few large answers.
+ */
+class BodyInPieces extends Readable {
+  readonly #json: JsonInPieces
+
+  constructor(json: JsonInPieces) {
+    super()
+    this.#json = json
+  }
+
+  /** To the response, which ends this stream when it was sent or its caller has gone. */
+  override pipe<Response extends NodeJS.WritableStream>(response: Response): Response {
+    if (response instanceof ServerResponse) response.cork()
+    for (const piece of this.#json.pieces) response.write(piece)
+    response.end()
+    return response
+  }
+
+  override _read(): void {
+    for (const piece of this.#json.pieces) this.push(piece)
+    this.push(null)
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    for (const text of this.#json.texts) text.free()
+    done(error)
+  }
+}
+
+/**
+ * Answers with such a value; its texts must not be read afterwards. A caller who takes nothing for
+ * `stallMs` has gone.
+ */
+export function sendInPieces(
+  reply: FastifyReply,
+  value: unknown,
+  { stallMs }: Pick<StreamLimits, 'stallMs'>,
+): FastifyReply {
+  const { raw } = reply
+  const json = jsonInPieces(value)
+  const lengthBytes = json.pieces.reduce((sum, { length }) => sum + length, 0)
+  raw.setTimeout(stallMs, () => raw.destroy())
   return reply
     .type('application/json; charset=utf-8')
     .header('content-length', String(lengthBytes))
-    .send(Readable.from(pieces))
+    .send(new BodyInPieces(json))
 }

@@ -1,8 +1,14 @@
-import t from 'tap'
+import { once } from 'node:events'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
+import Fastify, { type FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
 import { AsciiText } from '../../../src/kernel/ascii-text.ts'
-import { jsonInPieces } from '../../../src/api/kit/json-in-pieces.ts'
+import { jsonInPieces, sendInPieces } from '../../../src/api/kit/json-in-pieces.ts'
+import { until } from '../../helpers/eventually.ts'
 
-const written = (value: unknown): string => Buffer.concat(jsonInPieces(value)).toString()
+const written = (value: unknown): string => Buffer.concat(jsonInPieces(value).pieces).toString()
 
 void t.test('bytes are written as the text they are, everything else as JSON', (t) => {
   const base64 = new AsciiText(Buffer.from('QUJDRA=='))
@@ -18,8 +24,144 @@ void t.test('bytes are written as the text they are, everything else as JSON', (
       data: [{ b64_json: 'QUJDRA==', note: 'é "' }, { b64_json: 'QUJDRA==' }],
     }),
   )
-  t.equal(jsonInPieces(value).filter((piece) => piece === base64.pieces[0]).length, 2, 'not copied')
+  t.equal(
+    jsonInPieces(value).pieces.filter((piece) => piece === base64.pieces[0]).length,
+    2,
+    'not copied',
+  )
   for (const plain of [{}, [], 'x', 7, { a: { b: [1] } }])
     t.equal(written(plain), JSON.stringify(plain))
+  t.end()
+})
+
+const PIECE_BYTES = 64 * 1024
+const LETTERS = 'QRST'
+const canFree = 'transfer' in ArrayBuffer.prototype
+
+/** A text as it comes from a socket, each piece in memory of its own. */
+function longText(pieces: number): AsciiText {
+  return new AsciiText(
+    ...Array.from({ length: pieces }, (_, at) =>
+      Buffer.alloc(PIECE_BYTES, LETTERS[at % LETTERS.length]),
+    ),
+  )
+}
+
+const held = ({ pieces }: AsciiText): number =>
+  pieces.filter(({ byteLength }) => byteLength > 0).length
+
+interface Answering {
+  readonly app: FastifyInstance
+  readonly logged: readonly string[]
+  readonly ask: () => Promise<Socket>
+  /** Where the route waits until it may answer. */
+  readonly answer: () => void
+}
+
+async function answering(
+  t: Test,
+  text: AsciiText,
+  { stallMs = 60_000, waits = false } = {},
+): Promise<Answering> {
+  const logged: string[] = []
+  let answer = (): void => undefined
+  const gate = waits ? new Promise<void>((resolve) => (answer = resolve)) : Promise.resolve()
+  const app = Fastify({ logger: { stream: { write: (line) => void logged.push(line) } } })
+  app.get('/', async (_request, reply) => {
+    await gate
+    return sendInPieces(reply, { text }, { stallMs })
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const ask = async (): Promise<Socket> => {
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    return socket
+  }
+  return { app, logged, ask, answer: () => answer() }
+}
+
+const levels = (logged: readonly string[]): readonly number[] =>
+  logged.map((line) => (JSON.parse(line) as { readonly level: number }).level)
+
+const jsonOf = (answer: Buffer): string =>
+  answer.subarray(answer.indexOf('\r\n\r\n') + 4).toString('latin1')
+
+void t.test('what was sent is freed once a slow caller has all of it', async (t) => {
+  const text = longText(256)
+  const expected = JSON.stringify({ text: text.toString() })
+  const { ask, logged } = await answering(t, text)
+  const socket = (await ask()).pause()
+  await until(() => socket.readableLength > 0 || socket.bytesRead > 0)
+  t.equal(held(text), 256, 'not before')
+  t.ok(jsonOf(await buffer(socket)) === expected, 'every byte arrived as it was')
+  await until(() => held(text) === (canFree ? 0 : 256))
+  t.notOk(levels(logged).some((level) => level >= 40))
+})
+
+void t.test('a caller who goes while it is sent has it freed', async (t) => {
+  const text = longText(256)
+  const { ask, logged } = await answering(t, text)
+  const socket = await ask()
+  await once(socket, 'data')
+  socket.pause().resetAndDestroy()
+  await until(() => held(text) === (canFree ? 0 : 256))
+  t.notOk(
+    levels(logged).some((level) => level >= 40),
+    'and is no fault of ours',
+  )
+})
+
+const connections = (app: FastifyInstance): Promise<number> =>
+  new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)))
+
+void t.test('a caller who went before is no fault of ours', async (t) => {
+  const errors: unknown[] = []
+  const text = longText(8)
+  const { app, ask, logged, answer } = await answering(t, text, { waits: true })
+  app.server.on('request', (_request, response) => response.on('error', (e) => errors.push(e)))
+  const socket = await ask()
+  await until(() => logged.some((line) => line.includes('incoming request')))
+  socket.resetAndDestroy()
+  await until(async () => (await connections(app)) === 0)
+  answer()
+  await until(() => held(text) === (canFree ? 0 : 8))
+  t.same(errors, [])
+  t.notOk(levels(logged).some((level) => level >= 40))
+})
+
+void t.test('a caller who takes nothing has gone after a while', async (t) => {
+  const text = longText(256)
+  const { app, ask } = await answering(t, text, { stallMs: 200 })
+  const socket = (await ask()).pause()
+  await until(() => held(text) === (canFree ? 0 : 256))
+  await until(async () => (await connections(app)) === 0)
+  t.ok(socket.bytesRead < 256 * PIECE_BYTES)
+  socket.destroy()
+})
+
+void t.test('a hook may read the whole instead', async (t) => {
+  const text = longText(3)
+  const expected = JSON.stringify({ text: text.toString() })
+  const app = Fastify()
+  app.addHook('onSend', async (_request, _reply, payload) => buffer(payload as Readable))
+  app.get('/', (_request, reply) => sendInPieces(reply, { text }, { stallMs: 60_000 }))
+  const { body, headers } = await app.inject('/')
+  t.ok(body === expected)
+  t.equal(headers['content-length'], String(expected.length))
+  t.equal(held(text), canFree ? 0 : 3)
+})
+
+void t.test('pieces that may lie in memory others use are left alone', (t) => {
+  const shared = Buffer.allocUnsafeSlow(Buffer.poolSize).fill('x')
+  const short = shared.subarray(0, Buffer.poolSize >>> 1)
+  new AsciiText(short, short).free()
+  t.equal(shared.length, Buffer.poolSize)
+  const [own] = longText(1).pieces
+  const twice = new AsciiText(own ?? short, own ?? short)
+  twice.free()
+  twice.free()
+  t.equal(held(twice), canFree ? 0 : 2)
   t.end()
 })

@@ -58,7 +58,7 @@ async function answer(
     ...costHeaders(costOf(call.settlement)),
     'cache-control': 'no-store',
   })
-  return sendInPieces(reply, call.body)
+  return sendInPieces(reply, call.body, deps.streamLimits)
 }
 
 async function answerStream(

@@ -37,6 +37,7 @@ export async function answerSpeech(
   asked: Asked,
   request: FastifyRequest,
   reply: FastifyReply,
+  limits: StreamLimits,
 ): Promise<FastifyReply> {
   const call = await speech.speak({ ...asked, callerGone: callerPresence(reply) })
   const { callId, body, settlement } = call
@@ -48,7 +49,7 @@ export async function answerSpeech(
   if (body.form === 'audio')
     return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
   const data = { audio: body.audio, status: 2 }
-  return sendInPieces(reply, { data, ...body.shown, ...succeeded(request) })
+  return sendInPieces(reply, { data, ...body.shown, ...succeeded(request) }, limits)
 }
 
 /** Answers a call as it is made; what fails before its first byte is an ordinary answer. */

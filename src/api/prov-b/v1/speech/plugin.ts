@@ -80,7 +80,7 @@ export function speechPlugin(deps: SpeechRouteDeps) {
         }
         return asked.streamed
           ? answerSpeechStream(deps.speech, call, request, reply, deps.streamLimits)
-          : answerSpeech(deps.speech, call, request, reply)
+          : answerSpeech(deps.speech, call, request, reply, deps.streamLimits)
       },
     })
 
