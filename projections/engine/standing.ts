@@ -27,6 +27,11 @@ const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
   hex: (column) => `encode(${column}, 'hex')`,
 }
 
+/** As it stands, which for JSON is as it was written. */
+function asWritten(column: string, kind: ColumnKind): string {
+  return kind === 'json' ? `${column}::text` : forms[kind](column)
+}
+
 function selection({ name, columns }: StandingTable): string {
   const read = Object.entries(columns).map(
     ([column, kind]) => `${forms[kind](column)} as ${column}`,
@@ -46,6 +51,45 @@ export async function rowsBetween(
     [range.after, range.upTo, range.limit],
   )
   return rows
+}
+
+/** What stands between the cells of a column where it is digested, and in place of null. No cell may contain either. */
+export interface CellMarks {
+  readonly between: string
+  readonly null: string
+}
+
+/** How many rows there are, and for each column the SHA-256 over its cells, in hex. */
+export interface StandingDigest {
+  readonly rows: number
+  readonly columns: readonly string[]
+}
+
+/**
+ * Digests of these columns of the rows whose event lies in a range, in the order of position and key:
+ * a thousand rows that are as they must be need not be read one by one. At most `limit` rows.
+ */
+export async function digestBetween(
+  db: Queryable,
+  table: StandingTable,
+  of: { readonly columns: readonly string[]; readonly key: string; readonly marks: CellMarks },
+  range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
+): Promise<StandingDigest> {
+  // By column: cells of one row brought together first cost Postgres twice as much.
+  const cells = of.columns.map(
+    (column, at) => `${asWritten(column, table.columns[column] ?? 'text')} as c${at}`,
+  )
+  const digests = of.columns.map(
+    (_, at) => `encode(sha256(convert_to(string_agg(coalesce(c${at}, $4), $5), 'UTF8')), 'hex')`,
+  )
+  const { rows } = await db.query<StandingDigest>(
+    `select count(*)::int as rows, array[${digests.join(', ')}] as columns
+     from (select ${cells.join(', ')} from ${table.name} as t
+           where t.position > $1 and t.position <= $2
+           order by t.position, t.${of.key}::text collate "C" limit $3) as stretch`,
+    [range.after, range.upTo, range.limit, of.marks.null, of.marks.between],
+  )
+  return rows[0] ?? { rows: 0, columns: [] }
 }
 
 /** Rows with one of these keys. */

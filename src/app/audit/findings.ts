@@ -55,8 +55,18 @@ export class Findings {
   }
 
   push(...found: readonly Finding[]): void {
-    this.count += found.length
     for (const { table } of found) this.#tables.add(table)
+    this.#keep(found, found.length)
+  }
+
+  /** Adds all that others found beside this one. */
+  add(others: Findings): void {
+    for (const table of others.#tables) this.#tables.add(table)
+    this.#keep(others.kept, others.count)
+  }
+
+  #keep(found: readonly Finding[], count: number): void {
+    this.count += count
     const room = MAX_FINDINGS - this.kept.length
     if (room > 0) this.kept.push(...found.slice(0, room))
   }

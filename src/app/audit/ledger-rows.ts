@@ -17,14 +17,14 @@ import {
   nameOf,
   pushInOrder,
   type Appended,
+  type Look,
   type Matched,
-  type Stretch,
 } from './match.ts'
 
 /** Events the ledger never took in, kept to excuse what follows from that. */
 const MAX_UNAPPLIED = 10_000
 
-const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true }
+const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true, untold: ['seq'] }
 const settlements: Appended = { table: ledgerTables.settlements, key: 'source_id', unique: true }
 const entries: Appended = {
   table: ledgerTables.entries,
@@ -42,6 +42,8 @@ const grants: Appended = { table: ledgerTables.grants, key: 'grant_id', unique: 
 const besideLines = ['settlements', 'entries', 'adjustments', 'grants'] as const
 const kinds = ['lines', ...besideLines] as const
 const appended = { lines, settlements, entries, adjustments, grants } as const
+/** What is compared a stretch at a time. */
+export const ledgerStretches: readonly Appended[] = Object.values(appended)
 
 /** Compares lines, settlements and entries with the log, a stretch at a time. */
 export class LedgerRows {
@@ -72,37 +74,37 @@ export class LedgerRows {
   }
 
   /** Compares a stretch that the ledger has come through. */
-  async compare(db: Queryable, effects: readonly LedgerEffect[], stretch: Stretch): Promise<void> {
+  async compare(look: Look, effects: readonly LedgerEffect[]): Promise<void> {
+    const due = effects.flatMap((effect) => effect.lines)
+    const hashes = this.#chain.ahead(due)
     // Asked for together: Postgres looks for the next while what it found is compared.
     const [inLines, ...inOthers] = await allOver([
-      this.#match(db, 'lines', effects, stretch),
-      ...besideLines.map((kind) => this.#match(db, kind, effects, stretch)),
+      this.#match(look, 'lines', due, hashes && withHashes(due, hashes)),
+      ...besideLines.map((kind) => {
+        const expected = effects.flatMap((effect) => effect[kind])
+        return this.#match(look, kind, expected, expected)
+      }),
     ])
-    this.compared += inLines.found.pairs.length
+    this.compared += inLines.found.agreed + inLines.found.pairs.length
     const findings = this.#missingOf(
       effects,
       new Set([inLines, ...inOthers].flatMap(({ found }) => found.missing)),
     )
-    findings.push(...this.#judgeLines(inLines.expected, inLines.found))
+    if (hashes && inLines.found.agreed > 0) this.#chain.advance(hashes)
+    else findings.push(...this.#judgeLines(due, inLines.found))
     for (const { of, found } of inOthers) findings.push(...judge(of, found))
     pushInOrder(this.#findings, findings)
   }
 
   /** The rows of one kind in a stretch. */
   async #match(
-    db: Queryable,
+    look: Look,
     kind: (typeof kinds)[number],
-    effects: readonly LedgerEffect[],
-    stretch: Stretch,
-  ): Promise<{
-    readonly of: Appended
-    readonly expected: readonly Expected[]
-    readonly found: Matched
-  }> {
+    expected: readonly Expected[],
+    exact: readonly Expected[] | undefined,
+  ): Promise<{ readonly of: Appended; readonly found: Matched }> {
     const of = appended[kind]
-    const expected = effects.flatMap((effect) => effect[kind])
-    const found = await matchStretch(db, of, expected, stretch, this.#relocated)
-    return { of, expected, found }
+    return { of, found: await matchStretch(look, of, expected, this.#relocated, exact) }
   }
 
   /** What is not there of these; one finding where that is all there is of an event. */
@@ -190,6 +192,10 @@ export class LedgerRows {
     if (before?.type === 'CallSettled' && before.data.callId === event.data.callId)
       this.#checks.settledTwice(event, before.position)
   }
+}
+
+function withHashes(due: readonly Expected[], hashes: readonly string[]): readonly Expected[] {
+  return due.map((line, at) => ({ ...line, hash: hashes[at] }))
 }
 
 /** One finding for an event of which nothing is there. */

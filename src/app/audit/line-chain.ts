@@ -90,6 +90,21 @@ export class LineChain {
     return this.#standing === this.#head.hash ? undefined : this.#brokenAt
   }
 
+  /** The hashes that the next lines have where nothing is wrong; undefined once something was. */
+  ahead(lines: readonly Expected[]): readonly string[] | undefined {
+    if (this.#standing !== this.#head.hash || this.#stray !== undefined) return undefined
+    let last = this.#head.hash
+    return lines.map((line) => (last = chained(last, line)))
+  }
+
+  /** Takes lines that stand with the hashes that `ahead` told of them. */
+  advance(hashes: readonly string[]): void {
+    const last = hashes.at(-1)
+    if (last === undefined) return
+    this.#head = { lines: this.#head.lines + BigInt(hashes.length), hash: last }
+    this.#standing = last
+  }
+
   /**
    * Takes the next line of the log and the row that stands for it. Returns the hash it should have when
    * the one that stands follows from neither chain.

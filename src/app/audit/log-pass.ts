@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
+import type { StandingRow } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
@@ -14,16 +15,22 @@ import {
 } from './closing.ts'
 import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
 import type { Findings } from './findings.ts'
-import { LedgerRows } from './ledger-rows.ts'
+import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
-import type { Stretch } from './match.ts'
+import { lookAt, type Look, type Stretch } from './match.ts'
 import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { type Requested, TaskPlaces, type Scope } from './task-places.ts'
-import { timelineEffect, TimelineRows, type TimelineEffect } from './timeline-rows.ts'
+import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
+import {
+  timelineEffect,
+  TimelineRows,
+  timelineStretches,
+  type TimelineEffect,
+} from './timeline-rows.ts'
+import type { StandingDigests } from './stretch-digest.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 1_000
@@ -51,6 +58,19 @@ export interface PassDeps {
   readonly findings: Findings
   /** After each stretch. */
   readonly onStretch: () => Promise<void>
+}
+
+/** What the events of a stretch must have left. */
+interface Effects {
+  readonly ledger: readonly LedgerEffect[]
+  readonly timeline: readonly TimelineEffect[]
+}
+
+/** What stands of a stretch; undefined of a read model that is not followed there. */
+interface Standing {
+  readonly digests: StandingDigests
+  readonly holds: readonly StandingRow[] | undefined
+  readonly places: readonly StandingRow[] | undefined
 }
 
 /**
@@ -159,6 +179,47 @@ export class LogPass {
 
   async #take(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (upTo <= this.position) return
+    const stretch = { after: this.position, upTo }
+    const requested = this.places.take(events)
+    const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
+      // Postgres looks at what stands while the log says what must.
+      const [stands, effects] = await allOver([
+        this.#lookAt(db, requested, stretch),
+        this.#effectsOf(events),
+      ])
+      await this.#compare({ ...stretch, db, digests: stands.digests }, events, effects)
+      const { unapplied } = this.ledger
+      if (stands.holds) this.places.compareHolds(requested, stands.holds, unapplied)
+      if (stands.places) this.places.compare(requested, stands.places)
+      const follows = (model: string): boolean => this.models.follows(model)
+      await comparePresence(db, events, this.#deps.findings, follows)
+      return effects
+    })
+    for (const { event, balance } of ledger)
+      if (balance) this.balances.apply(balance, event.position)
+    this.events += events.length
+    this.position = upTo
+    this.last = events.at(-1) ?? this.last
+  }
+
+  /** What stands of a stretch in the read models that have come through it. */
+  async #lookAt(
+    db: Queryable,
+    requested: readonly Requested[],
+    stretch: Stretch,
+  ): Promise<Standing> {
+    const inLedger = this.models.follows('ledger')
+    const inTimeline = this.models.follows('timeline')
+    const tables = [...(inLedger ? ledgerStretches : []), ...(inTimeline ? timelineStretches : [])]
+    const [digests, holds, places] = await allOver([
+      lookAt(db, tables, stretch),
+      inLedger ? holdsOf(db, requested) : undefined,
+      this.models.follows('tasks') ? placesOf(db, requested) : undefined,
+    ])
+    return { digests, holds, places }
+  }
+
+  async #effectsOf(events: readonly RecordedEvent[]): Promise<Effects> {
     await this.#memory.recall(events)
     await this.checks.recall(events, this.position)
     const ledger: LedgerEffect[] = []
@@ -171,60 +232,26 @@ export class LogPass {
       const inTimeline = timelineEffect(event, this.#memory.take(event) ?? before)
       if (inTimeline) timeline.push(inTimeline)
     }
-    await this.#compare(events, { ledger, timeline }, { after: this.position, upTo })
-    for (const { event, balance } of ledger)
-      if (balance) this.balances.apply(balance, event.position)
-    this.events += events.length
-    this.position = upTo
-    this.last = events.at(-1) ?? this.last
+    return { ledger, timeline }
   }
 
-  async #compare(
-    events: readonly RecordedEvent[],
-    effects: {
-      readonly ledger: readonly LedgerEffect[]
-      readonly timeline: readonly TimelineEffect[]
-    },
-    stretch: Stretch,
-  ): Promise<void> {
-    const { findings, pool } = this.#deps
-    const requested = this.places.take(events)
-    await inSnapshot(pool, async ({ db }) => {
-      const ledger = this.#compareLedger(db, events, effects.ledger, requested, stretch)
-      // Postgres looks for these while those are compared.
-      const timeline = this.models.follows('timeline')
-        ? this.timeline.find(db, effects.timeline, stretch)
-        : undefined
-      const [, found] = await allOver([ledger, timeline])
-      if (found) this.timeline.judge(found)
-      if (this.models.follows('tasks')) await this.places.compare(db, requested)
-      await comparePresence(db, events, findings, (model) => this.models.follows(model))
-    })
-  }
-
-  async #compareLedger(
-    db: Queryable,
-    events: readonly RecordedEvent[],
-    effects: readonly LedgerEffect[],
-    requested: readonly Requested[],
-    stretch: Stretch,
-  ): Promise<void> {
-    if (this.models.follows('ledger')) {
-      await this.ledger.compare(db, effects, stretch)
-      await this.places.compareHolds(db, requested, this.ledger.unapplied)
-    } else {
+  async #compare(look: Look, events: readonly RecordedEvent[], effects: Effects): Promise<void> {
+    if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
+    else {
       this.notCompared += events.length
-      await this.ledger.checkRepeated(db, effects)
+      await this.ledger.checkRepeated(look.db, effects.ledger)
     }
+    if (this.models.follows('timeline'))
+      this.timeline.judge(await this.timeline.find(look, effects.timeline))
   }
 
   /** Rows that claim to be of events after the last one their read model has considered. */
   async #compareBeyond(): Promise<void> {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
-      const beyond = (model: string): Stretch => ({ after: position(model), upTo: BEYOND_ALL })
-      if (this.models.follows('ledger')) await this.ledger.compare(db, [], beyond('ledger'))
+      const beyond = (model: string): Look => ({ db, after: position(model), upTo: BEYOND_ALL })
+      if (this.models.follows('ledger')) await this.ledger.compare(beyond('ledger'), [])
       if (this.models.follows('timeline'))
-        this.timeline.judge(await this.timeline.find(db, [], beyond('timeline')))
+        this.timeline.judge(await this.timeline.find(beyond('timeline'), []))
     })
   }
 

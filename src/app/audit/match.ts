@@ -1,12 +1,8 @@
-import {
-  rowsBetween,
-  rowsByKey,
-  type StandingRow,
-  type StandingTable,
-} from '../../../projections/engine/standing.ts'
+import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
+import { digestsOf, standExactly, type Digested, type StandingDigests } from './stretch-digest.ts'
 
 /** Rows found elsewhere that are remembered, so that they are not said again where they stand. */
 const MAX_RELOCATED = 10_000
@@ -21,8 +17,7 @@ export interface Stretch {
 }
 
 /** A table whose rows each belong to one event and never change. */
-export interface Appended {
-  readonly table: StandingTable
+export interface Appended extends Digested {
   /** The column that tells the rows of one event apart. */
   readonly key: string
   /** Whether no two rows of the table have one key: a row is then found wherever it stands. */
@@ -33,6 +28,8 @@ export interface Appended {
 
 /** What the log asks for beside what stands. */
 export interface Matched {
+  /** Rows that are all as the log says, and were not read therefore. */
+  readonly agreed: number
   readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
   readonly missing: readonly Expected[]
   readonly unexplained: readonly StandingRow[]
@@ -52,7 +49,10 @@ export function nameOf(of: Appended, row: Expected): string {
 }
 
 /** Rows at one position that fit nothing and what is missing there are the same, with another key. */
-function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Matched {
+function pairLeftOver(
+  missing: readonly Expected[],
+  unexplained: readonly StandingRow[],
+): Omit<Matched, 'agreed'> {
   const left = new Map<string, StandingRow[]>()
   for (const row of unexplained) {
     const position = String(row['position'])
@@ -84,22 +84,43 @@ function pairRows(
     if (row) pairs.push([each, row])
     else missing.push(each)
   }
-  if (missing.length === 0 && standing.size === 0) return { pairs, missing, unexplained: [] }
+  if (missing.length === 0 && standing.size === 0)
+    return { agreed: 0, pairs, missing, unexplained: [] }
   const rest = pairLeftOver(missing, [...standing.values()])
-  return { ...rest, pairs: [...pairs, ...rest.pairs] }
+  return { ...rest, agreed: 0, pairs: [...pairs, ...rest.pairs] }
+}
+
+/** Digests of what stands of these tables in a stretch. */
+export function lookAt(
+  db: Queryable,
+  tables: readonly Appended[],
+  stretch: Stretch,
+): Promise<StandingDigests> {
+  return digestsOf(db, tables, { ...stretch, limit: MAX_ROWS })
+}
+
+/** Where rows are looked for, and what is known of them before. */
+export interface Look extends Stretch {
+  readonly db: Queryable
+  /** What stands, where it was asked for. */
+  readonly digests?: StandingDigests | undefined
 }
 
 /**
  * Rows of a stretch beside what the log asks for there. `relocated` remembers rows that stand elsewhere
- * from one stretch to the next.
+ * from one stretch to the next; `exact` are the expected rows with all that must stand in them,
+ * undefined where that cannot be told beforehand.
  */
 export async function matchStretch(
-  db: Queryable,
+  { db, digests, ...stretch }: Look,
   of: Appended,
   expected: readonly Expected[],
-  stretch: Stretch,
   relocated: Set<string>,
+  exact: readonly Expected[] | undefined,
 ): Promise<Matched> {
+  const stands = relocated.size === 0 ? digests?.get(of.table) : undefined
+  if (stands && exact && standExactly(of, exact, stands))
+    return { agreed: expected.length, pairs: [], missing: [], unexplained: [] }
   const rows = await rowsBetween(db, of.table, { ...stretch, limit: MAX_ROWS })
   const matched = pairRows(
     of,

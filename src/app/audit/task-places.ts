@@ -1,4 +1,4 @@
-import { rowsByKey } from '../../../projections/engine/standing.ts'
+import { rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
@@ -64,9 +64,7 @@ export class TaskPlaces {
   }
 
   /** Whether the rows of new tasks are there, at their place. */
-  async compare(db: Queryable, requested: readonly Requested[]): Promise<void> {
-    const ids = requested.map(({ platformId }) => platformId)
-    const rows = await rowsByKey(db, taskTables.places, 'platform_id', ids)
+  compare(requested: readonly Requested[], rows: readonly StandingRow[]): void {
     const standing = new Map(rows.map((row) => [row['platform_id'], row]))
     for (const { platformId, position, scope, seq } of requested) {
       const { scopeId } = scope
@@ -90,13 +88,11 @@ export class TaskPlaces {
   }
 
   /** Whether the holds of new tasks are there, save those the ledger never took in. */
-  async compareHolds(
-    db: Queryable,
+  compareHolds(
     requested: readonly Requested[],
+    rows: readonly StandingRow[],
     unapplied: ReadonlySet<bigint>,
-  ): Promise<void> {
-    const ids = requested.map(({ platformId }) => platformId)
-    const rows = await rowsByKey(db, ledgerTables.holds, 'source_id', ids)
+  ): void {
     const standing = new Set(rows.map((row) => row['source_id']))
     for (const { platformId, position, scope } of requested) {
       if (standing.has(platformId) || unapplied.has(position)) continue
@@ -118,6 +114,26 @@ export class TaskPlaces {
     this.#scopes.set(keyOf(data), scope)
     return scope
   }
+}
+
+/** The rows that stand for new tasks. */
+export function placesOf(
+  db: Queryable,
+  requested: readonly Requested[],
+): Promise<readonly StandingRow[]> {
+  return rowsByKey(db, taskTables.places, 'platform_id', idsOf(requested))
+}
+
+/** The holds that stand for new tasks. */
+export function holdsOf(
+  db: Queryable,
+  requested: readonly Requested[],
+): Promise<readonly StandingRow[]> {
+  return rowsByKey(db, ledgerTables.holds, 'source_id', idsOf(requested))
+}
+
+function idsOf(requested: readonly Requested[]): readonly string[] {
+  return requested.map(({ platformId }) => platformId)
 }
 
 function keyOf({ tenantId, family }: Pick<Scope, 'tenantId' | 'family'>): string {

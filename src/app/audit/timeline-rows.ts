@@ -1,4 +1,3 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
@@ -11,7 +10,7 @@ import {
   matchStretch,
   nameOf,
   pushInOrder,
-  type Stretch,
+  type Look,
 } from './match.ts'
 import { sourceIdOf, type KnownSource } from './source-memory.ts'
 
@@ -21,7 +20,15 @@ const events: Appended = {
   unique: false,
   nameOf: (row) => `${String(row['type'])} ${String(row['stream'])}@${String(row['revision'])}`,
 }
-const sources: Appended = { table: timelineTables.sources, key: 'source_id', unique: true }
+const sources: Appended = {
+  table: timelineTables.sources,
+  key: 'source_id',
+  unique: true,
+  // It comes later, and is compared with the stream.
+  untold: ['native_id'],
+}
+/** What is compared a stretch at a time. */
+export const timelineStretches: readonly Appended[] = [events, sources]
 
 /** What an event must have left in the timeline. */
 export interface TimelineEffect {
@@ -65,7 +72,6 @@ export function timelineEffect(
       data,
       metadata: event.metadata,
     },
-    // A native id comes later and is compared with the stream.
     source: begins ? { source_id: sourceId, ...whose, position } : undefined,
   }
 }
@@ -88,22 +94,18 @@ export class TimelineRows {
   }
 
   /** The rows of a stretch, to be judged. */
-  async find(
-    db: Queryable,
-    effects: readonly TimelineEffect[],
-    stretch: Stretch,
-  ): Promise<FoundTimeline> {
+  async find(look: Look, effects: readonly TimelineEffect[]): Promise<FoundTimeline> {
     const rows = effects.map(({ event }) => event)
     const begun = effects.flatMap(({ source }) => (source ? [source] : []))
     const [inEvents, inSources] = await allOver([
-      matchStretch(db, events, rows, stretch, this.#relocated),
-      matchStretch(db, sources, begun, stretch, this.#relocated),
+      matchStretch(look, events, rows, this.#relocated, rows),
+      matchStretch(look, sources, begun, this.#relocated, begun),
     ])
     return { effects, inEvents, inSources }
   }
 
   judge({ effects, inEvents, inSources }: FoundTimeline): void {
-    this.compared += inEvents.pairs.length
+    this.compared += inEvents.agreed + inEvents.pairs.length
     const absent = new Set([...inEvents.missing, ...inSources.missing])
     const missing = absent.size === 0 ? [] : effects.flatMap((effect) => missingOf(effect, absent))
     const standing = [...judge(events, inEvents), ...judge(sources, inSources)]
