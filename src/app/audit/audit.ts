@@ -92,6 +92,8 @@ class Run {
   #walk: AuditState['walk']
   /** Lines that an earlier audit compared are still those it compared. */
   #linesHold = true
+  /** Until it is through, the walk over tasks is what is told of. */
+  #walking = true
   #keptMs = monotonicClock.nowMs()
   readonly #intervalMs: number
 
@@ -121,7 +123,8 @@ class Run {
     if (end !== undefined) await this.#pass.readTo(end)
     await this.#pass.close()
     await this.#keep(0)
-    const tasks = await this.#walkTasks()
+    // Postgres sums up while tasks are held beside the log.
+    const [tasks, periods] = await allOver([this.#walkTasks(), this.#auditPeriods()])
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
     const walked = await walkFiles({ pool, log, findings })
@@ -129,16 +132,17 @@ class Run {
     // What is counted of rows that are wrong is wrong with them.
     if (!findings.of('assets.')) await auditAssetCounts({ pool, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
-    await this.#auditPeriods()
+    findings.add(periods)
     // What is of rows that are wrong is wrong with them.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
     return this.#report({ tasks, tenants, tokens, ...walked, ...library, priceBooks })
   }
 
-  async #auditPeriods(): Promise<void> {
+  async #auditPeriods(): Promise<Findings> {
+    const all = new Findings()
     // What lines sum to that are not those of the log says nothing of the totals.
-    if (!this.#linesHold) return
+    if (!this.#linesHold) return all
     const { pool } = this.#options
     const { wrong, unappliedPeriods: missed } = this.#pass.ledger
     // Side by side: most of it is Postgres summing up.
@@ -147,13 +151,15 @@ class Run {
       const findings = new Findings()
       const shown = (tenants: number): void => {
         done[table] = tenants
-        this.#progress(Math.min(...Object.values(done)), 'tenants, totals by time')
+        if (!this.#walking)
+          this.#progress(Math.min(...Object.values(done)), 'tenants, totals by time')
       }
       const known = { corrections: wrong[table], unapplied: missed[table] }
       await auditPeriods({ pool, table, findings, ...known }, shown)
       return findings
     })
-    for (const found of await allOver(audits)) this.#findings.add(found)
+    for (const found of await allOver(audits)) all.add(found)
+    return all
   }
 
   /** Compares the rows of tasks, then the counts over them. */
@@ -174,6 +180,7 @@ class Run {
       await this.#keep(this.#intervalMs)
     }
     this.#walk = { done: began }
+    this.#walking = false
     await walk.countMissing(position)
     const { corrections } = walk
     if (corrections.overflowed || places.overflowed)

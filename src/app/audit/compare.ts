@@ -15,8 +15,12 @@ export function plain(text: string): string {
   return isStorable(text) ? text : toStorable(text, text.length)
 }
 
+/** As events have it. */
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
 /** A time of the log as a row shows it. */
 export function timeCell(time: string | number | Date): string {
+  if (typeof time === 'string' && ISO_TIME.test(time)) return `${time.slice(0, -1)}000Z`
   return `${new Date(time).toISOString().slice(0, -1)}000Z`
 }
 
