@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from './cli/command-line.ts'
+import { keepNewObjectsYoung } from './cli/garbage.ts'
 import { note, watchOutput } from './cli/output.ts'
 
 /** An idle handle must not keep the process longer than this: commands have let go by then. */
@@ -21,6 +22,7 @@ function readVersion(): string {
   return 'unknown'
 }
 
+keepNewObjectsYoung()
 watchOutput()
 void runCommandLine(readVersion(), process.argv.slice(2)).finally(() => {
   setTimeout(() => {

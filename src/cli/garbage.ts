@@ -4,9 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 export const PRETENURING = 'allocation-site-pretenuring'
 
 /**
- * For processes that live long: nothing new is put among what is old. V8 would move there what calls
- * allocate while they wait for a next frame, and every such object keeps what it points to until all
- * of the heap is collected: a thousand streams took half as much memory again.
+ * Nothing new is put among what is old. V8 would allocate there what often waits for long, as every
+ * stream does for its next frame, and each such object keeps what it points to until all of the heap
+ * is collected: a thousand streams took half as much memory again, an audit a tenth more time.
  */
 export function keepNewObjectsYoung(): void {
   setFlagsFromString(`--no-${PRETENURING}`)

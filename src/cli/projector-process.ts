@@ -14,6 +14,7 @@ import { createEventLog } from '../eventlog/log/client.ts'
 import type { Log } from '../kernel/log.ts'
 import { startProjector } from '../projector.ts'
 import { messageOf } from './explain.ts'
+import { keepNewObjectsYoung } from './garbage.ts'
 import { projectorVariables } from './projector.ts'
 
 /** The projector as a child process of `serve`; where its stores are comes in its environment. */
@@ -81,6 +82,7 @@ async function run(): Promise<void> {
   await log.close()
 }
 
+keepNewObjectsYoung()
 run().then(
   () => process.exit(0),
   (error: unknown) => {
