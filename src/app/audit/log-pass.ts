@@ -33,7 +33,7 @@ import {
 import type { StandingDigests } from './stretch-digest.ts'
 
 /** Events compared in one snapshot. */
-const STRETCH_EVENTS = 1_000
+const STRETCH_EVENTS = 2_000
 /** Before every position, those a row was given by hand included. */
 export const BEFORE_ALL = -(2n ** 63n)
 const BEYOND_ALL = 2n ** 63n - 1n
