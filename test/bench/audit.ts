@@ -6,6 +6,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
+import { keepNewObjectsYoung } from '../../src/cli/garbage.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
@@ -32,6 +33,8 @@ const mib = (bytes: number): number => Math.round(bytes / 1_048_576)
 
 /** The audit in a process of its own: `audit.ts --child URL ROUNDS`; prints what it took. */
 async function child(url: string, rounds: number): Promise<Measured> {
+  // As the command does.
+  keepNewObjectsYoung()
   const options = { max: 4, application_name: AUDITOR, pipeline: true }
   const pool = new Pool({ connectionString: url, ...options })
   const samples: number[] = []
