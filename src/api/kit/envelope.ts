@@ -24,10 +24,16 @@ export function sendFailure(
   reply: FastifyReply,
 ): FastifyReply {
   const answer = envelope(error, request.id)
-  if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
+  if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
+  else if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
   // A reply that was to be something else, such as audio, may have said so already.
   void reply.removeHeader('content-type')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)
+}
+
+/** Whether a stream that was to be sent ended because nobody is there for it. */
+function isLeft(error: unknown, { raw }: FastifyReply): boolean {
+  return raw.destroyed && (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 /** Gives everything below this plugin's prefix one envelope: errors, unknown routes, bad input. */

@@ -67,7 +67,7 @@ async function answering(
   let answer = (): void => undefined
   const gate = waits ? new Promise<void>((resolve) => (answer = resolve)) : Promise.resolve()
   const app = Fastify({ logger: { stream: { write: (line) => void logged.push(line) } } })
-  app.get('/', async (_request, reply) => {
+  app.post('/', async (_request, reply) => {
     await gate
     return sendInPieces(reply, { text }, { stallMs })
   })
@@ -76,7 +76,9 @@ async function answering(
   const ask = async (): Promise<Socket> => {
     const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
     await once(socket, 'connect')
-    socket.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    socket.write(
+      'POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}',
+    )
     return socket
   }
   return { app, logged, ask, answer: () => answer() }
