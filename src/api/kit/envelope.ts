@@ -33,7 +33,8 @@ export function sendFailure(
 
 /** Whether a stream that was to be sent ended because nobody is there for it. */
 function isLeft(error: unknown, { raw }: FastifyReply): boolean {
-  return raw.destroyed && (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE'
+  if (!raw.destroyed || !(error instanceof Error) || !('code' in error)) return false
+  return error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 /** Gives everything below this plugin's prefix one envelope: errors, unknown routes, bad input. */

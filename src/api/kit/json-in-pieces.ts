@@ -79,6 +79,8 @@ export function sendInPieces(
   const json = jsonInPieces(value)
   const lengthBytes = json.pieces.reduce((sum, { length }) => sum + length, 0)
   raw.setTimeout(stallMs, () => raw.destroy())
+  // First of all: the connection, with what was asked on it meanwhile, goes on without the bound.
+  raw.prependOnceListener('finish', () => raw.setTimeout(0))
   return reply
     .type('application/json; charset=utf-8')
     .header('content-length', String(lengthBytes))

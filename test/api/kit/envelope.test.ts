@@ -1,25 +1,17 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import Fastify, { type FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { useEnvelope } from '../../../src/api/kit/envelope.ts'
 import { until } from '../../helpers/eventually.ts'
-
-interface Line {
-  readonly level: number
-  readonly msg: string
-}
+import { call, type Line, loggingServer, post } from './support/leaving.ts'
 
 /** What is logged of a request whose caller has gone before it is answered. */
 async function leave(
   t: Test,
   answer: (reply: FastifyReply) => FastifyReply,
 ): Promise<readonly Line[]> {
-  const logged: Line[] = []
-  const write = (line: string): void => void logged.push(JSON.parse(line) as Line)
-  const app = Fastify({ logger: { stream: { write } } })
-  t.teardown(() => app.close())
+  const { app, logged } = loggingServer(t)
   useEnvelope(app, () => ({ status: 500, headers: {}, body: {} }))
   let answered = false
   app.post('/', async (_request, reply) => {
@@ -27,15 +19,10 @@ async function leave(
     answered = true
     return answer(reply)
   })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
-  await once(socket, 'connect')
-  socket.write(
-    'POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}',
-  )
+  const socket = await call(app, post('/'))
   await until(() => logged.some(({ msg }) => msg === 'incoming request'))
-  socket.resetAndDestroy()
   const arrived = logged.length
+  socket.resetAndDestroy()
   await until(() => answered && logged.length > arrived)
   return logged.slice(arrived)
 }

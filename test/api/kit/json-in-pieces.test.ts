@@ -1,12 +1,13 @@
 import { once } from 'node:events'
-import { connect, type AddressInfo, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { AsciiText } from '../../../src/kernel/ascii-text.ts'
 import { jsonInPieces, sendInPieces } from '../../../src/api/kit/json-in-pieces.ts'
 import { until } from '../../helpers/eventually.ts'
+import { call, type Line, loggingServer, post } from './support/leaving.ts'
 
 const written = (value: unknown): string => Buffer.concat(jsonInPieces(value).pieces).toString()
 
@@ -52,40 +53,24 @@ const held = ({ pieces }: AsciiText): number =>
 
 interface Answering {
   readonly app: FastifyInstance
-  readonly logged: readonly string[]
-  readonly ask: () => Promise<Socket>
+  readonly logged: readonly Line[]
   /** Where the route waits until it may answer. */
   readonly answer: () => void
 }
 
-async function answering(
-  t: Test,
-  text: AsciiText,
-  { stallMs = 60_000, waits = false } = {},
-): Promise<Answering> {
-  const logged: string[] = []
+function answering(t: Test, text: AsciiText, { stallMs = 60_000, waits = false } = {}): Answering {
+  const { app, logged } = loggingServer(t)
   let answer = (): void => undefined
   const gate = waits ? new Promise<void>((resolve) => (answer = resolve)) : Promise.resolve()
-  const app = Fastify({ logger: { stream: { write: (line) => void logged.push(line) } } })
   app.post('/', async (_request, reply) => {
     await gate
     return sendInPieces(reply, { text }, { stallMs })
   })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  t.teardown(() => app.close())
-  const ask = async (): Promise<Socket> => {
-    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
-    await once(socket, 'connect')
-    socket.write(
-      'POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}',
-    )
-    return socket
-  }
-  return { app, logged, ask, answer: () => answer() }
+  return { app, logged, answer: () => answer() }
 }
 
-const levels = (logged: readonly string[]): readonly number[] =>
-  logged.map((line) => (JSON.parse(line) as { readonly level: number }).level)
+/** Whether anything was logged that somebody should look at. */
+const complains = (logged: readonly Line[]): boolean => logged.some(({ level }) => level >= 40)
 
 const jsonOf = (answer: Buffer): string =>
   answer.subarray(answer.indexOf('\r\n\r\n') + 4).toString('latin1')
@@ -93,26 +78,23 @@ const jsonOf = (answer: Buffer): string =>
 void t.test('what was sent is freed once a slow caller has all of it', async (t) => {
   const text = longText(256)
   const expected = JSON.stringify({ text: text.toString() })
-  const { ask, logged } = await answering(t, text)
-  const socket = (await ask()).pause()
+  const { app, logged } = answering(t, text)
+  const socket = (await call(app, post('/'))).pause()
   await until(() => socket.readableLength > 0 || socket.bytesRead > 0)
   t.equal(held(text), 256, 'not before')
   t.ok(jsonOf(await buffer(socket)) === expected, 'every byte arrived as it was')
   await until(() => held(text) === (canFree ? 0 : 256))
-  t.notOk(levels(logged).some((level) => level >= 40))
+  t.notOk(complains(logged))
 })
 
 void t.test('a caller who goes while it is sent has it freed', async (t) => {
   const text = longText(256)
-  const { ask, logged } = await answering(t, text)
-  const socket = await ask()
+  const { app, logged } = answering(t, text)
+  const socket = await call(app, post('/'))
   await once(socket, 'data')
   socket.pause().resetAndDestroy()
   await until(() => held(text) === (canFree ? 0 : 256))
-  t.notOk(
-    levels(logged).some((level) => level >= 40),
-    'and is no fault of ours',
-  )
+  t.notOk(complains(logged), 'and is no fault of ours')
 })
 
 const connections = (app: FastifyInstance): Promise<number> =>
@@ -121,26 +103,37 @@ const connections = (app: FastifyInstance): Promise<number> =>
 void t.test('a caller who went before is no fault of ours', async (t) => {
   const errors: unknown[] = []
   const text = longText(8)
-  const { app, ask, logged, answer } = await answering(t, text, { waits: true })
+  const { app, logged, answer } = answering(t, text, { waits: true })
   app.server.on('request', (_request, response) => response.on('error', (e) => errors.push(e)))
-  const socket = await ask()
-  await until(() => logged.some((line) => line.includes('incoming request')))
+  const socket = await call(app, post('/'))
+  await until(() => logged.some(({ msg }) => msg === 'incoming request'))
   socket.resetAndDestroy()
   await until(async () => (await connections(app)) === 0)
   answer()
   await until(() => held(text) === (canFree ? 0 : 8))
   t.same(errors, [])
-  t.notOk(levels(logged).some((level) => level >= 40))
+  t.notOk(complains(logged))
 })
 
 void t.test('a caller who takes nothing has gone after a while', async (t) => {
   const text = longText(256)
-  const { app, ask } = await answering(t, text, { stallMs: 200 })
-  const socket = (await ask()).pause()
+  const { app } = answering(t, text, { stallMs: 200 })
+  const socket = (await call(app, post('/'))).pause()
   await until(() => held(text) === (canFree ? 0 : 256))
   await until(async () => (await connections(app)) === 0)
   t.ok(socket.bytesRead < 256 * PIECE_BYTES)
   socket.destroy()
+})
+
+void t.test('what a caller asked for behind it may take as long as it takes', async (t) => {
+  const stallMs = 100
+  const { app } = answering(t, longText(3), { stallMs })
+  app.post('/slow', async () => {
+    await sleep(4 * stallMs)
+    return 'slow'
+  })
+  const answers = await buffer(await call(app, post('/', 'keep-alive'), post('/slow')))
+  t.ok(answers.toString('latin1').endsWith('slow'))
 })
 
 void t.test('a hook may read the whole instead', async (t) => {
