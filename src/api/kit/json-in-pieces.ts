@@ -78,9 +78,10 @@ export function sendInPieces(
   const { raw } = reply
   const json = jsonInPieces(value)
   const lengthBytes = json.pieces.reduce((sum, { length }) => sum + length, 0)
-  raw.setTimeout(stallMs, () => raw.destroy())
+  const leave = (): void => void raw.destroy()
+  raw.setTimeout(stallMs, leave)
   // First of all: the connection, with what was asked on it meanwhile, goes on without the bound.
-  raw.prependOnceListener('finish', () => raw.setTimeout(0))
+  raw.prependOnceListener('finish', () => raw.setTimeout(0, leave))
   return reply
     .type('application/json; charset=utf-8')
     .header('content-length', String(lengthBytes))
