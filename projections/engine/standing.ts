@@ -1,3 +1,4 @@
+import { invariant } from '../../src/kernel/assert.ts'
 import type { Queryable } from './queryable.ts'
 
 /**
@@ -89,7 +90,9 @@ export async function digestBetween(
            order by t.position, t.${of.key}::text collate "C" limit $3) as stretch`,
     [range.after, range.upTo, range.limit, of.marks.null, of.marks.between],
   )
-  return rows[0] ?? { rows: 0, columns: [] }
+  const [digest] = rows
+  invariant(digest, `${table.name} has no digest`)
+  return digest
 }
 
 /** Rows with one of these keys. */

@@ -18,11 +18,12 @@ import type { Findings } from './findings.ts'
 import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
-import { lookAt, type Look, type Stretch } from './match.ts'
+import type { Look } from './match.ts'
 import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
+import { digestsOf, type StandingDigests, type Stretch } from './stretch-digest.ts'
 import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
 import {
   timelineEffect,
@@ -30,7 +31,6 @@ import {
   timelineStretches,
   type TimelineEffect,
 } from './timeline-rows.ts'
-import type { StandingDigests } from './stretch-digest.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
@@ -179,20 +179,17 @@ export class LogPass {
 
   async #take(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (upTo <= this.position) return
+    await this.#memory.recall(events)
+    await this.checks.recall(events, this.position)
     const stretch = { after: this.position, upTo }
     const requested = this.places.take(events)
     const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
       // Postgres looks at what stands while the log says what must.
       const [stands, effects] = await allOver([
         this.#lookAt(db, requested, stretch),
-        this.#effectsOf(events),
+        Promise.resolve(events).then((all) => this.#effectsOf(all)),
       ])
-      await this.#compare({ ...stretch, db, digests: stands.digests }, events, effects)
-      const { unapplied } = this.ledger
-      if (stands.holds) this.places.compareHolds(requested, stands.holds, unapplied)
-      if (stands.places) this.places.compare(requested, stands.places)
-      const follows = (model: string): boolean => this.models.follows(model)
-      await comparePresence(db, events, this.#deps.findings, follows)
+      await this.#compare({ db, stretch, stands }, events, requested, effects)
       return effects
     })
     for (const { event, balance } of ledger)
@@ -212,16 +209,14 @@ export class LogPass {
     const inTimeline = this.models.follows('timeline')
     const tables = [...(inLedger ? ledgerStretches : []), ...(inTimeline ? timelineStretches : [])]
     const [digests, holds, places] = await allOver([
-      lookAt(db, tables, stretch),
+      digestsOf(db, tables, stretch),
       inLedger ? holdsOf(db, requested) : undefined,
       this.models.follows('tasks') ? placesOf(db, requested) : undefined,
     ])
     return { digests, holds, places }
   }
 
-  async #effectsOf(events: readonly RecordedEvent[]): Promise<Effects> {
-    await this.#memory.recall(events)
-    await this.checks.recall(events, this.position)
+  #effectsOf(events: readonly RecordedEvent[]): Effects {
     const ledger: LedgerEffect[] = []
     const timeline: TimelineEffect[] = []
     for (const event of events) {
@@ -235,14 +230,25 @@ export class LogPass {
     return { ledger, timeline }
   }
 
-  async #compare(look: Look, events: readonly RecordedEvent[], effects: Effects): Promise<void> {
+  async #compare(
+    found: { readonly db: Queryable; readonly stretch: Stretch; readonly stands: Standing },
+    events: readonly RecordedEvent[],
+    requested: readonly Requested[],
+    effects: Effects,
+  ): Promise<void> {
+    const { db, stretch, stands } = found
+    const look = { ...stretch, db, digests: stands.digests }
     if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
     else {
       this.notCompared += events.length
-      await this.ledger.checkRepeated(look.db, effects.ledger)
+      await this.ledger.checkRepeated(db, effects.ledger)
     }
+    if (stands.holds) this.places.compareHolds(requested, stands.holds, this.ledger.unapplied)
     if (this.models.follows('timeline'))
       this.timeline.judge(await this.timeline.find(look, effects.timeline))
+    if (stands.places) this.places.compare(requested, stands.places)
+    const { findings } = this.#deps
+    await comparePresence(db, events, findings, (model) => this.models.follows(model))
   }
 
   /** Rows that claim to be of events after the last one their read model has considered. */

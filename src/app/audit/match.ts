@@ -2,19 +2,16 @@ import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/e
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
-import { digestsOf, standExactly, type Digested, type StandingDigests } from './stretch-digest.ts'
+import {
+  MAX_ROWS,
+  standExactly,
+  type Digested,
+  type StandingDigests,
+  type Stretch,
+} from './stretch-digest.ts'
 
 /** Rows found elsewhere that are remembered, so that they are not said again where they stand. */
 const MAX_RELOCATED = 10_000
-
-/** Rows looked at in one stretch of the log; more stand for a table that was filled by hand. */
-const MAX_ROWS = 100_000
-
-/** A stretch of the log: after one position up to another. */
-export interface Stretch {
-  readonly after: bigint
-  readonly upTo: bigint
-}
 
 /** A table whose rows each belong to one event and never change. */
 export interface Appended extends Digested {
@@ -27,9 +24,7 @@ export interface Appended extends Digested {
 }
 
 /** What the log asks for beside what stands. */
-export interface Matched {
-  /** Rows that are all as the log says, and were not read therefore. */
-  readonly agreed: number
+interface Paired {
   readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
   readonly missing: readonly Expected[]
   readonly unexplained: readonly StandingRow[]
@@ -43,16 +38,19 @@ function placeOf(of: Appended, row: Expected): string {
   return `${of.table.name} ${keyOf(of, row)}`
 }
 
+/** The same, with what need not be held beside it row by row. */
+export interface Matched extends Paired {
+  /** Rows that are all as the log says, and were not read therefore. */
+  readonly agreed: number
+}
+
 /** What a finding calls a row. */
 export function nameOf(of: Appended, row: Expected): string {
   return of.nameOf?.(row) ?? String(row[of.key])
 }
 
 /** Rows at one position that fit nothing and what is missing there are the same, with another key. */
-function pairLeftOver(
-  missing: readonly Expected[],
-  unexplained: readonly StandingRow[],
-): Omit<Matched, 'agreed'> {
+function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Paired {
   const left = new Map<string, StandingRow[]>()
   for (const row of unexplained) {
     const position = String(row['position'])
@@ -73,7 +71,7 @@ function pairRows(
   of: Appended,
   expected: readonly Expected[],
   rows: readonly StandingRow[],
-): Matched {
+): Paired {
   const standing = new Map(rows.map((row) => [keyOf(of, row), row]))
   const pairs: [Expected, StandingRow][] = []
   const missing: Expected[] = []
@@ -84,19 +82,9 @@ function pairRows(
     if (row) pairs.push([each, row])
     else missing.push(each)
   }
-  if (missing.length === 0 && standing.size === 0)
-    return { agreed: 0, pairs, missing, unexplained: [] }
+  if (missing.length === 0 && standing.size === 0) return { pairs, missing, unexplained: [] }
   const rest = pairLeftOver(missing, [...standing.values()])
-  return { ...rest, agreed: 0, pairs: [...pairs, ...rest.pairs] }
-}
-
-/** Digests of what stands of these tables in a stretch. */
-export function lookAt(
-  db: Queryable,
-  tables: readonly Appended[],
-  stretch: Stretch,
-): Promise<StandingDigests> {
-  return digestsOf(db, tables, { ...stretch, limit: MAX_ROWS })
+  return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
 
 /** Where rows are looked for, and what is known of them before. */
@@ -122,11 +110,9 @@ export async function matchStretch(
   if (stands && exact && standExactly(of, exact, stands))
     return { agreed: expected.length, pairs: [], missing: [], unexplained: [] }
   const rows = await rowsBetween(db, of.table, { ...stretch, limit: MAX_ROWS })
-  const matched = pairRows(
-    of,
-    expected,
-    relocated.size === 0 ? rows : rows.filter((row) => !relocated.has(placeOf(of, row))),
-  )
+  const inPlace =
+    relocated.size === 0 ? rows : rows.filter((row) => !relocated.has(placeOf(of, row)))
+  const matched = { ...pairRows(of, expected, inPlace), agreed: 0 }
   if (!of.unique || matched.missing.length === 0) return matched
   // A row with another position is not gone: it is found by its key and differs.
   const keys = matched.missing.map((row) => String(row[of.key]))

@@ -9,6 +9,15 @@ import { allOver } from '../../kernel/all-over.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { plain, type Expected } from './compare.ts'
 
+/** Rows looked at in one stretch of the log; more stand for a table that was filled by hand. */
+export const MAX_ROWS = 100_000
+
+/** A stretch of the log: after one position up to another. */
+export interface Stretch {
+  readonly after: bigint
+  readonly upTo: bigint
+}
+
 /** Of this run alone: no row can have been written with them. */
 const marks = { between: newUuid().slice(0, 8), null: newUuid().slice(0, 8) }
 
@@ -53,14 +62,14 @@ function toldColumns({ table, untold = [] }: Digested): readonly string[] {
 export async function digestsOf(
   db: Queryable,
   tables: readonly Digested[],
-  stretch: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
+  stretch: Stretch,
 ): Promise<StandingDigests> {
-  const digests = await allOver(
-    tables.map((of) =>
-      digestBetween(db, of.table, { columns: toldColumns(of), key: of.key, marks }, stretch),
-    ),
-  )
-  return new Map(tables.map(({ table }, at) => [table, digests[at] ?? { rows: 0, columns: [] }]))
+  const range = { ...stretch, limit: MAX_ROWS }
+  const digests = tables.map(async (of) => {
+    const digest = { columns: toldColumns(of), key: of.key, marks }
+    return [of.table, await digestBetween(db, of.table, digest, range)] as const
+  })
+  return new Map(await allOver(digests))
 }
 
 /**

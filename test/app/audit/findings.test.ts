@@ -18,3 +18,24 @@ t.test('the first findings are kept, the others counted', (t) => {
   t.same(findings.kept.at(-1), finding(MAX_FINDINGS - 1))
   t.end()
 })
+
+t.test('what was found beside is added: counted, and kept while there is room', (t) => {
+  const finding = (table: string, n: number): Finding => ({
+    code: 'row_differs',
+    table,
+    key: String(n),
+    position: '',
+    message: 'it differs',
+  })
+  const [all, beside] = [new Findings(), new Findings()]
+  all.push(finding('ledger.lines', 0))
+  for (let n = 0; n < MAX_FINDINGS + 2; n += 1) beside.push(finding('tasks.tasks', n))
+  all.add(beside)
+  all.add(new Findings())
+  t.equal(all.count, MAX_FINDINGS + 3)
+  t.equal(all.kept.length, MAX_FINDINGS)
+  t.same(all.kept.slice(0, 2), [finding('ledger.lines', 0), finding('tasks.tasks', 0)])
+  t.ok(all.of('tasks') && all.of('ledger'))
+  t.notOk(all.of('assets'))
+  t.end()
+})

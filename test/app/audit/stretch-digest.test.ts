@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 import t, { type Test } from 'tap'
 import type { StandingTable } from '../../../projections/engine/standing.ts'
 import { differencesOf, type Expected } from '../../../src/app/audit/compare.ts'
-import { lookAt, matchStretch, type Appended, type Matched } from '../../../src/app/audit/match.ts'
+import { matchStretch, type Appended, type Matched } from '../../../src/app/audit/match.ts'
+import { digestsOf } from '../../../src/app/audit/stretch-digest.ts'
 import { openPool } from '../../../src/app/database/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
@@ -78,7 +79,7 @@ async function openTable(t: Test): Promise<Pool> {
 const stretch = { after: 0n, upTo: 10n }
 
 async function match(db: Pool, expected: readonly Expected[]): Promise<Matched> {
-  const digests = await lookAt(db, [standing], stretch)
+  const digests = await digestsOf(db, [standing], stretch)
   return matchStretch({ db, digests, ...stretch }, standing, expected, new Set(), expected)
 }
 
@@ -93,7 +94,7 @@ void t.test('rows that are as they must be are not read', async (t) => {
     },
   }
   const look = { db: watched as unknown as Pool, ...stretch }
-  const digests = await lookAt(look.db, [standing], stretch)
+  const digests = await digestsOf(look.db, [standing], stretch)
   await matchStretch({ ...look, digests }, standing, rows, new Set(), rows)
   t.equal(reads.length, 1, 'a digest is all that was asked for')
   await matchStretch({ ...look, digests }, standing, rows, new Set(), undefined)
