@@ -5,6 +5,7 @@ import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
 import { closingSources, foldLedger } from './fold/fold.ts'
 import { movingTypes } from './fold/movements.ts'
+import { sumQuarters } from './fold/periods.ts'
 import { checkZeroSum } from './fold/zero-sum.ts'
 import { indexesSql, tablesSql } from './tables.ts'
 import { insertAdjustments } from './write/adjustments.ts'
@@ -16,6 +17,7 @@ import { writeBalances, writePeriods, writeTotals } from './write/totals.ts'
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
   const change = foldLedger(batch, await loadHolds(client, closingSources(batch)))
   checkZeroSum(change)
+  const quarters = [...change.quarters.values()]
   await allOver([
     extendChain(client, change.lines),
     insertSettlements(client, change.settlements),
@@ -24,9 +26,9 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     writeHolds(client, [...change.holds.values()]),
     writeBalances(client, [...change.balances.values()]),
     insertGrants(client, change.grants),
-    writePeriods(client, 'days', [...change.days.values()]),
-    writePeriods(client, 'hours', [...change.hours.values()]),
-    writePeriods(client, 'quarters', [...change.quarters.values()]),
+    writePeriods(client, 'days', sumQuarters(quarters, 'days')),
+    writePeriods(client, 'hours', sumQuarters(quarters, 'hours')),
+    writePeriods(client, 'quarters', quarters),
     writeTotals(client, [...change.totals.values()]),
   ])
 }

@@ -18,13 +18,14 @@ const PICO_DIGITS = 12
 const PRICE_DIGITS = 6
 const PICO = 10n ** BigInt(PICO_DIGITS)
 
+const DECIMAL = /^-?\d{1,26}(?:\.\d+)?$/
+
 function parseScaled(text: string, digits: number): bigint {
-  const match = /^(-?)(\d{1,26})(?:\.(\d+))?$/.exec(text)
-  if (!match) throw new RangeError(`not a decimal: ${text}`)
-  const fraction = match[3] ?? ''
+  if (!DECIMAL.test(text)) throw new RangeError(`not a decimal: ${text}`)
+  const dot = text.indexOf('.')
+  const fraction = dot < 0 ? '' : text.slice(dot + 1)
   if (fraction.length > digits) throw new RangeError(`more than ${digits} decimals: ${text}`)
-  const value = BigInt((match[2] ?? '0') + fraction.padEnd(digits, '0'))
-  return match[1] === '-' ? -value : value
+  return BigInt((dot < 0 ? text : text.slice(0, dot)) + fraction.padEnd(digits, '0'))
 }
 
 function formatScaled(value: bigint, digits: number): DecimalString {

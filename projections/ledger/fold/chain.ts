@@ -22,5 +22,9 @@ export function canonicalBytes(line: LedgerLine): string {
 
 /** Hash of a line given the hash of the line before it in the order of the log. */
 export function chainHash(previous: Uint8Array, line: LedgerLine): Buffer {
-  return hash('sha256', Buffer.concat([previous, Buffer.from(canonicalBytes(line))]), 'buffer')
+  const text = canonicalBytes(line)
+  const bytes = Buffer.allocUnsafe(previous.length + Buffer.byteLength(text))
+  bytes.set(previous)
+  bytes.write(text, previous.length)
+  return hash('sha256', bytes, 'buffer')
 }

@@ -139,8 +139,7 @@ export interface LedgerChange {
   readonly grants: Grant[]
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
-  readonly days: Map<string, PeriodDelta>
-  readonly hours: Map<string, PeriodDelta>
+  /** Totals of quarters of an hour; those of hours and days follow from them. */
   readonly quarters: Map<string, PeriodDelta>
   readonly totals: Map<string, TotalDelta>
 }
@@ -159,8 +158,6 @@ export function emptyChange(holds: readonly Hold[]): LedgerChange {
     grants: [],
     holds: new Map(known),
     balances: new Map(),
-    days: new Map(),
-    hours: new Map(),
     quarters: new Map(),
     totals: new Map(),
   }

@@ -3,33 +3,9 @@ import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { storable } from '../../engine/columns.ts'
 import type { LedgerLine } from '../line.ts'
-import { addToTotal, balanceOf, enter, type LedgerChange, type PeriodDelta } from './change.ts'
+import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
 import type { Settled } from './movements.ts'
-
-/** Where the quarter of an hour begins in which a time in UTC lies. */
-function quarterOf(time: string): string {
-  const minute = Math.floor(Number(time.slice(14, 16)) / 15) * 15
-  return `${time.slice(0, 14)}${minute === 0 ? '00' : minute}`
-}
-
-function addToPeriod(
-  totals: Map<string, PeriodDelta>,
-  begins: string,
-  line: LedgerLine,
-  amountPico: bigint,
-): void {
-  const { tenantId, currency, sku, unit, model, userId, tokenId, surface } = line
-  const key = `${tenantId}\n${begins}\n${currency}\n${sku}\n${unit}\n${model}\n${userId}\n${tokenId}\n${surface}`
-  let delta = totals.get(key)
-  if (delta === undefined) {
-    const facts = { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface }
-    delta = { ...facts, lines: 0, quantity: 0n, amountPico: 0n }
-    totals.set(key, delta)
-  }
-  delta.lines += 1
-  delta.quantity += BigInt(line.quantity)
-  delta.amountPico += amountPico
-}
+import { addToQuarter } from './periods.ts'
 
 /** Writes the lines of a settlement and what it does to the balance. */
 export function settle(
@@ -74,9 +50,7 @@ export function settle(
       accountPrices: line.accountPrice?.revision ?? null,
     }
     change.lines.push(row)
-    addToPeriod(change.days, settledAt.slice(0, 10), row, amountPico)
-    addToPeriod(change.hours, `${settledAt.slice(0, 14)}00`, row, amountPico)
-    addToPeriod(change.quarters, quarterOf(settledAt), row, amountPico)
+    addToQuarter(change.quarters, row, amountPico)
     addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
     if (line.measurement === 'estimated')
       addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)

@@ -48,7 +48,10 @@ export function chained(previous: string, line: Expected | StandingRow): string 
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
   const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
   const content = JSON.stringify(columns.map((column) => form(column, line[column])))
-  return hash('sha256', Buffer.concat([Buffer.from(previous, 'hex'), Buffer.from(content)]), 'hex')
+  const bytes = Buffer.allocUnsafe(previous.length / 2 + Buffer.byteLength(content))
+  bytes.write(previous, 'hex')
+  bytes.write(content, previous.length / 2)
+  return hash('sha256', bytes, 'hex')
 }
 
 /** How far the chain has come: how many lines, and the hash of the last. */

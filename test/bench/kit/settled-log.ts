@@ -8,6 +8,7 @@ import type {
   ReadOptions,
   RecordedEvent,
 } from '../../../src/eventlog/log/types.ts'
+import { BoundedMap } from '../../../src/kernel/bounded-map.ts'
 import { publishBook } from '../../app/audit/support/audited.ts'
 import {
   openTenant,
@@ -59,13 +60,12 @@ function recorded(
 }
 
 /** Steps of the tasks of the last rounds: making them again for each step would be most of what is measured. */
-const made = new Map<number, ReturnType<typeof taskSteps>>()
+const made = new BoundedMap<number, ReturnType<typeof taskSteps>>(steps.length * WIDTH)
 
 function stepsOf(n: number): ReturnType<typeof taskSteps> {
   const known = made.get(n)
   if (known !== undefined) return known
   const all = taskSteps({ n, tenantId: tenantOf(n) })
-  if (made.size >= steps.length * WIDTH) made.clear()
   made.set(n, all)
   return all
 }

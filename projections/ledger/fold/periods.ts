@@ -1,0 +1,60 @@
+import type { LedgerLine } from '../line.ts'
+import type { PeriodDelta } from './change.ts'
+
+/** Where the quarter of an hour begins in which a time in UTC lies. */
+function quarterOf(time: string): string {
+  const minute = Math.floor(Number(time.slice(14, 16)) / 15) * 15
+  return `${time.slice(0, 14)}${minute === 0 ? '00' : minute}`
+}
+
+/** Where the hour and the day begin in which a quarter lies. */
+const longer = {
+  hours: (quarter: string): string => `${quarter.slice(0, 14)}00`,
+  days: (quarter: string): string => quarter.slice(0, 10),
+} as const
+
+/** What is told apart of a stretch: the stretch itself, and all that lines are summed by. */
+function keyOf(begins: string, of: Omit<PeriodDelta, 'begins'> | LedgerLine): string {
+  const { tenantId, currency, sku, unit, model, userId, tokenId, surface } = of
+  return `${tenantId}\n${begins}\n${currency}\n${sku}\n${unit}\n${model}\n${userId}\n${tokenId}\n${surface}`
+}
+
+/** Adds a line to the quarter of an hour it was settled in. */
+export function addToQuarter(
+  quarters: Map<string, PeriodDelta>,
+  line: LedgerLine,
+  amountPico: bigint,
+): void {
+  const begins = quarterOf(line.settledAt)
+  const key = keyOf(begins, line)
+  let delta = quarters.get(key)
+  if (delta === undefined) {
+    const { tenantId, currency, sku, unit, model, userId, tokenId, surface } = line
+    const facts = { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface }
+    delta = { ...facts, lines: 0, quantity: 0n, amountPico: 0n }
+    quarters.set(key, delta)
+  }
+  delta.lines += 1
+  delta.quantity += BigInt(line.quantity)
+  delta.amountPico += amountPico
+}
+
+/** What quarters of an hour come to in the hours or days they lie in. */
+export function sumQuarters(
+  quarters: Iterable<PeriodDelta>,
+  into: keyof typeof longer,
+): readonly PeriodDelta[] {
+  const sums = new Map<string, PeriodDelta>()
+  for (const quarter of quarters) {
+    const begins = longer[into](quarter.begins)
+    const key = keyOf(begins, quarter)
+    const sum = sums.get(key)
+    if (sum === undefined) sums.set(key, { ...quarter, begins })
+    else {
+      sum.lines += quarter.lines
+      sum.quantity += quarter.quantity
+      sum.amountPico += quarter.amountPico
+    }
+  }
+  return [...sums.values()]
+}
