@@ -1,9 +1,9 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from '../throttle/concurrent-tasks.ts'
 import { createNoteTaker } from './reservation-notes.ts'
-import { readSpendable } from './spendable.ts'
+import { readSpendable, spendableSql, spendableValues } from './spendable.ts'
 import { type BalanceKey, createTenantQueue, type Decided } from './tenant-queue.ts'
 
 /**
@@ -32,14 +32,51 @@ export interface Admissions {
   readonly withdraw: (platformId: string) => Promise<void>
 }
 
+/** The same Idempotency-Key twice at once: one of them will be turned away by the log. */
+const ONCE = 'on conflict (platform_id) do nothing'
+
 /** Admissions of one process; those of one tenant and currency share transactions. */
 export function createAdmissions(pool: Pool): Admissions {
   return {
-    admit: createTenantQueue(pool, decideBatch),
+    admit: createTenantQueue(pool, { decide: decideBatch, passAll }),
     recorded: createNoteTaker(pool),
     withdraw: async (platformId) => {
       await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
     },
+  }
+}
+
+/** Columns of the reservations of admitted requests, but for the tenant and the currency they share. */
+function reservationColumns(batch: readonly AdmissionRequest[]): readonly (readonly string[])[] {
+  return [
+    batch.map((request) => request.platformId),
+    batch.map((request) => request.userId),
+    batch.map((request) => request.tokenId),
+    batch.map((request) => request.hold),
+  ]
+}
+
+/** Nearly always the balance covers all of them, and nobody is limited. */
+function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
+  const [first] = batch
+  if (first === undefined || batch.some(({ taskLimits }) => taskLimits.length > 0)) return undefined
+  const { tenantId, currency } = first
+  return {
+    name: 'admission-pass-all',
+    text: `with ${spendableSql},
+           asked as (
+             select * from unnest($5::text[], $6::text[], $7::text[], $8::numeric[])
+               as a (platform_id, user_id, token_id, hold)),
+           passing as (
+             select tenant_id, currency from spendable
+             where currency = $4 and amount >= (select sum(hold) from asked)),
+           -- It is done though nobody reads of it.
+           admitted as (
+             insert into ops.admissions (platform_id, tenant_id, user_id, token_id, currency, hold)
+             select platform_id, tenant_id, user_id, token_id, currency, hold from asked, passing
+             ${ONCE})
+           select exists (select from passing) as passed`,
+    values: [...spendableValues([tenantId]), currency, ...reservationColumns(batch)],
   }
 }
 
@@ -70,21 +107,14 @@ async function decideBatch(
 }
 
 async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
-  if (admitted.length === 0) return
+  const [first] = admitted
+  if (first === undefined) return
   await client.query({
     name: 'admission-insert',
-    text: `insert into ops.admissions (platform_id, tenant_id, user_id, token_id, currency, hold)
-           select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::numeric[])
-           -- The same Idempotency-Key twice at once: one of them will be turned away by the log.
-           on conflict (platform_id) do nothing`,
-    values: [
-      admitted.map((request) => request.platformId),
-      admitted.map((request) => request.tenantId),
-      admitted.map((request) => request.userId),
-      admitted.map((request) => request.tokenId),
-      admitted.map((request) => request.currency),
-      admitted.map((request) => request.hold),
-    ],
+    text: `insert into ops.admissions (tenant_id, currency, platform_id, user_id, token_id, hold)
+           select $1, $2, * from unnest($3::text[], $4::text[], $5::text[], $6::numeric[])
+           ${ONCE}`,
+    values: [first.tenantId, first.currency, ...reservationColumns(admitted)],
   })
 }
 

@@ -58,7 +58,9 @@ const MAX_EXCHANGED = 1_000
 export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
   const tenants = new Map<string, TenantFunds>()
   const exchange = new FundsExchange({ pool, replica, clock })
-  const decided = createTenantQueue<Asked>(pool, (client, batch) => exchange.decide(client, batch))
+  const decided = createTenantQueue<Asked>(pool, {
+    decide: (client, batch) => exchange.decide(client, batch),
+  })
   const watch = createWatch(lag, clock)
 
   const fundsOf = (tenantId: string): TenantFunds => {

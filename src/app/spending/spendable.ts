@@ -46,6 +46,26 @@ export const spokenForSql = ({
              group by t.tenant_id, t.currency)`
 
 /**
+ * What tenants may spend, as expressions of a `with`, the last of them `spendable`: `tenant_id`, `currency`,
+ * `position`, `amount`. Its first placeholders are `spendableValues`.
+ */
+export const spendableSql = `ledger as (${availableSql}),
+           ${spokenForSql({ exceptReplica: '$2', silentMs: '$3' })},
+           spendable as (
+             select tenant_id, currency, l.position,
+                    l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0) as amount
+             from ledger l
+             left join reserved r using (tenant_id, currency)
+             left join told t using (tenant_id, currency))`
+
+export function spendableValues(
+  tenantIds: readonly string[],
+  exceptReplica = '',
+): readonly [readonly string[], string, number] {
+  return [tenantIds, exceptReplica, SILENT_REPLICA_MS]
+}
+
+/**
  * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
  * that other replicas told of and are not in it. One statement, so that all is of one moment. A hold
  * of a task is counted once, there or here. What a replica settled since it last told is counted
@@ -63,14 +83,9 @@ export async function readSpendable(
     spendable: string
   }>({
     name: 'spendable',
-    text: `with ledger as (${availableSql}),
-           ${spokenForSql({ exceptReplica: '$2', silentMs: '$3' })}
-           select tenant_id, currency, l.position,
-                  (l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0))::text as spendable
-           from ledger l
-           left join reserved r using (tenant_id, currency)
-           left join told t using (tenant_id, currency)`,
-    values: [tenantIds, exceptReplica, SILENT_REPLICA_MS],
+    text: `with ${spendableSql}
+           select tenant_id, currency, position, amount::text as spendable from spendable`,
+    values: [...spendableValues(tenantIds, exceptReplica)],
   })
   const found = new Map<string, Spendable & { readonly available: Map<Currency, bigint> }>()
   for (const { tenant_id: tenantId, currency, position, spendable } of rows) {

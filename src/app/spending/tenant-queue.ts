@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -31,8 +31,16 @@ export interface Decided {
   readonly written: Promise<unknown>
 }
 
-/** Decides requests of one tenant and currency in a transaction. */
-export type Decide<Request> = (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
+/** How requests of one tenant and currency are decided. */
+export interface Deciding<Request> {
+  /** Decides each of them in a transaction. */
+  readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
+  /**
+   * One statement that lets all of them pass, or does nothing: it returns a row of which `passed` says
+   * which. Only where they do not is each decided. Undefined where one statement cannot tell.
+   */
+  readonly passAll?: (batch: readonly Request[]) => QueryConfig | undefined
+}
 
 interface Waiting<Request> {
   readonly request: Request
@@ -54,9 +62,18 @@ export function balanceUntold(cause: unknown): DomainError {
  */
 export function createTenantQueue<Request extends BalanceKey>(
   pool: Pool,
-  decide: Decide<Request>,
+  { decide, passAll }: Deciding<Request>,
 ): (request: Request) => Promise<void> {
   const queues = new Map<string, Waiting<Request>[]>()
+
+  const refusalsOf = async (
+    key: string,
+    requests: readonly Request[],
+  ): Promise<Decided['refusals']> => {
+    const statement = passAll?.(requests)
+    if (statement !== undefined && (await allPass(pool, key, statement))) return []
+    return underLock(pool, key, (client) => decide(client, requests))
+  }
 
   const drain = async (key: string, queue: Waiting<Request>[]): Promise<void> => {
     for (;;) {
@@ -66,8 +83,10 @@ export function createTenantQueue<Request extends BalanceKey>(
       const batch = queue.splice(0, MAX_BATCH)
       if (batch.length === 0) break
       try {
-        const requests = batch.map(({ request }) => request)
-        const refusals = await underLock(pool, key, (client) => decide(client, requests))
+        const refusals = await refusalsOf(
+          key,
+          batch.map(({ request }) => request),
+        )
         for (const [index, { resolve, reject }] of batch.entries()) {
           const refusal = refusals[index]
           if (refusal === undefined) resolve()
@@ -97,28 +116,53 @@ export function createTenantQueue<Request extends BalanceKey>(
     })
 }
 
+/** Begins a transaction that others who decide about the same wait for. */
+function lock(client: PoolClient, key: string): Promise<unknown> {
+  return client.query(
+    `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
+     select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
+  )
+}
+
 /**
- * Two journeys: statements are sent one behind the other and done in that order, each seeing what was
- * committed before it. A commit behind a statement that failed commits nothing.
+ * Statements are sent one behind the other and done in that order, each seeing what was committed before
+ * it. A commit behind a statement that failed commits nothing.
  */
-async function underLock(
-  pool: Pool,
-  key: string,
-  decide: (client: PoolClient) => Promise<Decided>,
-): Promise<Decided['refusals']> {
+async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    const locked = client.query(
-      `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
-       select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
-    )
-    const [{ refusals, written }] = await allOver([decide(client), locked])
-    await allOver([written, client.query('commit')])
+    const result = await work(client)
     client.release()
-    return refusals
+    return result
   } catch (error) {
     // Ends the session and with it the transaction and its lock.
     client.release(true)
     throw error
   }
+}
+
+/** One journey. */
+async function allPass(pool: Pool, key: string, statement: QueryConfig): Promise<boolean> {
+  return inOneSession(pool, async (client) => {
+    const [, { rows }] = await allOver([
+      lock(client, key),
+      client.query<{ passed: boolean }>(statement),
+      client.query('commit'),
+    ])
+    return rows[0]?.passed === true
+  })
+}
+
+/** Two journeys. */
+async function underLock(
+  pool: Pool,
+  key: string,
+  decide: (client: PoolClient) => Promise<Decided>,
+): Promise<Decided['refusals']> {
+  return inOneSession(pool, async (client) => {
+    const locked = lock(client, key)
+    const [{ refusals, written }] = await allOver([decide(client), locked])
+    await allOver([written, client.query('commit')])
+    return refusals
+  })
 }

@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../app/ports.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../../domain/families/video-a/units.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
@@ -39,9 +39,12 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
   return { code: codeOf(value['code']) ?? 'service_error', message: scrub(message) }
 }
 
+/** Many are read with every list that is polled. */
+const task = Compile(TaskSchema)
+
 /** One task of the wire, or undefined when it is not one. */
 export function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undefined {
-  if (!Value.Check(TaskSchema, value)) return undefined
+  if (!task.Check(value)) return undefined
   const word = value.status.slice(0, MAX_LABEL_LENGTH)
   const usage = usageOf(value.usage)
   const error = errorOf(value.error, scrub)

@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Compile } from 'typebox/compile'
 import { readDottedError } from '../kit/http/dotted-errors.ts'
 import { losslessCount } from '../kit/http/fields.ts'
 import type { TaskWire, Wanted } from '../kit/task/wire.ts'
@@ -8,6 +8,9 @@ import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
 const TASKS_PATH = '/contents/generations/tasks'
 /** Ids of one list: keeps the request line within what every proxy takes. */
 const MAX_LIST_IDS = 100
+
+const createAnswer = Compile(CreateAnswerSchema)
+const listAnswer = Compile(ListAnswerSchema)
 
 /** The `/provA` video family. */
 export const videoAWire: TaskWire = {
@@ -23,12 +26,10 @@ export const videoAWire: TaskWire = {
   taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,
   listPath: (wanted) => `${TASKS_PATH}?${listQuery(wanted).toString()}`,
   readError: readDottedError,
-  readCreated: (body) => (Value.Check(CreateAnswerSchema, body) ? body.id : undefined),
+  readCreated: (body) => (createAnswer.Check(body) ? body.id : undefined),
   readTask: observationOf,
   readList: (body) =>
-    Value.Check(ListAnswerSchema, body)
-      ? { items: body.items, total: losslessCount(body.total) }
-      : undefined,
+    listAnswer.Check(body) ? { items: body.items, total: losslessCount(body.total) } : undefined,
 }
 
 function listQuery(wanted: Wanted): URLSearchParams {

@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../app/ports.ts'
 import { videoBUnits } from '../../domain/families/video-b/units.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
@@ -35,10 +35,13 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
   return { code: number ?? codeOf(code) ?? 'server_error', message: scrub(said) }
 }
 
+/** Many are read with every list that is polled. */
+const task = Compile(TaskSchema)
+
 /** A task of the wire, in its envelope or as lists hold it; undefined when it is none. */
 export function observationOf(body: unknown, scrub: Scrubber): TaskObservation | undefined {
   const value = isJsonObject(body) && isJsonObject(body['task']) ? body['task'] : body
-  if (!Value.Check(TaskSchema, value)) return undefined
+  if (!task.Check(value)) return undefined
   const word = value.status.slice(0, MAX_LABEL_LENGTH)
   const usage = usageOf(value.usage)
   const error = errorOf(value.error, scrub)

@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Compile } from 'typebox/compile'
 import { invariant } from '../../kernel/assert.ts'
 import { losslessCount } from '../kit/http/fields.ts'
 import { jsonInPieces } from '../kit/http/json-in-pieces.ts'
@@ -10,6 +10,9 @@ import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
 
 const CREATE_PATH = '/v2/video_generation'
 const QUERY_PATH = '/v2/query/video_generation'
+
+const createAnswer = Compile(CreateAnswerSchema)
+const listAnswer = Compile(ListAnswerSchema)
 
 /** The `/provB` video family. */
 export const videoBWire: TaskWire = {
@@ -32,10 +35,8 @@ export const videoBWire: TaskWire = {
     return `${QUERY_PATH}?page_num=${wanted.page}&page_size=${wanted.pageSize}`
   },
   readError: readNumberedError,
-  readCreated: (body) => (Value.Check(CreateAnswerSchema, body) ? String(body.task_id) : undefined),
+  readCreated: (body) => (createAnswer.Check(body) ? String(body.task_id) : undefined),
   readTask: observationOf,
   readList: (body) =>
-    Value.Check(ListAnswerSchema, body)
-      ? { items: body.tasks, total: losslessCount(body.total) }
-      : undefined,
+    listAnswer.Check(body) ? { items: body.tasks, total: losslessCount(body.total) } : undefined,
 }
