@@ -100,13 +100,18 @@ export async function stillLeased(
   platformIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (platformIds.length === 0) return new Set()
-  const { rows } = await db.query<{ platform_id: string }>({
+  const { rows } = await db.query<{
+    platform_id: string
+    kind: PollKind
+    lease_owner: string | null
+  }>({
     name: 'tasks.polls.leased',
-    text: `select platform_id from tasks.polls
-           where platform_id = any($2::text[]) and lease_owner = $1 and kind = 'poll'`,
-    values: [owner, platformIds],
+    // By their ids alone: asked for the kind as well, Postgres may go through all that are of it.
+    text: `select platform_id, kind, lease_owner from tasks.polls where platform_id = any($1::text[])`,
+    values: [platformIds],
   })
-  return new Set(rows.map((row) => row.platform_id))
+  const leased = rows.filter((row) => row.kind === 'poll' && row.lease_owner === owner)
+  return new Set(leased.map((row) => row.platform_id))
 }
 
 export interface Reschedule {

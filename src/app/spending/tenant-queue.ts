@@ -117,9 +117,9 @@ export function createTenantQueue<Request extends BalanceKey>(
 }
 
 /** Begins a transaction that others who decide about the same wait for. */
-function lock(client: PoolClient, key: string): Promise<unknown> {
+function lock(client: PoolClient, key: string, settings = ''): Promise<unknown> {
   return client.query(
-    `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS};
+    `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${settings}
      select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
   )
 }
@@ -141,11 +141,14 @@ async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise
   }
 }
 
+/** To plan a statement of many parts takes several times as long as to carry it out. */
+const PLANNED_ONCE = 'set local plan_cache_mode to force_generic_plan;'
+
 /** One journey. */
 async function allPass(pool: Pool, key: string, statement: QueryConfig): Promise<boolean> {
   return inOneSession(pool, async (client) => {
     const [, { rows }] = await allOver([
-      lock(client, key),
+      lock(client, key, PLANNED_ONCE),
       client.query<{ passed: boolean }>(statement),
       client.query('commit'),
     ])
