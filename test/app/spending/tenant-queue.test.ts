@@ -1,0 +1,90 @@
+import { Pool } from 'pg'
+import t from 'tap'
+import { createTenantQueue, type Deciding } from '../../../src/app/spending/tenant-queue.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
+import type { Currency } from '../../../src/kernel/money.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+import { codeOf } from '../support/world.ts'
+
+interface Asked {
+  readonly tenantId: string
+  readonly currency: Currency
+  readonly name: string
+}
+
+const database = await acquireDatabase()
+const pool = new Pool({ connectionString: database.url, max: 4, pipeline: true })
+t.teardown(async () => {
+  await pool.end()
+  await database.drop()
+})
+await pool.query('create table passed (name text primary key)')
+
+/** Asks for all at once; what each was told, which were decided one by one, and what is written. */
+async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]) {
+  await pool.query('delete from passed')
+  const decided: string[] = []
+  const queue = createTenantQueue<Asked>(pool, {
+    ...(passAll === undefined ? {} : { passAll }),
+    decide: (client, batch) => {
+      decided.push(...batch.map(({ name }) => name))
+      const refusals = batch.map(({ name }) =>
+        name === 'dear' ? new DomainError('insufficient_balance', 'too dear', {}) : undefined,
+      )
+      const left = batch.filter((_, index) => refusals[index] === undefined)
+      const written = client.query('insert into passed select * from unnest($1::text[])', [
+        left.map(({ name }) => name),
+      ])
+      return Promise.resolve({ refusals, written })
+    },
+  })
+  const codes = await Promise.all(
+    names.map((name) => codeOf(queue({ tenantId: 'tenant_1', currency: 'CNY', name }))),
+  )
+  const { rows } = await pool.query<{ name: string }>('select name from passed order by name')
+  return { codes, decided, written: rows.map(({ name }) => name) }
+}
+
+/** Lets all pass unless one of them is dear. */
+const unlessDear: Deciding<Asked>['passAll'] = (batch) => ({
+  text: `with asked as (select unnest($1::text[]) as name),
+         fit as (select bool_and(name <> 'dear') as passed from asked),
+         done as (insert into passed select name from asked, fit where passed)
+         select passed from fit`,
+  values: [batch.map(({ name }) => name)],
+})
+
+t.test('those that all pass are decided by one statement', async (t) => {
+  t.same(await ask(unlessDear, ['a', 'b', 'c']), {
+    codes: ['no error', 'no error', 'no error'],
+    decided: [],
+    written: ['a', 'b', 'c'],
+  })
+})
+
+t.test('where not all pass it has done nothing, and each is decided', async (t) => {
+  // The first goes alone: the others come while it is decided.
+  t.same(await ask(unlessDear, ['a', 'b', 'dear', 'c']), {
+    codes: ['no error', 'no error', 'insufficient_balance', 'no error'],
+    decided: ['b', 'dear', 'c'],
+    written: ['a', 'b', 'c'],
+  })
+})
+
+t.test('where no statement can tell, each is decided', async (t) => {
+  t.same(await ask(() => undefined, ['a', 'dear']), {
+    codes: ['no error', 'insufficient_balance'],
+    decided: ['a', 'dear'],
+    written: ['a'],
+  })
+})
+
+t.test('a statement that fails lets nobody pass, and holds nobody up', async (t) => {
+  const failing = { text: `insert into passed values ('a') returning 1 / 0` }
+  t.same(await ask(() => failing, ['a', 'b']), {
+    codes: ['database_unavailable', 'database_unavailable'],
+    decided: [],
+    written: [],
+  })
+  t.same((await ask(unlessDear, ['a'])).codes, ['no error'])
+})
