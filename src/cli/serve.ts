@@ -8,6 +8,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../server.ts'
 import { endOnDefects } from './defects.ts'
 import { exitCodes } from './exit-codes.ts'
+import { collectOldObjectsSoon } from './garbage.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
 import { readIfThere, writePrivate } from './private-files.ts'
@@ -26,6 +27,7 @@ const STOP_MARGIN_MS = 15_000
 
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
+  collectOldObjectsSoon()
   // JSON lines on stdout, secrets redacted.
   const output = pino.destination(1)
   const logger = pino({ level: config.logLevel, redact: logRedaction, base: null }, output)

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { PRETENURING } from '../../src/cli/garbage.ts'
+import { GROWTH, PRETENURING } from '../../src/cli/garbage.ts'
 
-void t.test('V8 knows what is turned off, and says that it is on', async (t) => {
+void t.test('V8 knows what is set, and has it otherwise', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options'], {
     maxBuffer: 16 * 1024 * 1024,
   })
   t.match(stdout, new RegExp(`--${PRETENURING} \\([^]*?default: --${PRETENURING}\\n`))
+  t.match(stdout, new RegExp(`--${GROWTH} \\([^]*?default: --${GROWTH}=0\\n`))
 })
