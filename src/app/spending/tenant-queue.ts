@@ -11,6 +11,7 @@ import type { Currency } from '../../kernel/money.ts'
 
 /** First key of the advisory locks, so that they meet no other use. */
 const LOCK_SPACE = 7_207_002
+/** For the lock of a batch, also where it is taken twice. */
 const LOCK_TIMEOUT_MS = 5_000
 /** Decided in one transaction; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 256
@@ -70,9 +71,11 @@ export function createTenantQueue<Request extends BalanceKey>(
     key: string,
     requests: readonly Request[],
   ): Promise<Decided['refusals']> => {
+    const untilMs = monotonicClock.nowMs() + LOCK_TIMEOUT_MS
+    const lock: Lock = (client, settings = '') => beginLocked(client, key, untilMs, settings)
     const statement = passAll?.(requests)
-    if (statement !== undefined && (await allPass(pool, key, statement))) return []
-    return underLock(pool, key, (client) => decide(client, requests))
+    if (statement !== undefined && (await allPass(pool, lock, statement))) return []
+    return underLock(pool, lock, (client) => decide(client, requests))
   }
 
   const drain = async (key: string, queue: Waiting<Request>[]): Promise<void> => {
@@ -116,10 +119,17 @@ export function createTenantQueue<Request extends BalanceKey>(
     })
 }
 
-/** Begins a transaction that others who decide about the same wait for. */
-function lock(client: PoolClient, key: string, settings = ''): Promise<unknown> {
+/** Begins a transaction that others who decide about the same wait for, until a time at most. */
+function beginLocked(
+  client: PoolClient,
+  key: string,
+  untilMs: number,
+  settings: string,
+): Promise<unknown> {
+  // 0 would be no bound.
+  const leftMs = Math.max(1, Math.ceil(untilMs - monotonicClock.nowMs()))
   return client.query(
-    `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; ${settings}
+    `begin; set local lock_timeout = ${leftMs}; ${settings}
      select pg_advisory_xact_lock(${LOCK_SPACE}, hashtext(${client.escapeLiteral(key)}))`,
   )
 }
@@ -144,11 +154,13 @@ async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise
 /** To plan a statement of many parts takes several times as long as to carry it out. */
 const PLANNED_ONCE = 'set local plan_cache_mode to force_generic_plan;'
 
+type Lock = (client: PoolClient, settings?: string) => Promise<unknown>
+
 /** One journey. */
-async function allPass(pool: Pool, key: string, statement: QueryConfig): Promise<boolean> {
+async function allPass(pool: Pool, lock: Lock, statement: QueryConfig): Promise<boolean> {
   return inOneSession(pool, async (client) => {
     const [, { rows }] = await allOver([
-      lock(client, key, PLANNED_ONCE),
+      lock(client, PLANNED_ONCE),
       client.query<{ passed: boolean }>(statement),
       client.query('commit'),
     ])
@@ -159,11 +171,11 @@ async function allPass(pool: Pool, key: string, statement: QueryConfig): Promise
 /** Two journeys. */
 async function underLock(
   pool: Pool,
-  key: string,
+  lock: Lock,
   decide: (client: PoolClient) => Promise<Decided>,
 ): Promise<Decided['refusals']> {
   return inOneSession(pool, async (client) => {
-    const locked = lock(client, key)
+    const locked = lock(client)
     const [{ refusals, written }] = await allOver([decide(client), locked])
     await allOver([written, client.query('commit')])
     return refusals

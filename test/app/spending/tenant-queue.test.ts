@@ -26,7 +26,9 @@ async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]
   const decided: string[] = []
   const queue = createTenantQueue<Asked>(pool, {
     ...(passAll === undefined ? {} : { passAll }),
-    decide: (client, batch) => {
+    decide: async (client, batch) => {
+      // As every decision does: behind a lock that is not had it fails, and nothing is written.
+      await client.query('select from passed')
       decided.push(...batch.map(({ name }) => name))
       const refusals = batch.map(({ name }) =>
         name === 'dear' ? new DomainError('insufficient_balance', 'too dear', {}) : undefined,
@@ -35,7 +37,7 @@ async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]
       const written = client.query('insert into passed select * from unnest($1::text[])', [
         left.map(({ name }) => name),
       ])
-      return Promise.resolve({ refusals, written })
+      return { refusals, written }
     },
   })
   const codes = await Promise.all(
@@ -87,4 +89,22 @@ t.test('a statement that fails lets nobody pass, and holds nobody up', async (t)
     written: [],
   })
   t.same((await ask(unlessDear, ['a'])).codes, ['no error'])
+})
+
+t.test('the lock is waited for no longer where it is taken twice', async (t) => {
+  const other = await pool.connect()
+  t.teardown(() => other.release())
+  /** Takes three seconds, and then somebody else is quicker. */
+  const slow = { text: 'select pg_sleep(3), false as passed' }
+  const startedMs = performance.now()
+  const asked = ask(() => slow, ['a'])
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const taken = other.query(
+    'begin; select pg_advisory_xact_lock(7207002, hashtext($$tenant_1\nCNY$$))',
+  )
+  t.same((await asked).codes, ['database_unavailable'])
+  const tookMs = performance.now() - startedMs
+  t.ok(tookMs < 7_000, `refused after ${Math.round(tookMs)} ms`)
+  await taken
+  await other.query('rollback')
 })
