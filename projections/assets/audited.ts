@@ -67,12 +67,16 @@ export const assetTables = {
   },
 } as const satisfies Readonly<Record<string, StandingTable>>
 
-/** A count of a tenant's lists: of what, as it was counted anew and as it stands. */
+/** A row of the counts of a tenant's lists that does not follow from its assets and groups. */
 export interface CountedAssets {
   /** Its key in words. */
   readonly key: string
+  /** As it was counted anew and as it stands. */
   readonly counted: string
   readonly stands: string
+  /** The last change of what it counts, the earliest that its own position may be; and its own. */
+  readonly changed: string
+  readonly position: string
 }
 
 const status = assetStatuses
@@ -81,29 +85,36 @@ const status = assetStatuses
 const listed = `tenant_id, group_type, case when group_type = 'LivenessFace' then user_id else '' end`
 const told = 'tenant_id, group_type, user_id, kind, group_id, region, project_name, status'
 
-/** Where the counts of a tenant's lists do not follow from its assets and groups. */
+/**
+ * Where the counts of a tenant's lists do not follow from its assets and groups. The position of a count
+ * lies between the last change of what it counts and that up to which the read model has come: which of
+ * them it is depends on the batches.
+ */
 export async function differingAssetCounts(
   db: Queryable,
   tenantId: string,
+  upTo: bigint,
   limit: number,
 ): Promise<readonly CountedAssets[]> {
   const { rows } = await db.query<CountedAssets>(
-    `with counted (${told}, n) as (
-       select ${listed}, 'asset', of_group, region, project_name, case ${status} end, count(*)
+    `with counted (${told}, n, changed) as (
+       select ${listed}, 'asset', of_group, region, project_name, case ${status} end, count(*), max(position)
        from assets.assets cross join lateral (values (''), (group_id)) as g (of_group)
        where tenant_id = $1 and ${shownSql.assets}
        group by 1, 2, 3, 5, 6, 7, 8
        union all
-       select ${listed}, 'group', '', region, project_name, '', count(*)
+       select ${listed}, 'group', '', region, project_name, '', count(*), max(position)
        from assets.groups where tenant_id = $1 and ${shownSql.groups}
        group by 1, 2, 3, 6, 7),
-     standing as (select * from assets.counts where tenant_id = $1 and n <> 0)
+     standing as (select * from assets.counts where tenant_id = $1)
      select concat_ws(' ', ${told}) as key, coalesce(c.n, 0)::text as counted,
-            coalesce(s.n, 0)::text as stands
+            coalesce(s.n, 0)::text as stands, coalesce(c.changed, 0)::text as changed,
+            coalesce(s.position, 0)::text as position
      from counted c full join standing s using (${told})
      where coalesce(c.n, 0) <> coalesce(s.n, 0)
-     order by key limit $2`,
-    [tenantId, limit],
+        or s.position not between coalesce(c.changed, 0) and $2
+     order by key limit $3`,
+    [tenantId, upTo, limit],
   )
   return rows
 }

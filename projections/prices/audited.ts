@@ -9,6 +9,7 @@ export const priceTables = {
       effective_from: 'time',
       published_at: 'time',
       digest: 'text',
+      published_by: 'text',
       position: 'text',
     },
   },

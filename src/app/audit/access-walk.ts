@@ -6,6 +6,7 @@ import {
   type StandingTable,
 } from '../../../projections/engine/standing.ts'
 import { accessTables } from '../../../projections/access/query.ts'
+import { timelineTables } from '../../../projections/timeline/query.ts'
 import { accountStream } from '../../domain/account/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
@@ -34,6 +35,10 @@ export const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
 const users: Told = { table: accessTables.users, by: 'user_id' }
 export const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
 const secrets: Told = { table: accessTables.secrets, by: 'secret_hash' }
+/** The row of the timeline by which the history of a token or another thing is found. */
+export const sources: Told = { table: timelineTables.sources, by: 'source_id' }
+/** Of what no provider has a name for. */
+export const unnamedUpstream = { native_id: null }
 
 /** Rows of these tables by tenant or token, for a page of them, at one moment. */
 async function readPage(pool: Pool, told: readonly Told[], column: string, after: string) {
@@ -44,7 +49,9 @@ async function readPage(pool: Pool, told: readonly Told[], column: string, after
     for (const each of told) rows.set(each, await rowsByKey(db, each.table, column, keys))
     const of = (each: Told, key: string): readonly StandingRow[] =>
       (rows.get(each) ?? []).filter((row) => row[column] === key)
-    return { keys, of, position: position('access') }
+    const found = await rowsByKey(db, sources.table, sources.by, keys)
+    const bySource = new Map(found.map((row) => [String(row[sources.by]), row]))
+    return { keys, of, bySource, position: position('access') }
   })
 }
 
@@ -99,6 +106,8 @@ export async function walkTokens({ pool, log, findings }: WalkDeps): Promise<num
       const expected = new Map(rows.token ? [[id, rows.token]] : [])
       if (standing.length > 0) judge(findings, tokens, expected, standing, id)
       judge(findings, secrets, rows.secrets, page.of(secrets, id), id)
+      const source = page.bySource.get(id)
+      if (source) judge(findings, sources, new Map([[id, unnamedUpstream]]), [source], id)
     }
     after = page.keys.length < PAGE_KEYS ? undefined : page.keys.at(-1)
   }

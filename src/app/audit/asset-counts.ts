@@ -26,11 +26,19 @@ export async function auditAssetCounts({
 }): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined;) {
     const from: string = after
-    after = await inSnapshot(pool, async ({ db }) => {
+    after = await inSnapshot(pool, async ({ db, position: reached }) => {
       const [tenantId] = await nextKeys(db, ofTenants, { after: from, limit: 1 })
       if (tenantId === undefined) return undefined
-      for (const { key, counted, stands } of await differingAssetCounts(db, tenantId, MAX_FINDINGS))
-        findings.push(rowDiffers({ table, key }, [{ field: 'n', log: counted, stands }]))
+      const upTo = reached('assets')
+      const differing = await differingAssetCounts(db, tenantId, upTo, MAX_FINDINGS)
+      for (const { key, counted, stands, changed, position } of differing) {
+        const log = `from ${changed} up to ${upTo}`
+        const difference =
+          counted === stands
+            ? { field: 'position', log, stands: position }
+            : { field: 'n', log: counted, stands }
+        findings.push(rowDiffers({ table, key }, [difference]))
+      }
       return tenantId
     })
   }

@@ -1,10 +1,9 @@
 import { assetTables } from '../../../projections/assets/query.ts'
-import { timelineTables } from '../../../projections/timeline/query.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { verificationStream } from '../../domain/verification/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import type { Told, WalkDeps } from './access-walk.ts'
+import { sources, type Told, type WalkDeps } from './access-walk.ts'
 import type { Expected } from './compare.ts'
 import { assetAfter, groupAfter, verificationAfter } from './expected-asset.ts'
 import { type RowOfStream, walkRows } from './row-walk.ts'
@@ -15,7 +14,7 @@ export const verifications: Told = { table: assetTables.verifications, by: 'veri
 
 /** What upstream calls it, as the timeline finds it by; the rest of its row was compared with the log. */
 const source: RowOfStream = {
-  told: { table: timelineTables.sources, by: 'source_id' },
+  told: sources,
   model: 'timeline',
   after: sourceAfter,
 }

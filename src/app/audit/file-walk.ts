@@ -4,17 +4,20 @@ import { fileStream } from '../../domain/file/events.ts'
 import { uploadStream } from '../../domain/upload/events.ts'
 import { voiceKey, voiceStreams } from '../../domain/voice/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import type { Told, WalkDeps } from './access-walk.ts'
+import { sources, type Told, unnamedUpstream, type WalkDeps } from './access-walk.ts'
 import { timeCell, type Expected } from './compare.ts'
-import { type OfStreams, walkRows } from './row-walk.ts'
+import { type OfStreams, type RowOfStream, walkRows } from './row-walk.ts'
 
 export const files: Told = { table: fileTables.files, by: 'file_id' }
 export const uploads: Told = { table: voiceTables.uploads, by: 'file_id' }
 export const voices: Told = { table: voiceTables.voices, by: 'voice_key' }
 
+/** The rest of its row was compared with the log. */
+const source: RowOfStream = { told: sources, model: 'timeline', after: () => unnamedUpstream }
+
 const walked: readonly OfStreams[] = [
-  { stream: fileStream, rows: [{ told: files, model: 'files', after: fileAfter }] },
-  { stream: uploadStream, rows: [{ told: uploads, model: 'voices', after: uploadAfter }] },
+  { stream: fileStream, rows: [{ told: files, model: 'files', after: fileAfter }, source] },
+  { stream: uploadStream, rows: [{ told: uploads, model: 'voices', after: uploadAfter }, source] },
   {
     stream: (key) => `${voiceStreams}${key}`,
     rows: [{ told: voices, model: 'voices', after: voiceAfter }],

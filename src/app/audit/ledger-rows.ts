@@ -8,7 +8,7 @@ import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import type { LedgerEffect } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
-import type { LineChain } from './line-chain.ts'
+import type { LineChain, Link } from './line-chain.ts'
 import { LineCorrections } from './line-corrections.ts'
 import type { LogChecks } from './log-checks.ts'
 import {
@@ -24,7 +24,7 @@ import {
 /** Events the ledger never took in, kept to excuse what follows from that. */
 const MAX_UNAPPLIED = 10_000
 
-const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true, untold: ['seq'] }
+const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true }
 const settlements: Appended = { table: ledgerTables.settlements, key: 'source_id', unique: true }
 const entries: Appended = {
   table: ledgerTables.entries,
@@ -76,10 +76,10 @@ export class LedgerRows {
   /** Compares a stretch that the ledger has come through. */
   async compare(look: Look, effects: readonly LedgerEffect[]): Promise<void> {
     const due = effects.flatMap((effect) => effect.lines)
-    const hashes = this.#chain.ahead(due)
+    const links = this.#chain.ahead(due)
     // Asked for together: Postgres looks for the next while what it found is compared.
     const [inLines, ...inOthers] = await allOver([
-      this.#match(look, 'lines', due, hashes && withHashes(due, hashes)),
+      this.#match(look, 'lines', due, links && atPlaces(due, links)),
       ...besideLines.map((kind) => {
         const expected = effects.flatMap((effect) => effect[kind])
         return this.#match(look, kind, expected, expected)
@@ -90,7 +90,7 @@ export class LedgerRows {
       effects,
       new Set([inLines, ...inOthers].flatMap(({ found }) => found.missing)),
     )
-    if (hashes && inLines.found.agreed > 0) this.#chain.advance(hashes)
+    if (links && inLines.found.agreed > 0) this.#chain.advance(links)
     else findings.push(...this.#judgeLines(due, inLines.found))
     for (const { of, found } of inOthers) findings.push(...judge(of, found))
     pushInOrder(this.#findings, findings)
@@ -155,7 +155,7 @@ export class LedgerRows {
     })
   }
 
-  /** Lines and their hashes: of a line that differs, the hash is not said apart. */
+  /** Lines and their places in the chain: of a line that differs, the place is not reported separately. */
   #judgeLines(expected: readonly Expected[], matched: Matched): readonly Finding[] {
     const findings: Finding[] = []
     const standing = new Map(matched.pairs)
@@ -165,13 +165,10 @@ export class LedgerRows {
     }
     for (const line of expected) {
       const row = standing.get(line)
-      const hash = this.#chain.next(line, row)
+      const misplaced = this.#chain.next(line, row)
       if (row === undefined) continue
       const differing = differencesOf(line, row)
-      const differences =
-        differing.length > 0 || hash === undefined
-          ? differing
-          : [{ field: 'hash', log: hash, stands: String(row['hash']) }]
+      const differences = differing.length > 0 ? differing : misplaced
       if (differences.length === 0) continue
       const name = { table: lines.table.name, key: nameOf(lines, line), position: line['position'] }
       findings.push(rowDiffers(name, differences))
@@ -194,8 +191,8 @@ export class LedgerRows {
   }
 }
 
-function withHashes(due: readonly Expected[], hashes: readonly string[]): readonly Expected[] {
-  return due.map((line, at) => ({ ...line, hash: hashes[at] }))
+function atPlaces(due: readonly Expected[], links: readonly Link[]): readonly Expected[] {
+  return due.map((line, at) => ({ ...line, ...links[at] }))
 }
 
 /** One finding for an event of which nothing is there. */

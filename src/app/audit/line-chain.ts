@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { StandingRow } from '../../../projections/engine/standing.ts'
 import type { Expected } from './compare.ts'
+import type { Difference } from './findings.ts'
 
 /** What a line's hash covers, in this order: written a second time on purpose (see `chained`). */
 const covered = [
@@ -61,6 +62,13 @@ export interface ChainHead {
   readonly hash: string
 }
 
+/** What a line's place in the chain leaves in its row. */
+export interface Link {
+  readonly seq: bigint
+  /** Hex. */
+  readonly hash: string
+}
+
 /**
  * The chain as the log has it, beside the chain as it stands. Where they part a finding says why; from
  * there on a line is right when its hash follows from the line before it as that stands, so that one
@@ -68,14 +76,15 @@ export interface ChainHead {
  */
 export class LineChain {
   #head: ChainHead
-  #standing: string
-  /** Of a row that nothing accounts for, standing where a later line may have been chained to it. */
-  #stray: string | undefined
+  /** The last line as it stands. */
+  #standing: Link
+  /** A row that nothing accounts for, standing where a later line may have been chained to it. */
+  #stray: Link | undefined
   #brokenAt: string | undefined
 
   constructor(head: ChainHead) {
     this.#head = head
-    this.#standing = head.hash
+    this.#standing = { seq: head.lines, hash: head.hash }
   }
 
   /** Of the chain as the log has it. */
@@ -85,50 +94,75 @@ export class LineChain {
 
   /** The hash of the last line as it stands. */
   get standing(): string {
-    return this.#standing
+    return this.#standing.hash
   }
 
   /** Position of the line at which the chain that stands left that of the log; undefined while it is that. */
   get brokenAt(): string | undefined {
-    return this.#standing === this.#head.hash ? undefined : this.#brokenAt
+    return this.#isWhole() ? undefined : this.#brokenAt
   }
 
-  /** The hashes that the next lines have where nothing is wrong; undefined once something was. */
-  ahead(lines: readonly Expected[]): readonly string[] | undefined {
-    if (this.#standing !== this.#head.hash || this.#stray !== undefined) return undefined
-    let last = this.#head.hash
-    return lines.map((line) => (last = chained(last, line)))
+  /** The places that the next lines have where nothing is wrong; undefined once something was. */
+  ahead(lines: readonly Expected[]): readonly Link[] | undefined {
+    if (!this.#isWhole() || this.#stray !== undefined) return undefined
+    let { lines: seq, hash: last } = this.#head
+    return lines.map((line) => {
+      seq += 1n
+      last = chained(last, line)
+      return { seq, hash: last }
+    })
   }
 
-  /** Takes lines that stand with the hashes that `ahead` told of them. */
-  advance(hashes: readonly string[]): void {
-    const last = hashes.at(-1)
+  /** Takes lines that stand at the places that `ahead` gave them. */
+  advance(links: readonly Link[]): void {
+    const last = links.at(-1)
     if (last === undefined) return
-    this.#head = { lines: this.#head.lines + BigInt(hashes.length), hash: last }
+    this.#head = { lines: last.seq, hash: last.hash }
     this.#standing = last
   }
 
   /**
-   * Takes the next line of the log and the row that stands for it. Returns the hash it should have when
-   * the one that stands follows from neither chain.
+   * Takes the next line of the log and the row that stands for it. Returns in what its place in the chain
+   * is neither what the log says nor what follows from the line before it as that stands.
    */
-  next(line: Expected, row: StandingRow | undefined): string | undefined {
+  next(line: Expected, row: StandingRow | undefined): readonly Difference[] {
     const before = this.#standing
-    const whole = before === this.#head.hash
-    const said = chained(this.#head.hash, line)
-    this.#head = { lines: this.#head.lines + 1n, hash: said }
-    const stands = row?.['hash']
-    if (typeof stands === 'string') this.#standing = stands
-    if (this.#standing === said) return undefined
-    if (whole) this.#brokenAt = String(line['position'])
-    if (row === undefined) return undefined
-    const strays = this.#stray === undefined ? [] : [chained(this.#stray, line)]
-    this.#stray = undefined
-    return [chained(before, line), ...strays].includes(this.#standing) ? undefined : said
+    const whole = this.#isWhole()
+    const { lines, hash: last } = this.#head
+    const said: Link = { seq: lines + 1n, hash: chained(last, line) }
+    this.#head = { lines: said.seq, hash: said.hash }
+    const stands = linkOf(row)
+    if (stands) this.#standing = stands
+    const follows = this.#standing.hash === said.hash
+    if (!follows && whole) this.#brokenAt = String(line['position'])
+    if (stands === undefined) return []
+    const stray = follows ? undefined : this.#stray
+    if (!follows) this.#stray = undefined
+    const possible = follows
+      ? [said]
+      : [said, ...[before, stray].flatMap((link) => (link ? [linkAfter(link, line)] : []))]
+    const found: Difference[] = []
+    if (!possible.some(({ hash }) => hash === stands.hash))
+      found.push({ field: 'hash', log: said.hash, stands: stands.hash })
+    if (!possible.some(({ seq }) => seq === stands.seq))
+      found.push({ field: 'seq', log: said.seq.toString(), stands: stands.seq.toString() })
+    return found
   }
 
   /** Takes a row that nothing in the log accounts for. */
   stray(row: StandingRow): void {
-    this.#stray = String(row['hash'])
+    this.#stray = linkOf(row)
   }
+
+  #isWhole(): boolean {
+    return this.#standing.hash === this.#head.hash
+  }
+}
+
+function linkOf(row: StandingRow | undefined): Link | undefined {
+  return row && { seq: BigInt(String(row['seq'])), hash: String(row['hash']) }
+}
+
+function linkAfter(link: Link, line: Expected): Link {
+  return { seq: link.seq + 1n, hash: chained(link.hash, line) }
 }

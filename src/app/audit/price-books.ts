@@ -1,8 +1,12 @@
 import type { Pool } from 'pg'
 import { allRows, rowsByKey } from '../../../projections/engine/standing.ts'
 import { priceTables } from '../../../projections/prices/query.ts'
-import { priceBookStream, type PriceBookPublished } from '../../domain/pricing/events.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
+import {
+  priceBookStream,
+  type PriceBookEvent,
+  type PriceBookPublished,
+} from '../../domain/pricing/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
 import {
   differencesOf,
@@ -16,12 +20,13 @@ import type { Finding, Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
 import { readTo } from './streams.ts'
 
-function bookRow(book: PriceBookPublished, position: bigint): Expected {
+function bookRow({ data: book, metadata, position }: RecordedEvent<PriceBookEvent>): Expected {
   return {
     version: book.version,
     effective_from: timeCell(book.effectiveFrom),
     published_at: timeCell(book.publishedAt),
     digest: book.digest,
+    published_by: metadata.actor,
     position,
   }
 }
@@ -53,7 +58,7 @@ export async function comparePriceBooks(deps: {
     const name = { table, key: version, position: event.position }
     const row = standing.get(version)
     standing.delete(version)
-    const says = bookRow(event.data, event.position)
+    const says = bookRow(event)
     if (row === undefined) {
       findings.push(rowMissing(name, says))
       continue

@@ -3,36 +3,13 @@ import { chainHash, listLines } from '../../../projections/ledger/query.ts'
 import { platformId } from '../../projections/support/history.ts'
 import { assetId, groupId, verificationId } from '../../projections/support/library.ts'
 import { startAudited } from './support/audited.ts'
+import { tampering } from './support/tampered.ts'
 
 const audited = await startAudited(t)
 const { pool, log } = audited
 await audited.engine.stop()
 
-/** Every table of every read model, to be put back after each change by hand. */
-const { rows: tables } = await pool.query<{ name: string; copy: string }>(
-  `select format('%I.%I', schemaname, tablename) as name,
-          format('public.kept_%s_%s', schemaname, tablename) as copy
-   from pg_tables where schemaname in ('access', 'prices', 'tasks', 'files', 'voices', 'assets',
-                      'ledger', 'timeline')
-   order by 1`,
-)
-for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)
-t.teardown(async () => {
-  for (const { copy } of tables) await pool.query(`drop table ${copy}`)
-})
-
-/** Changes rows by hand, audits, puts everything back. */
-async function changed(sql: string) {
-  await pool.query(sql)
-  try {
-    return await audited.audit()
-  } finally {
-    await pool.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
-    // Versions before their entries, which refer to them.
-    for (const { name, copy } of tables)
-      await pool.query(`insert into ${name} select * from ${copy}`)
-  }
-}
+const changed = await tampering(t, audited)
 
 /** One value of a row as it stands. */
 async function value(sql: string): Promise<string> {
@@ -424,6 +401,48 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       differences: [{ field: 'native_id', log: 'cgt-0', stands: 'cgt-other' }],
     },
   ],
+  [
+    'the place of a line in the chain',
+    `update ledger.lines set seq = 1000000 where line_id = '${call}:1'`,
+    {
+      code: 'row_differs',
+      table: 'ledger.lines',
+      key: `${call}:1`,
+      differences: [{ field: 'seq', stands: '1000000' }],
+    },
+  ],
+  [
+    'who published a price book',
+    `update prices.books set published_by = 'Eve'`,
+    {
+      code: 'row_differs',
+      table: 'prices.books',
+      differences: [{ field: 'published_by', stands: 'Eve' }],
+    },
+  ],
+  [
+    'a count that says it changed before what it counts did',
+    `update assets.counts set position = 0 where tenant_id = 'tenant_0' and kind = 'asset'
+       and group_id = '' and status = 'Active' and region = 'domestic' and project_name = 'other'`,
+    {
+      code: 'row_differs',
+      table: 'assets.counts',
+      differences: [{ field: 'position', stands: '0' }],
+    },
+  ],
+  ...['tok_tenant_1', 'file-1', '4503599627370491', verificationId(5), groupId(3)].map(
+    (source) =>
+      [
+        `what upstream calls ${source}, in the timeline`,
+        `update timeline.sources set native_id = 'other' where source_id = '${source}'`,
+        {
+          code: 'row_differs',
+          table: 'timeline.sources',
+          key: source,
+          differences: [{ field: 'native_id', stands: 'other' }],
+        },
+      ] as const,
+  ),
   [
     'a price',
     `update prices.entries set price = 1 where sku = 'gpt-x-input-token'`,

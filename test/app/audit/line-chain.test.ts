@@ -13,12 +13,11 @@ const begun = (): LineChain => new LineChain({ lines: 0n, hash: NO_LINES })
 
 void t.test('lines taken together leave the chain as lines taken one by one do', (t) => {
   const [together, single] = [begun(), begun()]
-  const hashes = together.ahead(lines) ?? []
-  t.equal(hashes.length, lines.length)
+  const links = together.ahead(lines) ?? []
+  t.equal(links.length, lines.length)
   t.same(together.head, begun().head, 'looking ahead moves nothing')
-  together.advance(hashes)
-  for (const [at, line] of lines.entries())
-    t.equal(single.next(line, { ...line, hash: hashes[at] }), undefined)
+  together.advance(links)
+  for (const [at, line] of lines.entries()) t.same(single.next(line, { ...line, ...links[at] }), [])
   t.same(together.head, single.head)
   t.equal(together.standing, single.standing)
   t.equal(together.brokenAt, undefined)
@@ -31,10 +30,29 @@ void t.test('a chain that left the log’s cannot be told ahead', (t) => {
   const [first, ...rest] = lines
   if (first === undefined) return t.end()
   const broken = begun()
-  broken.next(first, { ...first, hash: 'ff' })
+  broken.next(first, { ...first, seq: '1', hash: 'ff' })
   t.equal(broken.ahead(rest), undefined)
   const stray = begun()
-  stray.stray({ hash: 'ff' })
+  stray.stray({ seq: '1', hash: 'ff' })
   t.equal(stray.ahead(lines), undefined, 'nor one that a stranger may have been put into')
+  t.end()
+})
+
+void t.test('a line has its number of the log, or follows from the line before it', (t) => {
+  const links = begun().ahead(lines) ?? []
+  const rows = lines.map((line, at) => ({ ...line, ...links[at] }))
+  const moved = begun()
+  const found = lines.map((line, at) =>
+    moved.next(line, at === 1 ? { ...rows[at], seq: '9' } : rows[at]),
+  )
+  t.same(found, [[], [{ field: 'seq', log: '2', stands: '9' }], [], []])
+  // As a ledger that lost the first line goes on.
+  const [, ...later] = lines
+  const lost = begun()
+  const chainedOn = lost.ahead(later) ?? []
+  t.same(lost.next(lines[0] ?? {}, undefined), [])
+  for (const [at, line] of later.entries())
+    t.same(lost.next(line, { ...line, ...chainedOn[at] }), [])
+  t.equal(lost.brokenAt, '0')
   t.end()
 })

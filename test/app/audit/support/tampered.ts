@@ -1,0 +1,56 @@
+import type { Test } from 'tap'
+import type { AuditReport } from '../../../../src/app/audit/audit.ts'
+import { allProjections } from '../../../../projections/registry.ts'
+import type { Audited } from './audited.ts'
+
+/** The schemas of the read models; each has the name of its read model. */
+const schemas = allProjections.map(({ name }) => `'${name}'`).join(', ')
+
+/**
+ * Returns a function that changes rows by hand, audits, and puts every table of every read model back.
+ * Nothing may follow the log meanwhile.
+ */
+export async function tampering(
+  t: Test,
+  { pool, audit }: Audited,
+): Promise<(sql: string) => Promise<AuditReport>> {
+  const { rows: tables } = await pool.query<{ name: string; copy: string }>(
+    `select format('%I.%I', schemaname, tablename) as name,
+            format('public.kept_%s_%s', schemaname, tablename) as copy
+     from pg_tables where schemaname in (${schemas}) order by 1`,
+  )
+  for (const { name, copy } of tables) await pool.query(`create table ${copy} as table ${name}`)
+  t.teardown(async () => {
+    for (const { copy } of tables) await pool.query(`drop table ${copy}`)
+  })
+  return async (sql) => {
+    await pool.query(sql)
+    try {
+      return await audit()
+    } finally {
+      await pool.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
+      // Versions before their entries, which refer to them.
+      for (const { name, copy } of tables)
+        await pool.query(`insert into ${name} select * from ${copy}`)
+    }
+  }
+}
+
+/** A column of a table of a read model, as Postgres declares it. */
+export interface DeclaredColumn {
+  /** With its schema, e.g. `ledger.lines`. */
+  readonly table: string
+  readonly column: string
+  readonly type: string
+}
+
+/** Every column of every table of every read model. */
+export async function declaredColumns({ pool }: Audited): Promise<readonly DeclaredColumn[]> {
+  const { rows } = await pool.query<DeclaredColumn>(
+    `select format('%s.%s', table_schema, table_name) as table, column_name as column, data_type as type
+     from information_schema.columns join information_schema.tables using (table_schema, table_name)
+     where table_schema in (${schemas}) and table_type = 'BASE TABLE'
+     order by table_schema, table_name, ordinal_position`,
+  )
+  return rows
+}
