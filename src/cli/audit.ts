@@ -53,14 +53,14 @@ async function tell(pool: Pool, report: AuditReport): Promise<void> {
 
 /** The report for people: findings first, then what was compared, the head of the chain last. */
 function describe(report: AuditReport): readonly string[] {
-  const { chain, findings, findingsInAll } = report
+  const { chain, findings, findingsInAll, onTrust } = report
   const found = findings.map(
     ({ code, table, key, position, message }) =>
       `${code}  ${table} ${key}${position === '' ? '' : `  @${position}`}  ${message}`,
   )
   const more = findingsInAll - findings.length
   const summary =
-    `${report.ok ? 'clean' : `${findingsInAll} finding(s)`}: ${report.events} events, ` +
+    `${verdictOf(report)}: ${report.events} events, ` +
     `${report.settledSources} settled results, ${report.lines} lines, ${report.balances} balances, ` +
     `${report.tasks} tasks, ${report.assets} assets and ${report.timelineEvents} timeline events ` +
     (report.resumedFrom === undefined ? '' : `after position ${report.resumedFrom} `) +
@@ -71,7 +71,15 @@ function describe(report: AuditReport): readonly string[] {
     chain.brokenAt === undefined
       ? 'as it stands'
       : `by the log; what stands left it at position ${chain.brokenAt}, its head is ${chain.standing}`
-  return [...found, ...(more > 0 ? [`… and ${more} more`] : []), summary, `${head} ${broken}`]
+  const trusted = onTrust.map((part) => `on trust, as an earlier audit found it: ${part}`)
+  const others = more > 0 ? [`… and ${more} more`] : []
+  return [...found, ...others, summary, ...trusted, `${head} ${broken}`]
+}
+
+/** Only an audit that compared everything says "clean". */
+function verdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
+  if (!ok) return `${findingsInAll} finding(s)`
+  return onTrust.length === 0 ? 'clean' : 'nothing wrong in what was compared'
 }
 
 /** How far the audits before came; undefined when there was none. */

@@ -34,6 +34,7 @@ interface Report {
   readonly ok: boolean
   readonly position: string
   readonly events: number
+  readonly onTrust: readonly string[]
   readonly findingsInAll: number
   readonly findings: readonly {
     readonly code: string
@@ -90,6 +91,12 @@ t.test('an audit goes on from the file it was given', async (t) => {
   const { code, report } = await audit('--state', path)
   t.equal(code, 0)
   t.match(report, { resumedFrom: whole.report.position, events: 0, chain: whole.report.chain })
+  t.same(whole.report.onTrust, [], 'a full audit takes nothing on trust')
+  const { stdout } = await tollgate(['audit', '--state', path], env)
+  t.match(stdout, /^nothing wrong in what was compared: 0 events/)
+  t.notMatch(stdout, 'clean')
+  t.match(stdout, /^on trust, as an earlier audit found it: ledger\.settlements, .*rows up to/m)
+  t.match(stdout, /tasks\.tasks, tasks\.polls, ledger\.holds: tasks without an event after/)
   await writeFile(path, '{"version": 99}')
   const refused = await tollgate(['audit', '--state', path], env)
   t.match(refused, { code: 1, stderr: /is no audit state of this version/ })

@@ -15,7 +15,7 @@ import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
 import { auditPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import type { ReadModel } from './read-models.ts'
-import { beginningOf, checkEarlierLines, checkSameLog, stateOf } from './resume.ts'
+import { beginningOf, checkEarlierLines, checkSameLog, onTrust, stateOf } from './resume.ts'
 import type { AuditState } from './state.ts'
 import { readTo } from './streams.ts'
 import { TaskWalk } from './task-walk.ts'
@@ -41,6 +41,8 @@ export interface AuditReport {
   readonly ok: boolean
   /** Where this audit began: what came before was found right by an earlier one. */
   readonly resumedFrom: string | undefined
+  /** What this audit did not compare because an earlier one did, in words; empty for a full audit. */
+  readonly onTrust: readonly string[]
   /** Log and read models were compared up to here. */
   readonly position: string
   readonly events: number
@@ -234,6 +236,7 @@ class Run {
     return {
       ok: this.#findings.count === 0,
       resumedFrom: this.#options.resume?.position,
+      onTrust: this.#options.resume ? onTrust(this.#options.resume) : [],
       position: this.#pass.position.toString(),
       events: this.#pass.events,
       notCompared: this.#pass.notCompared,

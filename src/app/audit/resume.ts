@@ -1,10 +1,13 @@
 import type { Pool } from 'pg'
 import { countUpTo, rowsAfter } from '../../../projections/engine/standing.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
+import { taskTables } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { Balances } from './balances.ts'
 import { rowDiffers, rowMissing } from './compare.ts'
+import { ledgerStretches } from './ledger-rows.ts'
+import { timelineStretches } from './timeline-rows.ts'
 import type { Findings } from './findings.ts'
 import { chained, NO_LINES } from './line-chain.ts'
 import type { Beginning, LogPass } from './log-pass.ts'
@@ -40,6 +43,22 @@ export function beginningOf(state: AuditState): Beginning {
       position: BigInt(state.last.position),
     },
   }
+}
+
+/** What an audit that goes on from here takes over from the earlier one without looking at it again. */
+export function onTrust({ position, walk }: AuditState): readonly string[] {
+  const appended = [...ledgerStretches, ...timelineStretches]
+    .map(({ table }) => table.name)
+    .filter((name) => name !== ledgerTables.lines.name)
+  const ofTasks = [taskTables.tasks.name, taskTables.polls.name, ledgerTables.holds.name]
+  return [
+    `${appended.join(', ')}: rows up to position ${position}`,
+    ...(walk.done === undefined
+      ? []
+      : [`${ofTasks.join(', ')}: tasks without an event after position ${walk.done}`]),
+    ...(walk.after === undefined ? [] : [`${ofTasks.join(', ')}: tasks up to ${walk.after}`]),
+    `access, files, voices, assets: that no row from before position ${position} is missing`,
+  ]
 }
 
 /** What a later audit needs to go on; undefined before the first event. */
