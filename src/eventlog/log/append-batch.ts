@@ -13,7 +13,7 @@ import {
 } from './client-internals.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import type { LeaderCheck } from './discovery.ts'
-import { failureOf, isElsewhere, type TryFailure } from './failure.ts'
+import { failureOf, failureOfUnwritten, failureOfWritten, isElsewhere } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
 type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
@@ -36,7 +36,7 @@ interface Lane {
   answeredMs: number
   /** Whether the server ever took an append of this call. */
   answered: boolean
-  /** Set once the call is over: what whoever comes too late for it is told. */
+  /** Set once the call is over: the answer to a try that comes too late for it. */
   failure?: AppendAnswer
 }
 
@@ -74,14 +74,11 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
       if (lane === opening) lane = undefined
-      const failure = failureOf(error)
-      opened.failure = failure
+      opened.failure = failureOfUnwritten(error)
       if (error instanceof Error && 'code' in error && error.code === status.UNIMPLEMENTED)
         unsupported = true
-      // A call that was never answered may never have reached a server, and its failure says so. Once
-      // it did, its end says nothing of what was written to it: that may be carried out yet.
-      const untold = opened.answered ? unknown(failure) : failure
-      for (const answer of opened.waiting.values()) answer(untold)
+      const written = failureOfWritten(error, opened.answered)
+      for (const answer of opened.waiting.values()) answer(written)
       opened.waiting.clear()
     }
     opened.call.on('data', (response: streams.BatchAppendResp) => {
@@ -123,12 +120,6 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
 
 function readResponse(bytes: Buffer): streams.BatchAppendResp {
   return streamsPb.BatchAppendResp.deserializeBinary(bytes)
-}
-
-/** What a try is told that was written to a call which then failed so. */
-function unknown(failure: TryFailure): TryFailure {
-  const reason = 'reason' in failure ? failure.reason : failure.kind
-  return { kind: 'transport', certain: false, retry: true, reason }
 }
 
 function sendOn(
@@ -185,7 +176,7 @@ function sendOn(
         written = true
         lane.call.write(batchRequest(command, id))
       },
-      (error: unknown) => finish(failureOf(error)),
+      (error: unknown) => finish(failureOfUnwritten(error)),
     )
   })
 }

@@ -42,6 +42,34 @@ export function isElsewhere(reason: string): boolean {
   return ELSEWHERE.test(reason)
 }
 
+/**
+ * What the end of a shared call says about a try that was written to it. The server may have ended it
+ * because of another try, and carry this one out yet: only a call that reached no server, or one
+ * whose account or method was refused before the server read from it, certainly appended nothing.
+ */
+export function failureOfWritten(error: unknown, wasAnswered: boolean): TryFailure {
+  const failure = failureOf(error)
+  const isUnread =
+    failure.kind === 'denied' ||
+    (failure.kind === 'transport' && (NEVER_SENT.test(failure.reason) || !failure.retry))
+  return !wasAnswered && isUnread
+    ? failure
+    : { kind: 'transport', certain: false, retry: true, reason: reasonOf(error) }
+}
+
+/** What the end of a shared call says about a try that was not written to it: it appended nothing. */
+export function failureOfUnwritten(error: unknown): TryFailure {
+  const failure = failureOf(error)
+  if (failure.kind === 'denied') return failure
+  // Anything else definite is about a try that was written.
+  const retry = failure.kind !== 'transport' || failure.retry
+  return { kind: 'transport', certain: true, retry, reason: reasonOf(error) }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 300) : String(error)
+}
+
 const DENIED: ReadonlySet<status> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED])
 
 function isServiceError(error: unknown): error is ServiceError {
@@ -50,7 +78,7 @@ function isServiceError(error: unknown): error is ServiceError {
 
 /** Sorts an error of a call to the log. */
 export function failureOf(error: unknown): TryFailure {
-  const reason = error instanceof Error ? error.message.slice(0, 300) : String(error)
+  const reason = reasonOf(error)
   if (error instanceof NeverSentError)
     return { kind: 'transport', certain: true, retry: true, reason }
   if (!isServiceError(error))

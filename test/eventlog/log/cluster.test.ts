@@ -91,6 +91,54 @@ void t.test('an append committed on a call that then ends is not taken for absen
   t.equal((await log.readStream('task-1')).length, 2, 'tried again exactly, it is there once')
 })
 
+/**
+ * How a shared call ends that was never answered: with the leader's word that it leads no longer,
+ * which another append on that call is told, or that it is not ready.
+ */
+const ENDS = {
+  'not leader': async (t: Test, log: EventLog) => {
+    // Later tries reach no server, for certain: the new leader takes no connections.
+    await cluster.silence(1, 'refuse')
+    await cluster.lead(1)
+    const other = log.append('task-2', [cancelled('task-2', 'c0')], 'no_stream', {
+      deadlineMs: 600,
+    })
+    await t.rejects(other, /event log/)
+  },
+  'not ready': async () => {
+    await cluster.notReady()
+    await cluster.depose(1, 'error')
+  },
+} as const
+
+for (const end of ['not leader', 'not ready'] as const)
+  void t.test(`what was written to a call that ends by "${end}" is never absent`, async (t) => {
+    await cluster.lead(0)
+    const log = open(t)
+    await cluster.loseAnswers()
+    const lost = log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream', {
+      deadlineMs: 900,
+    })
+    lost.catch(() => undefined)
+    await sleep(200)
+    await ENDS[end](t, log)
+    await t.rejects(lost, { code: 'log_outcome_unknown' })
+    await cluster.recover()
+    await cluster.lead(0)
+    await until(() => log.healthy())
+    t.equal((await log.readStream('task-1')).length, 1, 'for it is there')
+    await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
+    t.equal((await log.readStream('task-1')).length, 1, 'tried again exactly, it is there once')
+  })
+
+void t.test('what was never written to a call is absent for certain', async (t) => {
+  const log = open(t)
+  await cluster.silence('all', 'refuse')
+  const append = log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream', { deadlineMs: 600 })
+  await t.rejects(append, { code: 'log_unavailable' })
+  await cluster.recover()
+})
+
 for (const away of ['notReady', 'nobodyLeads'] as const)
   void t.test(`an append begun under "${away}" goes to the next leader in its time`, async (t) => {
     const log = open(t)
