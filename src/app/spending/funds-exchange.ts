@@ -6,7 +6,7 @@ import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
-import type { Hold, TenantFunds, Telling } from './tenant-funds.ts'
+import type { Hold, ReadAt, TenantFunds, Telling } from './tenant-funds.ts'
 
 /** A balance is read anew, in the background, when it is older. */
 const FRESH_FOR_MS = 1_000
@@ -36,6 +36,7 @@ export class FundsExchange {
   readonly #read: ReadSpendable
   readonly #refreshing = new Map<string, Promise<void>>()
   #turn = 0
+  #readings = 0
 
   constructor(deps: {
     readonly pool: Pool
@@ -52,7 +53,7 @@ export class FundsExchange {
 
   /** First tells, then reads: of two that do so at once, one sees the other. */
   async tellAndRead(some: readonly TenantFunds[]): Promise<void> {
-    const readAtMs = this.#clock.nowMs()
+    const readAt = this.#readAt(this.#clock.nowMs())
     const told = some.map((funds) => ({ funds, telling: funds.telling() }))
     const spending = told.flatMap(({ telling }) => telling.spending)
     await tellSpending(this.#pool, this.#nextTurn(), spending)
@@ -61,7 +62,7 @@ export class FundsExchange {
     for (const { funds, telling } of told) {
       funds.exchanged(telling)
       const spendable = found.get(funds.tenantId)
-      if (spendable !== undefined) funds.learn(spendable, readAtMs)
+      if (spendable !== undefined) funds.learn(spendable, readAt)
     }
   }
 
@@ -92,10 +93,12 @@ export class FundsExchange {
     const [first] = batch
     if (first === undefined) return { refusals: [], written: Promise.resolve() }
     const { funds } = first
-    const readAtMs = this.#clock.nowMs()
+    const sentAtMs = this.#clock.nowMs()
     const found = await this.#read(client, [funds.tenantId], this.#replica)
     const spendable = found.get(funds.tenantId)
-    if (spendable !== undefined) funds.learn(spendable, readAtMs)
+    // Its turn is now: it waited for the lock, and what began to be read meanwhile may lack what those
+    // who had the lock before have written.
+    if (spendable !== undefined) funds.learn(spendable, this.#readAt(sentAtMs))
     const refusals = batch.map((asked) => {
       const { currency, holdPico } = asked
       const refusal = refusalOf(funds, asked)
@@ -115,6 +118,11 @@ export class FundsExchange {
     const made = this.tellAndRead([funds]).finally(() => this.#refreshing.delete(funds.tenantId))
     this.#refreshing.set(funds.tenantId, made)
     return made
+  }
+
+  #readAt(sentAtMs: number): ReadAt {
+    this.#readings += 1
+    return { sentAtMs, turn: this.#readings }
   }
 
   #nextTurn() {

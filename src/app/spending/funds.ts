@@ -50,7 +50,7 @@ export interface FundsDeps {
 const RECHECK_AFTER_MS = 100
 /** Whoever is about to be refused for the ledger's lag waits at most this long for a further look. */
 const LOOK_WAIT_MS = 1_000
-/** Tenants remembered; those without calls in flight are forgotten first. */
+/** Tenants remembered; one that no call waits for, and that nothing is held of, gives way to another. */
 const MAX_TENANTS = 10_000
 /** Tenants told and learnt of in one go. */
 const MAX_EXCHANGED = 1_000
@@ -84,18 +84,26 @@ export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
     return asked.hold
   }
 
+  const holdIn = async (
+    funds: TenantFunds,
+    currency: Currency,
+    holdPico: bigint,
+  ): Promise<Hold> => {
+    await exchange.makeKnown(funds)
+    if (funds.isSmall(currency, holdPico))
+      return funds.place(currency, holdPico, () => clock.nowMs())
+    const asked: Asked = { tenantId: funds.tenantId, currency, funds, holdPico }
+    const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
+    const refusal = isRecent ? refusalOf(funds, asked) : undefined
+    if (refusal !== undefined) throw refusal
+    return holdUnderLock(asked)
+  }
+
   return {
     hold: async (tenantId, currency, holdPico) => {
       await watch.refuseBehind()
       const funds = fundsOf(tenantId)
-      await exchange.makeKnown(funds)
-      if (funds.isSmall(currency, holdPico))
-        return funds.place(currency, holdPico, () => clock.nowMs())
-      const asked: Asked = { tenantId, currency, funds, holdPico }
-      const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
-      const refusal = isRecent ? refusalOf(funds, asked) : undefined
-      if (refusal !== undefined) throw refusal
-      return holdUnderLock(asked)
+      return funds.use(() => holdIn(funds, currency, holdPico))
     },
     tell: async (tenantIds) => {
       const some = tenantIds.flatMap((tenantId) => tenants.get(tenantId) ?? [])
@@ -141,7 +149,10 @@ function createWatch(lag: LedgerLag, clock: Clock) {
   }
 }
 
-/** Of those with calls in flight none can be: what they hold would be forgotten with them. */
+/**
+ * One that a call waits for or holds of cannot be: what is held would not be told to the others.
+ * @throws DomainError `database_unavailable` where there is no other
+ */
 function forgetOne(tenants: Map<string, TenantFunds>): void {
   for (const [tenantId, funds] of tenants)
     if (funds.isIdle()) {

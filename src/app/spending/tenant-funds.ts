@@ -28,9 +28,19 @@ export function endingAll(holds: readonly Hold[]): Hold {
 
 /** What a tenant's calls here have spoken for at one moment. */
 export interface Telling {
+  /** Of the tellings of one tenant here; a later one says all that an earlier one says. */
+  readonly turn: number
   readonly spending: readonly Spending[]
   /** What was added to it since the beginning, by currency. */
   readonly added: ReadonlyMap<Currency, bigint>
+}
+
+/** When a balance was read. */
+export interface ReadAt {
+  /** Before it was asked for: it is at most as old as that. */
+  readonly sentAtMs: number
+  /** Its turn among the readings of one process; of two, the later one counts. */
+  readonly turn: number
 }
 
 interface Unprojected {
@@ -43,7 +53,7 @@ interface Unprojected {
 /** What this process knows of one tenant's balances, and what its calls have spoken for of them. */
 export class TenantFunds {
   readonly tenantId: string
-  #known: { readonly spendable: Spendable; readonly readAtMs: number } | undefined
+  #known: { readonly spendable: Spendable; readonly readAt: ReadAt } | undefined
   #unprojected: Unprojected[] = []
   readonly #heldPico = new Map<Currency, bigint>()
   readonly #settledPico = new Map<Currency, bigint>()
@@ -51,6 +61,10 @@ export class TenantFunds {
   readonly #addedPico = new Map<Currency, bigint>()
   #toldPico: ReadonlyMap<Currency, bigint> = new Map()
   #hasTold = false
+  #tellings = 0
+  #lastTold = 0
+  /** Calls that wait for a hold here, and holds that have not ended: none of them may be forgotten. */
+  #users = 0
 
   constructor(tenantId: string) {
     this.tenantId = tenantId
@@ -58,7 +72,7 @@ export class TenantFunds {
 
   /** How old the balance is; undefined as long as none is known. */
   ageMs(nowMs: number): number | undefined {
-    return this.#known && nowMs - this.#known.readAtMs
+    return this.#known && nowMs - this.#known.readAt.sentAtMs
   }
 
   availablePico(currency: Currency): bigint {
@@ -77,17 +91,29 @@ export class TenantFunds {
     )
   }
 
-  /** Nothing is spoken for and the others know it. */
+  /** No call waits or holds, nothing is spoken for, and the others know it. */
   isIdle(): boolean {
-    return !this.#hasTold && !this.#speaks()
+    return this.#users === 0 && !this.#hasTold && !this.#speaks()
+  }
+
+  /** Is not idle until the work is over. */
+  async use<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#users += 1
+    try {
+      return await work()
+    } finally {
+      this.#users -= 1
+    }
   }
 
   place(currency: Currency, holdPico: bigint, nowMs: () => number): Hold {
     this.#hold(currency, holdPico)
+    this.#users += 1
     let ended = false
     const end = (): boolean => {
       if (ended) return false
       ended = true
+      this.#users -= 1
       this.#hold(currency, -holdPico)
       return true
     }
@@ -113,26 +139,37 @@ export class TenantFunds {
       settledPico: valueOf(this.#settledPico, currency),
       position: this.#lastPosition(currency),
     }))
-    return { spending: this.#hasTold ? spending : [], added: new Map(this.#addedPico) }
+    this.#tellings += 1
+    return {
+      turn: this.#tellings,
+      spending: this.#hasTold ? spending : [],
+      added: new Map(this.#addedPico),
+    }
   }
 
-  /** The others have been told, and told it is what they said is in the balance. */
+  /** The others have been told, unless a later telling has reached them before. */
   exchanged(told: Telling): void {
+    if (told.turn < this.#lastTold) return
+    this.#lastTold = told.turn
     this.#toldPico = told.added
     this.#hasTold = told.spending.some(({ heldPico, settledPico }) => heldPico + settledPico > 0n)
   }
 
   /** Takes in a balance, unless a later one is known: readings overtake each other. */
-  learn(spendable: Spendable, readAtMs: number): void {
+  learn(spendable: Spendable, readAt: ReadAt): void {
     const known = this.#known
-    if (known !== undefined)
-      if (spendable.position < known.spendable.position || readAtMs < known.readAtMs) return
-    this.#known = { spendable, readAtMs }
+    if (known !== undefined) {
+      // The ledger only goes on: what was read further along was read later, under the same lock where
+      // this was. What is settled up to there is counted there alone.
+      if (spendable.position < known.spendable.position) return
+      if (readAt.turn < known.readAt.turn) return
+    }
+    this.#known = { spendable, readAt }
     const left: Unprojected[] = []
     for (const entry of this.#unprojected) {
       const projected =
         entry.position === undefined
-          ? readAtMs - entry.atMs > ASSUME_PROJECTED_MS
+          ? readAt.sentAtMs - entry.atMs > ASSUME_PROJECTED_MS
           : entry.position <= spendable.position
       if (projected) add(this.#settledPico, entry.currency, -entry.amountPico)
       else left.push(entry)

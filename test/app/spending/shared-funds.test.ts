@@ -2,6 +2,7 @@ import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
 import { purgeCallSpending, tellSpending } from '../../../src/app/spending/call-spending.ts'
 import { UNTOLD_PART, type Hold } from '../../../src/app/spending/tenant-funds.ts'
+import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { type BookReplica, startBook } from '../calls/support/book.ts'
@@ -56,6 +57,42 @@ t.test('what one replica was told to hold or settled, another cannot spend', asy
   await t.rejects(hold(two, 41n), broke, 'settled, and not in the ledger')
   ;(await hold(two, 40n)).withdraw()
 })
+
+t.test(
+  'a replica that exchanges while it waits for the lock decides by what the lock shows',
+  async (t) => {
+    const { tenantId, one, hold } = await sharedTenant(100n)
+    await hold(one, 1n)
+    const other = await pool.connect()
+    t.teardown(() => other.release())
+    await other.query(
+      `begin; select pg_advisory_xact_lock(7207002, hashtext($$${tenantId}\nUSD$$))`,
+    )
+    const refused = t.rejects(hold(one, 90n), {
+      ...broke,
+      details: { available: formatAmount(9n) },
+    })
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select from pg_locks where locktype = 'advisory' and not granted
+       and database = (select oid from pg_database where datname = current_database())`,
+      )
+      return rows.length > 0
+    })
+    one.pass(10)
+    await one.funds.exchange(false)
+    const held = {
+      tenantId,
+      currency: 'USD' as const,
+      heldPico: 90n,
+      settledPico: 0n,
+      position: 0n,
+    }
+    await tellSpending(other, { replica: 'the other', turn: 1 }, [held])
+    await other.query('commit')
+    await refused
+  },
+)
 
 t.test('what ended is free for the others once they were told', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
