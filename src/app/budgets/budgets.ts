@@ -15,7 +15,7 @@ import { createFollowedFact, type FactOf } from '../accounts/account-fact.ts'
 import { FundsExchange, MAX_LAG_MS } from '../spending/funds-exchange.ts'
 import { balanceUntold } from '../spending/tenant-queue.ts'
 import type { Spendable } from '../spending/spendable.ts'
-import { endingAll, type Hold, TenantFunds } from '../spending/tenant-funds.ts'
+import { endingAll, type Hold, TenantFunds, usingAll } from '../spending/tenant-funds.ts'
 import { type Period, periodAt } from './period.ts'
 import { budgetReached } from './reached.ts'
 import { spentReader } from './spent.ts'
@@ -55,7 +55,7 @@ export interface Spender {
 
 /** Before somebody is refused, what was read longer ago than this is read again. */
 const RECHECK_AFTER_MS = 100
-/** Periods of subjects remembered; those that nothing is held against are forgotten first. */
+/** Periods of subjects remembered; those that no call waits for or holds against are forgotten first. */
 const MAX_KNOWN = 10_000
 /** Told and learnt of in one go. */
 const MAX_EXCHANGED = 200
@@ -81,8 +81,10 @@ export function createBudgets(deps: {
   readonly monotonic: Clock
   readonly logger: Log
   readonly registry: Registry
+  /** Periods of subjects remembered. */
+  readonly maxKnown?: number
 }): Budgets {
-  const { pool, log, replica, clock, monotonic, logger, registry } = deps
+  const { pool, log, replica, clock, monotonic, logger, registry, maxKnown = MAX_KNOWN } = deps
   const accounts = createFollowedFact(log, budgetsSaid, monotonic)
   const running = new Map<string, Running>()
   const exchange = new FundsExchange({
@@ -106,24 +108,30 @@ export function createBudgets(deps: {
     const known = running.get(key)
     // What is left follows from the budget as it is now.
     if (known !== undefined) return { ...known, budget }
-    if (running.size >= MAX_KNOWN) forgetIdle(running, said, monotonic.nowMs())
+    if (running.size >= maxKnown) {
+      forgetIdle(running, said, monotonic.nowMs())
+      if (running.size >= maxKnown) throw balanceUntold(undefined)
+    }
     const made = { budget, tenantId, period, funds: new TenantFunds(key) }
     running.set(key, made)
     return made
   }
-  const applying = async (
+  const applying = (
+    account: AccountBudgets | undefined,
     { tenantId, userId, tokenId }: Spender,
     currency: Currency,
-  ): Promise<readonly Running[]> => {
-    const account = await accounts.of(tenantId)
+  ): readonly Running[] => {
     if (account === undefined || account.budgets.length === 0) return []
-    return account.budgets.flatMap((budget) => {
+    const all = account.budgets.flatMap((budget) => {
       const { subject } = budget
       if (budget.currency !== currency) return []
       if (subject.kind === 'user' && subject.userId !== userId) return []
       if (subject.kind === 'token' && subject.tokenId !== tokenId) return []
       return [runningOf(tenantId, account.timeZone, budget)]
     })
+    // One of them may have been forgotten for the next.
+    for (const one of all) running.set(one.funds.tenantId, one)
+    return all
   }
   const noteSoft = ({ budget, tenantId, funds }: Running): void => {
     const { soft, currency, subject, period } = budget
@@ -159,13 +167,17 @@ export function createBudgets(deps: {
 
   return {
     hold: async (who, currency, holdPico) => {
-      const all = await applying(who, currency)
+      // Used as soon as they are found: none is forgotten in between.
+      const all = applying(await accounts.of(who.tenantId), who, currency)
       if (all.length === 0) return undefined
-      await Promise.all(all.map(({ funds }) => exchange.makeKnown(funds)))
-      const first = refusing(all, holdPico)
-      if ((first?.funds.ageMs(monotonic.nowMs()) ?? 0) > RECHECK_AFTER_MS)
-        await exchange.tellAndRead(all.map(({ funds }) => funds))
-      return placed(all, currency, holdPico)
+      const allFunds = all.map(({ funds }) => funds)
+      return usingAll(allFunds, async () => {
+        await Promise.all(allFunds.map((funds) => exchange.makeKnown(funds)))
+        const first = refusing(all, holdPico)
+        if ((first?.funds.ageMs(monotonic.nowMs()) ?? 0) > RECHECK_AFTER_MS)
+          await exchange.tellAndRead(allFunds)
+        return placed(all, currency, holdPico)
+      })
     },
     standings: async ({ tenantId, userId, tokenId }) => {
       const account = await accounts.of(tenantId)
@@ -201,7 +213,6 @@ function forgetIdle(running: Map<string, Running>, said: Set<string>, nowMs: num
   for (const [key, { funds }] of running)
     if (funds.isIdle() && (funds.ageMs(nowMs) ?? 0) > MAX_LAG_MS) running.delete(key)
   said.clear()
-  if (running.size >= MAX_KNOWN) throw balanceUntold(undefined)
 }
 
 /** What was spent of each key as less than nothing: in the ledger, by tasks under way, and by other replicas. */

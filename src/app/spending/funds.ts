@@ -44,6 +44,8 @@ export interface FundsDeps {
   readonly lag: LedgerLag
   /** Only durations are taken from it, so it should never be set back. */
   readonly clock: Clock
+  /** Tenants remembered. */
+  readonly maxTenants?: number
 }
 
 /** Before somebody is refused, a balance, or a lag, older than this is looked at again. */
@@ -55,7 +57,13 @@ const MAX_TENANTS = 10_000
 /** Tenants told and learnt of in one go. */
 const MAX_EXCHANGED = 1_000
 
-export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
+export function createFunds({
+  pool,
+  replica,
+  lag,
+  clock,
+  maxTenants = MAX_TENANTS,
+}: FundsDeps): Funds {
   const tenants = new Map<string, TenantFunds>()
   const exchange = new FundsExchange({ pool, replica, clock })
   const decided = createTenantQueue<Asked>(pool, {
@@ -66,7 +74,7 @@ export function createFunds({ pool, replica, lag, clock }: FundsDeps): Funds {
   const fundsOf = (tenantId: string): TenantFunds => {
     const known = tenants.get(tenantId)
     if (known !== undefined) return known
-    if (tenants.size >= MAX_TENANTS) forgetOne(tenants)
+    if (tenants.size >= maxTenants) forgetOne(tenants)
     const made = new TenantFunds(tenantId)
     tenants.set(tenantId, made)
     return made

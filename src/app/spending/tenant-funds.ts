@@ -26,6 +26,14 @@ export function endingAll(holds: readonly Hold[]): Hold {
   }
 }
 
+/** Is done while none of them is idle. */
+export function usingAll<Value>(
+  all: readonly TenantFunds[],
+  work: () => Promise<Value>,
+): Promise<Value> {
+  return all.reduceRight((inner, funds) => () => funds.use(inner), work)()
+}
+
 /** What a tenant's calls here have spoken for at one moment. */
 export interface Telling {
   /** Of the tellings of one tenant here; a later one says all that an earlier one says. */

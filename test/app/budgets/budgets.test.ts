@@ -54,7 +54,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
   let nowMs = NOW_MS
   const clock = { nowMs: () => nowMs }
   const warned: object[] = []
-  const replica = () => {
+  const replica = (maxKnown?: number) => {
     const made = createBudgets({
       pool,
       log: {
@@ -65,6 +65,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
       monotonic: clock,
       logger: { ...silentLog, warn: (fields: object) => void warned.push(fields) },
       registry: new Registry(),
+      ...(maxKnown === undefined ? {} : { maxKnown }),
     })
     const hold = (amount: bigint, who: { userId?: string; tokenId?: string } = {}) =>
       made.hold({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
@@ -224,6 +225,17 @@ t.test('what a dead replica held is over after a while', async (t) => {
   )
   pass(3 * SECOND_MS)
   ;(await hold(20n))?.withdraw()
+})
+
+t.test('a budget that a request waits for is not forgotten for another', async (t) => {
+  const { replica, pass } = tenantOf([ofUser('user_1', '100'), ofUser('user_2', '100')])
+  const { hold } = replica(1)
+  ;(await hold(1n))?.withdraw()
+  pass(31 * SECOND_MS)
+  const waiting = hold(60n)
+  await t.rejects(hold(1n, { userId: 'user_2' }), { code: 'database_unavailable' })
+  await waiting
+  await t.rejects(hold(60n), reached)
 })
 
 t.test('nothing is started on what cannot be told', async (t) => {

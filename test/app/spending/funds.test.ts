@@ -116,6 +116,31 @@ t.test('calls that are small beside the balance do not ask the database', async 
   pool.off('acquire', count)
 })
 
+t.test('a tenant whose call waits or holds is not forgotten for another', async (t) => {
+  const [waiting, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
+  for (const tenantId of [waiting!, ...others]) await project({ tenantId, creditPico: 100n })
+  const { funds } = book.replica({ maxTenants: 2 })
+  const locked = await pool.connect()
+  t.teardown(() => locked.release())
+  await locked.query(`begin; select pg_advisory_xact_lock(7207002, hashtext($$${waiting}\nUSD$$))`)
+  const held = funds.hold(waiting!, 'USD', 60n)
+  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
+  await locked.query('commit')
+  await held
+  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
+  await t.rejects(funds.hold(waiting!, 'USD', 60n), broke)
+})
+
+t.test('a call that holds nothing is not forgotten before it is settled', async (t) => {
+  const [free, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
+  for (const tenantId of [free!, ...others]) await project({ tenantId, creditPico: 100n })
+  const { funds } = book.replica({ maxTenants: 2 })
+  const held = await funds.hold(free!, 'USD', 0n)
+  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
+  held.settle(60n, 1n)
+  await t.rejects(funds.hold(free!, 'USD', 60n), broke)
+})
+
 t.test('with the database away a twentieth of the last balance serves for 30 s', async (t) => {
   const tenantId = `tenant-${(tenants += 1)}`
   await project({ tenantId, creditPico: 1_000n })

@@ -129,18 +129,19 @@ async function project(tenantId: string, settledPico: bigint): Promise<void> {
 t.test(
   'however holds, exchanges, settlements and the ledger interleave on two replicas, no more is admitted than there is',
   async (t) => {
+    let inAllPico = 0n
     await fc.assert(
       fc.asyncProperty(
         steps,
         fc.array(fc.nat(30), { minLength: 1, maxLength: 60 }),
-        async (all, choices) => {
-          const admitted = await carryOut(all, choices)
-          all += admitted
+        async (some, choices) => {
+          const admitted = await carryOut(some, choices)
+          inAllPico += admitted
           if (admitted > CREDIT) throw new Error(`${admitted} of ${CREDIT} admitted`)
         },
       ),
       { numRuns: propertyRuns(50) },
     )
-    t.ok(all > 0n, 'and something is')
+    t.ok(inAllPico > 0n, 'and something is')
   },
 )

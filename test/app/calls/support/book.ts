@@ -19,7 +19,11 @@ export interface Book {
     readonly position?: bigint
   }) => Promise<void>
   /** A process of its own, with a clock that stands still until it is moved. */
-  readonly replica: (options?: { readonly pool?: Pool; readonly startMs?: number }) => BookReplica
+  readonly replica: (options?: {
+    readonly pool?: Pool
+    readonly startMs?: number
+    readonly maxTenants?: number
+  }) => BookReplica
 }
 
 export interface BookReplica {
@@ -63,6 +67,7 @@ export async function startBook(t: Test): Promise<Book> {
         replica: `replica-${(replicas += 1)}`,
         lag: { lagMs: () => lagMs, look: () => Promise.resolve() },
         clock,
+        ...(options.maxTenants === undefined ? {} : { maxTenants: options.maxTenants }),
       })
       return {
         funds,
