@@ -1,10 +1,11 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
+import { allOver } from '../../kernel/all-over.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from '../throttle/concurrent-tasks.ts'
 import { createNoteTaker } from './reservation-notes.ts'
 import { readSpendable, spendableSql, spendableValues } from './spendable.ts'
-import { type BalanceKey, createTenantQueue, type Decided } from './tenant-queue.ts'
+import { type BalanceKey, createTenantQueue, type Decided, type Refusals } from './tenant-queue.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
@@ -21,9 +22,11 @@ export interface AdmissionRequest extends PlaceRequest {
 
 export interface Admissions {
   /**
-   * Reserves the hold. @throws DomainError `insufficient_balance` (details: currency, hold,
-   * available), `rate_limited` when the token, its user or its tenant has as many tasks as it may, `database_unavailable` when
-   * the balance cannot be told or too many are waiting.
+   * Reserves the hold. Where the same id is reserved already, under one `Idempotency-Key`, the greater
+   * hold counts and its time begins again. @throws DomainError `insufficient_balance` (details: currency,
+   * hold, available), `idempotency_in_progress` when another token or another currency reserved the id,
+   * `rate_limited` when the token, its user or its tenant has as many tasks as it may,
+   * `database_unavailable` when the balance cannot be told or too many are waiting.
    */
   readonly admit: (request: AdmissionRequest) => Promise<void>
   /** The hold is in the log at this position: the reservation ends when it is projected. */
@@ -32,8 +35,16 @@ export interface Admissions {
   readonly withdraw: (platformId: string) => Promise<void>
 }
 
-/** The same Idempotency-Key twice at once: one of them will be turned away by the log. */
-const ONCE = 'on conflict (platform_id) do nothing'
+/**
+ * Two requests under one `Idempotency-Key` have one id, and the log takes one of them: the greater hold is
+ * reserved until it is known which. Of one that is recorded nothing changes any more. All are written in
+ * the order of their ids: two currencies have two locks, and must not wait for each other crosswise.
+ */
+const OR_RAISE = `on conflict (platform_id) do update
+             set hold = greatest(a.hold, excluded.hold), admitted_at = excluded.admitted_at
+             where a.position is null and a.currency = excluded.currency
+               and a.token_id is not distinct from excluded.token_id
+             returning a.platform_id`
 
 /** Admissions of one process; those of one tenant and currency share transactions. */
 export function createAdmissions(pool: Pool): Admissions {
@@ -60,6 +71,8 @@ function reservationColumns(batch: readonly AdmissionRequest[]): readonly (reado
 function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
   const [first] = batch
   if (first === undefined || batch.some(({ taskLimits }) => taskLimits.length > 0)) return undefined
+  // One statement cannot raise a reservation twice.
+  if (new Set(batch.map(({ platformId }) => platformId)).size < batch.length) return undefined
   const { tenantId, currency } = first
   return {
     name: 'admission-pass-all',
@@ -70,12 +83,13 @@ function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
            passing as (
              select tenant_id, currency from spendable
              where currency = $4 and amount >= (select sum(hold) from asked)),
-           -- It is done though nobody reads of it.
            admitted as (
-             insert into ops.admissions (platform_id, tenant_id, user_id, token_id, currency, hold)
+             insert into ops.admissions as a
+               (platform_id, tenant_id, user_id, token_id, currency, hold)
              select platform_id, tenant_id, user_id, token_id, currency, hold from asked, passing
-             ${ONCE})
-           select exists (select from passing) as passed`,
+             order by platform_id ${OR_RAISE})
+           -- Where an id is another's, each is decided; what was reserved for the others is theirs then.
+           select (select count(*) from admitted) = (select count(*) from asked) as passed`,
     values: [...spendableValues([tenantId]), currency, ...reservationColumns(batch)],
   }
 }
@@ -86,36 +100,106 @@ async function decideBatch(
   batch: readonly AdmissionRequest[],
 ): Promise<Decided> {
   const [first] = batch
-  if (first === undefined) return { refusals: [], written: Promise.resolve() }
-  const places = await readTaskPlaces(client, batch)
-  const spendable = await readSpendable(client, [first.tenantId])
+  if (first === undefined) return { refusals: Promise.resolve([]) }
+  const [reserved, places, spendable] = await allOver([
+    readReserved(client, batch),
+    readTaskPlaces(client, batch),
+    readSpendable(client, [first.tenantId]),
+  ])
   let availablePico = spendable.get(first.tenantId)?.available.get(first.currency) ?? 0n
-  const admitted: AdmissionRequest[] = []
+  const admitted = new Map<string, AdmissionRequest>()
   const refusals = batch.map((request) => {
+    const { platformId, currency, tokenId } = request
     const holdPico = parseAmount(request.hold)
+    const known = reserved.get(platformId)
+    // It is in the log: this request changes nothing, and learns so there.
+    if (known?.isRecorded === true) return undefined
+    if (known !== undefined && (known.currency !== currency || known.tokenId !== tokenId))
+      return reservedByAnother()
+    const knownPico = known?.holdPico ?? 0n
+    const morePico = holdPico > knownPico ? holdPico - knownPico : 0n
     const refusal =
-      holdPico > availablePico
-        ? insufficientBalance(request, holdPico, availablePico)
+      morePico > availablePico
+        ? insufficientBalance(request, holdPico, availablePico + knownPico)
         : places.refusal(request)
     if (refusal !== undefined) return refusal
-    availablePico -= holdPico
+    availablePico -= morePico
     places.take(request)
-    admitted.push(request)
+    reserved.set(platformId, {
+      currency,
+      tokenId,
+      holdPico: knownPico + morePico,
+      isRecorded: false,
+    })
+    admitted.set(platformId, { ...request, hold: formatAmount(knownPico + morePico) })
     return undefined
   })
-  return { refusals, written: insertAll(client, admitted) }
+  return { refusals: reserveAll(client, batch, admitted, refusals) }
 }
 
-async function insertAll(client: PoolClient, admitted: readonly AdmissionRequest[]): Promise<void> {
-  const [first] = admitted
-  if (first === undefined) return
-  await client.query({
-    name: 'admission-insert',
-    text: `insert into ops.admissions (tenant_id, currency, platform_id, user_id, token_id, hold)
-           select $1, $2, * from unnest($3::text[], $4::text[], $5::text[], $6::numeric[])
-           ${ONCE}`,
-    values: [first.tenantId, first.currency, ...reservationColumns(admitted)],
+interface Reserved {
+  readonly currency: string
+  readonly tokenId: string | null
+  readonly holdPico: bigint
+  /** Its request is in the log. */
+  readonly isRecorded: boolean
+}
+
+/** What is reserved under the ids of requests, which only those under an `Idempotency-Key` can share. */
+async function readReserved(
+  client: PoolClient,
+  batch: readonly AdmissionRequest[],
+): Promise<Map<string, Reserved>> {
+  const { rows } = await client.query<{
+    platform_id: string
+    currency: string
+    token_id: string | null
+    hold: string
+    is_recorded: boolean
+  }>({
+    name: 'admission-reserved',
+    text: `select platform_id, currency, token_id, hold::text, position is not null as is_recorded
+           from ops.admissions where platform_id = any($1::text[])`,
+    values: [batch.map(({ platformId }) => platformId)],
   })
+  return new Map(
+    rows.map(({ platform_id, currency, token_id, hold, is_recorded }) => [
+      platform_id,
+      { currency, tokenId: token_id, holdPico: parseAmount(hold), isRecorded: is_recorded },
+    ]),
+  )
+}
+
+/** The refusals, once what passes is reserved: one of another currency has another lock, and may be quicker. */
+async function reserveAll(
+  client: PoolClient,
+  batch: readonly AdmissionRequest[],
+  admitted: ReadonlyMap<string, AdmissionRequest>,
+  refusals: Refusals,
+): Promise<Refusals> {
+  const [first] = admitted.values()
+  if (first === undefined) return refusals
+  const { rows } = await client.query<{ platform_id: string }>({
+    name: 'admission-insert',
+    text: `insert into ops.admissions as a (tenant_id, currency, platform_id, user_id, token_id, hold)
+           select $1, $2, * from unnest($3::text[], $4::text[], $5::text[], $6::numeric[])
+             as asked (platform_id)
+           order by platform_id ${OR_RAISE}`,
+    values: [first.tenantId, first.currency, ...reservationColumns([...admitted.values()])],
+  })
+  const written = new Set(rows.map(({ platform_id }) => platform_id))
+  return batch.map(({ platformId }, index) =>
+    admitted.has(platformId) && !written.has(platformId) ? reservedByAnother() : refusals[index],
+  )
+}
+
+/** Another token or another currency: what it may reserve is not known before the log has taken one. */
+function reservedByAnother(): DomainError {
+  return new DomainError(
+    'idempotency_in_progress',
+    'a request with this Idempotency-Key is still under way',
+    {},
+  )
 }
 
 /** The balance does not cover a hold: nothing was started. The caller is told both. */

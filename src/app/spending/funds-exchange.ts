@@ -91,7 +91,7 @@ export class FundsExchange {
    */
   async decide(client: PoolClient, batch: readonly Asked[]): Promise<Decided> {
     const [first] = batch
-    if (first === undefined) return { refusals: [], written: Promise.resolve() }
+    if (first === undefined) return { refusals: Promise.resolve([]) }
     const { funds } = first
     const sentAtMs = this.#clock.nowMs()
     const found = await this.#read(client, [funds.tenantId], this.#replica)
@@ -109,7 +109,7 @@ export class FundsExchange {
     const telling = funds.telling()
     for (const asked of batch) asked.telling = telling
     const written = tellSpending(client, this.#nextTurn(), telling.spending)
-    return { refusals, written }
+    return { refusals: written.then(() => refusals) }
   }
 
   #refresh(funds: TenantFunds): Promise<void> {

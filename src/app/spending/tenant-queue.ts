@@ -25,11 +25,12 @@ export interface BalanceKey {
   readonly currency: Currency
 }
 
+/** A refusal or none for each request; none at all where there are no more. */
+export type Refusals = readonly (DomainError | undefined)[]
+
 export interface Decided {
-  /** A refusal or none for each request. */
-  readonly refusals: readonly (DomainError | undefined)[]
-  /** What the decision writes, on its way: it is not waited for before the commit is sent. */
-  readonly written: Promise<unknown>
+  /** Once what the decision writes was written; it is not waited for before the commit is sent. */
+  readonly refusals: Promise<Refusals>
 }
 
 /** How requests of one tenant and currency are decided. */
@@ -37,8 +38,8 @@ export interface Deciding<Request> {
   /** Decides each of them in a transaction. */
   readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
   /**
-   * One statement that lets all of them pass, or does nothing: it returns a row of which `passed` says
-   * which. Only where they do not is each decided. Undefined where one statement cannot tell.
+   * One statement that lets all of them pass: it returns a row of which `passed` says whether it did. Only
+   * where it did not is each decided. Undefined where one statement cannot tell.
    */
   readonly passAll?: (batch: readonly Request[]) => QueryConfig | undefined
 }
@@ -67,10 +68,7 @@ export function createTenantQueue<Request extends BalanceKey>(
 ): (request: Request) => Promise<void> {
   const queues = new Map<string, Waiting<Request>[]>()
 
-  const refusalsOf = async (
-    key: string,
-    requests: readonly Request[],
-  ): Promise<Decided['refusals']> => {
+  const refusalsOf = async (key: string, requests: readonly Request[]): Promise<Refusals> => {
     const untilMs = monotonicClock.nowMs() + LOCK_TIMEOUT_MS
     const lock: Lock = (client, settings = '') => beginLocked(client, key, untilMs, settings)
     const statement = passAll?.(requests)
@@ -173,11 +171,11 @@ async function underLock(
   pool: Pool,
   lock: Lock,
   decide: (client: PoolClient) => Promise<Decided>,
-): Promise<Decided['refusals']> {
+): Promise<Refusals> {
   return inOneSession(pool, async (client) => {
     const locked = lock(client)
-    const [{ refusals, written }] = await allOver([decide(client), locked])
-    await allOver([written, client.query('commit')])
-    return refusals
+    const [{ refusals }] = await allOver([decide(client), locked])
+    const [written] = await allOver([refusals, client.query('commit')])
+    return written
   })
 }

@@ -37,7 +37,7 @@ async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]
       const written = client.query('insert into passed select * from unnest($1::text[])', [
         left.map(({ name }) => name),
       ])
-      return { refusals, written }
+      return { refusals: written.then(() => refusals) }
     },
   })
   const codes = await Promise.all(

@@ -6,7 +6,7 @@ import type { TaskDeps } from '../deps.ts'
 
 /**
  * Ends reservations: those that are projected, and those whose task never came to be. How long one
- * has stood is measured from when it was first seen here: no clock of any machine that is set ends one.
+ * has stood as it is is measured from when it was first seen here: no clock of any machine that is set ends one.
  */
 
 /** A reservation whose place in the log was never noted is looked up after this … */
@@ -28,8 +28,8 @@ interface Sample {
 /** One round after the other, by one process. */
 export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
   let samples: readonly Sample[] = []
-  /** When each was first seen without a place in the log. */
-  let unplaced: ReadonlyMap<string, number> = new Map()
+  /** When each was first seen without a place in the log, by what it was then. */
+  let unplaced: ReadonlyMap<string, Unplaced & { readonly sinceMs: number }> = new Map()
 
   return async () => {
     const nowMs = deps.monotonic.nowMs()
@@ -42,9 +42,14 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
       if (projected !== undefined)
         await dropReservations(deps.pool, projected < position ? projected : position)
     }
-    const ids = await unplacedReservations(deps.pool)
-    unplaced = new Map(ids.map((id) => [id, unplaced.get(id) ?? nowMs]))
-    for (const [platformId, sinceMs] of unplaced) await resolve(deps, platformId, nowMs - sinceMs)
+    const found = await unplacedReservations(deps.pool)
+    unplaced = new Map(
+      found.map((one) => {
+        const key = `${one.platformId}\n${one.admittedAt}`
+        return [key, unplaced.get(key) ?? { ...one, sinceMs: nowMs }]
+      }),
+    )
+    for (const one of unplaced.values()) await resolve(deps, one, nowMs - one.sinceMs)
   }
 }
 
@@ -64,20 +69,37 @@ async function dropReservations(db: Pool, position: bigint): Promise<void> {
   await db.query('delete from ops.admissions where position <= $1', [position])
 }
 
+/** A reservation as it was seen: one that is renewed under an `Idempotency-Key` is another. */
+interface Unplaced {
+  readonly platformId: string
+  /** As Postgres says it, to the microsecond. */
+  readonly admittedAt: string
+}
+
 /** Reservations left by a process that died, whose note was lost, or which is just being written. */
-async function unplacedReservations(db: Pool): Promise<readonly string[]> {
-  const { rows } = await db.query<{ platform_id: string }>(
-    `select platform_id from ops.admissions where position is null
+async function unplacedReservations(db: Pool): Promise<readonly Unplaced[]> {
+  const { rows } = await db.query<{ platform_id: string; admitted_at: string }>(
+    `select platform_id, admitted_at::text from ops.admissions where position is null
      order by admitted_at, platform_id limit $1`,
     [MAX_LOOK_UPS],
   )
-  return rows.map((row) => row.platform_id)
+  return rows.map((row) => ({ platformId: row.platform_id, admittedAt: row.admitted_at }))
 }
 
 /** The log says what it is. */
-async function resolve(deps: SweepDeps, platformId: string, seenForMs: number): Promise<void> {
+async function resolve(deps: SweepDeps, seen: Unplaced, seenForMs: number): Promise<void> {
+  const { platformId } = seen
   if (seenForMs < LOOK_UP_AFTER_MS) return
   const [first] = await deps.log.readStream(taskStream(platformId), { limit: 1 })
   if (first !== undefined) await deps.admissions.recorded(platformId, first.position)
-  else if (seenForMs > GIVE_BACK_AFTER_MS) await deps.admissions.withdraw(platformId)
+  else if (seenForMs > GIVE_BACK_AFTER_MS) await withdraw(deps.pool, seen)
+}
+
+/** Only as it was seen: since the log was asked it may have been renewed, or recorded. */
+async function withdraw(db: Pool, { platformId, admittedAt }: Unplaced): Promise<void> {
+  await db.query(
+    `delete from ops.admissions
+     where platform_id = $1 and position is null and admitted_at = $2::timestamptz`,
+    [platformId, admittedAt],
+  )
 }
