@@ -34,6 +34,8 @@ const MAIN = new URL('../../infra/embedded/eventstore/pretence/main.ts', import.
  */
 export interface PretendedCluster extends Omit<TestEventStore, 'setFault'> {
   readonly ports: readonly number[]
+  /** The process of them all. */
+  readonly pid: () => number | undefined
   /** One member alone, without discovery. */
   readonly memberUrl: (member: number) => string
   /** This member leads, the others follow. Open calls stay; appends on them end with NotLeader. */
@@ -87,6 +89,7 @@ export async function startPretendedCluster(
     url,
     directory,
     ports,
+    pid: () => running.child.pid,
     memberUrl: (member) => `esdb://127.0.0.1:${ports[member]}?tls=false`,
     lead,
     depose: async (next, how = 'error') => {

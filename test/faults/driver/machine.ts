@@ -25,6 +25,8 @@ const COMMAND_TIMEOUT_MS = 120_000
 const TAIL_LINES = 25
 const END_TIMEOUT_MS = 45_000
 const run = promisify(execFile)
+/** Targets that are below the gateway whoever keeps its stores. */
+const withoutStores: ReadonlySet<Target> = new Set(['gateway', 'projector', 'everything'])
 
 /** Tokens and tenant of the first start. */
 export interface Demo {
@@ -48,10 +50,20 @@ interface Life {
   readonly tail: readonly string[]
 }
 
+/** Stores that the gateway is given instead of its own. */
+export interface MachineStores {
+  readonly eventStoreUrl: string
+  readonly databaseUrl: string
+  /** Kills what of them a target stands for; returns the processes it struck. */
+  readonly kill: (target: Target) => readonly number[]
+}
+
 export interface MachineOptions {
   readonly build: Product
   readonly dataDir: string
   readonly logFile: string
+  /** Unset: it starts its own. */
+  readonly stores?: MachineStores
   readonly environment: Readonly<Record<string, string>>
   /** What the gateway does; all of it unless said otherwise. */
   readonly roles?: string
@@ -124,6 +136,7 @@ export class Machine {
 
   /** Where the stores of the running gateway are. */
   async runtime(): Promise<{ readonly eventStoreUrl: string; readonly databaseUrl: string }> {
+    if (this.#options.stores !== undefined) return this.#options.stores
     const text = await readFile(join(this.#options.dataDir, 'runtime.json'), 'utf8')
     return JSON.parse(text) as { eventStoreUrl: string; databaseUrl: string }
   }
@@ -198,7 +211,13 @@ export class Machine {
   /** Kills without warning. Returns the processes it struck; empty when the target is not there. */
   kill(target: Target): readonly number[] {
     this.#note()
-    const struck = this.processes(target).filter((pid) => signal(pid, 'SIGKILL'))
+    const { stores } = this.#options
+    const isOurs = stores === undefined || withoutStores.has(target)
+    const ours = isOurs ? this.processes(target).filter((pid) => signal(pid, 'SIGKILL')) : []
+    const struck = [
+      ...ours,
+      ...(target === 'gateway' || target === 'projector' ? [] : (stores?.kill(target) ?? [])),
+    ]
     if (struck.length > 0 && (target === 'gateway' || target === 'everything'))
       this.#address = undefined
     return struck

@@ -8,7 +8,7 @@ import { buildProduct } from '../../helpers/product.ts'
 import { type Part, taskPoints, WHOLE } from './plan.ts'
 import { type Report, runFaults } from './run.ts'
 
-const HELP = `npm run faults -- [--kills N] [--seed S] [--data DIR] [--keep] [--json]
+const HELP = `npm run faults -- [--kills N] [--seed S] [--cluster] [--data DIR] [--keep] [--json]
 
 Builds the gateway and sends it mixed traffic against a simulated upstream that is never killed: videos
 of every family, speech at once and as tasks, images at once and asynchronously, files, samples, cloned
@@ -21,6 +21,12 @@ the ledger and the lists of callers.
   --seed S    the run's dice (default: new ones); a run that failed prints its own
   --part I/N  only the named points that are this run's, the I-th of N side by side
   --tasks     only the named points of the life of a task that upstream makes
+  --cluster   the log is a pretended EventStoreDB cluster of three, named whole in EVENTSTORE_URL, beside a
+              Postgres that is no child of the gateway. All the while its leader changes: in order, deposed
+              with its open appends or connections ended, killed or frozen with the next one elected later;
+              for moments no member leads, none is ready, appends are committed and never answered, or a
+              follower is killed or frozen. A kill of the event store is then one of all its members. The
+              members share one log: a follower that is behind is not pretended
   --data DIR  where the run keeps its data (default: a new folder below ${tmpdir()})
   --keep      leave that data behind, logs included
   --json      print the report as JSON
@@ -39,6 +45,7 @@ async function main(): Promise<number> {
       tasks: { type: 'boolean', default: false },
       data: { type: 'string' },
       keep: { type: 'boolean', default: false },
+      cluster: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -79,13 +86,14 @@ async function main(): Promise<number> {
       kills,
       seed: values.seed,
       part,
+      cluster: values.cluster,
       ...(values.tasks ? { among: taskPoints() } : {}),
       say,
     })
     process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : shown(report))
     if (report.differences.length === 0) return 0
     process.stderr.write(
-      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}${values.tasks ? ' --tasks' : ''}\n`,
+      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}${values.tasks ? ' --tasks' : ''}${values.cluster ? ' --cluster' : ''}\n`,
     )
     return 1
   } finally {
@@ -101,7 +109,8 @@ function partOf(text: string): Part | undefined {
   return part.of === 1 ? WHOLE : part
 }
 
-function shown({ kills, killsInAll, answers, figures, differences, seconds }: Report): string {
+function shown(report: Report): string {
+  const { kills, killsInAll, clusterChanges, answers, figures, differences, seconds } = report
   const table = (title: string, rows: Readonly<Record<string, number>>): string[] => [
     title,
     ...Object.entries(rows).map(([name, count]) => `  ${String(count).padStart(7)}  ${name}`),
@@ -110,6 +119,7 @@ function shown({ kills, killsInAll, answers, figures, differences, seconds }: Re
   for (const { code } of differences) codes[code] = (codes[code] ?? 0) + 1
   return `${[
     ...table(`${killsInAll} kills in ${seconds} s`, kills),
+    ...table('changes of the cluster', clusterChanges),
     ...table('answers to callers', answers),
     ...table('what became of it', figures),
     ...table(`${differences.length} difference(s)`, codes),

@@ -3,7 +3,8 @@ import { startAssetTraffic } from './assets/traffic.ts'
 import type { Product } from '../../helpers/product.ts'
 import { LEASES_MS, Lives } from './lives.ts'
 import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
-import { dice } from './random.ts'
+import { ClusterStores } from './cluster-stores.ts'
+import { type Dice, dice } from './random.ts'
 import { figuresOf } from './figures.ts'
 import { startImageTraffic } from './images/traffic.ts'
 import { startSpeechTraffic } from './speech/traffic.ts'
@@ -26,6 +27,8 @@ export interface RunOptions {
   readonly part?: Part
   /** The named points that those runs reach together; all of them unless said otherwise. */
   readonly among?: readonly CrashPointName[]
+  /** Whether the log is a pretended cluster whose leader changes all the time. */
+  readonly cluster?: boolean
   readonly say: (line: string) => void
 }
 
@@ -39,14 +42,39 @@ export interface Report {
   readonly figures: Readonly<Record<string, number>>
   readonly differences: readonly Difference[]
   readonly seconds: number
+  /** What was done to the cluster, by kind; empty without one. */
+  readonly clusterChanges: Readonly<Record<string, number>>
 }
 
 export async function runFaults(options: RunOptions): Promise<Report> {
-  const { say, part = WHOLE } = options
-  const points = pointsToReach(part, options.among)
+  const { part = WHOLE } = options
   const startedMs = performance.now()
   const chance = dice(part.of === 1 ? options.seed : `${options.seed}/${part.index}`)
-  const trial = await Trial.open({ ...options, seed: chance.integer(1, 1_000_000) })
+  const seed = chance.integer(1, 1_000_000)
+  const cluster =
+    options.cluster === true
+      ? await ClusterStores.open(options.directory, chance.fork('cluster'))
+      : undefined
+  try {
+    return await runOn(options, { chance, seed, cluster, startedMs })
+  } finally {
+    await cluster?.close()
+  }
+}
+
+async function runOn(
+  options: RunOptions,
+  given: {
+    readonly chance: Dice
+    readonly seed: number
+    readonly cluster: ClusterStores | undefined
+    readonly startedMs: number
+  },
+): Promise<Report> {
+  const { say, part = WHOLE } = options
+  const { chance, seed, cluster, startedMs } = given
+  const points = pointsToReach(part, options.among)
+  const trial = await Trial.open({ ...options, seed, stores: cluster })
   try {
     const { machine, sandbox, witness } = trial
     const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
@@ -62,11 +90,13 @@ export async function runFaults(options: RunOptions): Promise<Report> {
       startSpeechTraffic(chance.fork('speech'), callers),
       await startImageTraffic(chance.fork('images'), callers),
     ]
+    const changes = cluster?.disturb()
     try {
       // The last ones strike after the traffic, where something is given up or expires.
       const kills = options.kills - LAST_KILLS
       await lives.run(planLives(chance.fork('plan'), kills, points), kills)
     } finally {
+      await changes?.stop()
       await Promise.all(traffic.map((one) => one.stop()))
     }
     await lives.peace(LEASES_MS)
@@ -84,6 +114,7 @@ export async function runFaults(options: RunOptions): Promise<Report> {
       answers: Object.fromEntries([...witness.answers].sort(([a], [b]) => a.localeCompare(b))),
       figures: figuresOf(findings),
       differences: [...witness.differences, ...lives.differences, ...trial.differences],
+      clusterChanges: Object.fromEntries(cluster?.changes ?? []),
       seconds: Math.round((performance.now() - startedMs) / 1_000),
     }
   } finally {

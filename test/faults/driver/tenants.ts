@@ -4,9 +4,11 @@ import {
   issueToken,
   openTenant,
 } from '../../../src/app/accounts/bootstrap.ts'
+import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { currencies } from '../../../src/kernel/money.ts'
+import type { Demo } from './machine.ts'
 
 /** Who calls in a run beside the demo tenant, and who reads what all of them are billed. */
 
@@ -18,6 +20,17 @@ export interface OpenedTenants {
   readonly second: { readonly tenantId: string; readonly modelToken: string }
   /** Reads the ledger of every tenant. */
   readonly queryToken: string
+}
+
+/** Opens the demo tenant, which the gateway opens by itself only on stores of its own. */
+export async function openDemo(eventStoreUrl: string): Promise<Demo> {
+  const log = createEventLog({ url: eventStoreUrl, namespace: NAMESPACE })
+  try {
+    const deps = { log, clock: systemClock, correlationId: 'faults', actor: 'faults' }
+    return await openDemoTenant(deps)
+  } finally {
+    await log.close()
+  }
 }
 
 /** Opens the second tenant beside a running gateway, and gives both credit for any number of tasks. */

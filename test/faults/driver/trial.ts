@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Product } from '../../helpers/product.ts'
@@ -14,7 +16,7 @@ import { imageChecks } from './images/reach.ts'
 import { imageTasksOf } from './images/tasks.ts'
 import { readLedger } from './ledger.ts'
 import { isUpstreamTask, readLog, upstreamTasksOf } from './log-reader.ts'
-import { type Demo, Machine } from './machine.ts'
+import { type Demo, Machine, type MachineStores } from './machine.ts'
 import { judge } from './oracle.ts'
 import { runPriceBook } from './prices.ts'
 import { dice } from './random.ts'
@@ -23,7 +25,7 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { speechChecks } from './speech/reach.ts'
 import { follow, type Upstream } from './upstream-record.ts'
 import { lostCreations } from './tasks/creations.ts'
-import { type OpenedTenants, openTenants } from './tenants.ts'
+import { openDemo, type OpenedTenants, openTenants } from './tenants.ts'
 import { type Difference, Witness } from './witness.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -42,6 +44,8 @@ export interface TrialOptions {
   /** Of the sandbox's own dice. */
   readonly seed: number
   readonly say: (line: string) => void
+  /** Stores that the gateway is given; it starts its own unless there are some. */
+  readonly stores?: MachineStores | undefined
   /** Whether the clock of the gateway can be set. */
   readonly settableClock?: boolean
 }
@@ -53,19 +57,21 @@ export class Trial {
   readonly sandbox: Sandbox
   readonly #upstream: Upstream
   readonly #say: (line: string) => void
+  readonly #stores: MachineStores | undefined
   #demo: Demo | undefined
   #opened: OpenedTenants | undefined
 
-  private constructor(machine: Machine, sandbox: Sandbox, say: (line: string) => void) {
+  private constructor(machine: Machine, sandbox: Sandbox, { say, stores }: TrialOptions) {
     this.machine = machine
     this.sandbox = sandbox
     this.#upstream = follow(sandbox)
     this.#say = say
+    this.#stores = stores
   }
 
   /** Starts the sandbox, then the gateway for the first time, with credit for any number of tasks. */
   static async open(options: TrialOptions): Promise<Trial> {
-    const { build, directory, seed, say } = options
+    const { build, directory, seed } = options
     await mkdir(directory, { recursive: true, mode: 0o711 })
     const times = { queuedMs: QUEUED_MS, runningMs: RUNNING_MS }
     const sandbox = await startSandbox(build, directory, { ...times, seed })
@@ -75,6 +81,7 @@ export class Trial {
       build,
       dataDir: join(directory, 'data'),
       logFile: join(directory, 'gateway.log'),
+      ...(options.stores === undefined ? {} : { stores: options.stores }),
       ...(options.settableClock === true ? { clockFile: join(directory, 'clock') } : {}),
       environment: {
         CHANNELS_FILE: await writeChannels(directory, sandbox.url, CHANNEL_TIMEOUT_MS),
@@ -83,9 +90,10 @@ export class Trial {
         ...libraryKey,
         POLL_SCALE: '0.3',
         LOG_LEVEL: 'info',
+        ...(options.stores === undefined ? {} : await environmentOf(options.stores)),
       },
     })
-    const trial = new Trial(machine, sandbox, say)
+    const trial = new Trial(machine, sandbox, options)
     try {
       await trial.#begin()
     } catch (error) {
@@ -190,8 +198,9 @@ export class Trial {
   async #begin(): Promise<void> {
     if ((await this.machine.start()) === 'ended')
       throw new Error(`the gateway does not start:\n${this.machine.tail()}`)
-    this.#demo = await this.machine.demo()
     const { eventStoreUrl } = await this.machine.runtime()
+    this.#demo =
+      this.#stores === undefined ? await this.machine.demo() : await openDemo(eventStoreUrl)
     this.#opened = await openTenants(eventStoreUrl, this.#demo.tenantId)
   }
 
@@ -253,4 +262,29 @@ export class Trial {
       when,
     }
   }
+}
+
+/** What a gateway needs to run on stores that it did not start. */
+async function environmentOf({
+  eventStoreUrl,
+  databaseUrl,
+}: MachineStores): Promise<Readonly<Record<string, string>>> {
+  const port = await freePort()
+  return {
+    EVENTSTORE_URL: eventStoreUrl,
+    DATABASE_URL: databaseUrl,
+    MARKER_SECRET: 'the secret of a run',
+    OBJECT_STORAGE: 'local',
+    PORT: String(port),
+    PUBLIC_BASE_URL: `http://127.0.0.1:${port}`,
+  }
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  listener.close()
+  await once(listener, 'close')
+  return port
 }

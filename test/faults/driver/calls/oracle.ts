@@ -51,20 +51,39 @@ export function judgeCalls(findings: CallFindings): readonly Difference[] {
     else judgeCall(findings, ordered, upstream, bills, say)
   }
   for (const ordered of findings.witness.ordered.values()) judgeTold(ordered, bills, say)
+  judgeRepeated(findings, bills, say)
   judgeUploads(findings, say)
   judgeEnds(findings, accepted, bills, say)
   judgeLines(findings, say)
   return differences
 }
 
-function acceptedByMarker({ accepted }: CallFindings, say: Say): ReadonlyMap<string, UpstreamCall> {
+/** Of what was sent again under its key, the call that succeeded: one that failed is made once more. */
+function acceptedByMarker(
+  { accepted, witness }: CallFindings,
+  say: Say,
+): ReadonlyMap<string, UpstreamCall> {
   const byMarker = new Map<string, UpstreamCall>()
   for (const call of accepted) {
     const marker = call.client_marker ?? ''
-    if (byMarker.has(marker)) say('sent_twice', marker, `accepted as ${call.id} again`)
-    byMarker.set(marker, call)
+    const before = byMarker.get(marker)
+    const isAgain = (witness.ordered.get(marker)?.sent ?? 1) > 1
+    if (before !== undefined && !isAgain) say('sent_twice', marker, `accepted as ${call.id} again`)
+    if (before === undefined || call.success || !isAgain) byMarker.set(marker, call)
   }
   return byMarker
+}
+
+/** Under a key a call is made once, but for one whose failure was written down and cost nothing. */
+function judgeRepeated({ accepted, witness }: CallFindings, { failed }: Bills, say: Say): void {
+  const made = new Map<string, number>()
+  for (const { client_marker: marker, success } of accepted)
+    if (success && marker !== null) made.set(marker, (made.get(marker) ?? 0) + 1)
+  for (const [marker, { order, sent }] of witness.ordered) {
+    const count = made.get(marker) ?? 0
+    if (sent > 1 && order.way !== 'async' && count > 1 && !failed.has(marker))
+      say('made_twice', marker, `was made ${count} times under its key`)
+  }
 }
 
 function billsOf(
@@ -129,7 +148,8 @@ function judgeCall(
     return
   }
   if (!upstream.success || delivered || owedFor(order, upstream).length === 0) return
-  if (mayBeLost(order) && failed.has(order.marker)) return
+  // What cannot be kept under its key is withheld, and is not charged.
+  if ((mayBeLost(order) || ordered.sent > 1) && failed.has(order.marker)) return
   const acceptedMs = Date.parse(upstream.accepted_at)
   const died = findings.deathsMs.some(
     (atMs) => atMs >= acceptedMs - CLOCKS_MS && atMs <= acceptedMs + LONGEST_CALL_MS,
@@ -166,14 +186,19 @@ function judgeTask(
 }
 
 /** What callers were told agrees with what is billed. */
-function judgeTold({ order, callIds, delivered, refused }: Ordered, bills: Bills, say: Say): void {
+function judgeTold(
+  { order, callIds, delivered, refused, sent }: Ordered,
+  bills: Bills,
+  say: Say,
+): void {
   const bill = bills.calls.get(order.marker)
   if (delivered && bill === undefined)
     say('delivered_unsettled', order.marker, 'was delivered and is not billed (P3)')
   if (bill !== undefined && callIds.size > 0 && !callIds.has(bill.callId))
     say('wrong_id', order.marker, `told ${[...callIds].join(' ')}, billed as ${bill.callId}`)
   // Whether a call was written down may be unknown; input alone is billed with its refusal.
-  const isFree = refused !== undefined && !/^503 |no_image_generated/.test(refused)
+  // What a key was answered later says nothing of the first request.
+  const isFree = sent <= 1 && refused !== undefined && !/^503 |no_image_generated/.test(refused)
   if (isFree && (bill?.settlement?.lines.length ?? 0) > 0)
     say('billed_though_refused', order.marker, `was told ${refused}`)
 }

@@ -10,6 +10,8 @@ export interface Ordered {
   delivered: boolean
   /** The status and code it was refused with. */
   refused: string | undefined
+  /** How often it was sent: more than once only under its key. */
+  sent: number
 }
 
 /** What callers saw of one file. */
@@ -33,7 +35,7 @@ export class CallWitness {
 
   order(order: CallOrder): Ordered {
     const nothing = { callIds: new Set<string>(), platformIds: new Set<string>() }
-    const ordered: Ordered = { order, ...nothing, delivered: false, refused: undefined }
+    const ordered: Ordered = { order, ...nothing, delivered: false, refused: undefined, sent: 0 }
     this.ordered.set(order.marker, ordered)
     return ordered
   }

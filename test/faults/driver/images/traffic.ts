@@ -5,6 +5,7 @@ import type { Dice } from '../random.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Witness } from '../witness.ts'
 import { type ImageOrder, newImageOrder } from './orders.ts'
+import { Repeats } from '../calls/repeats.ts'
 import type { Ordered } from '../calls/witness.ts'
 
 /** Callers of images of one tenant, until told to stop. */
@@ -32,6 +33,8 @@ interface Worker {
   /** Asynchronous orders of this worker, by id. */
   readonly known: string[]
   readonly fileIds: string[]
+  /** What this worker sent under a key. */
+  readonly repeats: Repeats
   made: number
 }
 
@@ -59,6 +62,7 @@ export async function startImageTraffic(
       picture,
       known: [],
       fileIds: [],
+      repeats: new Repeats(),
       made: 0,
     }
     while (!stopping.signal.aborted) {
@@ -75,7 +79,7 @@ export async function startImageTraffic(
 }
 
 function act(worker: Worker): Promise<void> {
-  const { dice, known, fileIds } = worker
+  const { dice, known, fileIds, repeats } = worker
   const isFiles = worker.focus()?.startsWith('file.') === true
   return dice.weighted<() => Promise<void>>([
     [40, () => orderOne(worker)],
@@ -83,6 +87,7 @@ function act(worker: Worker): Promise<void> {
     [isFiles ? 40 : 8, () => upload(worker)],
     [fileIds.length > 1 ? (isFiles ? 40 : 5) : 0, () => remove(worker)],
     [fileIds.length > 0 ? 5 : 0, () => readBack(worker, dice.pick(fileIds))],
+    [repeats.some ? 15 : 0, () => repeats.sendOne(dice)],
   ])()
 }
 
@@ -97,10 +102,19 @@ async function orderOne(worker: Worker): Promise<void> {
   // Some hang up before they hear the answer: theirs is settled all the same.
   const hangUp = dice.chance(0.06) ? { hangUpMs: dice.integer(1, 300) } : {}
   const noteBroken = (answer: Answer) => way === 'streamed' && noteAnswer(worker, ordered, answer)
-  const answer = await worker.call(way, 'POST', path, { body, ...hangUp, onBroken: noteBroken })
-  if (answer === undefined) return
-  noteAnswer(worker, ordered, answer)
-  if (way === 'url' && ordered.delivered) await follow(worker, marker, answer.body['data'])
+  const isKeyed = worker.focus()?.startsWith('claim.') === true || dice.chance(0.4)
+  const headers = isKeyed ? { 'idempotency-key': `key-${marker}` } : {}
+  const sendIt = async (options: { readonly hangUpMs?: number } = {}): Promise<void> => {
+    ordered.sent += 1
+    const request = { body, headers, ...options, onBroken: noteBroken }
+    const answer = await worker.call(way, 'POST', path, request)
+    if (answer === undefined) return
+    noteAnswer(worker, ordered, answer)
+    const { data } = answer.body
+    if (way === 'url' && answer.status === 200) await follow(worker, marker, data)
+  }
+  await sendIt(hangUp)
+  if (isKeyed) worker.repeats.keep(sendIt)
 }
 
 function noteAnswer({ witness }: Worker, ordered: Ordered, answer: Answer): void {
@@ -146,12 +160,15 @@ async function orderLater(worker: Worker, order: ImageOrder, ordered: Ordered): 
   const isCareful = dice.chance(0.6)
   const headers = isCareful ? { 'idempotency-key': `key-${marker}` } : {}
   const sent = file === undefined ? body : formOf(body, file)
-  for (let tries = 0; tries < (isCareful ? KEY_TRIES : 1); tries += 1) {
+  const sendIt = async (): Promise<boolean> => {
+    ordered.sent += 1
     const answer = await worker.call('async', 'POST', path, { body: sent, headers })
-    if (answer?.status === 200) {
-      learn(worker, ordered, answer)
-      return
-    }
+    if (answer?.status === 200) learn(worker, ordered, answer)
+    return answer?.status === 200
+  }
+  if (isCareful) worker.repeats.keep(sendIt)
+  for (let tries = 0; tries < (isCareful ? KEY_TRIES : 1); tries += 1) {
+    if (await sendIt()) return
     await sleep(dice.integer(20, 300))
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Repeats } from '../calls/repeats.ts'
 import type { Ordered } from '../calls/witness.ts'
 import type { Answer, Call } from '../caller.ts'
 import type { Dice } from '../random.ts'
@@ -26,6 +27,8 @@ interface Worker {
   /** Ids of samples this worker has uploaded, and names of voices cloned of them. */
   readonly fileIds: string[]
   readonly voices: string[]
+  /** What this worker sent under a key. */
+  readonly repeats: Repeats
   made: number
 }
 
@@ -40,7 +43,7 @@ export function startSpeechTraffic(
   const stopping = new AbortController()
   const work = Array.from({ length: WORKERS }, async (_, index) => {
     const name = `s${index}`
-    const own = { fileIds: [], voices: [], made: 0 }
+    const own = { fileIds: [], voices: [], repeats: new Repeats(), made: 0 }
     const worker: Worker = {
       ...options,
       ...own,
@@ -62,13 +65,14 @@ export function startSpeechTraffic(
 }
 
 function act(worker: Worker): Promise<void> {
-  const { dice, fileIds } = worker
+  const { dice, fileIds, repeats } = worker
   const focus = worker.focus() ?? ''
   return dice.weighted<() => Promise<void>>([
     [40, () => speak(worker)],
     [focus.startsWith('upload.') ? 60 : 8, () => upload(worker)],
     [fileIds.length === 0 ? 0 : focus.startsWith('voice.') ? 60 : 10, () => clone(worker)],
     [fileIds.length === 0 ? 0 : 6, () => retrieve(worker, dice.pick(fileIds))],
+    [repeats.some ? 12 : 0, () => repeats.sendOne(dice)],
   ])()
 }
 
@@ -101,11 +105,17 @@ async function send(worker: Worker, order: SpeechOrder): Promise<Ordered> {
   const onBroken = (answer: Answer) =>
     way === 'streamed' && noteAnswer(witness, order, ordered, answer, false)
   // Under a key of its own a call goes the same way, by way of its claim.
-  const isKeyed = worker.focus()?.startsWith('claim.') === true || dice.chance(0.2)
+  const isKeyed = worker.focus()?.startsWith('claim.') === true || dice.chance(0.3)
   const headers = isKeyed ? { 'idempotency-key': order.marker } : {}
   const operation = family === 'speech' ? `speak ${way}` : 'clone'
-  const answer = await worker.call(operation, 'POST', path, { body, headers, ...hangUp, onBroken })
-  if (answer !== undefined) noteAnswer(witness, order, ordered, answer, true)
+  const sendIt = async (options: { readonly hangUpMs?: number } = {}): Promise<void> => {
+    ordered.sent += 1
+    const request = { body, headers, ...options, onBroken }
+    const answer = await worker.call(operation, 'POST', path, request)
+    if (answer !== undefined) noteAnswer(witness, order, ordered, answer, true)
+  }
+  await sendIt(hangUp)
+  if (isKeyed) worker.repeats.keep(sendIt)
   return ordered
 }
 
