@@ -35,22 +35,26 @@ interface PollRecord {
   readonly observed_at_ms: string | null
 }
 
+/** Which of the tasks that are due are leased. */
+export interface LeaseWish {
+  readonly nowMs: number
+  readonly limit: number
+  /** None of these families. */
+  readonly besides?: readonly string[]
+  /** None of these channels. */
+  readonly besidesChannels?: readonly string[]
+}
+
 /**
  * Leases up to `limit` tasks that are due, the longest due first. Leasing makes a task due again at
  * the end of the lease, so one whose owner dies is taken by somebody else then.
  */
 export async function leaseDuePolls(
   db: Queryable,
-  lease: {
+  lease: LeaseWish & {
     readonly owner: string
-    readonly nowMs: number
     readonly leaseMs: number
-    readonly limit: number
     readonly kind?: PollKind
-    /** None of these families. */
-    readonly besides?: readonly string[]
-    /** None of these channels. */
-    readonly besidesChannels?: readonly string[]
   },
 ): Promise<readonly DuePoll[]> {
   // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
@@ -153,6 +157,29 @@ export async function reschedulePolls(
       items.map(({ observedAtMs }) => observedAtMs ?? null),
       items.map(({ absentAtMs }) => absentAtMs ?? null),
     ],
+  })
+}
+
+/** Makes tasks of a kind that this owner has leased, besides these, due at a time. */
+export async function recallPolls(
+  db: Queryable,
+  recall: {
+    readonly owner: string
+    readonly kind: PollKind
+    readonly besidesIds: readonly string[]
+    readonly dueAtMs: number
+  },
+): Promise<void> {
+  await db.query({
+    // As in `reschedulePolls`: a locked row is left to its lease.
+    text: `with left_over as (
+             select platform_id from tasks.polls
+             where kind = $2 and lease_owner = $1 and platform_id <> all($3::text[])
+             for update skip locked)
+           update tasks.polls p
+           set due_at_ms = least(p.due_at_ms, $4::bigint), lease_owner = null
+           from left_over where p.platform_id = left_over.platform_id`,
+    values: [recall.owner, recall.kind, recall.besidesIds, Math.round(recall.dueAtMs)],
   })
 }
 

@@ -28,12 +28,14 @@ export {
   leaseDuePolls,
   noteObservation,
   pollBacklog,
+  recallPolls,
   recallStrayPolls,
   releasePolls,
   reschedulePolls,
   stillLeased,
   waitingTasks,
   type DuePoll,
+  type LeaseWish,
   type Reschedule,
 } from './polls.ts'
 export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'

@@ -1,12 +1,8 @@
-import {
-  type DuePoll,
-  leaseDuePolls,
-  type Reschedule,
-  reschedulePolls,
-} from '../../../projections/tasks/query.ts'
+import type { DuePoll, Reschedule } from '../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../tasks/commands.ts'
 import { expireTask } from '../tasks/watch/expire.ts'
+import { createLeases } from '../tasks/watch/leases.ts'
 import type { PolicySettings } from '../tasks/watch/poll.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { letGo } from './end.ts'
@@ -20,17 +16,22 @@ const FINISHER = 'policy-finish-images'
 
 /**
  * One round over what is due: at its deadline, or at once where whoever was making it has died. A
- * worker that was only held ends its task as long as the deadline has not passed.
+ * worker that was only held ends its task as long as the deadline has not passed. `making` is what this
+ * process makes itself: it is of the same kind once it is begun.
  */
-export function createFinishRound(deps: ImageTaskDeps, { owner, scale }: PolicySettings) {
+export function createFinishRound(
+  deps: ImageTaskDeps,
+  { owner, scale }: PolicySettings,
+  making: () => Iterable<string>,
+) {
+  const leases = createLeases(deps.pool, {
+    owner,
+    kind: 'finish',
+    leaseMs: LEASE_MS,
+    alsoKnown: making,
+  })
   return async (): Promise<'more' | 'idle'> => {
-    const due = await leaseDuePolls(deps.pool, {
-      owner,
-      nowMs: deps.clock.nowMs(),
-      leaseMs: LEASE_MS,
-      limit: LEASE_LIMIT,
-      kind: 'finish',
-    })
+    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     const items = await Promise.all(
       due.map(async (poll): Promise<Reschedule> => {
         const dueAtMs = await finishOrSay(deps, poll)
@@ -38,7 +39,12 @@ export function createFinishRound(deps: ImageTaskDeps, { owner, scale }: PolicyS
         return { platformId, dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale }
       }),
     )
-    await reschedulePolls(deps.pool, owner, items)
+    try {
+      await leases.giveBack(items)
+    } catch (error) {
+      leases.abandon(items.map(({ platformId }) => platformId))
+      throw error
+    }
     return due.length === LEASE_LIMIT ? 'more' : 'idle'
   }
 }

@@ -20,7 +20,11 @@ export function imagePolicies(deps: ImageTaskDeps, settings: PolicySettings): Fu
         longestIdleMs: LONGEST_MAKE_IDLE_MS,
         round: maker.round,
       },
-      { name: 'finish-images', idleMs: FINISH_IDLE_MS, round: createFinishRound(deps, settings) },
+      {
+        name: 'finish-images',
+        idleMs: FINISH_IDLE_MS,
+        round: createFinishRound(deps, settings, maker.making),
+      },
     ],
     drain: maker.drain,
   }

@@ -1,8 +1,9 @@
 import type { RoundOutcome } from '../policy-loop.ts'
-import { type DuePoll, leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
+import type { DuePoll } from '../../../projections/tasks/query.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
 import { jittered } from '../tasks/watch/intervals.ts'
+import { createLeases } from '../tasks/watch/leases.ts'
 import type { PolicySettings } from '../tasks/watch/poll.ts'
 import { prepareImages, startImages } from './begin.ts'
 import type { ImageTaskDeps } from './deps.ts'
@@ -23,12 +24,15 @@ export interface ImageMaker {
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Waits for what is under way, and breaks off what takes too long. */
   readonly drain: () => Promise<void>
+  /** Tasks that are under way here. */
+  readonly making: () => Iterable<string>
 }
 
 /** Begins what waits; rounds do not wait for it to be made. */
 export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings): ImageMaker {
   const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
+  const leases = createLeases(deps.pool, { owner, kind: 'make', leaseMs: LEASE_MS })
   const breakOff = new AbortController()
   /** With the family of each. */
   const underWay = new Map<Promise<void>, string>()
@@ -58,31 +62,53 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
     return { limit: Math.min(maxMaking - underWay.size, most), besides }
   }
 
-  const work = async (poll: DuePoll): Promise<void> => {
+  const putOff = async ({ platformId, attempts }: DuePoll): Promise<void> => {
+    const doubled = PUT_OFF_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
+    const waitMs = jittered(Math.min(doubled, LONGEST_PUT_OFF_MS) * scale)
+    await leases.giveBack([{ platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
+  }
+
+  /** `later`: it was not begun. */
+  const work = async (poll: DuePoll): Promise<'later' | undefined> => {
     const job = await prepareImages(deps, poll, lease)
-    if (job === 'ended') return
-    if (job === 'later') return putOff(deps, settings, poll)
+    if (job === 'ended') return undefined
+    if (job === 'later') return 'later'
     const channelId = job.lease.channel.id
     take(channelId, 1)
     try {
       const known = await startImages(deps, job, scale)
-      if (known === 'later') return await putOff(deps, settings, poll)
-      if (known === undefined) return
+      if (known === 'later') return 'later'
+      if (known === undefined) return undefined
       deps.crashPoint('image.after-start')
       await makeImages(deps, { ...job, known }, { scale, signal: breakOff.signal })
+      return undefined
     } finally {
       take(channelId, -1)
     }
   }
 
-  const run = (poll: DuePoll): void => {
-    const done: Promise<void> = work(poll)
-      .catch((error: unknown) => {
-        // What was begun ends by its deadline; what was not is due again with its lease.
-        deps.metrics.policyFailures.inc({ policy: 'make-images' })
-        deps.logger.warn({ platformId: poll.platformId, err: error }, 'images broken off')
+  const workOrPutOff = async (poll: DuePoll): Promise<void> => {
+    const { platformId } = poll
+    const report = (error: unknown): void => {
+      deps.metrics.policyFailures.inc({ policy: 'make-images' })
+      deps.logger.warn({ platformId, err: error }, 'images broken off')
+    }
+    try {
+      const isPutOff = await work(poll).catch((error: unknown) => {
+        // What was begun ends as that of a worker that died does.
+        report(error)
+        return 'later'
       })
-      .finally(() => underWay.delete(done))
+      if (isPutOff === 'later') await putOff(poll)
+      leases.forget([platformId])
+    } catch (error) {
+      report(error)
+      leases.abandon([platformId])
+    }
+  }
+
+  const run = (poll: DuePoll): void => {
+    const done: Promise<void> = workOrPutOff(poll).finally(() => underWay.delete(done))
     underWay.set(done, poll.family)
   }
 
@@ -93,14 +119,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
       const { limit, besides } = room()
       if (limit <= 0) return 'idle'
       const nowMs = deps.clock.nowMs()
-      const due = await leaseDuePolls(deps.pool, {
-        owner,
-        nowMs,
-        leaseMs: LEASE_MS,
-        limit,
-        kind: 'make',
-        besides,
-      })
+      const due = await leases.take({ nowMs, limit, besides })
       for (const poll of due) run(poll)
       if (due.length === 0) return 'idle'
       return due.length === limit ? 'more' : 'some'
@@ -112,15 +131,6 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
       breakOff.abort()
       await all
     },
+    making: leases.ids,
   }
-}
-
-async function putOff(
-  { pool, clock }: ImageTaskDeps,
-  { owner, scale }: PolicySettings,
-  { platformId, attempts }: DuePoll,
-): Promise<void> {
-  const doubled = PUT_OFF_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
-  const waitMs = jittered(Math.min(doubled, LONGEST_PUT_OFF_MS) * scale)
-  await reschedulePolls(pool, owner, [{ platformId, dueAtMs: clock.nowMs() + waitMs }])
 }

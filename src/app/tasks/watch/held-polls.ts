@@ -55,6 +55,10 @@ export class HeldPolls {
     return due
   }
 
+  has(platformId: string): boolean {
+    return this.#held.has(platformId)
+  }
+
   drop(tasks: readonly DuePoll[]): void {
     for (const { platformId } of tasks) this.#held.delete(platformId)
   }

@@ -1,16 +1,11 @@
-import {
-  type DuePoll,
-  endWatches,
-  leaseDuePolls,
-  type Reschedule,
-  reschedulePolls,
-} from '../../../../projections/tasks/query.ts'
+import { type DuePoll, endWatches, type Reschedule } from '../../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
 import { reachBack } from './absence.ts'
 import { channelsOf, listAll, type Sought } from './evidence.ts'
 import { nextWatchMs } from './intervals.ts'
+import { createLeases } from './leases.ts'
 import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask } from './match.ts'
 import type { PolicySettings } from './poll.ts'
@@ -35,14 +30,10 @@ interface Watched extends Sought {
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
 export function createWatchRound(deps: TaskDeps, settings: PolicySettings) {
+  const { owner } = settings
+  const leases = createLeases(deps.pool, { owner, kind: 'watch', leaseMs: LEASE_MS })
   return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
-    const due = await leaseDuePolls(deps.pool, {
-      owner: settings.owner,
-      nowMs: deps.clock.nowMs(),
-      leaseMs: LEASE_MS,
-      limit: LEASE_LIMIT,
-      kind: 'watch',
-    })
+    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     if (due.length === 0) return 'idle'
     const next = (poll: DuePoll): Reschedule => ({
       platformId: poll.platformId,
@@ -50,12 +41,17 @@ export function createWatchRound(deps: TaskDeps, settings: PolicySettings) {
     })
     let over: ReadonlySet<string> = new Set()
     try {
-      over = await look(deps, due, signal)
-    } finally {
-      const open = due.filter(({ platformId }) => !over.has(platformId))
-      await reschedulePolls(deps.pool, settings.owner, open.map(next))
+      try {
+        over = await look(deps, due, signal)
+      } finally {
+        await leases.giveBack(due.filter(({ platformId }) => !over.has(platformId)).map(next))
+      }
+      await endWatches(deps.pool, owner, [...over])
+      leases.forget(over)
+    } catch (error) {
+      leases.abandon(due.map(({ platformId }) => platformId))
+      throw error
     }
-    await endWatches(deps.pool, settings.owner, [...over])
     return due.length === LEASE_LIMIT ? 'more' : 'idle'
   }
 }

@@ -1,10 +1,4 @@
-import {
-  type DuePoll,
-  leaseDuePolls,
-  type Reschedule,
-  reschedulePolls,
-  stillLeased,
-} from '../../../../projections/tasks/query.ts'
+import { type DuePoll, type Reschedule, stillLeased } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import type { RoundOutcome } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -14,6 +8,7 @@ import { providerOf } from '../provider-of.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
 import { HeldPolls } from './held-polls.ts'
+import { createLeases, type Leases } from './leases.ts'
 import {
   failedPollMs,
   GONE_POLL_MS,
@@ -67,12 +62,16 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
     deps.logger.warn({ channelId, err: error }, 'poll broken off')
   })
   const held = new HeldPolls()
-  /** Those that are due again and leased to us still: what ended meanwhile has no row. */
-  const takeHeld = async (nowMs: number, busy: readonly string[]): Promise<readonly DuePoll[]> => {
+  const { owner } = settings
+  const leases = createLeases(deps.pool, { owner, kind: 'poll', leaseMs: POLL_LEASE_MS })
+  const asking: Asking = { deps, observe, settings, held, leases }
+  /** Those that are due again and leased to us still: what ended meanwhile has no row. They stay held. */
+  const dueOfHeld = async (nowMs: number, busy: readonly string[]): Promise<readonly DuePoll[]> => {
     const due = held.due(nowMs, LEASE_LIMIT, busy)
-    const ids = due.map(({ platformId }) => platformId)
-    const leased = await stillLeased(deps.pool, settings.owner, ids)
-    held.drop(due)
+    const leased = await stillLeased(deps.pool, owner, idsOf(due))
+    const lost = due.filter(({ platformId }) => !leased.has(platformId))
+    held.drop(lost)
+    leases.forget(idsOf(lost))
     return due.filter(({ platformId }) => leased.has(platformId))
   }
   const begin = (channelId: string, tasks: readonly DuePoll[], signal: AbortSignal): void => {
@@ -80,16 +79,18 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
     const [first] = tasks
     if (first === undefined) return
     if (channel === undefined) {
-      places.take(channelId, () => withoutChannel(deps, settings, channelId, tasks))
+      places.take(channelId, () =>
+        orHeld(asking, tasks, () => withoutChannel(asking, channelId, tasks)),
+      )
       return
     }
     const size = providerOf(deps, first.family).maxListIds || SINGLES_A_CHUNK
     for (const chunk of inChunks(tasks, size)) {
       const free = places.free(channelId)
       places.take(channelId, () =>
-        free
-          ? pollChunk({ deps, observe, settings, held }, channel, chunk, signal)
-          : putOff({ deps, settings, held }, chunk),
+        orHeld(asking, chunk, () =>
+          free ? pollChunk(asking, channel, chunk, signal) : putOff(asking, chunk),
+        ),
       )
     }
   }
@@ -100,15 +101,10 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       const nowMs = deps.clock.nowMs()
       // What cannot be asked for is left where it is, for whoever can.
       const busy = deps.channels.all.flatMap(({ id }) => (places.free(id) ? [] : [id]))
-      const again = await takeHeld(nowMs, busy)
-      const due = await leaseDuePolls(deps.pool, {
-        owner: settings.owner,
-        nowMs,
-        leaseMs: POLL_LEASE_MS,
-        limit: LEASE_LIMIT,
-        kind: 'poll',
-        besidesChannels: busy,
-      })
+      const again = await dueOfHeld(nowMs, busy)
+      const due = await leases.take({ nowMs, limit: LEASE_LIMIT, besidesChannels: busy })
+      // Only now: a statement that fails before leaves them held.
+      held.drop(again)
       if (due.length > 0) deps.crashPoint('poll.after-lease')
       // One whose lease has ended may be among both.
       const all = new Map([...again, ...due].map((task) => [task.platformId, task]))
@@ -119,15 +115,41 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
   }
 }
 
+/** What asking for tasks stands on. */
+interface Asking {
+  readonly deps: TaskDeps
+  readonly observe: Observe
+  readonly settings: PolicySettings
+  readonly held: HeldPolls
+  readonly leases: Leases
+}
+
+const idsOf = (tasks: readonly DuePoll[]): readonly string[] =>
+  tasks.map(({ platformId }) => platformId)
+
+/** Holds what is leased still after work that failed: no other process asks for it. */
+async function orHeld(
+  { deps, settings, held, leases }: Asking,
+  tasks: readonly DuePoll[],
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
+    const left = tasks.filter((task) => leases.has(task.platformId) && !held.has(task.platformId))
+    leases.abandon(idsOf(left.filter((task) => !held.put(task, dueAtMs))))
+    throw error
+  }
+}
+
 /** The channel has all it can take: its tasks come again when it may have caught up. */
 async function putOff(
-  { deps, settings, held }: Pick<Asking, 'deps' | 'settings' | 'held'>,
+  { deps, settings, held, leases }: Asking,
   tasks: readonly DuePoll[],
 ): Promise<void> {
   const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
-  await reschedule(
-    deps,
-    settings,
+  await leases.giveBack(
     tasks.flatMap((task) =>
       held.putOff(task, dueAtMs) ? [] : [{ platformId: task.platformId, dueAtMs }],
     ),
@@ -153,8 +175,7 @@ function inChunks<Item>(items: readonly Item[], size: number): readonly (readonl
 
 /** A channel that was taken out of the configuration: its tasks wait for it to come back. */
 async function withoutChannel(
-  deps: TaskDeps,
-  settings: PolicySettings,
+  { deps, settings, leases }: Asking,
   channelId: string,
   tasks: readonly DuePoll[],
 ): Promise<void> {
@@ -164,19 +185,12 @@ async function withoutChannel(
   const items = await Promise.all(
     tasks.map((task) => settle(deps, settings, { task, seen: gone, askedMs }, false)),
   )
-  await reschedule(deps, settings, items)
-}
-
-/** What asking for tasks stands on. */
-interface Asking {
-  readonly deps: TaskDeps
-  readonly observe: Observe
-  readonly settings: PolicySettings
-  readonly held: HeldPolls
+  leases.forget(idsOf(tasks.filter((_, index) => items[index] === undefined)))
+  await leases.giveBack(items.filter((item) => item !== undefined))
 }
 
 async function pollChunk(
-  { deps, observe, settings, held }: Asking,
+  { deps, observe, settings, held, leases }: Asking,
   channel: Channel,
   tasks: readonly DuePoll[],
   signal: AbortSignal,
@@ -189,29 +203,12 @@ async function pollChunk(
       // Stopped before it was asked for: its lease is freed.
       if (seen === undefined) return undefined
       const item = await record(deps, observe, settings, { task, seen, askedMs })
+      if (item === undefined) leases.forget([task.platformId])
       const isAnswered = item?.observedAtMs !== undefined
       return isAnswered && held.keep(task, item.dueAtMs) ? undefined : item
     }),
   )
-  try {
-    await reschedule(deps, settings, items)
-  } catch (error) {
-    // They are leased still: nobody else asks for them.
-    const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
-    const open = new Set(items.map((item) => item?.platformId))
-    for (const task of tasks) if (open.has(task.platformId)) held.put(task, dueAtMs)
-    throw error
-  }
-}
-
-/** Says when these are due next; what has ended is not. */
-function reschedule(
-  deps: TaskDeps,
-  settings: PolicySettings,
-  items: readonly (Reschedule | undefined)[],
-): Promise<void> {
-  const open = items.filter((item) => item !== undefined)
-  return reschedulePolls(deps.pool, settings.owner, open)
+  await leases.giveBack(items.filter((item) => item !== undefined))
 }
 
 async function record(

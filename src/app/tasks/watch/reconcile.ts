@@ -3,9 +3,7 @@ import {
   type DuePoll,
   findKnownNativeIds,
   findOpenSubmissions,
-  leaseDuePolls,
   type Reschedule,
-  reschedulePolls,
 } from '../../../../projections/tasks/query.ts'
 import { taskFamily } from '../../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
@@ -23,6 +21,7 @@ import {
 import { type Known, knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { giveUp } from './give-up.ts'
+import { createLeases } from './leases.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import {
@@ -51,31 +50,29 @@ type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
 export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
+  const { owner } = settings
+  const leases = createLeases(deps.pool, { owner, kind: 'reconcile', leaseMs: LEASE_MS })
   return async (signal: AbortSignal): Promise<RoundOutcome> => {
-    const due = await leaseDuePolls(deps.pool, {
-      owner: settings.owner,
-      nowMs: deps.clock.nowMs(),
-      leaseMs: LEASE_MS,
-      limit: LEASE_LIMIT,
-      kind: 'reconcile',
-    })
+    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     if (due.length === 0) return 'idle'
-    let items: readonly Reschedule[]
+    const ids = due.map(({ platformId }) => platformId)
     try {
-      items = await look(deps, observe, settings, due, signal)
-    } catch (error) {
-      await reschedulePolls(
-        deps.pool,
-        settings.owner,
-        due.map((poll) => putOff(deps, settings, poll)),
+      const items = await look(deps, observe, settings, due, signal).catch(
+        async (error: unknown) => {
+          await leases.giveBack(due.map((poll) => putOff(deps, settings, poll)))
+          throw error
+        },
       )
+      await leases.giveBack(items)
+      // The others have ended, or are freed as this process stops.
+      leases.forget(ids)
+    } catch (error) {
+      leases.abandon(ids)
       throw error
     }
-    await reschedulePolls(deps.pool, settings.owner, items)
     return due.length === LEASE_LIMIT ? 'more' : 'some'
   }
 }
-
 /** Looks for all that is due; returns when to look again for what is still open. */
 async function look(
   deps: TaskDeps,
