@@ -48,6 +48,7 @@ export function assetPolicies(deps: AssetDeps, scale: number): readonly Policy[]
     .map((channel): Policy => {
       const startedMs = monotonicClock.nowMs()
       const ended = createEnded()
+      const schedule = createSchedule(deps)
       return {
         name: 'assets',
         idleMs: WORK_IDLE_MS,
@@ -55,7 +56,7 @@ export function assetPolicies(deps: AssetDeps, scale: number): readonly Policy[]
         round: (signal) => {
           const sinceMs = monotonicClock.nowMs() - startedMs
           const isWhole = sinceMs % (WHOLE_LOOK_EVERY_MS * scale) < WHOLE_LOOK_MS * scale
-          return workRound(deps, channel, { scale, ended, isWhole, signal })
+          return workRound(deps, channel, { scale, ended, isWhole, signal, schedule })
         },
       }
     })
@@ -67,11 +68,37 @@ export function assetPolicies(deps: AssetDeps, scale: number): readonly Policy[]
   return ofChannels.length === 0 ? [] : [...ofChannels, verifications]
 }
 
+type Rescheduled = Parameters<typeof rescheduleAssetWork>[1]
+
+/** Writes down when leased work is due next. */
+interface Schedule {
+  /** What could not be written is kept for `catchUp`. @throws what Postgres does */
+  readonly write: (items: Rescheduled) => Promise<void>
+  /** Writes what could not be written before: it does not wait for its lease to end. @throws likewise */
+  readonly catchUp: () => Promise<void>
+}
+
+function createSchedule({ pool }: Pick<AssetDeps, 'pool'>): Schedule {
+  let unwritten: Rescheduled = []
+  const write = async (items: Rescheduled): Promise<void> => {
+    unwritten = items
+    await rescheduleAssetWork(pool, items)
+    unwritten = []
+  }
+  return { write, catchUp: () => write(unwritten) }
+}
+
 async function workRound(
   deps: AssetDeps,
   channel: Channel,
-  { scale, signal, ...how }: LookOptions & { readonly scale: number },
+  {
+    scale,
+    signal,
+    schedule,
+    ...how
+  }: LookOptions & { readonly scale: number; readonly schedule: Schedule },
 ): Promise<RoundOutcome> {
+  await schedule.catchUp()
   const nowMs = deps.clock.nowMs()
   const works = await leaseAssetWork(deps.pool, {
     channelId: channel.id,
@@ -85,8 +112,7 @@ async function workRound(
   const look = { ...how, signal: lookSignal }
   const over = await doWork(deps, channel, works, { signal, look })
   const doneMs = deps.clock.nowMs()
-  await rescheduleAssetWork(
-    deps.pool,
+  await schedule.write(
     works.map((work) => {
       const { id, kind, attempts } = work
       // What is over may have something else to do at any time, once the read model shows that it is over.
