@@ -145,8 +145,10 @@ async function start(
     secret: options.markerSecret,
     baseUrl: () => config.publicBaseUrl ?? listensAt,
     clock,
+    namespace: config.namespace,
   })
-  const { store } = storage
+  const { objects } = storage
+  const store = objects?.store
   onStop(async () => store?.close())
   const parts = compose({
     store,
@@ -180,7 +182,8 @@ async function start(
       }),
     ])
     onStop(() => policies.stop())
-    if (store !== undefined) onStop(startPurge({ ...deps, store, registry: metrics }).stop)
+    if (objects !== undefined)
+      onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
   }
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const said: Said = {

@@ -80,3 +80,17 @@ export async function filesThere(
   })
   return new Set(rows.map((row) => row.file_id))
 }
+
+/** Those of some files, of any tenant, that were there and are deleted. */
+export async function filesDeleted(
+  db: Queryable,
+  fileIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ file_id: string }>({
+    name: 'files.deleted',
+    text: `select file_id from files.files
+           where file_id = any($1::text[]) and deleted_at is not null`,
+    values: [fileIds],
+  })
+  return new Set(rows.map((row) => row.file_id))
+}

@@ -22,7 +22,7 @@ export {
   type TaskQueryFilter,
   type TaskQueryPage,
 } from './query-list.ts'
-export { tasksWithoutEnd } from './without-end.ts'
+export { tasksEnded, tasksWithoutEnd } from './without-end.ts'
 export {
   endWatches,
   leaseDuePolls,

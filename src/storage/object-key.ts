@@ -1,6 +1,7 @@
 /**
  * Names of objects. The first part is what they are for, results also say when they were made, and
- * the ending says what bytes they are: so a purge needs no table and a server no other file.
+ * the ending says what bytes they are: so a purge needs no table and a server no other file. Where
+ * they are kept the namespace of the gateway stands before them (`namespaced.ts`).
  */
 
 /** What can be given away under a name with an ending; anything else is plain bytes. */
@@ -57,6 +58,15 @@ export function resultKey(nowMs: number, unguessable: string, contentType: strin
 /** Results with keys below this were all made before that time. */
 export function resultsMadeBefore(unixMs: number): string {
   return `${RESULTS}${hourOf(unixMs)}`
+}
+
+const resultPattern = /^results\/(\d{4}-\d\d-\d\dT\d\d)\/[\w-]{40,}(?:\.[a-z0-9]+)?$/
+
+/** When the hour began that a result was made in, Unix milliseconds; undefined for what is no result of ours. */
+export function resultHourMs(key: string): number | undefined {
+  const hour = resultPattern.exec(key)?.[1]
+  const beganMs = hour === undefined ? Number.NaN : Date.parse(`${hour}:00:00Z`)
+  return Number.isNaN(beganMs) ? undefined : beganMs
 }
 
 /** Of what a task that is still to be submitted was asked with. */

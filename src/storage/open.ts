@@ -2,11 +2,13 @@ import type { Clock } from '../kernel/clock.ts'
 import { type LocalStore, openLocalStore } from './local/store.ts'
 import { createS3Store } from './s3/store.ts'
 import type { StorageSettings } from './settings.ts'
+import { type NamespacedObjects, namespacedObjects } from './namespaced.ts'
 import type { ObjectStore } from './types.ts'
 
 /** The store the operator asked for. */
 export interface OpenedStorage {
-  readonly store: ObjectStore | undefined
+  /** Undefined: there is none. */
+  readonly objects: NamespacedObjects | undefined
   /** The same, where the gateway serves it itself. */
   readonly local: LocalStore | undefined
 }
@@ -19,16 +21,23 @@ export async function openStorage(
     readonly secret: string
     readonly baseUrl: () => string | undefined
     readonly clock: Clock
+    /** As of the log: what the keys of this gateway begin with. */
+    readonly namespace: string
   },
 ): Promise<OpenedStorage> {
+  const named = (place: ObjectStore): NamespacedObjects =>
+    namespacedObjects(place, { namespace: ground.namespace, startedAtMs: ground.clock.nowMs() })
   switch (settings.kind) {
     case 'none':
-      return { store: undefined, local: undefined }
+      return { objects: undefined, local: undefined }
     case 'local': {
       const local = await openLocalStore(ground)
-      return { store: local, local }
+      return { objects: named(local), local }
     }
     case 's3':
-      return { store: createS3Store({ ...settings.s3, clock: ground.clock }), local: undefined }
+      return {
+        objects: named(createS3Store({ ...settings.s3, clock: ground.clock })),
+        local: undefined,
+      }
   }
 }

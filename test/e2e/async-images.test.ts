@@ -92,7 +92,7 @@ void t.test('a generation is taken at once, made, kept, settled and shown', asyn
   t.equal(body.expires_at, body.completed_at + 24 * 3_600)
   t.equal(body.data.length, 2)
   for (const { url: link } of body.data as { url: string }[]) {
-    t.ok(link.startsWith(`${PUBLIC}/objects/results/`))
+    t.ok(link.startsWith(`${PUBLIC}/objects/${stack.namespace}/results/`))
     const image = await fetch(link.replace(PUBLIC, url))
     t.equal(image.headers.get('content-type'), 'image/png')
     const { width, height } = await sharp(await image.arrayBuffer()).metadata()

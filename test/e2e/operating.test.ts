@@ -135,7 +135,7 @@ t.test('an object is served where its URL says, and the URL stays out of the log
   const key = resultKey(Date.now(), 'unguessable', 'image/webp')
   await store.put(key, bytes)
   const url = (await store.publicUrl(key, Date.now() + RESULT_LIFE_MS))!
-  t.ok(url.startsWith(`${stack.url}/objects/results/`))
+  t.ok(url.startsWith(`${stack.url}/objects/${stack.namespace}/results/`))
   const answer = await fetch(url)
   t.equal(answer.status, 200)
   t.equal(answer.headers.get('content-type'), 'image/webp')

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -29,18 +29,27 @@ void t.test('a full disk refuses an object and leaves nothing of it', async (t) 
   ])
 })
 
-void t.test('what a process that died had not finished is gone at the next start', async (t) => {
-  const directory = join(root, 'died')
-  await mkdir(join(directory, '.incoming'), { recursive: true })
-  await writeFile(join(directory, '.incoming', 'half'), 'half of it')
-  const store = await openLocalStore({ ...options, directory })
-  t.same(await readdir(join(directory, '.incoming')), [])
-  const hanging = store.put('files/a', new Readable({ read: () => undefined }))
-  hanging.catch(() => undefined)
-  const listed = []
-  for await (const { key } of store.list('')) listed.push(key)
-  t.same(listed, [], 'what is under way is in no list')
-})
+void t.test(
+  'what a process that died had not finished is gone at a start a day later',
+  async (t) => {
+    const directory = join(root, 'died')
+    await mkdir(join(directory, '.incoming'), { recursive: true })
+    for (const name of ['half', 'young']) {
+      const path = join(directory, '.incoming', name)
+      await writeFile(path, 'half of it')
+      const hoursOld = name === 'half' ? 25 : 23
+      const at = new Date(Date.now() - hoursOld * 3_600_000)
+      await utimes(path, at, at)
+    }
+    const store = await openLocalStore({ ...options, directory })
+    t.same(await readdir(join(directory, '.incoming')), ['young'], 'which may be another process’s')
+    const hanging = store.put('files/a', new Readable({ read: () => undefined }))
+    hanging.catch(() => undefined)
+    const listed = []
+    for await (const { key } of store.list('')) listed.push(key)
+    t.same(listed, [], 'what is under way is in no list')
+  },
+)
 
 void t.test(
   'a file stands in the list where its key does, beside folders of like names',

@@ -101,15 +101,18 @@ void t.test('storage is opened as the operator says', async (t) => {
   t.teardown(() => server.stop())
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-open-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const ground = { directory, secret: 'a secret', baseUrl: () => undefined, clock: systemClock }
+  const signing = { secret: 'a secret', baseUrl: () => undefined }
+  const ground = { directory, ...signing, clock: systemClock, namespace: 'tests.' }
   const none = await openStorage({ kind: 'none' }, ground)
-  t.same(none, { store: undefined, local: undefined })
+  t.same(none, { objects: undefined, local: undefined })
   const s3 = await openStorage({ kind: 's3', s3: server.options }, ground)
   const local = await openStorage({ kind: 'local' }, ground)
   t.equal(s3.local, undefined, 'the gateway serves what it keeps itself alone')
-  t.equal(local.local, local.store)
-  for (const { store } of [s3, local]) {
+  t.equal(local.local, local.objects?.unprefixed)
+  for (const { objects } of [s3, local]) {
+    const store = objects?.store
     await store?.put(key, body)
+    t.equal((await objects?.unprefixed.open(`tests./${key}`))?.sizeBytes, body.length)
     t.equal((await store?.open(key))?.sizeBytes, body.length)
     await store?.close()
   }

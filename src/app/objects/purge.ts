@@ -3,16 +3,22 @@ import { Counter, type Registry } from 'prom-client'
 import { tryLead } from '../../../projections/engine/leadership.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { RESULT_LIFE_MS, RESULTS, resultsMadeBefore } from '../../storage/object-key.ts'
+import type { NamespacedObjects } from '../../storage/namespaced.ts'
+import {
+  RESULT_LIFE_MS,
+  resultHourMs,
+  RESULTS,
+  resultsMadeBefore,
+} from '../../storage/object-key.ts'
 import type { ListedObject, ObjectStore } from '../../storage/types.ts'
 import { type PolicyDeps, runLoop } from '../policy-loop.ts'
+import { createClaim } from './claim.ts'
 import { type Referenced, referencedFiles, referencedPayloads } from './referenced.ts'
 
 /** Removes objects that nobody can ask for any more. What is gone stays gone, so any round may end early. */
 
 /** Beyond its life a result stays for a download that began in time; others get this to be told of. */
 const GRACE_MS = 3_600_000
-/** How many objects a round removes of results, and looks at of the others. */
 const ROUND_OBJECTS = 1_000
 const IDLE_MS = 300_000
 
@@ -20,39 +26,59 @@ export interface PurgeDeps extends PolicyDeps {
   readonly pool: Pool
   readonly log: EventLog
   readonly clock: Clock
-  readonly store: ObjectStore
+  /** As of the log. */
+  readonly namespace: string
+  readonly objects: NamespacedObjects
   readonly registry: Registry
 }
 
 export type PurgeRound = (signal: AbortSignal) => Promise<'more' | 'idle'>
 
-/** One round by whoever leads: of all processes that share the store, one at a time. */
+/**
+ * One round by the process that leads: of all processes that share the objects, one at a time. Objects
+ * of our namespace go unless something needs them; objects without a namespace go only where the log
+ * says that they were ours and have ended, results by their name and age. Without a claim nothing goes.
+ */
 export function createPurgeRound(
   deps: PurgeDeps,
   roundObjects: number = ROUND_OBJECTS,
 ): PurgeRound {
-  const { pool, log, store } = deps
+  const { pool, log, objects, clock } = deps
   const purged = new Counter({
     name: 'tollgate_objects_purged_total',
     help: 'Objects removed because nobody can ask for them any more.',
     labelNames: ['purpose'],
     registers: [deps.registry],
   })
-  const remove = async (purpose: string, object: ListedObject): Promise<void> => {
-    await store.remove(object.key)
-    purged.inc({ purpose })
+  const claim = createClaim(deps)
+  const purgesOf = (store: ObjectStore, isClaimed: boolean): readonly PurgeRound[] => {
+    const place: PurgedPlace = {
+      store,
+      clock,
+      isClaimed,
+      limit: roundObjects,
+      remove: async (purpose, object) => {
+        await store.remove(object.key)
+        purged.inc({ purpose })
+      },
+    }
+    return [
+      purgeResults(place),
+      ...[referencedPayloads(pool, log), referencedFiles(pool, log)].map((kind) =>
+        purgeUnneeded(place, kind),
+      ),
+    ]
   }
-  const purges = [
-    purgeResults(deps, remove, roundObjects),
-    ...[referencedPayloads(pool, log), referencedFiles(pool, log)].map((kind) =>
-      purgeUnneeded(deps, kind, remove, roundObjects),
-    ),
-  ]
+  const own = purgesOf(objects.store, true)
+  const unprefixed = purgesOf(objects.unprefixed, false)
   return async (stopping) => {
-    const lead = await tryLead(pool, `purge ${store.name}`)
+    const lead = await tryLead(pool, `purge ${objects.store.name}`)
     if (lead === undefined) return 'idle'
     const signal = AbortSignal.any([stopping, lead.lost])
     try {
+      const claimed = await claim()
+      if (claimed === 'none' || claimed === 'settling') return 'idle'
+      const purges = claimed === 'namespace' ? own : [...own, ...unprefixed]
       let outcome: 'more' | 'idle' = 'idle'
       for (const purge of purges) if ((await purge(signal)) === 'more') outcome = 'more'
       return signal.aborted ? 'idle' : outcome
@@ -62,15 +88,25 @@ export function createPurgeRound(
   }
 }
 
-type Remove = (purpose: string, object: ListedObject) => Promise<void>
+interface PurgedPlace {
+  readonly store: ObjectStore
+  readonly clock: Clock
+  /** Whether all that stands there is ours. */
+  readonly isClaimed: boolean
+  /** How many objects a round removes of results, and looks at of the others. */
+  readonly limit: number
+  readonly remove: (purpose: string, object: ListedObject) => Promise<void>
+}
 
 /** Results stand in the order they were made in: the first that is young enough ends it. */
-function purgeResults({ store, clock }: PurgeDeps, remove: Remove, limit: number): PurgeRound {
+function purgeResults({ store, clock, isClaimed, limit, remove }: PurgedPlace): PurgeRound {
   return async (signal) => {
     const end = resultsMadeBefore(clock.nowMs() - RESULT_LIFE_MS - GRACE_MS)
     let removed = 0
     for await (const object of store.list(RESULTS)) {
       if (signal.aborted || object.key >= end) return 'idle'
+      // A result of any gateway has ended by then; something else that begins alike has not.
+      if (!isClaimed && resultHourMs(object.key) === undefined) continue
       if (removed === limit) return 'more'
       await remove('results', object)
       removed += 1
@@ -81,12 +117,16 @@ function purgeResults({ store, clock }: PurgeDeps, remove: Remove, limit: number
 
 /** Goes through all there are, so many a round, and then begins again. */
 function purgeUnneeded(
-  { store, clock }: PurgeDeps,
-  { prefix, needed }: Referenced,
-  remove: Remove,
-  limit: number,
+  { store, clock, isClaimed, limit, remove }: PurgedPlace,
+  { prefix, needed, ended }: Referenced,
 ): PurgeRound {
   const idOf = ({ key }: ListedObject): string => key.slice(prefix.length).split('/', 1)[0] ?? ''
+  const goneOf = async (ids: readonly string[]): Promise<ReadonlySet<string>> => {
+    if (ids.length === 0) return new Set()
+    if (!isClaimed) return ended(ids)
+    const keep = await needed(ids)
+    return new Set(ids.filter((id) => !keep.has(id)))
+  }
   let after: string | undefined
   return async (signal) => {
     const before = clock.nowMs() - GRACE_MS
@@ -96,10 +136,10 @@ function purgeUnneeded(
       if (page.length === limit) break
     }
     const old = page.filter(({ modifiedAtMs }) => modifiedAtMs < before)
-    const keep = old.length === 0 ? new Set() : await needed(old.map(idOf))
+    const gone = await goneOf(old.map(idOf))
     for (const object of old) {
       if (signal.aborted) return 'idle'
-      if (!keep.has(idOf(object))) await remove(prefix.slice(0, -1), object)
+      if (gone.has(idOf(object))) await remove(prefix.slice(0, -1), object)
     }
     after = page.length === limit ? page.at(-1)?.key : undefined
     return after === undefined ? 'idle' : 'more'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
-import { filesThere } from '../../../projections/files/query.ts'
-import { tasksWithoutEnd } from '../../../projections/tasks/query.ts'
+import { filesDeleted, filesThere } from '../../../projections/files/query.ts'
+import { tasksEnded, tasksWithoutEnd } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { FILES, PAYLOADS } from '../../storage/object-key.ts'
 
@@ -9,8 +9,10 @@ import { FILES, PAYLOADS } from '../../storage/object-key.ts'
 export interface Referenced {
   /** What their keys begin with; an id follows, and what may stand below it. */
   readonly prefix: string
-  /** Those of some ids that are still needed. */
+  /** Those of some ids that are still needed: of objects that are ours, all others can go. */
   readonly needed: (ids: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Those of some ids that were ours and are not needed: where objects may be another's, only these can go. */
+  readonly ended: (ids: readonly string[]) => Promise<ReadonlySet<string>>
 }
 
 /** A read model further behind than this for so long says nothing about what is needed. */
@@ -34,6 +36,7 @@ export function referencedPayloads(pool: Pool, log: EventLog): Referenced {
       await untilRead(pool, log, 'tasks')
       return tasksWithoutEnd(pool, platformIds)
     },
+    ended: (platformIds) => tasksEnded(pool, platformIds),
   }
 }
 
@@ -45,5 +48,6 @@ export function referencedFiles(pool: Pool, log: EventLog): Referenced {
       await untilRead(pool, log, 'files')
       return filesThere(pool, fileIds)
     },
+    ended: (fileIds) => filesDeleted(pool, fileIds),
   }
 }

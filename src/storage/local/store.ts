@@ -1,6 +1,7 @@
-import { mkdir, open, rm, rmdir } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import { wallClock } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
 import { checkObjectKey, contentTypeOf } from '../object-key.ts'
@@ -10,7 +11,6 @@ import { listFolder } from './listing.ts'
 import { createSignedUrls, type UrlQuery } from './signed-urls.ts'
 
 export interface LocalStoreOptions {
-  /** Of this process alone. */
   readonly directory: string
   /** What every replica shares; URLs are signed with a key made from it. */
   readonly secret: string
@@ -31,6 +31,8 @@ export interface LocalStore extends ObjectStore {
 
 /** What is being written; no key leads here, as none begins with a dot. */
 const INCOMING = '.incoming'
+/** What is being written for longer was left by a process that died; what is younger may be another's. */
+const ABANDONED_MS = 24 * 3_600_000
 /** How much of a file is read at once. */
 const READ_BYTES = 256 * 1024
 
@@ -74,11 +76,20 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
 
 async function prepareFolder(directory: string, incoming: string): Promise<void> {
   try {
-    // Left by a process that died: nobody was told that it is kept.
-    await rm(incoming, { recursive: true, force: true })
     await mkdir(incoming, { recursive: true, mode: 0o700 })
+    await removeAbandoned(incoming)
   } catch (error) {
     throw new Error(`${directory} cannot be used for objects: ${String(error)}`, { cause: error })
+  }
+}
+
+async function removeAbandoned(incoming: string): Promise<void> {
+  const before = wallClock.nowMs() - ABANDONED_MS
+  for (const name of await readdir(incoming)) {
+    const path = join(incoming, name)
+    // Another process may be moving it to its place.
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined && found.mtimeMs < before) await rm(path, { force: true })
   }
 }
 

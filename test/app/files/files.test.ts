@@ -15,11 +15,13 @@ import { noCrash } from '../../../src/app/crash-points.ts'
 import type { FileDeps } from '../../../src/app/files/deps.ts'
 import type { FileView } from '../../../src/app/files/types.ts'
 import { createFileUseCases } from '../../../src/app/files/use-cases.ts'
+import { CLAIM_SETTLES_MS } from '../../../src/app/objects/claim.ts'
 import { createPurgeRound } from '../../../src/app/objects/purge.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { principalOf, startWorld, TENANT } from '../support/world.ts'
 
@@ -27,7 +29,10 @@ const CHILD = new URL('support/crash-child.ts', import.meta.url)
 const world = await startWorld(t)
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-files-'))
 t.teardown(() => rm(directory, { recursive: true, force: true }))
-const store = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+const place = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+const { namespace } = world
+const objects = namespacedObjects(place, { namespace, startedAtMs: Date.now() })
+const { store } = objects
 const deps: FileDeps = {
   pool: world.pool,
   log: world.log,
@@ -174,12 +179,14 @@ void t.test('a process that dies on the way leaves a whole file or bytes to purg
     createPurgeRound({
       ...replica.deps,
       clock: { nowMs: () => Date.now() + aheadMs },
-      store,
+      namespace,
+      objects,
       registry: new Registry(),
     })(new AbortController().signal)
   await round(0)
   t.equal((await keptKeys()).length, 3, 'an upload may still be under way')
   await round(3_700_000)
+  await round(3_700_000 + CLAIM_SETTLES_MS)
   const page = { purpose: undefined, order: 'desc', after: undefined, limit: 100 } as const
   const [file] = (await elsewhere.list({ principal: mine, ...page })).files
   t.same(await keptKeys(), [`files/${file?.fileId}`])

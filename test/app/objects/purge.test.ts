@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { tryLead } from '../../../projections/engine/leadership.ts'
+import { CLAIM_SETTLES_MS } from '../../../src/app/objects/claim.ts'
 import { createPurgeRound, type PurgeRound } from '../../../src/app/objects/purge.ts'
 import { newPlatformId } from '../../../src/kernel/ids.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced.ts'
 import { payloadKey, resultKey } from '../../../src/storage/object-key.ts'
 import { createInput, startWorld, taskKey } from '../support/world.ts'
 
@@ -17,21 +19,30 @@ void t.test('objects are purged once nobody can ask for them', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-purge-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const store = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+  const place = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+  const namespace = 'tests.'
+  const objects = namespacedObjects(place, { namespace, startedAtMs: Date.now() })
+  const { store } = objects
   const { deps, tasks } = world.replica()
   let nowMs = Date.now()
   const registry = new Registry()
-  const roundOf = (objects?: number, counted = new Registry()): PurgeRound =>
-    createPurgeRound({ ...deps, clock: { nowMs: () => nowMs }, store, registry: counted }, objects)
+  const roundOf = (limit?: number, counted = new Registry()): PurgeRound =>
+    createPurgeRound(
+      { ...deps, clock: { nowMs: () => nowMs }, namespace, objects, registry: counted },
+      limit,
+    )
   const kept = async (): Promise<readonly string[]> => {
     const keys: string[] = []
-    for await (const { key } of store.list('')) keys.push(key)
+    for await (const { key } of store.list('')) if (key !== 'owner.json') keys.push(key)
     return keys
   }
   const put = async (key: string): Promise<string> => {
     await store.put(key, Buffer.from('x'))
     return key
   }
+
+  await roundOf()(going)
+  nowMs += CLAIM_SETTLES_MS
 
   await t.test('results after their life and an hour, the oldest first', async (t) => {
     const ages = [0, 1, 23, 24, 25, 26, 48, 24 * 40]
@@ -59,7 +70,7 @@ void t.test('objects are purged once nobody can ask for them', async (t) => {
     const payloads: string[] = []
     for (const id of [open.platformId, ended.platformId, never])
       payloads.push(await put(payloadKey(id)))
-    nowMs = Date.now()
+    nowMs = Date.now() + CLAIM_SETTLES_MS
     const round = roundOf(1)
     for (let rounds = 0; rounds < 4; rounds += 1) await round(going)
     t.same(await kept(), [...payloads].sort(), 'the event of a young one may still come')

@@ -8,6 +8,7 @@ import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { openLocalStore } from '../../../../src/storage/local/store.ts'
+import { namespacedObjects } from '../../../../src/storage/namespaced.ts'
 
 /** A process that uploads a file and deletes it, and dies at a point on the way. */
 interface Order {
@@ -20,14 +21,16 @@ interface Order {
 }
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
+const { namespace } = order
+const place = await openLocalStore({
+  directory: order.directory,
+  secret: 'a secret',
+  baseUrl: () => undefined,
+})
 const files = createFileUseCases({
   pool: new Pool({ connectionString: order.databaseUrl }),
   log: createEventLog({ url: order.eventStoreUrl, namespace: order.namespace }),
-  store: await openLocalStore({
-    directory: order.directory,
-    secret: 'a secret',
-    baseUrl: () => undefined,
-  }),
+  store: namespacedObjects(place, { namespace, startedAtMs: Date.now() }).store,
   readModels: { requireCurrent: () => Promise.resolve() },
   clock: systemClock,
   logger: silentLog,

@@ -1,0 +1,74 @@
+import type { Registry } from 'prom-client'
+import { Gauge } from 'prom-client'
+import { priceBookStream } from '../../domain/pricing/events.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { NamespacedObjects } from '../../storage/namespaced.ts'
+
+/** Two gateways that claim a namespace at once both look again after this: the later marker stands. */
+export const CLAIM_SETTLES_MS = 600_000
+
+/** What a purge may touch. */
+export type Claim =
+  /** Another log's gateway has the namespace, or the marker cannot be read: nothing. */
+  | 'none'
+  /** Claimed a moment ago: nothing yet. */
+  | 'settling'
+  | 'namespace'
+  /** Also what stands without a namespace, where the log says that it is ours. */
+  | 'namespace_and_unprefixed'
+
+export interface ClaimDeps {
+  readonly log: Pick<EventLog, 'readStream'>
+  readonly namespace: string
+  readonly objects: Pick<NamespacedObjects, 'marker' | 'putMarker'>
+  readonly clock: Clock
+  readonly logger: Log
+  readonly registry: Registry
+}
+
+/**
+ * Looks at the marker of our namespace before each purge, and claims a namespace that has none. A log
+ * is named by its first price book: when, and where in the log, it was written. Every gateway
+ * publishes one before it serves, a rebuild of the database leaves it as it is, and no two logs have
+ * the same.
+ */
+export function createClaim(deps: ClaimDeps): () => Promise<Claim> {
+  const { log, namespace, objects, clock, logger } = deps
+  const refused = new Gauge({
+    name: 'tollgate_objects_claim_refused',
+    help: '1 while the marker of our namespace in object storage does not name our log: nothing is purged.',
+    registers: [deps.registry],
+  })
+  return async () => {
+    const [first] = await log.readStream(priceBookStream, { limit: 1 })
+    // Without prices nothing is sold, and nothing is kept.
+    if (first === undefined) return 'settling'
+    const name = `${first.recordedAt.toISOString()} ${first.position}`
+    const marker = await objects.marker()
+    const nowMs = clock.nowMs()
+    if (marker === undefined) {
+      const wasHereBefore = nowMs - first.recordedAt.getTime() > CLAIM_SETTLES_MS
+      await objects.putMarker({
+        namespace,
+        log: name,
+        unprefixed: wasHereBefore,
+        claimedAtMs: nowMs,
+      })
+      refused.set(0)
+      return 'settling'
+    }
+    if (marker === 'unreadable' || marker.log !== name || marker.namespace !== namespace) {
+      refused.set(1)
+      logger.error(
+        { namespace, ours: name, marker },
+        'the objects of this namespace belong to another log: nothing is purged',
+      )
+      return 'none'
+    }
+    refused.set(0)
+    if (nowMs - marker.claimedAtMs < CLAIM_SETTLES_MS) return 'settling'
+    return marker.unprefixed ? 'namespace_and_unprefixed' : 'namespace'
+  }
+}
