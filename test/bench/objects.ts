@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
+import { systemClock } from '../../src/kernel/clock.ts'
 import { dataFiles } from '../../src/config.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
@@ -86,6 +87,7 @@ export const run: Benchmark = () =>
     const gateway = closers.add(await startGateway())
     const files = dataFiles(gateway.dataDir)
     const store = await openLocalStore({
+      clock: systemClock,
       directory: files.objects,
       secret: await readFile(files.markerSecret, 'utf8'),
       baseUrl: () => gateway.url,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { systemClock } from '../../src/kernel/clock.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
 import { bare, bareEnvironment } from '../faults/driver/bare.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
@@ -12,7 +13,7 @@ import { nodeArguments } from '../helpers/checkout.ts'
 const root = await mkdtemp(join(tmpdir(), 'tollgate-local-'))
 t.teardown(() => rm(root, { recursive: true, force: true }))
 
-const options = { secret: 'a secret', baseUrl: () => undefined }
+const options = { clock: systemClock, secret: 'a secret', baseUrl: () => undefined }
 
 void t.test('a full disk refuses an object and leaves nothing of it', async (t) => {
   const directory = join(root, 'full')

@@ -1,8 +1,14 @@
+import { systemClock } from '../../src/kernel/clock.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
 
 /** A process whose files may not grow: it puts a large object, then a small one, and says what it was told. */
 const [, , directory = ''] = process.argv
-const store = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+const store = await openLocalStore({
+  clock: systemClock,
+  directory,
+  secret: 'a secret',
+  baseUrl: () => undefined,
+})
 const put = (key: string, sizeBytes: number): Promise<unknown> =>
   store.put(key, Buffer.alloc(sizeBytes, 7)).then(
     () => 'kept',

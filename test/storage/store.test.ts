@@ -22,6 +22,7 @@ async function local(t: Test): Promise<ObjectStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-objects-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   return openLocalStore({
+    clock: systemClock,
     directory,
     secret: 'a secret',
     baseUrl: () => 'http://gateway.example',

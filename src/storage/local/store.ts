@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
-import { wallClock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
 import { checkObjectKey, contentTypeOf } from '../object-key.ts'
@@ -16,6 +16,7 @@ export interface LocalStoreOptions {
   readonly secret: string
   /** What URLs begin with, without a slash at the end; undefined: nobody outside reaches us. */
   readonly baseUrl: () => string | undefined
+  readonly clock: Clock
   readonly maxObjectBytes?: number
 }
 
@@ -40,7 +41,7 @@ const READ_BYTES = 256 * 1024
 export async function openLocalStore(options: LocalStoreOptions): Promise<LocalStore> {
   const { directory, maxObjectBytes = MAX_OBJECT_BYTES } = options
   const incoming = join(directory, INCOMING)
-  await prepareFolder(directory, incoming)
+  await prepareFolder(directory, incoming, options.clock.nowMs())
   const urls = createSignedUrls(options.secret)
   const pathOf = (key: string): string => {
     checkObjectKey(key)
@@ -74,17 +75,17 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
   }
 }
 
-async function prepareFolder(directory: string, incoming: string): Promise<void> {
+async function prepareFolder(directory: string, incoming: string, nowMs: number): Promise<void> {
   try {
     await mkdir(incoming, { recursive: true, mode: 0o700 })
-    await removeAbandoned(incoming)
+    await removeAbandoned(incoming, nowMs)
   } catch (error) {
     throw new Error(`${directory} cannot be used for objects: ${String(error)}`, { cause: error })
   }
 }
 
-async function removeAbandoned(incoming: string): Promise<void> {
-  const before = wallClock.nowMs() - ABANDONED_MS
+async function removeAbandoned(incoming: string, nowMs: number): Promise<void> {
+  const before = nowMs - ABANDONED_MS
   for (const name of await readdir(incoming)) {
     const path = join(incoming, name)
     // Another process may be moving it to its place.

@@ -7,12 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { nowMs, startApp } from '../support/app.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-objects-api-'))
 const store = await openLocalStore({
+  clock: systemClock,
   directory,
   secret: 'a secret',
   baseUrl: () => 'http://gateway.example',
@@ -98,6 +100,7 @@ void t.test(
     const expires = new URLSearchParams(query).get('expires')!
     const withQuery = (e: string, s: string): string => `${path}?expires=${e}&signature=${s}`
     const elsewhere = await openLocalStore({
+      clock: systemClock,
       directory: join(directory, 'other'),
       secret: 'another secret',
       baseUrl: () => 'http://gateway.example',

@@ -29,7 +29,12 @@ const CHILD = new URL('support/crash-child.ts', import.meta.url)
 const world = await startWorld(t)
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-files-'))
 t.teardown(() => rm(directory, { recursive: true, force: true }))
-const place = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+const place = await openLocalStore({
+  clock: systemClock,
+  directory,
+  secret: 'a secret',
+  baseUrl: () => undefined,
+})
 const { namespace } = world
 const objects = namespacedObjects(place, { namespace, startedAtMs: Date.now() })
 const { store } = objects

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { tryLead } from '../../../projections/engine/leadership.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { CLAIM_SETTLES_MS } from '../../../src/app/objects/claim.ts'
 import { createPurgeRound, type PurgeRound } from '../../../src/app/objects/purge.ts'
 import { newPlatformId } from '../../../src/kernel/ids.ts'
@@ -19,7 +20,12 @@ void t.test('objects are purged once nobody can ask for them', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-purge-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const place = await openLocalStore({ directory, secret: 'a secret', baseUrl: () => undefined })
+  const place = await openLocalStore({
+    clock: systemClock,
+    directory,
+    secret: 'a secret',
+    baseUrl: () => undefined,
+  })
   const namespace = 'tests.'
   const objects = namespacedObjects(place, { namespace, startedAtMs: Date.now() })
   const { store } = objects

@@ -27,7 +27,13 @@ type OpenPlace = () => Promise<ObjectStore>
 async function folder(t: Test): Promise<OpenPlace> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-two-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  return () => openLocalStore({ directory, secret: 's', baseUrl: () => 'http://gateway.example' })
+  return () =>
+    openLocalStore({
+      clock: systemClock,
+      directory,
+      secret: 's',
+      baseUrl: () => 'http://gateway.example',
+    })
 }
 
 async function bucket(t: Test): Promise<OpenPlace> {

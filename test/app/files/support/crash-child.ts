@@ -23,6 +23,7 @@ interface Order {
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
 const { namespace } = order
 const place = await openLocalStore({
+  clock: systemClock,
   directory: order.directory,
   secret: 'a secret',
   baseUrl: () => undefined,

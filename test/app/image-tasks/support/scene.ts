@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { systemClock } from '../../../../src/kernel/clock.ts'
 import type { CreateImageTaskInput, ImageTaskView } from '../../../../src/app/image-tasks/types.ts'
 import { readImageOrder } from '../../../../src/domain/families/image/request.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
@@ -42,6 +43,7 @@ export async function startImageScene(t: Test) {
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const world = await startWorld(t)
   const store: ObjectStore = await openLocalStore({
+    clock: systemClock,
     directory,
     secret: 'a secret of the tests',
     baseUrl: () => 'https://gateway.example.com',
