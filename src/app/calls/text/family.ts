@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../kernel/json.ts'
+import { withHeldBound } from '../../../domain/families/text/expected.ts'
 import { textRules } from '../../../domain/families/text/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../ports.ts'
@@ -24,7 +25,7 @@ export function createTextFamily(
       // Priced by what the caller wrote: what upstream's ids stand for costs no less.
       const priced = { family, model, body: input.body, inputSize, largestOutputTokens }
       return {
-        request: body,
+        request: withHeldBound(family, body, largestOutputTokens),
         wish,
         expectedTokens: () => textRules.expectedTokens(priced),
         price: (book) => textRules.price(priced, book),

@@ -1,13 +1,20 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { TextFamily } from './models.ts'
 
-/** Where chat and responses let a caller bound the output; the native wire nests it. */
-const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const
+/** What a wire reads of a body where the output is concerned. */
+interface OutputMembers {
+  /** The members lie in this object of the body; absent: in the body itself. */
+  readonly holder?: string
+  /** Each bounds one answer; the first is the one to name where none is given. */
+  readonly bounds: readonly [string, ...string[]]
+  /** How many answers are made; absent: one. */
+  readonly answers?: string
+}
 
-const boundNames: Readonly<Record<TextFamily, string>> = {
-  chat: 'max_completion_tokens',
-  responses: 'max_output_tokens',
-  native: 'generationConfig.maxOutputTokens',
+const MEMBERS: Readonly<Record<TextFamily, OutputMembers>> = {
+  chat: { bounds: ['max_completion_tokens', 'max_tokens'], answers: 'n' },
+  responses: { bounds: ['max_output_tokens'] },
+  native: { holder: 'generationConfig', bounds: ['maxOutputTokens'], answers: 'candidateCount' },
 }
 
 /**
@@ -17,38 +24,84 @@ const boundNames: Readonly<Record<TextFamily, string>> = {
 const ASSUMED_OUTPUT_TOKENS = 2_048
 
 /** The most a call can answer with, each of its answers with at most `largest` tokens. */
-export function largestOutput(body: JsonObject, largest: number): number {
-  const each = Math.min(boundOf(body) ?? largest, largest)
-  return Math.min(each * answersOf(body), Number.MAX_SAFE_INTEGER)
+export function largestOutput(family: TextFamily, body: JsonObject, largest: number): number {
+  const each = largestAnswer(family, body, largest)
+  return Math.min(each * answersOf(family, body), Number.MAX_SAFE_INTEGER)
+}
+
+/** The most one answer of a call can have. */
+export function largestAnswer(family: TextFamily, body: JsonObject, largest: number): number {
+  return Math.min(boundOf(family, body) ?? largest, largest)
 }
 
 /** How many answers a call asks for. */
-export function answersOf(body: JsonObject): number {
-  return countOf(body['n']) ?? countOf(nativeConfig(body)['candidateCount']) ?? 1
+export function answersOf(family: TextFamily, body: JsonObject): number {
+  const { answers } = MEMBERS[family]
+  return (answers === undefined ? undefined : countOf(holderOf(family, body)[answers])) ?? 1
 }
 
-/** Where a caller bounds the output: the member it wrote, or the one of its wire. */
-export function boundName(family: TextFamily, body: JsonObject): string {
-  const written = BOUNDS.find((name) => countOf(body[name]) !== undefined)
-  return written ?? boundNames[family]
+/**
+ * Says which members a caller has to lower so that an answer has at most `each` tokens: those that it
+ * wrote and that are above, or the one of its wire. Holds on to nothing of the request.
+ */
+export function boundsAbove(family: TextFamily, body: JsonObject): (each: number) => string {
+  const { holder, bounds } = MEMBERS[family]
+  const written = given(family, body).map(([name, value]) => [name, countOf(value)] as const)
+  return (each) => {
+    const above = written.filter(([, count]) => count === undefined || count > each)
+    const names = above.length === 0 ? [bounds[0]] : above.map(([name]) => name)
+    return names
+      .map((name) => `\`${holder === undefined ? name : `${holder}.${name}`}\``)
+      .join(' and ')
+  }
+}
+
+/**
+ * The body with what is held for in each member that bounds the output: which of several an account
+ * heeds is not known, and no answer may be longer than its hold. Without a bound it is left alone.
+ */
+export function withHeldBound(family: TextFamily, body: JsonObject, largest: number): JsonObject {
+  const members = given(family, body)
+  const each = largestAnswer(family, body, largest)
+  if (members.every(([, value]) => value === each)) return body
+  const held = Object.fromEntries(members.map(([name]) => [name, each]))
+  const { holder } = MEMBERS[family]
+  if (holder === undefined) return { ...body, ...held }
+  return { ...body, [holder]: { ...holderOf(family, body), ...held } }
 }
 
 /** What a call is taken to answer with, as far as limits a minute go. */
-export function expectedOutput(body: JsonObject): number {
-  return largestOutput(body, boundOf(body) ?? ASSUMED_OUTPUT_TOKENS)
+export function expectedOutput(family: TextFamily, body: JsonObject): number {
+  return largestOutput(family, body, boundOf(family, body) ?? ASSUMED_OUTPUT_TOKENS)
 }
 
-/** The most tokens of one answer, as the caller says. */
-function boundOf(body: JsonObject): number | undefined {
-  return (
-    BOUNDS.map((name) => countOf(body[name])).find((count) => count !== undefined) ??
-    countOf(nativeConfig(body)['maxOutputTokens'])
+/** The most tokens of one answer, as the caller says; undefined where one of its figures is none. */
+function boundOf(family: TextFamily, body: JsonObject): number | undefined {
+  const counts = given(family, body).map(([, value]) => countOf(value))
+  return counts.reduce<number | undefined>(
+    (most, count) =>
+      most === undefined || count === undefined ? undefined : Math.max(most, count),
+    counts[0],
   )
 }
 
-function nativeConfig(body: JsonObject): JsonObject {
-  const config = body['generationConfig']
-  return isJsonObject(config) ? config : {}
+/** The members that bound the output, as far as the caller wrote them. */
+function given(
+  family: TextFamily,
+  body: JsonObject,
+): readonly (readonly [name: string, value: unknown])[] {
+  const holder = holderOf(family, body)
+  return MEMBERS[family].bounds.flatMap((name) => {
+    const value = Object.hasOwn(holder, name) ? (holder[name] ?? undefined) : undefined
+    return value === undefined ? [] : [[name, value] as const]
+  })
+}
+
+function holderOf(family: TextFamily, body: JsonObject): JsonObject {
+  const { holder } = MEMBERS[family]
+  if (holder === undefined) return body
+  const inside = body[holder]
+  return isJsonObject(inside) ? inside : {}
 }
 
 function countOf(value: unknown): number | undefined {

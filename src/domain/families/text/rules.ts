@@ -4,7 +4,7 @@ import type { Measurement } from '../../pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
 import { estimateInputTokens, estimateText, type InputSize } from './estimate.ts'
-import { answersOf, boundName, expectedOutput, largestOutput } from './expected.ts'
+import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import {
   isTextFamily,
   isTextModelName,
@@ -90,12 +90,12 @@ function fittingBound(
   { family, body, inputSize }: TextCallRequest,
   quote: TextQuote,
 ): NonNullable<CallTerms<TextSeen>['fitting']> {
-  const bound = boundName(family, body)
-  const answers = answersOf(body)
+  const bounds = boundsAbove(family, body)
+  const answers = answersOf(family, body)
   const inputTokens = estimateInputTokens(inputSize)
   return (availablePico) => {
     const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
-    return each === 0 ? undefined : `\`${bound}\` of at most ${each}`
+    return each === 0 ? undefined : `${bounds(each)} of at most ${each}`
   }
 }
 
@@ -116,17 +116,18 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
       throw error
     }
   },
-  expectedTokens: ({ body, inputSize }) => estimateInputTokens(inputSize) + expectedOutput(body),
+  expectedTokens: ({ family, body, inputSize }) =>
+    estimateInputTokens(inputSize) + expectedOutput(family, body),
   price: (request, book) => {
     const quote = quoteOf(request, book)
-    const { body, inputSize, largestOutputTokens } = request
+    const { family, body, inputSize, largestOutputTokens } = request
     return {
       priceBookVersion: quote.priceBookVersion,
       currency: quote.currency,
       candidates: candidatesOf(quote),
       holdPico: holdText(quote, {
         inputTokens: estimateInputTokens(inputSize),
-        outputTokens: largestOutput(body, largestOutputTokens),
+        outputTokens: largestOutput(family, body, largestOutputTokens),
       }),
       fitting: fittingBound(request, quote),
       settle: (seen) => rated(quote, inputSize, seen),

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { callFamilies, callFamilyOf } from '../../../../src/domain/families/calls.ts'
+import { withHeldBound } from '../../../../src/domain/families/text/expected.ts'
 import { textFamilies, type TextFamily } from '../../../../src/domain/families/text/models.ts'
 import {
   textRules,
@@ -21,11 +22,18 @@ function request(
 
 const heldFor = (asked: TextCallRequest): bigint => textRules.price(asked, shippedBook).holdPico
 
+/** How each wire bounds the output of an answer. */
+const boundedBy: Readonly<Record<TextFamily, (bound: number) => TextCallRequest['body']>> = {
+  chat: (bound) => ({ max_tokens: bound }),
+  responses: (bound) => ({ max_output_tokens: bound }),
+  native: (bound) => ({ generationConfig: { maxOutputTokens: bound } }),
+}
+
 /** What is held for so many output tokens, input and its price left out. */
 function held(family: TextFamily, body: TextCallRequest['body'], largest?: number): number {
   const options = { family, ...(largest === undefined ? {} : { largest }) }
-  const one = heldFor(request({ max_tokens: 1 }, { family }))
-  const perToken = heldFor(request({ max_tokens: 2 }, { family })) - one
+  const one = heldFor(request(boundedBy[family](1), { family }))
+  const perToken = heldFor(request(boundedBy[family](2), { family })) - one
   return Number((heldFor(request(body, options)) - one) / perToken) + 1
 }
 
@@ -35,6 +43,52 @@ t.test('a hold covers the output a caller bounds, times the answers it asks for'
   t.equal(held('responses', { max_output_tokens: 100 }), 100)
   t.equal(held('native', { generationConfig: { maxOutputTokens: 100 } }), 100)
   t.equal(held('native', { generationConfig: { maxOutputTokens: 100, candidateCount: 4 } }), 400)
+  t.end()
+})
+
+t.test('of several bounds the largest is held, and those of other wires bound nothing', (t) => {
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: 8_000 }), 8_000)
+  t.equal(held('chat', { max_completion_tokens: 8_000, max_tokens: 1 }), 8_000)
+  t.equal(held('chat', { max_output_tokens: 1 }), 8_192)
+  t.equal(held('chat', { generationConfig: { maxOutputTokens: 1, candidateCount: 9 } }), 8_192)
+  t.equal(held('responses', { max_tokens: 1, max_completion_tokens: 1, n: 9 }), 8_192)
+  t.equal(held('responses', { max_output_tokens: 50, max_tokens: 1 }), 50)
+  t.equal(held('native', { max_tokens: 1, max_output_tokens: 1, n: 9 }), 8_192)
+  // An account may take a figure that is none for no bound at all.
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: -1 }), 8_192)
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: '9000' }), 8_192)
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: null }), 1)
+  t.end()
+})
+
+t.test('upstream gets the bound that was held, in every member that bounds', (t) => {
+  const figure = fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined })
+  const members = fc.record({
+    max_completion_tokens: figure,
+    max_tokens: figure,
+    max_output_tokens: figure,
+    maxOutputTokens: figure,
+  })
+  const largest = 100_000
+  fc.assert(
+    fc.property(fc.constantFrom(...textFamilies), members, (family, given) => {
+      const { maxOutputTokens, ...flat } = given
+      const body = JSON.parse(
+        JSON.stringify({ ...flat, generationConfig: { maxOutputTokens } }),
+      ) as TextCallRequest['body']
+      const sent = withHeldBound(family, body, largest)
+      const bounds = {
+        chat: [sent['max_completion_tokens'], sent['max_tokens']],
+        responses: [sent['max_output_tokens']],
+        native: [(sent['generationConfig'] as { maxOutputTokens?: number }).maxOutputTokens],
+      }[family].filter((bound) => bound !== undefined)
+      const most = held(family, body, largest)
+      return bounds.length === 0 ? most === largest : bounds.every((bound) => bound === most)
+    }),
+    { numRuns: 10_000 },
+  )
+  const body = { max_tokens: 5, n: 2 }
+  t.equal(withHeldBound('chat', body, 8_192), body, 'nothing to change, nothing is copied')
   t.end()
 })
 
@@ -59,6 +113,11 @@ t.test('the bound that would fit a balance fits it, and one more token does not'
   ])[] = [
     ['chat', {}, (bound) => ({ max_completion_tokens: bound })],
     ['chat', { max_tokens: 9_000 }, (bound) => ({ max_tokens: bound })],
+    [
+      'chat',
+      { max_tokens: 9_000, max_completion_tokens: 1 },
+      (bound) => ({ max_tokens: bound, max_completion_tokens: 1 }),
+    ],
     ['chat', { n: 3 }, (bound) => ({ n: 3, max_completion_tokens: bound })],
     ['responses', {}, (bound) => ({ max_output_tokens: bound })],
     [
