@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
+import { externalModelName } from '../../domain/families/model-names.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
@@ -190,7 +191,8 @@ function judge(
     kind: token.kind,
     tenantId: token.tenantId,
     userId: token.userId,
-    models: token.models && new Set(token.models),
+    // Older tokens name a model by a version alias; a call is always of an external name.
+    models: token.models && new Set(token.models.map(externalModelName)),
     addresses: token.addresses,
     limits: limitsInForce(token.limits, defaults),
     scope: token.scope,

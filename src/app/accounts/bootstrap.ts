@@ -1,6 +1,6 @@
 import { accountDecider, type AccountCommand } from '../../domain/account/decider.ts'
 import { type AccountEventData, accountStream } from '../../domain/account/events.ts'
-import { findTaskModel } from '../../domain/families/tasks.ts'
+import { externalModelName } from '../../domain/families/model-names.ts'
 import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
   type QueryScope,
@@ -78,7 +78,7 @@ async function decideOnToken(
 
 /** External names, each once; an alias stands for its model, as it does in a call. */
 function namedModels(names: readonly string[]): string[] {
-  return [...new Set(names.map((name) => findTaskModel(name)?.name ?? name))]
+  return [...new Set(names.map(externalModelName))]
 }
 
 function now(deps: AccessDeps): string {

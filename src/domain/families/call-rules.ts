@@ -54,8 +54,8 @@ export interface CallFamilyRules<Request, Seen> {
   readonly wires: readonly string[]
   /** Its external names, where they are fixed; undefined where channels choose them. */
   readonly models: readonly string[] | undefined
-  /** Further names its models are taken by, which no other family's model may have. */
-  readonly aliases?: readonly string[]
+  /** External names by the further names that its models are taken by; no other family's model may have one. */
+  readonly aliases?: ReadonlyMap<string, string>
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
   /** Whether a channel must say the most each of its models can answer with, in tokens. */

@@ -26,6 +26,6 @@ export function callFamilyOf(wire: string): AnyCallFamily | undefined {
 /** The family whose catalog has this name; undefined where a channel may choose it freely. */
 export function callFamilyOfModel(name: string): AnyCallFamily | undefined {
   return callFamilies.find(
-    ({ models, aliases }) => models?.includes(name) === true || aliases?.includes(name) === true,
+    ({ models, aliases }) => models?.includes(name) === true || aliases?.has(name) === true,
   )
 }

@@ -101,8 +101,8 @@ export interface ImageFamily {
   readonly kinds: readonly ImageKind[]
   /** External names. */
   readonly models: readonly string[]
-  /** Further names its models are taken by; `read` says which is meant. */
-  readonly aliases?: readonly string[]
+  /** External names by the further names that its models are taken by. */
+  readonly aliases?: ReadonlyMap<string, string>
   readonly currency: Currency
   /** Most pictures of one request that an account makes, unless its channel says otherwise. */
   readonly usualCount: (model: string) => number

@@ -8,7 +8,7 @@ export const imageFamilies: readonly ImageFamily[] = [imageFamily, genFamily, ar
 
 const byModel: ReadonlyMap<string, ImageFamily> = new Map(
   imageFamilies.flatMap((family) =>
-    [...family.models, ...(family.aliases ?? [])].map((model) => [model, family] as const),
+    [...family.models, ...(family.aliases?.keys() ?? [])].map((model) => [model, family] as const),
   ),
 )
 

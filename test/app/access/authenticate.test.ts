@@ -13,11 +13,13 @@ import {
 } from '../../../src/app/accounts/bootstrap.ts'
 import { noLimits } from '../../../src/app/throttle/limits.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
-import { tokenStream } from '../../../src/domain/token/events.ts'
+import { tokenDecider } from '../../../src/domain/token/decider.ts'
+import { type TokenEventData, tokenStream } from '../../../src/domain/token/events.ts'
 import { SERVER_VERSIONS } from '../../../infra/embedded/eventstore/versions.ts'
 import { balances } from '../../../projections/ledger/query.ts'
 import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
-import { newSecret } from '../../../src/kernel/ids.ts'
+import { newId, newSecret, sha256Hex } from '../../../src/kernel/ids.ts'
+import { executeCommand } from '../../../src/eventlog/log/execute.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startWorld, TENANT, type World } from '../support/world.ts'
@@ -69,6 +71,38 @@ t.test('tokens', async (t) => {
       t.same(answer.ok && [...(answer.principal.models ?? [])], ['domestic-video-2-0'])
     },
   )
+
+  await t.test('a token for a version alias may use its model, whatever its family', async (t) => {
+    const { authenticate } = await authenticatorOf(t, world)
+    const aliases = ['artB-5-0-260128', 'domestic-video-2-0-260128', 'text-basic']
+    const names = ['artB-5.0', 'domestic-video-2-0', 'text-basic']
+    const { secret, tokenId } = await issueToken(access, { ...wanted, models: aliases })
+    const answer = await authenticate(secret)
+    t.same(answer.ok && [...(answer.principal.models ?? [])], names)
+    const [issued] = await world.log.readStream(tokenStream(tokenId))
+    t.same(issued?.data, { ...issued?.data, models: names }, 'written under its external name')
+
+    await t.test('also one whose alias stands in the log as it was written', async (t) => {
+      const old = newSecret('sk-')
+      const oldId = newId('token', Date.now())
+      const data = {
+        ...(issued?.data as TokenEventData<'TokenIssued'>),
+        tokenId: oldId,
+        secretHash: sha256Hex(old),
+        models: ['artB-5-0-260128'],
+      }
+      await executeCommand({
+        log: world.log,
+        stream: tokenStream(oldId),
+        decider: tokenDecider,
+        command: { kind: 'issue', data },
+        commandId: newId('cmd', Date.now()),
+        metadata: { correlationId: 'test', actor: 'tests' },
+      })
+      const read = await authenticate(old)
+      t.same(read.ok && [...(read.principal.models ?? [])], ['artB-5.0'])
+    })
+  })
 
   await t.test('what was never issued is unknown, whatever its shape', async (t) => {
     const { authenticate } = await authenticatorOf(t, world)

@@ -11,7 +11,7 @@ export const artBFamily: ImageFamily = {
   name: 'art-b',
   kinds: ['generation'],
   models: artBModels.map(({ name }) => name),
-  aliases: artBModels.map(({ version }) => version),
+  aliases: new Map(artBModels.map(({ name, version }) => [version, name])),
   currency: 'CNY',
   usualCount: (model) => (known(model).makesGroups ? MAX_GROUP : 1),
   settlesEach: true,
