@@ -1,3 +1,4 @@
+import { isLongerThan } from '../../kernel/characters.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 export const MAX_FILENAME_CHARACTERS = 255
@@ -12,7 +13,7 @@ export function checkFilename(filename: string, param: string): void {
     throw new DomainError('invalid_request', `The name of \`${param}\` ${why}`, { param })
   }
   if (filename === '') refuse('is missing')
-  if (filename.length > MAX_FILENAME_CHARACTERS)
+  if (isLongerThan(filename, MAX_FILENAME_CHARACTERS))
     refuse(`must have at most ${MAX_FILENAME_CHARACTERS} characters`)
   if (/[/\\]/.test(filename) || /^\.{1,2}$/.test(filename)) refuse('must not be a path')
   // Control and format characters hide or turn round what is shown; lone surrogates cannot be stored.

@@ -1,3 +1,4 @@
+import { isLongerThan } from '../../../kernel/characters.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { isStorable } from '../../../kernel/storable-text.ts'
@@ -69,10 +70,10 @@ export function oneOf(choices: readonly string[]): string {
 }
 
 /** @throws RequestError when not a string, too long, or not well-formed Unicode without NUL */
-export function text(value: unknown, param: string, maxLength: number): string {
+export function text(value: unknown, param: string, maxCharacters: number): string {
   if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
-  if (value.length > maxLength)
-    return refuse(param, `\`${param}\` must be at most ${maxLength} characters`)
+  if (isLongerThan(value, maxCharacters))
+    return refuse(param, `\`${param}\` must be at most ${maxCharacters} characters`)
   if (!isStorable(value))
     return refuse(param, `\`${param}\` must be well-formed Unicode without NUL characters`)
   return value

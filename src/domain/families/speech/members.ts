@@ -30,9 +30,9 @@ export class Members {
   }
 
   /** @throws RequestError */
-  text(name: string, maxLength: number): string | undefined {
+  text(name: string, maxCharacters: number): string | undefined {
     const value = this.value(name)
-    return value === undefined ? undefined : text(value, this.at(name), maxLength)
+    return value === undefined ? undefined : text(value, this.at(name), maxCharacters)
   }
 
   /** @throws RequestError */

@@ -1,3 +1,4 @@
+import { isLongerThan } from '../../../kernel/characters.ts'
 import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import type { TaskFacts } from '../../task/events.ts'
 import { refuse } from '../checks/fields.ts'
@@ -102,8 +103,8 @@ export function charactersOf(text: string): number {
   return text.length - timesIn(PAIRS) + timesIn(CHINESE)
 }
 
-function required(members: Members, name: string, maxLength: number): string {
-  const value = members.text(name, maxLength)
+function required(members: Members, name: string, maxCharacters: number): string {
+  const value = members.text(name, maxCharacters)
   if (value === undefined) return refuse(members.at(name), `\`${members.at(name)}\` is required`)
   if (value.trim() === '')
     return refuse(members.at(name), `\`${members.at(name)}\` must not be empty`)
@@ -217,7 +218,8 @@ function acceptTones(group: Members): JsonObject | undefined {
   const value = group.value('tone')
   if (value === undefined) return undefined
   const tones = Array.isArray(value) ? (value as readonly unknown[]) : undefined
-  const fits = tones?.every((tone) => typeof tone === 'string' && tone.length <= MAX_TONE) === true
+  const fits =
+    tones?.every((tone) => typeof tone === 'string' && !isLongerThan(tone, MAX_TONE)) === true
   if (tones === undefined || !fits || tones.length > MAX_TONES)
     return refuse(
       group.at('tone'),

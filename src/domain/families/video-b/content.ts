@@ -81,17 +81,8 @@ function kindOf(type: unknown, param: string): 'text' | MediaKind {
 function acceptPrompt(item: JsonObject, param: string): string {
   if (isPresent(item, 'role'))
     return refuse(`${param}.role`, `\`${param}.role\` must be absent: text items have no role`)
-  const prompt = text(own(item, 'text'), `${param}.text`, Infinity)
+  const prompt = text(own(item, 'text'), `${param}.text`, MAX_PROMPT_CHARACTERS)
   if (prompt.trim() === '') return refuse(`${param}.text`, `\`${param}.text\` must not be empty`)
-  // A character beyond the first plane is two units.
-  if (
-    prompt.length > 2 * MAX_PROMPT_CHARACTERS ||
-    Array.from(prompt).length > MAX_PROMPT_CHARACTERS
-  )
-    return refuse(
-      `${param}.text`,
-      `\`${param}.text\` must be at most ${MAX_PROMPT_CHARACTERS} characters`,
-    )
   return prompt
 }
 

@@ -94,10 +94,7 @@ function acceptPrompt(mode: VideoCMode, body: JsonObject): string | undefined {
   const value = own(body, 'prompt')
   if (value === undefined)
     return mode === 'text2video' || mode === 'reference2video' ? lacking('prompt') : undefined
-  // Of pairs of surrogates at most: counted only where that may be too many.
-  const prompt = text(value, 'prompt', 2 * MAX_PROMPT_CHARACTERS)
-  if (prompt.length > MAX_PROMPT_CHARACTERS && Array.from(prompt).length > MAX_PROMPT_CHARACTERS)
-    return refuseField('prompt', `\`prompt\` must be at most ${MAX_PROMPT_CHARACTERS} characters`)
+  const prompt = text(value, 'prompt', MAX_PROMPT_CHARACTERS)
   if (prompt.trim() === '') return refuseField('prompt', '`prompt` must not be empty')
   return prompt
 }
@@ -152,15 +149,15 @@ function acceptWatermarkPosition(body: JsonObject): number | undefined {
   )
 }
 
-function acceptUrl(body: JsonObject, name: string, maxLength: number): string | undefined {
-  const url = optionalText(body, name, maxLength)?.trim()
+function acceptUrl(body: JsonObject, name: string, maxCharacters: number): string | undefined {
+  const url = optionalText(body, name, maxCharacters)?.trim()
   if (url === undefined || isWebUrl(url)) return url
   return refuseField(name, `\`${name}\` must be a public https:// URL`)
 }
 
-function optionalText(body: JsonObject, name: string, maxLength: number): string | undefined {
+function optionalText(body: JsonObject, name: string, maxCharacters: number): string | undefined {
   const value = own(body, name)
-  return value === undefined ? undefined : text(value, name, maxLength)
+  return value === undefined ? undefined : text(value, name, maxCharacters)
 }
 
 function unwanted(name: string, forWhat: string): never {
