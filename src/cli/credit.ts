@@ -1,6 +1,11 @@
 import { balances, lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
-import { postAdjustment } from '../app/accounts/adjust.ts'
-import { grantCredit, setCreditLimit } from '../app/accounts/bootstrap.ts'
+import {
+  adjustmentIdOf,
+  grantCredit,
+  newPostingId,
+  postAdjustment,
+  setCreditLimit,
+} from '../app/accounts/credit.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
 import { currencies, type Currency } from '../kernel/money.ts'
 import { depsOf, LIST_LIMIT, type ActorOption } from './access.ts'
@@ -19,13 +24,12 @@ export async function grantCommand(
   amount: string,
   options: MoneyOptions & { readonly reason: string; readonly id?: string },
 ): Promise<void> {
-  const { grantId, position } = await grantCredit(depsOf(session, options), {
-    tenantId: options.tenant,
-    currency: currencyOf(options.currency),
-    amount,
-    reason: options.reason,
-    ...(options.id ? { grantId: options.id } : {}),
-  })
+  const deps = depsOf(session, options)
+  const currency = currencyOf(options.currency)
+  const grantId = namedId(options.id) ?? newPostingId('grant', deps)
+  noteId(grantId)
+  const { tenant: tenantId, reason } = options
+  const { position } = await grantCredit(deps, { tenantId, grantId, currency, amount, reason })
   show({ grantId }, options.json)
   await session.projected('ledger', position)
 }
@@ -34,15 +38,16 @@ export async function grantCommand(
 export async function limitCommand(
   session: Session,
   limit: string,
-  options: MoneyOptions,
+  options: MoneyOptions & { readonly id?: string },
 ): Promise<void> {
+  const deps = depsOf(session, options)
   const currency = currencyOf(options.currency)
-  const { position } = await setCreditLimit(depsOf(session, options), {
-    tenantId: options.tenant,
-    currency,
-    limit,
-  })
-  show({ tenantId: options.tenant, currency, limit }, options.json)
+  const limitId = namedId(options.id) ?? newPostingId('limit', deps)
+  noteId(limitId)
+  const { tenant: tenantId } = options
+  const { changed, position } = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
+  show({ tenantId, currency, limit, limitId }, options.json)
+  if (!changed) note('it was set before; what was set since stays')
   await session.projected('ledger', position)
 }
 
@@ -59,14 +64,17 @@ export async function adjustCommand(
 ): Promise<void> {
   const reason = options.reason.trim()
   if (reason === '') throw new CommandError('--reason must say why')
-  const { adjustmentId, changed, position } = await postAdjustment(depsOf(session, options), {
+  const said = {
     tenantId: options.tenant,
     currency: currencyOf(options.currency),
     amount,
     correction: await correctionOf(session, options),
     reason,
-    ...(options.id ? { adjustmentId: options.id } : {}),
-  })
+  }
+  const adjustmentId = namedId(options.id) ?? adjustmentIdOf(said)
+  noteId(adjustmentId)
+  const adjustment = { ...said, adjustmentId }
+  const { changed, position } = await postAdjustment(depsOf(session, options), adjustment)
   show({ adjustmentId, posted: changed }, options.json)
   if (!changed) note('it was posted before; --id with a new id posts the same once more')
   await session.projected('ledger', position)
@@ -102,6 +110,19 @@ export async function balanceCommand(
   const rows = found.map((b) => [b.currency, b.credit, b.settled, b.held, b.limit, b.available])
   for (const line of table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows))
     print(line)
+}
+
+const idShape = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
+
+/** The id that `--id` names. @throws CommandError where it cannot be one */
+function namedId(id: string | undefined): string | undefined {
+  if (id === undefined || idShape.test(id)) return id
+  throw new CommandError('--id must be 1 to 64 letters, digits, _ and -, beginning with no sign')
+}
+
+/** Before it is asked for: the answer may be lost. */
+function noteId(id: string): void {
+  note(`if no answer comes, repeat it with --id ${id}: it counts once`)
 }
 
 async function correctionOf(

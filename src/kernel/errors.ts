@@ -77,6 +77,8 @@ export const domainCodes = [
   'adjustment_source_invalid',
   'adjustment_out_of_bounds',
   'posting_id_taken',
+  'limit_id_taken',
+  'posting_outcome_unknown',
   'token_exists',
   'token_not_found',
   'token_disabled',

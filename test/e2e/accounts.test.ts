@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { postAdjustment } from '../../src/app/accounts/adjust.ts'
 import {
   addUser,
   changeTokenLimits,
   issueToken,
   openTenant,
 } from '../../src/app/accounts/bootstrap.ts'
+import { postAdjustment } from '../../src/app/accounts/credit.ts'
 import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, tasksOf } from './support/client.ts'
@@ -281,8 +281,8 @@ t.test('logs say what was used, and what was given', async (t) => {
     currency: 'CNY',
     amount: String(task?.amount),
   } as const
-  const refund = { tenantId, currency: 'CNY', amount: '0.5', reason: 'sorry' } as const
-  await postAdjustment(access, { ...refund, correction: { kind: 'line', line } })
+  const refund = { adjustmentId: 'sorry', tenantId, currency: 'CNY', amount: '0.5' } as const
+  await postAdjustment(access, { ...refund, reason: 'sorry', correction: { kind: 'line', line } })
   await stack.caughtUp()
   t.match(await logsOf('type=refund'), [
     { type: 'refund', amount: '0.5', status: 'posted', task_id: made, user_id: demo.userId },

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { addUser, grantCredit, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
+import { addUser, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { startStack } from '../helpers/stack.ts'
 import { queriesOf, tasksOf } from './support/client.ts'
 

@@ -80,7 +80,7 @@ await t.test('an operator runs a tenant with HTTP alone', async (t) => {
   t.match(granted, { id: 'grant_17', amount: '25', changed: true })
   const repeated = await operator.done('POST', '/tenants/tenant_acme/credit/grants', grant)
   t.equal(repeated.changed, false)
-  const limit = { currency: 'USD', amount: '5' }
+  const limit = { currency: 'USD', amount: '5', limit_id: 'limit_17' }
   t.ok((await operator.done('PUT', '/tenants/tenant_acme/credit/limit', limit)).changed)
   t.notOk((await operator.done('PUT', '/tenants/tenant_acme/credit/limit', limit)).changed)
   t.match((await operator.done('GET', '/tenants/tenant_acme/credit')).accounts, [
@@ -399,9 +399,13 @@ await t.test('a tenant admin manages that tenant and no more', async (t) => {
     [
       'POST',
       `/tenants/${other.tenantId}/credit/grants`,
-      { currency: 'USD', amount: '1', reason: 'x' },
+      { currency: 'USD', amount: '1', reason: 'x', grant_id: 'g' },
     ],
-    ['PUT', `/tenants/${other.tenantId}/credit/limit`, { currency: 'USD', amount: '1' }],
+    [
+      'PUT',
+      `/tenants/${other.tenantId}/credit/limit`,
+      { currency: 'USD', amount: '1', limit_id: 'l' },
+    ],
     ['POST', '/tokens', { ...who, kind: 'admin', scope: { level: 'all_tenants' } }],
     ['POST', '/tokens', { ...who, kind: 'query', scope: { level: 'all_tenants' } }],
     ['POST', `/tokens/${operators.id}/rotate`, undefined],
@@ -471,7 +475,7 @@ await t.test('bad input names its member, and nothing is written', async (t) => 
     [
       'POST',
       `/tenants/${demo.tenantId}/credit/grants`,
-      { currency: 'USD', amount: '0', reason: 'x' },
+      { currency: 'USD', amount: '0', reason: 'x', grant_id: 'g' },
       'amount',
     ],
     [
@@ -514,7 +518,13 @@ await t.test('bad input names its member, and nothing is written', async (t) => 
     ['GET', '/tenants/%00', undefined, 404, 'tenant_not_found'],
     ['GET', `/tenants/${'x'.repeat(2_000)}/credit`, undefined, 404, 'tenant_not_found'],
     ['POST', '/tenants/%00/users', { name: 'x' }, 404, 'tenant_not_found'],
-    ['PUT', '/tenants/%0a/credit/limit', { currency: 'USD', amount: '1' }, 404, 'tenant_not_found'],
+    [
+      'PUT',
+      '/tenants/%0a/credit/limit',
+      { currency: 'USD', amount: '1', limit_id: 'l' },
+      404,
+      'tenant_not_found',
+    ],
     ['GET', '/tokens/%00', undefined, 404, 'token_not_found'],
   ] as const) {
     const answer = await operator.ask(method, path, body)

@@ -10,10 +10,10 @@ import { logRedaction } from '../../src/api/kit/observe.ts'
 import {
   type AccessDeps,
   addUser,
-  grantCredit,
   issueToken,
   openTenant,
 } from '../../src/app/accounts/bootstrap.ts'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import {
   sandboxImageChannels,

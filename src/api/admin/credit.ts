@@ -1,11 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
-import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ManagedTenants, PostingName } from '../../app/accounts/managed-tenants.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import { success } from '../kit/account-surface.ts'
 import { toBalanceAccount } from '../kit/balance-view.ts'
 import { changeFailures, readFailures } from '../kit/management-failures.ts'
 import { byToken } from '../kit/by-token.ts'
+import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency-key.ts'
+import { RequestError } from '../kit/request-error.ts'
 import { describe } from './documentation.ts'
 import { reachOf } from './reach.ts'
 import {
@@ -21,6 +23,16 @@ export interface CreditDeps {
   readonly managedTenants: ManagedTenants
   readonly readBalances: ReadBalances
 }
+
+/** Of every route that moves money. */
+const postingFailures = [
+  ...changeFailures.filter((code) => code !== 'log_outcome_unknown'),
+  'body_empty',
+  'tenant_not_found',
+  'amount_invalid',
+  'idempotency_key_reused',
+  'posting_outcome_unknown',
+] as const
 
 /** What a tenant may spend: an operator gives it. */
 export function creditRoutes(instance: FastifyInstance, deps: CreditDeps): void {
@@ -45,46 +57,77 @@ export function creditRoutes(instance: FastifyInstance, deps: CreditDeps): void 
       })
     },
   })
+  grantRoute(instance, tenants)
+  limitRoute(instance, tenants)
+}
+
+function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
   const grant = describe({
     operationId: 'grantCredit',
     summary: 'Give credit: an operator alone',
     ok: GrantAnswerSchema,
-    failures: [
-      ...changeFailures,
-      'body_empty',
-      'tenant_not_found',
-      'amount_invalid',
-      'posting_id_taken',
-    ],
+    failures: [...postingFailures, 'posting_id_taken'],
   })
-  app.post('/tenants/:tenant_id/credit/grants', {
-    schema: { ...grant, params: TenantParamsSchema, body: NewGrantSchema },
-    handler: async (request) => {
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/credit/grants', {
+    schema: {
+      ...grant,
+      params: TenantParamsSchema,
+      headers: PostingKeySchema,
+      body: NewGrantSchema,
+    },
+    handler: async (request, reply) => {
       const { currency, amount, reason, grant_id: grantId } = request.body
       const { tenant_id: tenantId } = request.params
-      const named = grantId === undefined ? {} : { grantId }
-      const input = { tenantId, currency, amount, reason, ...named }
-      const granted = await tenants.grant(reachOf(request), byToken(request), input)
-      const { grantId: id, changed } = granted
+      const name = postingName(request, 'grant_id', grantId)
+      const input = { tenantId, currency, amount, reason, ...name }
+      const { id, changed } = await tenants.grant(reachOf(request), byToken(request), input)
+      sayRepeated(reply, name, changed)
       const object = 'credit_grant' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
   })
+}
+
+function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
   const limit = describe({
     operationId: 'setCreditLimit',
     summary: 'How far below zero a balance may go: an operator alone',
     ok: CreditLimitAnswerSchema,
-    failures: [...changeFailures, 'body_empty', 'tenant_not_found', 'amount_invalid'],
+    failures: [...postingFailures, 'limit_id_taken'],
   })
-  app.put('/tenants/:tenant_id/credit/limit', {
-    schema: { ...limit, params: TenantParamsSchema, body: CreditLimitSchema },
-    handler: async (request) => {
-      const { currency, amount } = request.body
+  instance.withTypeProvider<TypeBoxTypeProvider>().put('/tenants/:tenant_id/credit/limit', {
+    schema: {
+      ...limit,
+      params: TenantParamsSchema,
+      headers: PostingKeySchema,
+      body: CreditLimitSchema,
+    },
+    handler: async (request, reply) => {
+      const { currency, amount, limit_id: limitId } = request.body
       const { tenant_id: tenantId } = request.params
-      const input = { tenantId, currency, limit: amount }
-      const { changed } = await tenants.setLimit(reachOf(request), byToken(request), input)
+      const name = postingName(request, 'limit_id', limitId)
+      const input = { tenantId, currency, limit: amount, ...name }
+      const { id, changed } = await tenants.setLimit(reachOf(request), byToken(request), input)
+      sayRepeated(reply, name, changed)
       const object = 'credit_limit' as const
-      return success({ object, tenant_id: tenantId, currency, amount, changed })
+      return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
   })
+}
+
+/** What names a posting. @throws RequestError `parameter_invalid` where nothing does */
+function postingName(request: FastifyRequest, member: string, id: string | undefined): PostingName {
+  const key = idempotencyKeyOf(request)
+  if (key !== undefined) return { id, key }
+  if (id !== undefined) return { id, key }
+  throw new RequestError(
+    'parameter_invalid',
+    `Send an Idempotency-Key header or ${member}: with the same one a retry moves nothing twice`,
+    member,
+  )
+}
+
+/** As on every surface: the answer to a repeated key says that it is one. */
+function sayRepeated(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
+  if (key !== undefined && !changed) void reply.header(REPLAYED, 'true')
 }

@@ -39,14 +39,22 @@ export const NewGrantSchema = Type.Object(
     reason: Reason,
     grant_id: Type.Optional(
       NewId(
-        'Its id instead of a new one: the same again with the same figures gives nothing more.',
+        'Its id, required without an Idempotency-Key: the same again with the same figures gives nothing more.',
       ),
     ),
   },
   strict,
 )
 export const CreditLimitSchema = Type.Object(
-  { currency: Currency, amount: Amount('How far below zero the balance may go; 0 for prepaid.') },
+  {
+    currency: Currency,
+    amount: Amount('How far below zero the balance may go; 0 for prepaid.'),
+    limit_id: Type.Optional(
+      NewId(
+        'Its id, required without an Idempotency-Key: the same again sets nothing, whatever was set since.',
+      ),
+    ),
+  },
   strict,
 )
 
@@ -94,15 +102,16 @@ export const GrantAnswerSchema = successOf(
     tenant_id: Type.String(),
     currency: Currency,
     amount: Type.String(),
-    changed: Type.Boolean({ description: 'false: this id had given the same before.' }),
+    changed: Type.Boolean({ description: 'false: it was given before.' }),
   }),
 )
 export const CreditLimitAnswerSchema = successOf(
   Type.Object({
     object: Type.Literal('credit_limit'),
+    id: Type.String(),
     tenant_id: Type.String(),
     currency: Currency,
     amount: Type.String(),
-    changed: Type.Boolean({ description: 'false: it was so before.' }),
+    changed: Type.Boolean({ description: 'false: it was set before.' }),
   }),
 )

@@ -2,6 +2,7 @@ import type { FastifySchema } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
 import { answer } from './answer-documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
+import { retryHeaders } from './failure-headers.ts'
 import { failureResponses } from './failure-documentation.ts'
 import type { FailureCode } from './failure-table.ts'
 import type { Surface, SurfaceFailures } from './surface-failures.ts'
@@ -25,7 +26,7 @@ export function accountEnvelope(surface: Surface): Envelope {
         // Of an answer that was to be CSV, the failure is still said in JSON.
         'content-type': 'application/json; charset=utf-8',
         ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-        ...(typeof retry === 'number' ? { 'retry-after': String(Math.ceil(retry / 1_000)) } : {}),
+        ...retryHeaders(retry),
       },
       body: {
         success: false,

@@ -5,7 +5,7 @@ import type { Failure } from './surface-failures.ts'
 const MAX_RETRY_AFTER_S = 60
 
 /** What an answer tells of sending the same again. */
-function retryHeaders(retry: Failure['retry']): Record<string, string> {
+export function retryHeaders(retry: Failure['retry']): Record<string, string> {
   if (retry === undefined) return {}
   if (retry === 'never') return { 'x-should-retry': 'false' }
   const waitS = Math.max(1, Math.ceil(retry / 1_000))

@@ -138,6 +138,13 @@ const ofAdministration = {
   adjustment_source_invalid: own(400, 'There is nothing of that name to adjust'),
   adjustment_out_of_bounds: own(400, 'No more can be given or taken back'),
   posting_id_taken: own(409, 'This id names another posting', 'never'),
+  limit_id_taken: own(409, 'This id names another credit limit', 'never'),
+  // Sent again under its id it moves nothing twice.
+  posting_outcome_unknown: own(
+    503,
+    'The change could not be recorded in time, and may have been: send it again with the same id',
+    2_000,
+  ),
   token_exists: own(409, 'The token exists', 'never'),
   token_not_found: { status: 404, words: 'The token does not exist' },
   token_disabled: own(409, 'The token is disabled', 'never'),

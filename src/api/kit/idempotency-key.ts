@@ -17,6 +17,11 @@ export const CallKeySchema = headersWith(
   'The same key and body again, within a day, answers as the first did: nothing is sent or charged twice.',
 )
 
+/** The same of what moves a tenant's money. */
+export const PostingKeySchema = headersWith(
+  'Names the request instead of an id in the body: the same key and body again moves nothing more.',
+)
+
 /** The header of an answer that is repeated. */
 export const REPLAYED = 'idempotent-replayed'
 

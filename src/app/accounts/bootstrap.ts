@@ -17,9 +17,8 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newId, newSecret, sha256Hex } from '../../kernel/ids.ts'
-import type { Currency } from '../../kernel/money.ts'
 
-/** Tenants, users, credit and tokens through the log: for the first start and for operators. */
+/** Tenants, users and tokens through the log: for the first start and for operators. */
 
 export interface AccessDeps {
   readonly log: EventLog
@@ -111,31 +110,6 @@ export async function addUser(
     at: now(deps),
   })
   return { userId, ...changed }
-}
-
-/** Gives credit; a repeated grant id with the same figures changes nothing. */
-export async function grantCredit(
-  deps: AccessDeps,
-  input: {
-    readonly tenantId: string
-    readonly grantId?: string
-    readonly currency: Currency
-    /** Positive decimal string. */
-    readonly amount: string
-    readonly reason: string
-  },
-): Promise<Changed & { readonly grantId: string }> {
-  const grantId = input.grantId ?? newId('grant', deps.clock.nowMs())
-  const changed = await changeAccount(deps, { kind: 'grant', ...input, grantId, at: now(deps) })
-  return { grantId, ...changed }
-}
-
-/** Sets how far below zero a balance may go. */
-export function setCreditLimit(
-  deps: AccessDeps,
-  input: { readonly tenantId: string; readonly currency: Currency; readonly limit: string },
-): Promise<Changed> {
-  return changeAccount(deps, { kind: 'set-limit', ...input, at: now(deps) })
 }
 
 /**

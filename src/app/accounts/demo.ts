@@ -1,12 +1,6 @@
 import { currencies } from '../../kernel/money.ts'
-import {
-  type AccessDeps,
-  addUser,
-  grantCredit,
-  type IssuedSecret,
-  issueToken,
-  openTenant,
-} from './bootstrap.ts'
+import { type AccessDeps, addUser, type IssuedSecret, issueToken, openTenant } from './bootstrap.ts'
+import { grantCredit } from './credit.ts'
 
 /** What the first start of the embedded default opens. */
 

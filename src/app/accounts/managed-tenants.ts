@@ -7,8 +7,15 @@ import {
 import { accountStream } from '../../domain/account/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import type { Currency } from '../../kernel/money.ts'
-import { addUser, grantCredit, openTenant, setCreditLimit, usersOf } from './bootstrap.ts'
+import { addUser, openTenant, usersOf } from './bootstrap.ts'
+import {
+  type CreditLimitInput,
+  grantCredit,
+  type GrantInput,
+  keyedPosting,
+  type Posting,
+  setCreditLimit,
+} from './credit.ts'
 import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { isWithin, type Reach, requireOperator } from './reach.ts'
@@ -40,17 +47,30 @@ export interface ManagedTenants {
     by: ByToken,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
-  /** A repeated grant id with the same figures changes nothing. */
+  /** Under the same id or key it is given once. */
   readonly grant: (
     reach: Reach,
     by: ByToken,
-    input: Parameters<typeof grantCredit>[1],
-  ) => Promise<{ readonly grantId: string; readonly changed: boolean }>
+    input: Omit<GrantInput, 'grantId' | 'keyHash'> & PostingName,
+  ) => Promise<Posted>
+  /** Likewise. */
   readonly setLimit: (
     reach: Reach,
     by: ByToken,
-    input: { readonly tenantId: string; readonly currency: Currency; readonly limit: string },
-  ) => Promise<{ readonly changed: boolean }>
+    input: Omit<CreditLimitInput, 'limitId' | 'keyHash'> & PostingName,
+  ) => Promise<Posted>
+}
+
+/** What makes a retry of a posting the same posting: its id, else one that follows from the key. */
+export type PostingName =
+  | { readonly id: string; readonly key: undefined }
+  | { readonly id: string | undefined; readonly key: string }
+
+/** What came of a posting. */
+export interface Posted {
+  readonly id: string
+  /** False: it had been posted before. */
+  readonly changed: boolean
 }
 
 /** What can name a tenant: nothing else is looked for. */
@@ -100,18 +120,30 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
     grant: async (reach, by, input) => {
       requireOperator(reach)
       requireWithin(reach, input.tenantId)
-      const { grantId, changed, position } = await grantCredit(depsOf(deps, by), input)
+      const { id: grantId, keyed } = named('grant', input)
+      const { tenantId, currency, amount, reason } = input
+      const grant = { tenantId, grantId, currency, amount, reason, ...keyed }
+      const { changed, position } = await grantCredit(depsOf(deps, by), grant)
       await shown(deps, 'ledger', position)
-      return { grantId, changed }
+      return { id: grantId, changed }
     },
     setLimit: async (reach, by, input) => {
       requireOperator(reach)
       requireWithin(reach, input.tenantId)
-      const { changed, position } = await setCreditLimit(depsOf(deps, by), input)
+      const { id: limitId, keyed } = named('limit', input)
+      const { tenantId, currency, limit } = input
+      const setting = { tenantId, limitId, currency, limit, ...keyed }
+      const { changed, position } = await setCreditLimit(depsOf(deps, by), setting)
       await shown(deps, 'ledger', position)
-      return { changed }
+      return { id: limitId, changed }
     },
   }
+}
+
+function named(posting: Posting, name: PostingName & { readonly tenantId: string }) {
+  if (name.key === undefined) return { id: name.id, keyed: {} }
+  const { id, keyHash } = keyedPosting(posting, name.tenantId, name.key)
+  return { id: name.id ?? id, keyed: { keyHash } }
 }
 
 function notFound(): never {

@@ -33,6 +33,7 @@ export function addCredit(program: Command): void {
   ofMoney('limit')
     .description('how far below zero a balance may go')
     .argument('<amount>', 'a decimal, 0 for prepaid')
+    .option('--id <id>', 'id of the setting: the same again changes nothing')
     .action((amount: string, options) =>
       onStores(async (s) => (await credit()).limitCommand(s, amount, options)),
     )

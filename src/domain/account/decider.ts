@@ -20,21 +20,31 @@ import {
   type SetBalanceAlerts,
 } from './balance-alerts.ts'
 import { type Budgets, budgetsOf, setBudgets, type SetBudgets } from './budgets.ts'
+import {
+  type CreditState,
+  fingerprint,
+  grant,
+  type GrantCredit,
+  granted,
+  isRepeated,
+  limitSet,
+  noCredit,
+  setLimit,
+  type SetCreditLimit,
+  withPosting,
+} from './credit.ts'
 import type { AccountEvent } from './events.ts'
 import { type AccountLimits, accountLimitsOf, setLimits, type SetLimits } from './limits.ts'
 import { accountPricesOf, setPrices, type SetAccountPrices } from './prices.ts'
 import type { AccountPrices } from '../pricing/account-prices.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
-export interface AccountState {
+export interface AccountState extends CreditState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
   /** Names by user id. */
   readonly users: ReadonlyMap<string, string>
-  /** Grants and adjustments by id, so that a repeated one is recognised. */
-  readonly postings: ReadonlyMap<string, string>
   readonly correctable: Correctable
-  readonly limits: ReadonlyMap<Currency, string>
   /** As they were last set; undefined until they are. */
   readonly prices: AccountPrices | undefined
   /** Likewise. */
@@ -60,22 +70,8 @@ export type AccountCommand =
       readonly name: string
       readonly at: string
     }
-  | {
-      readonly kind: 'grant'
-      readonly tenantId: string
-      readonly grantId: string
-      readonly currency: Currency
-      readonly amount: string
-      readonly reason: string
-      readonly at: string
-    }
-  | {
-      readonly kind: 'set-limit'
-      readonly tenantId: string
-      readonly currency: Currency
-      readonly limit: string
-      readonly at: string
-    }
+  | GrantCredit
+  | SetCreditLimit
   | {
       readonly kind: 'post-adjustment'
       readonly tenantId: string
@@ -97,7 +93,7 @@ export type AccountCommand =
  * is harmless.
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
- *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
+ *   `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
  *   `account_prices_invalid`, `account_prices_changed`, `budgets_invalid`, `budgets_changed`,
  *   `limits_invalid`, `limits_changed`, `balance_alerts_invalid`, `balance_alerts_changed`
  */
@@ -105,9 +101,8 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
   initial: {
     name: undefined,
     users: new Map(),
-    postings: new Map(),
+    ...noCredit,
     correctable: nothingCorrectable,
-    limits: new Map(),
     prices: undefined,
     budgets: undefined,
     rates: undefined,
@@ -159,20 +154,18 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return { ...state, name: event.data.name }
       case 'UserAdded':
         return { ...state, users: new Map(state.users).set(event.data.userId, event.data.name) }
-      case 'CreditGranted': {
-        const { grantId, currency, amount } = event.data
+      case 'CreditGranted':
         return {
-          ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
+          ...state,
+          ...granted(state, event.data),
           correctable: withGrant(state.correctable, event.data),
         }
-      }
-      case 'CreditLimitSet': {
-        const { currency, limit } = event.data
-        return { ...state, limits: new Map(state.limits).set(currency, limit) }
-      }
+      case 'CreditLimitSet':
+        return { ...state, ...limitSet(state, event.data) }
       case 'AdjustmentPosted': {
         const { adjustmentId, currency, amount, corrects } = event.data
         return {
+          ...state,
           ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
           correctable: withCorrection(state.correctable, event.data),
         }
@@ -193,31 +186,6 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
 
 type Command<Kind extends AccountCommand['kind']> = Extract<AccountCommand, { readonly kind: Kind }>
 
-function grant(command: Command<'grant'>, state: AccountState): readonly AccountEvent[] {
-  const { tenantId, grantId, currency, reason, at } = command
-  const amount = canonicalAmount(command.amount)
-  if (parseAmount(amount) <= 0n)
-    throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
-      amount,
-    })
-  if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
-  return [
-    {
-      type: 'CreditGranted',
-      data: { tenantId, grantId, currency, amount, reason, grantedAt: at },
-    },
-  ]
-}
-
-function setLimit(command: Command<'set-limit'>, state: AccountState): readonly AccountEvent[] {
-  const { tenantId, currency, at } = command
-  const limit = canonicalAmount(command.limit)
-  if (parseAmount(limit) < 0n)
-    throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
-  if (state.limits.get(currency) === limit) return []
-  return [{ type: 'CreditLimitSet', data: { tenantId, currency, limit, setAt: at } }]
-}
-
 function adjust(command: Command<'post-adjustment'>, state: AccountState): readonly AccountEvent[] {
   const { tenantId, adjustmentId, currency, correction, reason, at } = command
   const amount = canonicalAmount(command.amount)
@@ -232,21 +200,4 @@ function adjust(command: Command<'post-adjustment'>, state: AccountState): reado
       data: { tenantId, adjustmentId, currency, amount, corrects, reason, postedAt: at },
     },
   ]
-}
-
-/** One id, one posting: the same again is a repetition, anything else is refused. */
-function isRepeated(state: AccountState, id: string, print: string): boolean {
-  const earlier = state.postings.get(id)
-  if (earlier === undefined) return false
-  if (earlier === print) return true
-  throw new DomainError('posting_id_taken', 'this id already names another posting', { id })
-}
-
-function withPosting(state: AccountState, id: string, print: string): AccountState {
-  return { ...state, postings: new Map(state.postings).set(id, print) }
-}
-
-/** `what` is `grant`, or the name of what is corrected. */
-function fingerprint(what: string, currency: Currency, amount: string): string {
-  return `${what} ${currency} ${amount}`
 }

@@ -9,6 +9,9 @@ const CorrectsSchema = Type.Union([
 ])
 export type Corrects = Static<typeof CorrectsSchema>
 
+/** Lower-case hex SHA-256. */
+const KeyHashSchema = Type.Optional(Type.String())
+
 const LimitSchema = Type.Optional(Type.Integer({ minimum: 1 }))
 
 /** At least one limit. */
@@ -60,6 +63,8 @@ export const accountEvents = {
     /** Positive; taking back is an adjustment. */
     amount: DecimalSchema,
     reason: Type.String(),
+    /** Of the caller's `Idempotency-Key`; absent: it was sent without one. */
+    keyHash: KeyHashSchema,
     grantedAt: Type.String(),
   }),
   /** How far below zero the balance may go; absent means prepaid (zero). */
@@ -67,6 +72,10 @@ export const accountEvents = {
     tenantId: Type.String(),
     currency: CurrencySchema,
     limit: DecimalSchema,
+    /** Names this setting, so that a retry of it is recognised; absent in older events. */
+    limitId: Type.Optional(Type.String()),
+    /** As of a grant. */
+    keyHash: KeyHashSchema,
     setAt: Type.String(),
   }),
   AdjustmentPosted: Type.Object({

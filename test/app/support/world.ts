@@ -8,12 +8,8 @@ import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { startProjections } from '../../../projections/engine/engine.ts'
 import { allProjections } from '../../../projections/registry.ts'
-import {
-  addUser,
-  grantCredit,
-  openTenant,
-  type AccessDeps,
-} from '../../../src/app/accounts/bootstrap.ts'
+import { addUser, openTenant, type AccessDeps } from '../../../src/app/accounts/bootstrap.ts'
+import { grantCredit } from '../../../src/app/accounts/credit.ts'
 import { surviveLostConnections } from '../../../src/app/database/pool.ts'
 import { taskAssetsOf } from '../../../src/api/kit/task-assets.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'

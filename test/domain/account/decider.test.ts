@@ -108,6 +108,33 @@ t.test('a credit limit is per currency and recorded when it changes', async (t) 
   t.equal(after(open, setLimit).when({ ...setLimit, currency: 'CNY' }).length, 1)
 })
 
+t.test('a credit limit under an id is set once, whatever was set since', async (t) => {
+  const raise = { ...setLimit, limitId: 'raise' }
+  const lower = { ...setLimit, limitId: 'lower', limit: '0' }
+  t.match(after(open).when(raise), [{ data: { limitId: 'raise', limit: '50' } }])
+  t.equal(after(open, setLimit).when(raise).length, 1, 'also where it is so: the id is kept')
+  t.strictSame(after(open, raise, lower).when({ ...raise, limit: '50.00' }), [])
+  t.throws(() => after(open, raise).when({ ...raise, limit: '51' }), { code: 'limit_id_taken' })
+  t.throws(() => after(open, raise).when({ ...raise, currency: 'CNY' }), { code: 'limit_id_taken' })
+})
+
+t.test('what came under a key is done once, and the key takes nothing else', async (t) => {
+  const keyed = { ...grant, keyHash: 'k' }
+  t.match(after(open).when(keyed), [{ data: { keyHash: 'k' } }])
+  t.strictSame(after(open, keyed).when({ ...keyed, amount: '10000' }), [])
+  for (const other of [{ amount: '1' }, { currency: 'USD' as const }, { reason: 'x' }])
+    t.throws(() => after(open, keyed).when({ ...keyed, ...other }), {
+      code: 'idempotency_key_reused',
+    })
+  t.throws(() => after(open, keyed).when({ ...keyed, grantId: 'grant_2' }), {
+    code: 'idempotency_key_reused',
+  })
+  t.equal(after(open, keyed).when({ ...grant, grantId: 'grant_2', keyHash: 'other' }).length, 1)
+  t.strictSame(after(open, keyed).when(grant), [], 'by its id alone')
+  const limit = { ...setLimit, limitId: 'raise', keyHash: 'k' }
+  t.throws(() => after(open, keyed).when(limit), { code: 'idempotency_key_reused' })
+})
+
 t.test('an adjustment names the line it corrects and is posted once per id', async (t) => {
   t.strictSame(after(open).when(adjust), [
     {

@@ -1,9 +1,5 @@
-import {
-  addUser,
-  grantCredit,
-  issueToken,
-  openTenant,
-} from '../../../src/app/accounts/bootstrap.ts'
+import { addUser, issueToken, openTenant } from '../../../src/app/accounts/bootstrap.ts'
+import { grantCredit } from '../../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'

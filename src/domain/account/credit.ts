@@ -1,0 +1,180 @@
+import { DomainError } from '../../kernel/errors.ts'
+import { parseAmount, type Currency } from '../../kernel/money.ts'
+import { canonicalAmount } from './amount.ts'
+import type { AccountEvent, AccountEventData } from './events.ts'
+
+/**
+ * Credit and its limit. Each request has an id, and may come under an `Idempotency-Key`: the account knows
+ * both, so that a retry moves nothing however late it comes.
+ */
+
+/** What an account knows of its credit. */
+export interface CreditState {
+  /** Grants and adjustments by id, so that a repeated one is recognised. */
+  readonly postings: ReadonlyMap<string, string>
+  /** Settings of a credit limit by id, likewise. */
+  readonly limitIds: ReadonlyMap<string, string>
+  /** What was asked for under an `Idempotency-Key`, by its hash. */
+  readonly keys: ReadonlyMap<string, string>
+  readonly limits: ReadonlyMap<Currency, string>
+}
+
+export const noCredit: CreditState = {
+  postings: new Map(),
+  limitIds: new Map(),
+  keys: new Map(),
+  limits: new Map(),
+}
+
+/** Credit that is given. `at` is RFC 3339, the amount a decimal string of at most 12 decimals. */
+export interface GrantCredit {
+  readonly kind: 'grant'
+  readonly tenantId: string
+  readonly grantId: string
+  readonly currency: Currency
+  readonly amount: string
+  readonly reason: string
+  /** Hex SHA-256 of the `Idempotency-Key` it was sent under; undefined: none. */
+  readonly keyHash?: string | undefined
+  readonly at: string
+}
+
+/** How far below zero a balance may go from now on; likewise. */
+export interface SetCreditLimit {
+  readonly kind: 'set-limit'
+  readonly tenantId: string
+  /** Undefined: only a limit that differs is set. */
+  readonly limitId?: string | undefined
+  readonly currency: Currency
+  readonly limit: string
+  readonly keyHash?: string | undefined
+  readonly at: string
+}
+
+/** @throws DomainError `amount_invalid`, `posting_id_taken`, `idempotency_key_reused` */
+export function grant(command: GrantCredit, state: CreditState): readonly AccountEvent[] {
+  const { tenantId, grantId, currency, reason, keyHash, at } = command
+  const amount = canonicalAmount(command.amount)
+  if (parseAmount(amount) <= 0n)
+    throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
+      amount,
+    })
+  const said = { grantId, currency, amount, reason }
+  if (isKeyRepeated(state, keyHash, grantSaid(said))) return []
+  if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
+  return [{ type: 'CreditGranted', data: { tenantId, ...said, ...keyed(keyHash), grantedAt: at } }]
+}
+
+/** @throws DomainError `amount_invalid`, `limit_id_taken`, `idempotency_key_reused` */
+export function setLimit(command: SetCreditLimit, state: CreditState): readonly AccountEvent[] {
+  const { tenantId, limitId, currency, keyHash, at } = command
+  const limit = canonicalAmount(command.limit)
+  if (parseAmount(limit) < 0n)
+    throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
+  if (limitId === undefined) {
+    if (state.limits.get(currency) === limit) return []
+    return [{ type: 'CreditLimitSet', data: { tenantId, currency, limit, setAt: at } }]
+  }
+  const said = { limitId, currency, limit }
+  if (isKeyRepeated(state, keyHash, limitSaid(said))) return []
+  const earlier = state.limitIds.get(limitId)
+  if (earlier === fingerprint('limit', currency, limit)) return []
+  if (earlier !== undefined)
+    throw new DomainError('limit_id_taken', 'this id already names another credit limit', {
+      id: limitId,
+    })
+  // Also where the limit is so already: a retry after the next change must find the id.
+  return [{ type: 'CreditLimitSet', data: { tenantId, ...said, ...keyed(keyHash), setAt: at } }]
+}
+
+/** The state after a grant. */
+export function granted(state: CreditState, event: AccountEventData<'CreditGranted'>) {
+  const { grantId, currency, amount, keyHash } = event
+  return {
+    ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
+    keys: withKey(state.keys, keyHash, grantSaid(event)),
+  }
+}
+
+/** The state after a credit limit was set. */
+export function limitSet(state: CreditState, event: AccountEventData<'CreditLimitSet'>) {
+  const { currency, limit, limitId, keyHash } = event
+  const print = fingerprint('limit', currency, limit)
+  return {
+    limits: new Map(state.limits).set(currency, limit),
+    limitIds: limitId === undefined ? state.limitIds : withId(state.limitIds, limitId, print),
+    keys: withKey(state.keys, keyHash, limitSaid(event)),
+  }
+}
+
+type Said<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
+  AccountEventData<T>,
+  'tenantId' | 'keyHash' | 'grantedAt' | 'setAt'
+>
+
+/** All that a request for a grant says. */
+function grantSaid({ grantId, currency, amount, reason }: Said<'CreditGranted'>): string {
+  return JSON.stringify(['grant', grantId, currency, amount, reason])
+}
+
+/** All that a request for a credit limit says. */
+function limitSaid({ limitId = '', currency, limit }: Said<'CreditLimitSet'>): string {
+  return JSON.stringify(['limit', limitId, currency, limit])
+}
+
+function keyed(keyHash: string | undefined): { readonly keyHash?: string } {
+  return keyHash === undefined ? {} : { keyHash }
+}
+
+/** One key, one request: the same again is a repetition, anything else is refused. */
+function isKeyRepeated(state: CreditState, keyHash: string | undefined, said: string): boolean {
+  const earlier = keyHash === undefined ? undefined : state.keys.get(keyHash)
+  if (earlier === undefined) return false
+  if (earlier === said) return true
+  throw new DomainError(
+    'idempotency_key_reused',
+    'this Idempotency-Key was used with another request',
+    { param: 'Idempotency-Key' },
+  )
+}
+
+function withKey(
+  keys: CreditState['keys'],
+  keyHash: string | undefined,
+  said: string,
+): CreditState['keys'] {
+  return keyHash === undefined ? keys : withId(keys, keyHash, said)
+}
+
+function withId(
+  ids: ReadonlyMap<string, string>,
+  id: string,
+  print: string,
+): ReadonlyMap<string, string> {
+  return new Map(ids).set(id, print)
+}
+
+/** One id, one posting: the same again is a repetition, anything else is refused. */
+export function isRepeated(
+  state: Pick<CreditState, 'postings'>,
+  id: string,
+  print: string,
+): boolean {
+  const earlier = state.postings.get(id)
+  if (earlier === undefined) return false
+  if (earlier === print) return true
+  throw new DomainError('posting_id_taken', 'this id already names another posting', { id })
+}
+
+export function withPosting(
+  { postings }: Pick<CreditState, 'postings'>,
+  id: string,
+  print: string,
+): Pick<CreditState, 'postings'> {
+  return { postings: withId(postings, id, print) }
+}
+
+/** `what` is `grant`, `limit`, or the name of what is corrected. */
+export function fingerprint(what: string, currency: Currency, amount: string): string {
+  return `${what} ${currency} ${amount}`
+}
