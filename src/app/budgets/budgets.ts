@@ -41,8 +41,8 @@ export interface Budgets {
   readonly hold: (who: Spender, currency: Currency, holdPico: bigint) => Promise<Hold | undefined>
   /** How the budgets of a token and of its user stand, as the ledger has it. */
   readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
-  /** Tells and learns of all that is held. `spooling`: settlements wait in the spool. */
-  readonly exchange: (spooling: boolean) => Promise<void>
+  /** Tells and learns of all that is held. `spool` names where settlements wait for the log, if any do. */
+  readonly exchange: (spool?: string) => Promise<void>
   /** Tells of an event of the log. */
   readonly noticed: (event: RecordedEvent) => void
 }
@@ -190,9 +190,10 @@ export function createBudgets(deps: {
       if (own.length === 0) return []
       return (await standing(pool, tenantId, { ...account, budgets: own }, clock.nowMs())).budgets
     },
-    exchange: async (spooling) => {
+    exchange: async (spool) => {
+      exchange.settlementsWaitIn(spool)
       const active = [...running.values()].flatMap(({ funds }) => (funds.isIdle() ? [] : [funds]))
-      if (spooling) for (const funds of active) funds.keepUnplaced(monotonic.nowMs())
+      if (spool !== undefined) for (const funds of active) funds.keepUnplaced(monotonic.nowMs())
       for (let at = 0; at < active.length; at += MAX_EXCHANGED)
         await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
     },
@@ -241,8 +242,10 @@ async function readKeys(
       void available.set(currency, (available.get(currency) ?? 0n) - amountPico)
     for (const [currency, amountPico] of ledger.of(budget.subject)) take(currency, amountPico)
     for (const each of told.get(key) ?? []) {
-      const isIn = each.position !== undefined && each.position <= position
-      take(each.currency, each.heldPico + (isIn ? 0n : each.settledPico))
+      const isClosed = each.closed !== undefined && each.closed <= position
+      const isIn =
+        (each.position !== undefined && each.position <= position) || (isClosed && !each.isSpooled)
+      take(each.currency, (isClosed ? 0n : each.heldPico) + (isIn ? 0n : each.settledPico))
     }
     found.set(key, { available, position })
   }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { SILENT_REPLICA_MS } from '../spending/call-spending.ts'
+import { isFreshSql, SILENT_REPLICA_MS } from '../spending/call-spending.ts'
 
 /** What another replica told of one key and currency. */
 export interface Told {
@@ -9,9 +9,13 @@ export interface Told {
   readonly settledPico: bigint
   /** Of the last settlement; undefined where one of them has no known place in the log. */
   readonly position: bigint | undefined
+  /** Settlements may wait in a spool. */
+  readonly isSpooled: boolean
+  /** Of a replica that died: the log had all it can have settled by here, but for what is spooled. */
+  readonly closed: bigint | undefined
 }
 
-/** What the other replicas told that they have spoken for, by key; what a dead one held is over. */
+/** What the other replicas told that they have spoken for, by key. */
 export async function readTold(
   db: Queryable,
   keys: readonly string[],
@@ -23,22 +27,27 @@ export async function readTold(
     held: string
     settled: string
     position: string | null
+    is_spooled: boolean
+    closed: string | null
   }>({
     name: 'budgets-told',
-    text: `select tenant_id as key, currency, settled::text, position,
-                  (case when abs(extract(epoch from clock_timestamp() - told_at)) < $3::float8 / 1000
-                        then held else 0 end)::text as held
+    text: `select tenant_id as key, currency, held::text, settled::text, position,
+                  spool is not null as is_spooled,
+                  case when ${isFreshSql('told_at', '$3')} then null else closed end as closed
            from ops.text_spending where tenant_id = any($1::text[]) and replica <> $2`,
     values: [keys, exceptReplica, SILENT_REPLICA_MS],
   })
   const told = new Map<string, Told[]>()
-  for (const { key, currency, held, settled, position } of rows) {
+  for (const row of rows) {
+    const { key, currency, held, settled, position, closed } = row
     const of = told.get(key) ?? []
     of.push({
       currency,
       heldPico: parseAmount(held),
       settledPico: parseAmount(settled),
       position: position === null ? undefined : BigInt(position),
+      isSpooled: row.is_spooled,
+      closed: closed === null ? undefined : BigInt(closed),
     })
     told.set(key, of)
   }

@@ -83,7 +83,10 @@ async function record<Seen>(
     call.claim?.settled()
     call.hold.settle(parseAmount(settlement.amount), position)
   } catch (error) {
-    call.hold.withdraw()
+    // It may be in the log all the same.
+    if (isDomainError(error, 'log_outcome_unknown'))
+      call.hold.settle(parseAmount(settlement.amount), undefined)
+    else call.hold.withdraw()
     if (isDomainError(error) && error.code !== 'log_outcome_unknown') call.claim?.unsettled()
     throw isDomainError(error) ? withCallId(error, call.callId) : error
   }

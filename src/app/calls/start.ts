@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { openSpool } from '../../eventlog/journal/spool.ts'
+import { spoolIdentity } from '../../eventlog/journal/spool-identity.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { startExchanging } from '../exchanging.ts'
@@ -45,10 +46,17 @@ export async function startCalls(
   useBacklogMetrics(registry, backlog)
   const road: CallDeps = { ...rest, journal }
   const running = createRunningCalls(road)
+  const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
+  /** What earlier processes left in the spool is in the log, and the others know it. */
+  let hasEmptied = false
   const telling = startExchanging({
     exchange: async () => {
-      const spooling = journal.spooled() > 0
-      await allOver([deps.funds.exchange(spooling), deps.budgets.exchange(spooling)])
+      const isSpooling = journal.spooled() > 0
+      const waitsIn = isSpooling ? spoolId : undefined
+      await allOver([deps.funds.exchange(waitsIn), deps.budgets.exchange(waitsIn)])
+      if (isSpooling || hasEmptied) return
+      await deps.funds.spoolEmptied(spoolId)
+      hasEmptied = true
     },
     of: 'holds of calls',
     logger,

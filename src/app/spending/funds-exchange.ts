@@ -37,6 +37,7 @@ export class FundsExchange {
   readonly #refreshing = new Map<string, Promise<void>>()
   #turn = 0
   #readings = 0
+  #spool: string | undefined
 
   constructor(deps: {
     readonly pool: Pool
@@ -51,10 +52,15 @@ export class FundsExchange {
     this.#clock = deps.clock
   }
 
+  /** Names the spool where settlements wait for the log; undefined where none does. */
+  settlementsWaitIn(spool: string | undefined): void {
+    this.#spool = spool
+  }
+
   /** First tells, then reads: of two that do so at once, one sees the other. */
   async tellAndRead(some: readonly TenantFunds[]): Promise<void> {
     const readAt = this.#readAt(this.#clock.nowMs())
-    const told = some.map((funds) => ({ funds, telling: funds.telling() }))
+    const told = some.map((funds) => ({ funds, telling: funds.telling(this.#spool) }))
     const spending = told.flatMap(({ telling }) => telling.spending)
     await tellSpending(this.#pool, this.#nextTurn(), spending)
     const tenantIds = some.map(({ tenantId }) => tenantId)
@@ -106,7 +112,7 @@ export class FundsExchange {
         asked.hold = funds.place(currency, holdPico, () => this.#clock.nowMs())
       return refusal
     })
-    const telling = funds.telling()
+    const telling = funds.telling(this.#spool)
     for (const asked of batch) asked.telling = telling
     const written = tellSpending(client, this.#nextTurn(), telling.spending)
     return { refusals: written.then(() => refusals) }

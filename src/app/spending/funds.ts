@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { spoolEmptied } from './call-spending.ts'
 import type { LedgerLag } from './ledger-lag.ts'
 import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
@@ -29,10 +30,12 @@ export interface Funds {
    */
   readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
   /**
-   * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spooling`:
-   * settlements wait in the spool. @throws what the database throws; told again then
+   * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spool` names
+   * where settlements wait for the log, if any do. @throws what the database throws; told again then
    */
-  readonly exchange: (spooling: boolean) => Promise<void>
+  readonly exchange: (spool?: string) => Promise<void>
+  /** All that ever waited in a spool of this name is in the log. @throws what the database throws */
+  readonly spoolEmptied: (spool: string) => Promise<void>
   /** Tells at once what calls of these tenants hold here. @throws what the database throws */
   readonly tell: (tenantIds: readonly string[]) => Promise<void>
 }
@@ -118,11 +121,13 @@ export function createFunds({
       const active = some.filter((funds) => !funds.isIdle())
       if (active.length > 0) await exchange.tellAndRead(active)
     },
-    exchange: async (spooling) => {
+    spoolEmptied: (spool) => spoolEmptied(pool, spool),
+    exchange: async (spool) => {
+      exchange.settlementsWaitIn(spool)
       // Not waited for: a log that is away must not keep the others from being told.
       watch.look().catch(() => undefined)
       const active = [...tenants.values()].filter((funds) => !funds.isIdle())
-      if (spooling) for (const funds of active) funds.keepUnplaced(clock.nowMs())
+      if (spool !== undefined) for (const funds of active) funds.keepUnplaced(clock.nowMs())
       for (let at = 0; at < active.length; at += MAX_EXCHANGED)
         await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
     },

@@ -39,5 +39,13 @@ create unlogged table if not exists ops.text_spending (
 `,
     // Whose a reservation is of those from before this nobody can say.
     `alter table ops.admissions add column user_id text;`,
+    // What a replica settled before it died is told nowhere else: a crash of Postgres must not empty it.
+    `
+alter table ops.text_spending set logged;
+-- Names the spool where settlements without a position may wait; null where none does.
+alter table ops.text_spending add column spool text;
+-- Of a replica that fell silent: the end of the log once it had. Means nothing where it tells again.
+alter table ops.text_spending add column closed bigint;
+`,
   ],
 }

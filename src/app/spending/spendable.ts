@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { availableSql, hasHoldSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { SILENT_REPLICA_MS } from './call-spending.ts'
+import { isFreshSql, SILENT_REPLICA_MS } from './call-spending.ts'
 
 /** What a tenant may still spend, as known at one moment. */
 export interface Spendable {
@@ -35,12 +35,15 @@ export const spokenForSql = ({
              group by a.tenant_id, a.currency),
            told as (
              select t.tenant_id, t.currency,
-                    -- Holds of a replica that died are over; who lives tells anew within a second,
-                    -- also where the database's clock was set.
-                    sum(case when abs(extract(epoch from clock_timestamp() - told_at))
-                                  < ${silentMs}::float8 / 1000
-                             then t.held else 0 end
-                        + case when t.position <= l.position then 0 else t.settled end) as amount
+                    -- Holds of a replica that died are over once the ledger has all that it can have
+                    -- settled; one that lives tells again within a second.
+                    sum(case when not (${isFreshSql('t.told_at', silentMs)})
+                                  and t.closed <= l.position
+                             then case when t.spool is null or t.position <= l.position
+                                       then 0 else t.settled end
+                             else t.held
+                                  + case when t.position <= l.position then 0 else t.settled end
+                        end) as amount
              from ops.text_spending t join ledger l using (tenant_id, currency)
              where t.replica <> ${exceptReplica}
              group by t.tenant_id, t.currency)`

@@ -135,18 +135,22 @@ export class TenantFunds {
     }
   }
 
-  /** What there is to tell the other replicas now. */
-  telling(): Telling {
+  /** What there is to tell the other replicas now; `spool` names where settlements wait, if any do. */
+  telling(spool?: string): Telling {
     const currencies = new Set([...this.#heldPico.keys(), ...this.#settledPico.keys()])
     // From here on a row of ours may be there, whether or not anybody hears that it was written.
     this.#hasTold ||= this.#speaks()
-    const spending = [...currencies].map((currency) => ({
-      tenantId: this.tenantId,
-      currency,
-      heldPico: valueOf(this.#heldPico, currency),
-      settledPico: valueOf(this.#settledPico, currency),
-      position: this.#lastPosition(currency),
-    }))
+    const spending = [...currencies].map((currency) => {
+      const position = this.#lastPosition(currency)
+      return {
+        tenantId: this.tenantId,
+        currency,
+        heldPico: valueOf(this.#heldPico, currency),
+        settledPico: valueOf(this.#settledPico, currency),
+        position,
+        spool: position === undefined ? spool : undefined,
+      }
+    })
     this.#tellings += 1
     return {
       turn: this.#tellings,

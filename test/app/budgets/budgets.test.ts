@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { createBudgets } from '../../../src/app/budgets/budgets.ts'
+import { closeSilentReplicas } from '../../../src/app/spending/call-spending.ts'
 import type { Budget } from '../../../src/domain/account/budgets.ts'
 import { accountStream } from '../../../src/domain/account/events.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
@@ -193,11 +194,11 @@ t.test('replicas keep one budget, but for what each admits within a second', asy
   const holdsHere = await Promise.all([here.hold(60n), here.hold(40n)])
   // Unseen by the other: at most the budget once more for each further replica.
   ;(await there.hold(70n))?.withdraw()
-  await here.exchange(false)
+  await here.exchange()
   pass(3 * SECOND_MS)
   await t.rejects(there.hold(1n), { ...reached, details: { available: '0' } })
   for (const hold of holdsHere) hold?.settle(10n * PICO, undefined)
-  await here.exchange(false)
+  await here.exchange()
   pass(3 * SECOND_MS)
   await t.rejects(there.hold(81n), reached, 'what it settled counts there too')
   ;(await there.hold(80n))?.withdraw()
@@ -207,7 +208,7 @@ t.test('replicas keep one budget, but for what each admits within a second', asy
   const asked = three.flatMap(({ hold }) => Array.from({ length: 5 }, () => hold(30n)))
   const admitted = (await Promise.allSettled(asked)).filter(({ status }) => status === 'fulfilled')
   t.ok(admitted.length <= 3 * 3, `${admitted.length} of 15`)
-  for (const each of three) await each.exchange(false)
+  for (const each of three) await each.exchange()
   pass(3 * SECOND_MS)
   for (const { hold } of three) await t.rejects(hold(30n), reached)
 })
@@ -216,13 +217,20 @@ t.test('what a dead replica held is over after a while', async (t) => {
   const { replica, pass, tenantId } = tenantOf([ofTenant()])
   const dead = replica()
   await dead.hold(90n)
-  await dead.exchange(false)
+  await dead.exchange()
   const { hold } = replica()
   await t.rejects(hold(20n), reached)
   await pool.query(
     `update ops.text_spending set told_at = told_at - interval '31 s' where tenant_id like $1`,
     [`${tenantId}%`],
   )
+  pass(3 * SECOND_MS)
+  await t.rejects(hold(20n), reached, 'it may have settled what it did not come to tell')
+  await closeSilentReplicas(pool, () => Promise.resolve(1n))
+  await pool.query(`update engine.checkpoints set commit = 0, prepare = 0 where name = 'ledger'`)
+  pass(3 * SECOND_MS)
+  await t.rejects(hold(20n), reached, 'and the ledger lacks it')
+  await pool.query(`update engine.checkpoints set commit = 1, prepare = 1 where name = 'ledger'`)
   pass(3 * SECOND_MS)
   ;(await hold(20n))?.withdraw()
 })

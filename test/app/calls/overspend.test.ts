@@ -37,7 +37,7 @@ t.test(
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => world.text()))
     const telling = replicas.map(({ deps }) =>
       startExchanging({
-        exchange: () => deps.funds.exchange(false),
+        exchange: () => deps.funds.exchange(),
         of: 'funds',
         logger: silentLog,
       }),

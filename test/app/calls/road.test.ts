@@ -112,6 +112,17 @@ t.test('another family takes the same road: held, asked, settled, delivered', as
   t.equal(events.length, 1)
 })
 
+t.test('a settlement that may be in the log counts, although nothing is delivered', async (t) => {
+  const { deps, ends } = road()
+  const unknown = new DomainError('log_outcome_unknown', 'nobody knows', {})
+  const journal = { ...deps.journal, record: () => Promise.reject(unknown) }
+  const { family } = pictures('whole')
+  await t.rejects(completeCall({ ...deps, journal }, family, input, signal), {
+    code: 'log_outcome_unknown',
+  })
+  t.same(ends, ['hold 1000000000000 USD', 'settle 1000000000000 at undefined'])
+})
+
 t.test('what is sent is got at hand once admitted, before a channel is held for it', async (t) => {
   const { deps, events, ends } = road()
   const { family, asked } = pictures('whole')

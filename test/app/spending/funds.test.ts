@@ -62,7 +62,7 @@ t.test('a settlement that may wait in the spool counts until that is empty', asy
   const { hold, pass, funds } = await tenantOf(100n)
   ;(await hold(50n)).settle(50n, undefined)
   pass(59_000)
-  await funds.exchange(true)
+  await funds.exchange('spool')
   pass(59_000)
   await t.rejects(hold(51n), broke)
   pass(2_000)
@@ -73,7 +73,7 @@ t.test('a reply that cost more than its hold leaves a debt, and nothing is start
   const { hold, funds } = await tenantOf(100n)
   ;(await hold(50n)).settle(180n, 9n)
   await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
-  await funds.exchange(false)
+  await funds.exchange()
   await t.rejects(hold(0n), broke)
 })
 

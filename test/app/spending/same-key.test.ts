@@ -114,7 +114,7 @@ t.test('a sweep withdraws only the reservation that it looked at', async (t) => 
   let nowMs = 0
   /** Done while the sweep asks the log. */
   let meanwhile = async (): Promise<unknown> => undefined
-  const log = { readStream: async () => (await meanwhile(), []) }
+  const log = { readStream: async () => (await meanwhile(), []), endPosition: async () => 0n }
   const deps = { pool, log, monotonic: { nowMs: () => nowMs }, admissions: createAdmissions(pool) }
   const sweep = createReservationSweep(deps as never)
   await admit('k', 10n)

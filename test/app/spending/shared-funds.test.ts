@@ -1,10 +1,16 @@
 import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
-import { purgeCallSpending, tellSpending } from '../../../src/app/spending/call-spending.ts'
+import {
+  closeSilentReplicas,
+  purgeCallSpending,
+  spoolEmptied,
+  tellSpending,
+} from '../../../src/app/spending/call-spending.ts'
 import { UNTOLD_PART, type Hold } from '../../../src/app/spending/tenant-funds.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { pause } from '../../../src/kernel/pause.ts'
 import { type BookReplica, startBook } from '../calls/support/book.ts'
 
 const book = await startBook(t)
@@ -52,7 +58,7 @@ t.test('what one replica was told to hold or settled, another cannot spend', asy
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
   first.settle(60n, 5n)
-  await one.funds.exchange(false)
+  await one.funds.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke, 'settled, and not in the ledger')
   ;(await hold(two, 40n)).withdraw()
@@ -80,13 +86,14 @@ t.test(
       return rows.length > 0
     })
     one.pass(10)
-    await one.funds.exchange(false)
+    await one.funds.exchange()
     const held = {
       tenantId,
       currency: 'USD' as const,
       heldPico: 90n,
       settledPico: 0n,
       position: 0n,
+      spool: undefined,
     }
     await tellSpending(other, { replica: 'the other', turn: 1 }, [held])
     await other.query('commit')
@@ -99,7 +106,7 @@ t.test('what ended is free for the others once they were told', async (t) => {
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 60n), broke)
   first.withdraw()
-  await one.funds.exchange(false)
+  await one.funds.exchange()
   two.pass(150)
   ;(await hold(two, 100n)).withdraw()
 })
@@ -107,7 +114,7 @@ t.test('what ended is free for the others once they were told', async (t) => {
 t.test('a settlement is counted once: told until the ledger has it', async () => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).settle(60n, 8n)
-  await one.funds.exchange(false)
+  await one.funds.exchange()
   await project({ tenantId, creditPico: 40n, position: 8n })
   ;(await hold(two, 40n)).withdraw()
 })
@@ -122,7 +129,7 @@ t.test(
     const admitted: Hold[] = []
     for (let round = 0; round < 100; round += 1) {
       admitted.push(...(await holdAll(replicas, tenantId, { each: 10, pico: 2n })))
-      if (round % 10 === 9) for (const { funds } of replicas) await funds.exchange(false)
+      if (round % 10 === 9) for (const { funds } of replicas) await funds.exchange()
     }
     const held = BigInt(admitted.length) * 2n
     const bound = (2n * 2n * CREDIT) / UNTOLD_PART
@@ -146,6 +153,7 @@ t.test('a replica that died holds nothing after 30 s of the database’s clock',
   two.pass(A_DAY_MS)
   await t.rejects(hold(two, 41n), broke, 'whatever the time is here')
   await aged(31)
+  await closeSilent(0n)
   two.pass(150)
   ;(await hold(two, 100n)).withdraw()
 })
@@ -158,6 +166,7 @@ t.test('a replica that died holds nothing where that clock was set back since', 
     `update ops.text_spending set told_at = told_at + interval '1 hour' where tenant_id = $1`,
     [tenantId],
   )
+  await closeSilent(0n)
   two.pass(150)
   ;(await hold(two, 100n)).withdraw()
   await purgeCallSpending(pool, 0n)
@@ -173,24 +182,164 @@ async function heldAsTold(tenantId: string): Promise<readonly bigint[]> {
   return rows.map(({ held }) => parseAmount(held))
 }
 
-t.test('what a replica settled before it died counts until the ledger has it', async (t) => {
-  const { tenantId, one, two, hold } = await sharedTenant(100n)
-  ;(await hold(one, 60n)).settle(60n, 20n)
-  await one.funds.exchange(false)
+/** The replicas of a tenant fell silent an hour ago. */
+async function die(tenantId: string): Promise<void> {
   await pool.query(
     `update ops.text_spending set told_at = told_at - interval '1 hour' where tenant_id = $1`,
     [tenantId],
   )
+}
+
+/** A sweep notes how far the log reaches. */
+const closeSilent = (logEnd: bigint) => closeSilentReplicas(pool, () => Promise.resolve(logEnd))
+
+t.test('what a replica settled before it died counts until the ledger has it', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  ;(await hold(one, 60n)).settle(60n, 20n)
+  await one.funds.exchange()
+  await die(tenantId)
+  await purgeCallSpending(pool, 30n)
+  await t.rejects(hold(two, 41n), broke, 'the log was not asked yet')
+  await closeSilent(20n)
   await purgeCallSpending(pool, 19n)
+  two.pass(150)
   await t.rejects(hold(two, 41n), broke)
   await purgeCallSpending(pool, 20n)
   t.same(await heldAsTold(tenantId), [])
 })
 
+t.test(
+  'what a replica settled and did not come to tell is held until the ledger has it',
+  async (t) => {
+    const { tenantId, one, two, hold } = await sharedTenant(100n)
+    ;(await hold(one, 60n)).settle(60n, 20n)
+    await die(tenantId)
+    await closeSilent(20n)
+    await t.rejects(hold(two, 41n), broke)
+    await project({ tenantId, creditPico: 40n, position: 20n })
+    two.pass(150)
+    await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
+    ;(await hold(two, 40n)).withdraw()
+  },
+)
+
+t.test(
+  'a settlement of a dead replica without a place counts until the ledger has the log of then',
+  async (t) => {
+    const { tenantId, one, two, hold } = await sharedTenant(100n)
+    ;(await hold(one, 60n)).settle(60n, undefined)
+    await one.funds.exchange()
+    await die(tenantId)
+    await closeSilent(30n)
+    await purgeCallSpending(pool, 29n)
+    await t.rejects(hold(two, 41n), broke)
+    await purgeCallSpending(pool, 30n)
+    t.same(await heldAsTold(tenantId), [])
+  },
+)
+
+t.test(
+  'what waits in the spool of a dead replica counts until it was placed and the ledger has it',
+  async (t) => {
+    const { tenantId, one, two, hold } = await sharedTenant(100n)
+    const inFlight = await hold(one, 10n)
+    ;(await hold(one, 60n)).settle(60n, undefined)
+    await one.funds.exchange('the spool')
+    await die(tenantId)
+    await closeSilent(35n)
+    await project({ tenantId, creditPico: 100n, position: 35n })
+    await purgeCallSpending(pool, 35n)
+    await t.rejects(hold(two, 41n), broke, 'it waits there')
+    ;(await hold(two, 40n)).withdraw()
+    await spoolEmptied(pool, 'another')
+    await spoolEmptied(pool, 'the spool')
+    await closeSilent(40n)
+    await purgeCallSpending(pool, 39n)
+    two.pass(150)
+    await t.rejects(hold(two, 41n), broke, 'it is in the log')
+    await project({ tenantId, creditPico: 40n, position: 40n })
+    two.pass(150)
+    ;(await hold(two, 40n)).withdraw()
+    await purgeCallSpending(pool, 40n)
+    t.notOk((await heldAsTold(tenantId)).includes(10n))
+    inFlight.withdraw()
+  },
+)
+
+t.test('a spool that was lost is waited for a week', async (t) => {
+  const { tenantId, one, hold } = await sharedTenant(100n)
+  ;(await hold(one, 60n)).settle(60n, undefined)
+  await one.funds.exchange('the lost spool')
+  const aged = (days: number) =>
+    pool.query(
+      `update ops.text_spending set told_at = clock_timestamp() - $2 * interval '1 day'
+       where tenant_id = $1`,
+      [tenantId, days],
+    )
+  await aged(6.9)
+  await closeSilent(50n)
+  await purgeCallSpending(pool, 60n)
+  t.same(await heldAsTold(tenantId), [0n])
+  await aged(7.1)
+  await purgeCallSpending(pool, 60n)
+  t.same(await heldAsTold(tenantId), [])
+})
+
+t.test('a replica that was only frozen is none that died', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  const inFlight = await hold(one, 60n)
+  await die(tenantId)
+  // It tells again while the log is asked, and once more after it was taken for dead.
+  await closeSilentReplicas(pool, async () => {
+    await one.funds.exchange()
+    return 0n
+  })
+  await t.rejects(hold(two, 41n), broke)
+  await die(tenantId)
+  await closeSilent(0n)
+  await one.funds.exchange()
+  two.pass(150)
+  await t.rejects(hold(two, 41n), broke)
+  inFlight.withdraw()
+})
+
+t.test('a purge leaves what is told at the same moment', async (t) => {
+  const { tenantId, one, hold } = await sharedTenant(100n)
+  await hold(one, 60n)
+  await die(tenantId)
+  await closeSilent(0n)
+  const other = await pool.connect()
+  t.teardown(() => other.release())
+  await other.query('begin')
+  await other.query(
+    `update ops.text_spending set told_at = clock_timestamp(), closed = null where tenant_id = $1`,
+    [tenantId],
+  )
+  const purged = purgeCallSpending(pool, 0n)
+  await pause(100)
+  await other.query('commit')
+  await purged
+  t.same(await heldAsTold(tenantId), [60n])
+})
+
+t.test('what replicas tell outlives a crash of Postgres', async (t) => {
+  const { rows } = await pool.query<{ kept: string }>(
+    `select relpersistence as kept from pg_class where oid = 'ops.text_spending'::regclass`,
+  )
+  t.same(rows, [{ kept: 'p' }])
+})
+
 t.test('a telling that was overtaken changes nothing', async (t) => {
   const { tenantId } = await sharedTenant(100n)
   const telling = (heldPico: bigint) => [
-    { tenantId, currency: 'USD' as const, heldPico, settledPico: 0n, position: 0n },
+    {
+      tenantId,
+      currency: 'USD' as const,
+      heldPico,
+      settledPico: 0n,
+      position: 0n,
+      spool: undefined,
+    },
   ]
   await tellSpending(pool, { replica: 'late', turn: 2 }, telling(5n))
   await tellSpending(pool, { replica: 'late', turn: 1 }, telling(9n))

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
 import { taskStream } from '../../../domain/task/events.ts'
-import { purgeCallSpending } from '../../spending/call-spending.ts'
+import { closeSilentReplicas, purgeCallSpending } from '../../spending/call-spending.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**
@@ -50,6 +50,7 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
       }),
     )
     for (const one of unplaced.values()) await resolve(deps, one, nowMs - one.sinceMs)
+    await closeSilentReplicas(deps.pool, () => deps.log.endPosition())
   }
 }
 

@@ -57,6 +57,7 @@ export function roadOf({ book, ...offered }: Road) {
       },
       tell: () => Promise.resolve(),
       exchange: () => Promise.resolve(),
+      spoolEmptied: () => Promise.resolve(),
     },
     budgets: { hold: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
     throttle: createThrottle({ log: { readStream: () => Promise.resolve([]) }, monotonic: clock }),

@@ -1,0 +1,59 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { startCalls } from '../../../src/app/calls/start.ts'
+import { tellSpending } from '../../../src/app/spending/call-spending.ts'
+import { spoolIdentity } from '../../../src/eventlog/journal/spool-identity.ts'
+import { until } from '../../helpers/eventually.ts'
+import { startTextWorld } from './support/text-world.ts'
+
+const directory = await mkdtemp(join(tmpdir(), 'tollgate-start-'))
+t.teardown(() => rm(directory, { recursive: true, force: true }))
+
+t.test('a spool has one name as long as its disk lasts', async (t) => {
+  const id = await spoolIdentity(directory, 1)
+  t.equal(await spoolIdentity(directory, 2), id)
+  await writeFile(join(directory, 'spool-id'), 'torn')
+  const other = await spoolIdentity(directory, 3)
+  t.not(other, id)
+  t.equal(await spoolIdentity(directory, 4), other)
+})
+
+t.test(
+  'a process that finds its spool empty ends the wait for what a dead one spooled',
+  async (t) => {
+    const world = await startTextWorld(t)
+    const { deps } = await world.text()
+    const spooledAt = async () => {
+      const { rows } = await world.pool.query<{ replica: string }>(
+        'select replica from ops.text_spending where spool is not null order by replica',
+      )
+      return rows.map(({ replica }) => replica)
+    }
+    const told = async (replica: string, spool: string) =>
+      tellSpending(world.pool, { replica, turn: 1 }, [
+        {
+          tenantId: 'tenant_1',
+          currency: 'USD',
+          heldPico: 0n,
+          settledPico: 5n,
+          position: undefined,
+          spool,
+        },
+      ])
+    await told('dead', await spoolIdentity(directory, 1))
+    await told('elsewhere', 'another spool')
+    const { journal: _journal, ...rest } = deps
+    const started = await startCalls({
+      ...rest,
+      log: world.log,
+      registry: new Registry(),
+      spoolDirectory: directory,
+    })
+    t.teardown(() => started.stop(1_000))
+    await until(async () => !(await spooledAt()).includes('dead'))
+    t.same(await spooledAt(), ['elsewhere'])
+  },
+)
