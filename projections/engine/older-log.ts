@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { logUnavailable } from '../../src/eventlog/log/errors.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import type { EventReference } from './checkpoint.ts'
@@ -28,14 +29,41 @@ export async function stopBeforeOlderLog(
     held.set(lastEvent.id, isHeld)
     if (isHeld) continue
     const { name } = projection
-    const reason =
-      `the log does not hold event ${lastEvent.id} (revision ${lastEvent.revision} of ` +
-      `${lastEvent.stream}), the last that this read model has applied: the log is older than the ` +
-      'read model, or another one. Restore the newer log, or, if what it had is lost for good, ' +
-      `build the read model from this one: tollgate rebuild ${name} --force`
+    const reason = new LogOlderError(name, lastEvent).message
     deps.logger.error({ projection: name, reason }, 'the log is older than a read model')
     await stopFollower(deps.pool, follower, { kind: 'log_older', reason, eventId: lastEvent.id })
   }
+}
+
+/** The log does not hold what a read model has applied: it is older than that, or another one. */
+export class LogOlderError extends Error {
+  override readonly name = 'LogOlderError'
+  readonly code = 'log_older'
+
+  constructor(readModel: string, { id, stream, revision }: EventReference) {
+    super(
+      `the log does not hold event ${id} (revision ${revision} of ${stream}), the last that the ` +
+        `${readModel} read model has applied: the log is older than the read model, or another one. ` +
+        'Restore the newer log, or, if what it had is lost for good, build the read model from this ' +
+        `one: tollgate rebuild ${readModel} --force`,
+    )
+  }
+}
+
+/**
+ * Why a read of the log to its end did not meet the last event that a read model has applied: the
+ * node that answered is behind (`log_unavailable`), or the log does not hold it.
+ */
+export async function notMet(
+  log: Pick<EventLog, 'readStream'>,
+  readModel: string,
+  event: EventReference,
+): Promise<Error> {
+  if (!(await holds(log, event))) return new LogOlderError(readModel, event)
+  return logUnavailable(
+    `what was read of it ended before event ${event.id} (revision ${event.revision} of ` +
+      `${event.stream}), which it holds: the node that answered is behind`,
+  )
 }
 
 async function holds(

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
-import { eventsThrough, type LogPosition } from '../../src/eventlog/log/position.ts'
+import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { pause } from '../../src/kernel/pause.ts'
-import { build, type BuildTarget, type RebuildProgress } from './build.ts'
+import { build, type BuildTarget, type Goal, type RebuildProgress } from './build.ts'
 import { compareDigests, type Digested, type RebuildComparison } from './comparison.ts'
 import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
@@ -56,8 +56,7 @@ export class RebuildRunningError extends Error {
   }
 }
 
-interface Live {
-  readonly at: LogPosition
+interface Live extends Goal {
   /** The failure's message when the tables could not be read. */
   readonly digested: Digested | string
 }
@@ -79,9 +78,9 @@ async function digestLive(pool: Pool, projection: Projection): Promise<Live | un
     const found = await readCheckpoint(client, name)
     if (found?.version !== version || !(await schemaExists(client, name))) return undefined
     try {
-      return { at: found.at, digested: await digestTables(client, projection) }
+      return { ...found, digested: await digestTables(client, projection) }
     } catch (error) {
-      return { at: found.at, digested: messageOf(error) }
+      return { ...found, digested: messageOf(error) }
     }
   })
 }
@@ -100,7 +99,8 @@ async function swap(target: BuildTarget): Promise<void> {
   const { name, version } = projection
   await inSchema(pool, schema, async (client) => {
     const live = await lockCheckpoint(client, name)
-    if (live?.version === version) await target.finish(client, live.at)
+    // Readers never see less than they saw, also where an older version was live.
+    if (live !== undefined && live.version <= version) await target.finish(client, live)
     await swapSchemas(client, name)
     await client.query(
       `insert into engine.checkpoints
@@ -147,12 +147,12 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   const { pool, projection } = options
   await prepare(pool, projection)
   const target = build({ ...options, schema: nextSchema(projection.name), signal })
-  const current = async (): Promise<LogPosition | undefined> => {
+  const current = async (): Promise<Goal | undefined> => {
     const found = await readCheckpoint(pool, projection.name)
-    return found?.version === projection.version ? found.at : undefined
+    return found?.version === projection.version ? found : undefined
   }
 
-  const before = await livePosition(pool, projection)
+  const before = await liveCheckpoint(pool, projection)
   await target.readTo(before)
   target.say('indexing')
   await inSchema(pool, target.schema, async (client) => {
@@ -167,7 +167,7 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
     target.say('comparing')
     const live = await digestLive(pool, projection)
     if (live !== undefined) {
-      await target.readTo(live.at)
+      await target.readTo(live)
       comparison = await compare(target, live)
       if (!comparison.equal && options.force !== true)
         return { outcome: 'different', comparison, events: target.events() }
@@ -183,12 +183,12 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
 }
 
 /** Where the live projection of this version stands; undefined when there is none. */
-async function livePosition(pool: Pool, projection: Projection): Promise<LogPosition | undefined> {
+async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal | undefined> {
   const found = await readCheckpoint(pool, projection.name)
   if (found?.version !== projection.version) return undefined
   const client = await pool.connect()
   try {
-    return (await schemaExists(client, projection.name)) ? found.at : undefined
+    return (await schemaExists(client, projection.name)) ? found : undefined
   } finally {
     client.release()
   }
@@ -200,7 +200,8 @@ async function livePosition(pool: Pool, projection: Projection): Promise<LogPosi
  * nothing is swapped, unless forced. May be killed at any time and run again. Needs
  * `migrateEngine` before and three connections of the pool.
  * @throws RebuildRunningError when another process rebuilds it; PoisonEventError when the log holds
- * an event that cannot be applied.
+ * an event that cannot be applied; `log_unavailable` or LogOlderError when what was read of the log
+ * ends before the last event that the live one has applied: nothing is swapped then.
  */
 export async function rebuildProjection(options: RebuildOptions): Promise<RebuildResult> {
   const { name } = options.projection

@@ -8,6 +8,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'DataDirError',
   'ChildFailedError',
   'MarkerSecretError',
+  'LogOlderError',
 ])
 
 /** What an operator can act on is said in one message; anything else is a defect and keeps its stack. */

@@ -12,7 +12,8 @@
  * Every switch resolves once it is in effect. Members are named by their index in `ports`; 0 leads
  * at first. Nothing elects a leader by itself: after `silence` of the one that leads, the others
  * name it for ever (not alive in gossip, NotLeader with its address) until `lead` or
- * `nobodyLeads`. Not a cluster: there is no replication, everything committed is seen everywhere.
+ * `nobodyLeads`. Not a cluster: there is no replication, everything committed is seen everywhere but
+ * on a member that `lag` holds back.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -54,6 +55,8 @@ export interface PretendedCluster extends Omit<TestEventStore, 'setFault'> {
   readonly notReady: () => Promise<void>
   /** A member, or all, refuses and breaks connections, or takes them and answers nothing. */
   readonly silence: (member: number | 'all', how: Silence) => Promise<void>
+  /** A member shows the log without its last `events`, and nothing newer: replication is behind. */
+  readonly lag: (member: number, events: number) => Promise<void>
   /** Takes rights away, and gives back those not named. `authenticate` is UNAUTHENTICATED. */
   readonly deny: (...rights: readonly Right[]) => Promise<void>
   /** From now on appends are committed and never answered. `setFault('')` ends it. */
@@ -102,6 +105,7 @@ export async function startPretendedCluster(
     notReady: () => give({ kind: 'ready', isReady: false }),
     silence: (member, how) =>
       give({ kind: 'silence', how, ...(member === 'all' ? {} : { member }) }),
+    lag: (member, events) => give({ kind: 'lag', member, events }),
     deny: (...rights) => give({ kind: 'deny', rights }),
     loseAnswers: () => give({ kind: 'fault', spec: 'lose-ack-every:1' }),
     setFault: (spec) => give({ kind: 'fault', spec }),

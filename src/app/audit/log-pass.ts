@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { EventReference } from '../../../projections/engine/checkpoint.ts'
+import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
@@ -50,6 +52,12 @@ export interface Beginning {
 
 /** An event by its places in the log. */
 export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
+
+/** The last event that a read model has applied. */
+interface Applied {
+  readonly model: string
+  readonly event: EventReference | undefined
+}
 
 export interface PassDeps {
   readonly pool: Pool
@@ -113,31 +121,50 @@ export class LogPass {
     this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
   }
 
-  /** Reads on to a position, or to the end of the log where that comes first. */
-  async readTo(position: bigint): Promise<void> {
+  /**
+   * Reads on to a position, or to the end of the log where that comes first.
+   * @throws `log_unavailable` when what is read ends before the last event that a read model has
+   *   applied up to there, and the log holds it: the node that answered is behind
+   */
+  async readTo(position: bigint, applied?: Applied): Promise<void> {
     if (position <= this.position) return
     // From an event's own position: what lies between two events is no place to read from.
     const from = this.last === undefined ? {} : { from: placeOf(this.last.position) }
     let events: RecordedEvent[] = []
     for await (const event of this.#deps.log.readAll(from)) {
-      if (event.position > position) break
+      if (event.position > position) {
+        // The log goes on behind the position, so nothing up to it is missing.
+        await this.#advance(events, position)
+        return
+      }
       events.push(event)
       if (events.length < STRETCH_EVENTS) continue
       await this.#advance(events, event.position)
       events = []
     }
-    await this.#advance(events, position)
+    const last = events.at(-1) ?? this.last
+    if (applied?.event !== undefined && last?.id !== applied.event.id) {
+      const unmet = await notMet(this.#deps.log, applied.model, applied.event)
+      // Of a log that is older, the rows that no event explains are the findings.
+      if (!(unmet instanceof LogOlderError)) throw unmet
+    }
+    // What was not met is not claimed: the node that answered may be behind.
+    await this.#advance(events, applied ? position : (last?.position ?? this.position))
   }
 
   /** Closes what is still followed: reads on to where each read model is now, and compares its sums. */
   async close(): Promise<void> {
-    const closings = await inSnapshot(this.#deps.pool, async ({ db, position }) => {
-      const ledger = await readClosing(db, 'ledger', position('ledger'))
-      const tasks = await readClosing(db, 'tasks', position('tasks'))
-      return [ledger, tasks].filter(({ model }) => this.models.follows(model))
+    const closings = await inSnapshot(this.#deps.pool, async ({ db, position, lastEvent }) => {
+      const followed = (['ledger', 'tasks'] as const).filter((model) => this.models.follows(model))
+      const found: (Closing & { readonly event: EventReference | undefined })[] = []
+      for (const model of followed) {
+        const closing = await readClosing(db, model, position(model))
+        found.push({ ...closing, event: lastEvent(model) })
+      }
+      return found
     })
     for (const closing of closings.sort((a, b) => Number(a.position - b.position))) {
-      await this.readTo(closing.position)
+      await this.readTo(closing.position, closing)
       this.#compareClosing(closing)
     }
     await this.#compareBeyond()

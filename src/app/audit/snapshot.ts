@@ -1,5 +1,9 @@
 import type { Pool } from 'pg'
-import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
+import {
+  readCheckpoints,
+  type Checkpoint,
+  type EventReference,
+} from '../../../projections/engine/checkpoint.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 
 /** Longest statement of an audit: it looks at a stretch of a table, never at all of one. */
@@ -11,6 +15,8 @@ const IDLE_TIMEOUT_MS = 60_000
 export interface Snapshot {
   readonly db: Queryable
   readonly position: (model: string) => bigint
+  /** That event. */
+  readonly lastEvent: (model: string) => EventReference | undefined
 }
 
 /** What comes before the position of every event. */
@@ -38,7 +44,8 @@ export async function inSnapshot<T>(
     )
     const checkpoints = await readCheckpoints(client)
     const position = (model: string): bigint => appliedTo(checkpoints.get(model))
-    const result = await look({ db: client, position })
+    const lastEvent = (model: string) => checkpoints.get(model)?.lastEvent
+    const result = await look({ db: client, position, lastEvent })
     await client.query('commit')
     broken = false
     return result

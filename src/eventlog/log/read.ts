@@ -142,8 +142,10 @@ export async function readStream(
 }
 
 /**
- * `$all` of the namespace, exclusive of `from`, to the end of the log as it is met. Broken reads
- * go on where they stopped. @throws `log_unavailable` when nothing came for the read deadline
+ * `$all` of the namespace, exclusive of `from`, to the end of the log as its leader has it. Broken
+ * reads go on where they stopped, and so does one whose node lost the lead meanwhile and may be
+ * behind: the log ends where a call begun there shows nothing more.
+ * @throws `log_unavailable` when nothing came for the read deadline
  */
 export async function* readAll(
   deps: ReadDeps,
@@ -160,9 +162,11 @@ export async function* readAll(
     signal?.throwIfAborted()
     // One more, because the event at `from` comes again.
     const request = readAllRequest(deps.prefixes, at, wanted - given + 1)
+    const givenBefore = given
     try {
       for await (const batch of deps.connection.pull(request, {
         ...(signal === undefined ? {} : { signal }),
+        requiresLeader: true,
         idleMs: limits.readTryMs,
         onIdle: () => true,
       }))
@@ -177,7 +181,7 @@ export async function* readAll(
           untilMs = 0
         }
       health.succeeded('read')
-      return
+      if (given === givenBefore) return
     } catch (error) {
       signal?.throwIfAborted()
       if (untilMs === 0) {

@@ -238,3 +238,39 @@ void t.test(
     await following
   },
 )
+
+/** Names of the streams that a whole read meets. */
+async function streamsOf(events: AsyncIterable<{ readonly stream: string }>): Promise<string[]> {
+  const streams: string[] = []
+  for await (const { stream } of events) streams.push(stream)
+  return streams
+}
+
+void t.test('the whole log is read from the leader, also by a client of a follower', async (t) => {
+  await cluster.lead(0)
+  t.teardown(() => cluster.recover())
+  const namespace = newNamespace()
+  const tasks = range(6).map((n) => `task-${n}`)
+  const log = open(t, { namespace })
+  for (const task of tasks) await log.append(task, [cancelled(task, 'c')], 'no_stream')
+  await cluster.lag(1, 2)
+  const near = createEventLog({ url: cluster.memberUrl(1), namespace })
+  t.teardown(() => near.close())
+  t.same(await streamsOf(near.readAll()), tasks)
+})
+
+void t.test('a read that its node ends early, having lost the lead, goes on', async (t) => {
+  await cluster.lead(0)
+  t.teardown(() => cluster.recover())
+  const log = open(t)
+  const tasks = range(6).map((n) => `task-${n}`)
+  for (const task of tasks) await log.append(task, [cancelled(task, 'c')], 'no_stream')
+  await cluster.lag(0, 2)
+  const reading = log.readAll()[Symbol.asyncIterator]()
+  const streams: string[] = []
+  for (let next = await reading.next(); next.done !== true; next = await reading.next()) {
+    streams.push(next.value.stream)
+    if (streams.length === 1) await cluster.lead(1)
+  }
+  t.same(streams, tasks)
+})

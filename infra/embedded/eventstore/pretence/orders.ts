@@ -15,6 +15,8 @@ export type Order =
   | { readonly kind: 'deny'; readonly rights: readonly Right[] }
   | { readonly kind: 'silence'; readonly member?: number; readonly how: Silence }
   | { readonly kind: 'end_appends'; readonly member: number; readonly how: 'error' | 'connection' }
+  /** The member shows the log without its last `events`, whatever is written from then on. */
+  | { readonly kind: 'lag'; readonly member: number; readonly events: number }
   | { readonly kind: 'fault'; readonly spec: string }
   | { readonly kind: 'recover' }
 

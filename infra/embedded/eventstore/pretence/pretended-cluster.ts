@@ -11,6 +11,7 @@ import { type EventStoreServer, startServer } from '../server.ts'
 import type { ServerVersion } from '../versions.ts'
 import { ClusterState } from './cluster-state.ts'
 import { Front } from './front.ts'
+import { laggingLog } from './lagging-log.ts'
 import type { Order } from './orders.ts'
 
 const HOST = '127.0.0.1'
@@ -24,11 +25,22 @@ export class PretendedCluster {
   readonly #state: ClusterState
   readonly #nodes: readonly Node[]
   readonly #faults: SwitchableFaults
+  readonly #log: EventLog
+  /** The last position each lagging member shows, by its index. */
+  readonly #lastShown: Map<number, number>
 
-  private constructor(state: ClusterState, nodes: readonly Node[], faults: SwitchableFaults) {
-    this.#state = state
-    this.#nodes = nodes
-    this.#faults = faults
+  private constructor(parts: {
+    readonly state: ClusterState
+    readonly nodes: readonly Node[]
+    readonly faults: SwitchableFaults
+    readonly log: EventLog
+    readonly lastShown: Map<number, number>
+  }) {
+    this.#state = parts.state
+    this.#nodes = parts.nodes
+    this.#faults = parts.faults
+    this.#log = parts.log
+    this.#lastShown = parts.lastShown
   }
 
   /** Starts a member on each port, 0 for any. The first leads. */
@@ -49,14 +61,16 @@ export class PretendedCluster {
     )
     state.lead(0)
     const nodes: Node[] = []
+    const lastShown = new Map<number, number>()
     for (const [index, port] of ports.entries()) {
       const gate = state.gateOf(index)
-      const server = await startServer({ log, faults, gate, version, host: HOST, port: 0 })
+      const served = laggingLog(log, () => lastShown.get(index))
+      const server = await startServer({ log: served, faults, gate, version, host: HOST, port: 0 })
       const front = await Front.open(HOST, port, server.port)
       state.setPort(index, front.port)
       nodes.push({ server, front })
     }
-    return new PretendedCluster(state, nodes, faults)
+    return new PretendedCluster({ state, nodes, faults, log, lastShown })
   }
 
   get ports(): readonly number[] {
@@ -82,6 +96,10 @@ export class PretendedCluster {
       case 'end_appends':
         if (order.how === 'connection') this.#node(order.member).front.breakConnections()
         else this.#node(order.member).server.endCalls('batch_appends', serverNotReady())
+        return
+      case 'lag':
+        this.#node(order.member)
+        this.#lastShown.set(order.member, this.#log.lastPosition - order.events)
         return
       case 'fault':
         return this.#faults.set(order.spec)
@@ -110,6 +128,7 @@ export class PretendedCluster {
 
   async #recover(): Promise<void> {
     this.#faults.set('')
+    this.#lastShown.clear()
     this.#state.deny([])
     this.#state.setReady(true)
     const leader = this.#state.members.findIndex(({ state }) => state === 'LEADER')
