@@ -4,6 +4,14 @@ import { decodeRecord, encodeRecord, LINE_FEED, type PlacedBatch } from './spool
 const SCAN_CHUNK_BYTES = 1 << 20
 const OWNER_ONLY = 0o600
 
+/**
+ * A write failed and could not be undone: the batch may be on disk, and the next process on this
+ * directory then takes it to its place. It must never be placed elsewhere.
+ */
+export class SpoolUncertainError extends Error {
+  override readonly name = 'SpoolUncertainError'
+}
+
 /** What waits in a file. */
 export interface SegmentState {
   readonly batches: number
@@ -20,7 +28,10 @@ export interface SpoolSegment {
   readonly state: () => SegmentState
   /** False once a failed write could not be undone: nothing more is written here. */
   readonly writable: () => boolean
-  /** Resolves once the batch is on disk. Rejects when it is not, and then it never will be. */
+  /**
+   * Resolves once the batch is on disk. Rejects when it is not, and then it never will be.
+   * @throws SpoolUncertainError when that cannot be said
+   */
   readonly append: (batch: PlacedBatch, atMs: number) => Promise<void>
   /** The oldest batches that together take no more bytes than that, or the oldest alone. */
   readonly oldest: (maxBytes: number) => Promise<readonly PlacedBatch[]>
@@ -136,10 +147,13 @@ function createSegment(
       await handle.datasync()
     } catch (error) {
       // What may be there of it must not be taken for a record later.
-      await handle.truncate(endOffset).then(
-        () => handle.datasync(),
-        () => (broken = true),
-      )
+      try {
+        await handle.truncate(endOffset)
+        await handle.datasync()
+      } catch {
+        broken = true
+        throw new SpoolUncertainError('a batch may be in the spool', { cause: error })
+      }
       throw error
     }
     const entry = { offset: endOffset, length: record.length - 1, spooledAtMs }
@@ -161,7 +175,8 @@ function createSegment(
     drop: (count) =>
       inTurn(async () => {
         for (const taken of index.splice(0, count)) records -= taken.records
-        if (index.length > 0) return
+        // What may be in a broken file beside them is left to the next process.
+        if (index.length > 0 || broken) return
         await handle.truncate(0)
         await handle.datasync()
         endOffset = 0

@@ -30,7 +30,10 @@ export interface OldestBatches {
  * a time.
  */
 export interface Spool {
-  /** Resolves once the batch is on disk. Rejects (disk full, bound reached) when it is not. */
+  /**
+   * Resolves once the batch is on disk. Rejects (disk full, bound reached) when it is not.
+   * @throws SpoolUncertainError when it may be
+   */
   readonly append: (batch: PlacedBatch) => Promise<void>
   readonly state: () => SpoolState
   /** The oldest batches, at least one and else no more than `maxBytes`; undefined when empty. */
@@ -132,7 +135,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const discard = async (segment: SpoolSegment): Promise<void> => {
     segments.splice(segments.indexOf(segment), 1)
     await segment.close()
-    await unlink(segment.path)
+    if (segment.writable()) await unlink(segment.path)
   }
   let appending: Promise<unknown> = Promise.resolve()
   return {
@@ -167,7 +170,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     close: async () => {
       await appending
       for (const segment of segments) {
-        const empty = segment.state().batches === 0
+        const empty = segment.state().batches === 0 && segment.writable()
         await segment.close()
         if (empty) await unlink(segment.path)
       }

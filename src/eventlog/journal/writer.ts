@@ -3,7 +3,9 @@ import type { Log } from '../../kernel/log.ts'
 import type { Placement } from './placement.ts'
 import type { Route } from './route.ts'
 import type { PlacedBatch } from './spool-record.ts'
+import { SpoolUncertainError } from './spool-segment.ts'
 import type { Spool } from './spool.ts'
+import { logOutcomeUnknown } from '../log/errors.ts'
 import type { EventLog, NewEvent } from '../log/types.ts'
 
 /** Times a batch moves to a new stream because somebody else wrote to ours. */
@@ -34,13 +36,37 @@ export type Written =
 export async function writeBatch(deps: WriterDeps, events: readonly NewEvent[]): Promise<Written> {
   const { placement, spool, route } = deps
   if (spool === undefined || route.toLog()) return appendBatch(deps, events, spool)
-  if (await isSpooled(deps, spool, placement.place(events, 'spool'))) {
+  const batch = placement.place(events, 'spool')
+  const spooled = await trySpool(deps, spool, batch)
+  if (spooled === 'yes') {
     placement.advance(events.length)
     return { to: 'spool' }
   }
   placement.leave()
   // The last resort: whatever is known of the log, nothing is lost by asking it.
-  return appendBatch(deps, events, undefined)
+  return spooled === 'no' ? appendBatch(deps, events, undefined) : appendInPlace(deps, batch)
+}
+
+/**
+ * Writes a batch that may be in the spool to the place that it has there, and nowhere else: what the
+ * next process finds of it is then recognised. @throws `log_outcome_unknown`
+ */
+async function appendInPlace(deps: WriterDeps, batch: PlacedBatch): Promise<Written> {
+  const { stream, events, expected } = batch
+  try {
+    const { position } = await deps.log.append(stream, events, expected, {
+      deadlineMs: deps.spoolAfterMs,
+    })
+    deps.route.answered()
+    return { to: 'log', position }
+  } catch (error) {
+    throw maybeSpooled(stream, error)
+  }
+}
+
+function maybeSpooled(stream: string, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error)
+  return logOutcomeUnknown(stream, 1, `it may be in the spool, and the log: ${reason}`)
 }
 
 async function appendBatch(
@@ -67,7 +93,9 @@ async function appendBatch(
       if (isRefusedForGood(error)) throw error
       // It may be in our stream or not: nobody may build on that, and only there is it tried again.
       placement.leave()
-      if (spool === undefined || !(await isSpooled(deps, spool, batch))) throw error
+      const spooled = spool === undefined ? 'no' : await trySpool(deps, spool, batch)
+      if (spooled === 'no') throw error
+      if (spooled === 'maybe') throw maybeSpooled(batch.stream, error)
       route.refused()
       return { to: 'spool' }
     }
@@ -83,13 +111,17 @@ export function isRefusedForGood(error: unknown): boolean {
   )
 }
 
-async function isSpooled(deps: WriterDeps, spool: Spool, batch: PlacedBatch): Promise<boolean> {
+async function trySpool(
+  deps: WriterDeps,
+  spool: Spool,
+  batch: PlacedBatch,
+): Promise<'yes' | 'no' | 'maybe'> {
   try {
     await spool.append(batch)
   } catch (error) {
     deps.logger.error({ err: error }, 'settlements could not be spooled')
-    return false
+    return error instanceof SpoolUncertainError ? 'maybe' : 'no'
   }
   deps.onSpooled()
-  return true
+  return 'yes'
 }

@@ -7,6 +7,7 @@ import type { Spool } from '../../../src/eventlog/journal/spool.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
 import { startEventStore } from '../../helpers/eventstore.ts'
 import { appendFaults, faultyLog, type AppendFault } from '../support/faulty-log.ts'
+import { failDisk } from '../support/failing-disk.ts'
 import { journalOf, journalPlace, names, record, undrained } from '../support/journal-place.ts'
 import { callFailed } from '../support/sample-events.ts'
 import { until } from '../../helpers/eventually.ts'
@@ -349,4 +350,57 @@ void t.test('a batch whose outcome nobody knew is repeated at its own place', as
   t.same([...(await calls())].sort(), names(4))
   t.equal((await streams())['journal-I-0'], 1, 'its stream was left')
   await journal.close()
+})
+
+/** The spool cannot say whether it holds a record: what the next process finds there lands once. */
+for (const log of ['answers', 'is away'] as const)
+  void t.test(`a record that may be in the spool is in the log once; it ${log}`, async (t) => {
+    const place = await journalPlace(t, server)
+    let state: 'up' | 'unhealthy' | 'away' = 'unhealthy'
+    const append: EventLog['append'] = async (...args) => {
+      if (state === 'away') throw logUnavailable('a switch of the test')
+      return place.log.append(...args)
+    }
+    const switched = { ...place.log, append, healthy: () => state === 'up' }
+    const dying = journalOf(switched, {
+      spool: undrained(await place.spool('I')),
+      instanceId: 'I',
+      limits,
+    })
+    if (log === 'is away') state = 'away'
+    const mend = await failDisk(t, ['datasync', 'truncate'])
+    const recorded = record(dying, 'call_0')
+    if (log === 'answers') t.ok((await recorded).position !== undefined, 'in the log')
+    else await t.rejects(recorded, { code: 'log_outcome_unknown' })
+    mend()
+    state = 'up'
+    await record(dying, 'call_1')
+
+    // The process dies; the next one on this directory finds the record, or does not.
+    const next = journalOf(place.log, { spool: await place.spool('J'), instanceId: 'J', limits })
+    await until(() => next.spooled() === 0)
+    t.same([...(await place.calls())].sort(), names(2), 'each once')
+    await next.close()
+  })
+
+void t.test('what may be in the spool outlives an orderly stop', async (t) => {
+  const place = await journalPlace(t, server)
+  let away = true
+  const append: EventLog['append'] = async (...args) => {
+    if (away) throw logUnavailable('a switch of the test')
+    return place.log.append(...args)
+  }
+  const journal = journalOf(
+    { ...place.log, append, healthy: () => false },
+    { spool: await place.spool('I'), instanceId: 'I', limits },
+  )
+  const mend = await failDisk(t, ['datasync', 'truncate'])
+  await t.rejects(record(journal, 'call_0'), { code: 'log_outcome_unknown' })
+  mend()
+  away = false
+  await journal.close()
+  const next = journalOf(place.log, { spool: await place.spool('J'), instanceId: 'J', limits })
+  await until(() => next.spooled() === 0)
+  t.same(await place.calls(), names(1))
+  await next.close()
 })
