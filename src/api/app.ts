@@ -33,7 +33,7 @@ import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
-import { strictValidator, useKnownQueries } from './kit/validator.ts'
+import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
@@ -206,6 +206,7 @@ export function createServer(
   // Response schemas document; they neither drop nor convert what handlers answer.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   useRequestLogs(app)
+  useStorableParameters(app)
   followConnections(app)
   if (deps.leaving !== undefined) useLeaving(app, deps.leaving)
   app.addHook('onRequest', (request, reply, done) => {

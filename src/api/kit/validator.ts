@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { isStorable, toStorable } from '../../kernel/storable-text.ts'
+import { RequestError } from './request-error.ts'
 
 const integerText = /^(?:0|-?[1-9]\d{0,14})$/
 
@@ -67,6 +69,29 @@ export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPa
     const read = isQuery ? readQuery(schema, value) : value
     return compiled.Check(read) ? { value: read } : { error: compiled.Errors(read) }
   }
+}
+
+function unstorableIn(parameters: unknown): string | undefined {
+  if (typeof parameters !== 'object' || parameters === null) return undefined
+  return Object.entries(parameters).find(([name, value]) =>
+    [name, value].flat().some((text) => typeof text === 'string' && !isStorable(text)),
+  )?.[0]
+}
+
+/**
+ * Refuses what no store can hold in a path or a query, on every route: Postgres would fail on it. After the
+ * token was looked at, before anything is read.
+ */
+export function useStorableParameters(app: FastifyInstance): void {
+  app.addHook('preValidation', (request, _reply, done) => {
+    const name = request.is404
+      ? undefined
+      : (unstorableIn(request.params) ?? unstorableIn(request.query))
+    if (name === undefined) return done()
+    const shown = toStorable(name, MAX_SHOWN_CHARACTERS)
+    const message = `${shown} holds a NUL character, or is not well-formed Unicode`
+    done(new RequestError('parameter_invalid', message, shown))
+  })
 }
 
 /** Has the readings of some URLs that describe no query parameters take none. */

@@ -13,10 +13,16 @@ const endpoints: Readonly<Record<string, string>> = {
   'provB.speech': '/provB/v1/t2a_v2',
   'provB.speech.async': '/provB/v1/t2a_async_v2',
   'provB.voice-clone': '/provB/v1/voice_clone',
+  'provC.text2video': '/provC/ent/v2/text2video',
+  'provC.img2video': '/provC/ent/v2/img2video',
+  'provC.start-end2video': '/provC/ent/v2/start-end2video',
+  'provC.reference2video': '/provC/ent/v2/reference2video',
 }
+
+/** What the ledger calls each surface. */
+export const surfaceNames: readonly string[] = Object.keys(endpoints)
 
 /** The path of a surface; of one that is not listed, its name as it stands. */
 export function endpointOf(surface: string): string {
-  const clips = /^provC\.(.+)$/.exec(surface)
-  return clips === null ? (endpoints[surface] ?? surface) : `/provC/ent/v2/${clips[1]}`
+  return endpoints[surface] ?? surface
 }

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { TaskQueryFilter, TaskRow } from '../../../projections/tasks/query.ts'
 import type { SettledAmount } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
+import { taskFamilies } from '../../domain/families/tasks.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { CsvRow } from '../kit/csv.ts'
@@ -32,7 +33,7 @@ const TasksQuerySchema = Type.Object({
   ...pageMembers,
   tenant_id: Type.Optional(Name),
   user_id: Type.Optional(Name),
-  family: Type.Optional(Name),
+  family: Type.Optional(Type.Enum([...taskFamilies.keys()])),
   status: Type.Optional(Type.Enum([...statuses])),
   model: Type.Optional(Name),
   task_id: Type.Optional(Name),

@@ -17,6 +17,7 @@ import type { AccountReads } from './account-reads.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
+import { surfaceNames } from './endpoints.ts'
 import { listFailures } from './envelope.ts'
 import { wantsCsv } from './ledger-query.ts'
 import { AnsweredAsOf, AsOf, Decimal, Format, Name, Quantity, Time } from './schemas.ts'
@@ -61,7 +62,7 @@ const UsageQuerySchema = Type.Object({
   token_id: Type.Optional(Name),
   model: Type.Optional(Name),
   sku: Type.Optional(Name),
-  surface: Type.Optional(Name),
+  surface: Type.Optional(Type.Enum([...surfaceNames])),
   currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
   as_of: Type.Optional(AsOf),
   format: Format,

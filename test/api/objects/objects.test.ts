@@ -124,7 +124,7 @@ void t.test(
       url.replace('/results/', '/results//'),
       url.replace('/results/', '/results%2f..%2fresults/'),
       url.replace('/results/', '/%2e%2e/'),
-      url.replace('/objects/', '/objects/%00'),
+      url.replace('/objects/', '/objects/%01'),
       `/objects/..%2f..%2fetc%2fpasswd?${query}`,
       `/objects/.incoming/x?${query}`,
       await urlOf(key, 0),

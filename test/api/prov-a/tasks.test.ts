@@ -113,7 +113,6 @@ void t.test(
       await get(`/${foreign.nativeId}`),
       await get(`/${foreign.platformId}`),
       await get('/video_01JABCDEFGHJKMNPQRSTVWXY00'),
-      await get('/%00'),
       await get('/..%2f..'),
       await get('/%F0%9F%92%A9'),
       await get(`/${'a'.repeat(4_000)}`),
@@ -131,8 +130,11 @@ void t.test(
 
 void t.test('text that cannot be an id is never looked up', async (t) => {
   tasks.asked.length = 0
-  for (const id of ['%00', '%20', 'a%2Fb', '%27%20or%201=1', '-', 'a'.repeat(129)])
+  for (const id of ['%01', '%20', 'a%2Fb', '%27%20or%201=1', '-', 'a'.repeat(129)])
     t.equal((await get(`/${id}`)).statusCode, 404, id)
+  const nul = await get('/a%00b')
+  t.equal(nul.statusCode, 400)
+  t.match(nul.json(), { error: { param: 'id', message: /NUL/ } })
   t.same(tasks.asked, [])
 })
 
@@ -253,7 +255,7 @@ void t.test('filter.task_ids takes commas, repetition, both, and either kind of 
 
 void t.test('filter.task_ids that name nothing of ours list nothing', async (t) => {
   t.same((await get(`?filter.task_ids=${foreign.nativeId}`)).json(), { items: [], total: 0 })
-  t.same((await get('?filter.task_ids=%00,%27')).json(), { items: [], total: 0 })
+  t.same((await get('?filter.task_ids=%01,%27')).json(), { items: [], total: 0 })
   t.same(tasks.listed.at(-1)?.ids, [])
 })
 
