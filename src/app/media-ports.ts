@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { UploadPurpose } from '../domain/upload/events.ts'
 import type { JsonObject } from '../kernel/json.ts'
 import type { CallOptions, Channel } from './ports.ts'
@@ -10,6 +11,14 @@ export interface OutgoingMedia {
   readonly filename: string
   /** Read once, as it is sent: what it throws breaks the upload off. */
   readonly body: AsyncIterable<Uint8Array>
+}
+
+/** A file on its way from upstream. */
+export interface IncomingMedia {
+  /** As upstream says it; undefined where it does not. */
+  readonly sizeBytes: number | undefined
+  /** Fails where it is longer than it may be, or stops midway. Whoever does not read it to the end destroys it. */
+  readonly body: Readable
 }
 
 /** A clone of a voice as one channel is asked for it. */
@@ -44,6 +53,17 @@ export interface MediaProvider {
     media: OutgoingMedia,
     options: CallOptions,
   ) => Promise<{ readonly upstreamFileId: string }>
+  /** Opens a file that was sent. @throws ProviderError */
+  readonly open: (
+    channel: Channel,
+    file: {
+      readonly upstreamFileId: string
+      readonly maxBytes: number
+      readonly firstByteTimeoutMs: number
+      readonly idleTimeoutMs: number
+    },
+    options: CallOptions,
+  ) => Promise<IncomingMedia>
   /** @throws ProviderError */
   readonly clone: (
     channel: Channel,

@@ -104,6 +104,82 @@ async function lastFileUpstream(): Promise<{ readonly sha: string; readonly file
   return { sha, filename: body.file.filename }
 }
 
+const content = (fileId: string, token = demo.modelToken) =>
+  fetch(`${url}/provB/v1/files/retrieve_content?file_id=${encodeURIComponent(fileId)}`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+
+void t.test('what was uploaded, and what was spoken as a task, is downloaded', async (t) => {
+  for (const purpose of ['voice_clone', 'video_generation_input']) {
+    const bytes = Buffer.alloc(LARGE_BYTES, purpose)
+    const parts = [purposed(purpose), filed('größe 1.wav', bytes)]
+    const { file_id: id } = (await upload(parts)).body.file
+    const answer = await content(String(id))
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('content-type'), 'application/octet-stream')
+    t.match(answer.headers.get('content-disposition'), /^attachment; filename="gr__e 1\.wav"/)
+    t.equal(answer.headers.get('content-length'), String(LARGE_BYTES))
+    t.ok(bytes.equals(Buffer.from(await answer.arrayBuffer())), purpose)
+    const foreign = await content(String(id), other.modelToken)
+    const none = await content(NO_SUCH, other.modelToken)
+    const without = (text: string) => text.replace(/req_[0-9A-Z]{26}/, 'req')
+    const told = await foreign.text()
+    t.match(JSON.parse(told), { base_resp: { status_code: 2013 }, trace_id: /^req_/ })
+    t.equal(without(told), without(await none.text()), 'reads like none')
+  }
+
+  const spoken = await post(
+    't2a_async_v2',
+    JSON.stringify({ model: 'speech-2.8-hd', voice_id: 'nova', text: 'a paper boat' }),
+  )
+  const taskId = String(spoken.body.file_id ?? spoken.body.task_id)
+  const early = await content(taskId)
+  t.match(await early.json(), { base_resp: { status_code: 2013 } }, 'not made yet')
+  const audio = await eventually('it is made', async () => {
+    const answer = await content(taskId)
+    return answer.headers.get('content-type')?.startsWith('audio/') ? answer : undefined
+  })
+  const { body } = await retrieve(taskId)
+  const linked = await fetch(body.file.download_url)
+  t.ok(
+    Buffer.from(await linked.arrayBuffer()).equals(Buffer.from(await audio.arrayBuffer())),
+    'the same as its link leads to',
+  )
+  t.match(audio.headers.get('content-disposition'), body.file.filename)
+  const theirs = await content(taskId, other.modelToken)
+  t.match(await theirs.json(), { base_resp: { status_code: 2013 } })
+})
+
+void t.test('a download that upstream refuses or breaks off is told, or cut off', async (t) => {
+  const id = await uploaded('voice_clone')
+  const fault = (...faults: readonly string[]) =>
+    stack.sandbox.faults.add({ faults, match: { family: 'speech', op: 'retrieve-content' } })
+  const broken = fault('http=500')
+  const failed = await content(id)
+  stack.sandbox.faults.clear(broken.id)
+  t.equal(failed.status, 502)
+  t.match(await failed.json(), { base_resp: { status_code: 1033 }, trace_id: /^req_/ })
+  const halved = fault('truncated')
+  const cut = await content(id)
+  t.equal(cut.status, 200)
+  await t.rejects(cut.arrayBuffer(), 'never ended as if whole')
+  stack.sandbox.faults.clear(halved.id)
+  const missing = await fetch(`${url}/provB/v1/files/retrieve_content`, {
+    headers: { authorization: `Bearer ${demo.modelToken}` },
+  })
+  t.match(await missing.json(), { base_resp: { status_code: 2013, status_msg: /file_id/ } })
+  const hanging = fault('hang')
+  const leaving = Array.from({ length: 30 }, () =>
+    fetch(`${url}/provB/v1/files/retrieve_content?file_id=${id}`, {
+      headers: { authorization: `Bearer ${demo.modelToken}` },
+      signal: AbortSignal.timeout(300),
+    }).catch(() => 'left'),
+  )
+  await Promise.all(leaving)
+  stack.sandbox.faults.clear(hanging.id)
+  t.equal((await content(id)).status, 200, 'and the account goes on')
+})
+
 void t.test('an upload passes through, whole, in whichever order its parts come', async (t) => {
   const bytes = Buffer.alloc(LARGE_BYTES, 'ab')
   const sha = createHash('sha256').update(bytes).digest('hex')

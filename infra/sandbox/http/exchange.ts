@@ -123,7 +123,13 @@ async function deliver(
     return result.call.httpStatus
   }
   if (isOn(faults, 'malformed')) return damage(result, reply, malformed(result))
-  if (isOn(faults, 'truncated')) return sendTruncated(reply, result.status, bytesOf(result.body))
+  if (isOn(faults, 'truncated'))
+    return sendTruncated(
+      reply,
+      result.status,
+      bytesOf(result.body),
+      result.headers?.['content-type'],
+    )
   return result.call === undefined ? send(reply, result) : sendFollowed(reply, result, result.call)
 }
 

@@ -38,10 +38,11 @@ export async function sendTruncated(
   reply: FastifyReply,
   status: number,
   bytes: Buffer,
+  type = 'application/json',
 ): Promise<null> {
   reply.hijack()
   const { raw } = reply
-  raw.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
+  raw.writeHead(status, { 'content-type': type, 'content-length': bytes.length })
   await new Promise<void>((resolve) => {
     raw.once('close', resolve)
     raw.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => {

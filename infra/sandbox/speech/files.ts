@@ -4,6 +4,7 @@ import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
 import { readForm, type ReadForm } from '../images/form.ts'
 import { checkSignedUrl, signUrl } from '../media/signed-url.ts'
+import { queryOf, taskHandlers } from '../tasks/run.ts'
 import { runText, type TextWire } from '../text/run.ts'
 import type { Asker } from '../text/service.ts'
 import { SpeechRefusal } from './errors.ts'
@@ -62,11 +63,33 @@ function shown({ id, bytes, createdAtMs, filename, purpose }: StoredFile) {
   return { file_id: int64(id), bytes: bytes.length, created_at, filename, purpose }
 }
 
-/** Takes files. Faults of an upload stand in the name of its file. */
-export function addUploadRoute(app: FastifyInstance, kit: FamilyKit, wire: TextWire, at: string) {
+/**
+ * Takes files, and gives them back. Faults of an upload stand in the name of its file; `made` has the bytes of
+ * what is no upload.
+ */
+export function addUploadRoute(
+  app: FastifyInstance,
+  kit: FamilyKit,
+  wire: TextWire,
+  at: string,
+  made: (id: string, credential: string) => Buffer = noFile,
+) {
   const store = filesOf(kit)
   const account = ({ credential }: Asker): string => credentialHash(credential)
 
+  const { asked } = taskHandlers(kit, wire)
+  app.get(
+    `${at}/v1/files/retrieve_content`,
+    asked(
+      'retrieve-content',
+      ({ id, credential }) => ({
+        status: 200,
+        headers: { 'content-type': 'application/octet-stream' },
+        body: store.find(credentialHash(credential), id)?.bytes ?? made(id, credential),
+      }),
+      (request) => queryOf(request).get('file_id') ?? '',
+    ),
+  )
   app.post(`${at}/v1/files/upload`, async (request, reply) => {
     const form = await readForm(request.body, request.headers['content-type'] ?? '')
     return runText(
@@ -86,6 +109,10 @@ export function addUploadRoute(app: FastifyInstance, kit: FamilyKit, wire: TextW
       reply,
     )
   })
+}
+
+function noFile(): never {
+  throw new SpeechRefusal(2013, 'file_id')
 }
 
 /** Where a file is; undefined for none of the account's. */

@@ -81,7 +81,7 @@ export const speech: SandboxFamily = {
     const wire = speechWire(kit, FAMILY)
     addPosts(app, kit, wire, { service, tasks })
     addGets(app, kit, wire, tasks)
-    addUploadRoute(app, kit, wire, AT)
+    addUploadRoute(app, kit, wire, AT, (id, credential) => tasks.content(id, credential))
     addCloneRoute(app, kit, wire, { at: AT, voices })
   },
 }

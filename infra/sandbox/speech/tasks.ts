@@ -83,10 +83,7 @@ export class SpeechTasks {
 
   /** Where the result of a task is, by the file it is kept as. */
   retrieve(fileId: string, credential: string): Answer {
-    if (!/^\d{10,19}$/.test(fileId)) throw new SpeechRefusal(2013, 'file_id')
-    const [{ record }, state] = this.#find(taskIdOf(fileId), credential)
-    if (state.phase !== 'succeeded') throw new SpeechRefusal(2013, 'file_id')
-    const audio = record.detail as unknown as Audio
+    const { audio, record, state } = this.#made(fileId, credential)
     const name = fileName(`t${record.id}`, audio)
     const { clock } = this.#kit
     return this.#ok({
@@ -104,6 +101,19 @@ export class SpeechTasks {
         ),
       },
     })
+  }
+
+  /** The same as its bytes. */
+  content(fileId: string, credential: string): Buffer {
+    return bytesOf(this.#made(fileId, credential).audio)
+  }
+
+  /** @throws SpeechRefusal where there is no result of that id */
+  #made(fileId: string, credential: string) {
+    if (!/^\d{10,19}$/.test(fileId)) throw new SpeechRefusal(2013, 'file_id')
+    const [{ record }, state] = this.#find(taskIdOf(fileId), credential)
+    if (state.phase !== 'succeeded') throw new SpeechRefusal(2013, 'file_id')
+    return { audio: record.detail as unknown as Audio, record, state }
   }
 
   /** @throws SpeechRefusal where the account has none of that id */

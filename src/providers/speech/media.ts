@@ -1,7 +1,14 @@
+import { Readable } from 'node:stream'
 import type { CallOptions, Channel } from '../../app/ports.ts'
-import type { CloneAnswer, CloneOrder, MediaProvider } from '../../app/media-ports.ts'
+import type {
+  CloneAnswer,
+  CloneOrder,
+  IncomingMedia,
+  MediaProvider,
+} from '../../app/media-ports.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
+import { ExchangeError } from '../kit/http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../kit/http/exchange.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { losslessCount, objectOf, textOf } from '../kit/http/fields.ts'
@@ -10,11 +17,13 @@ import { restOf } from '../kit/http/limit-headers.ts'
 import { createLines, type Line } from '../kit/http/lines.ts'
 import { parseLossless } from '../kit/http/lossless-json.ts'
 import { rethrow } from '../kit/http/open-events.ts'
+import { type OpenedStream, readWhole } from '../kit/http/open-stream.ts'
 import { headerOf } from '../kit/http/retry-after.ts'
 import { refusalIn } from './errors.ts'
 import { idOf } from './ids.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
+const CONTENT_PATH = '/v1/files/retrieve_content'
 const CLONE_PATH = '/v1/voice_clone'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -41,6 +50,7 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
       )
       return { upstreamFileId: idOf(objectOf(told['file'])['file_id']) ?? unreadable() }
     },
+    open: (channel, file, options) => openFile(lines.of(channel), file, options),
     clone: async (channel, order, options) => {
       const sent = { headers: JSON_TYPE, body: cloneBody(order) }
       const line = lines.of(channel)
@@ -84,6 +94,47 @@ async function ask(
   // What does not say that it went well may have gone any way.
   if (!isJsonObject(told) || !isJsonObject(told['base_resp'])) return unreadable()
   return { told, headers: response.headers }
+}
+
+/** No refusal is larger. */
+const MAX_REFUSAL_BYTES = 256 * 1024
+
+/** The bytes of a file; what is JSON says why there are none. @throws ProviderError */
+async function openFile(
+  { exchange, basePath, headers, scrub }: Line,
+  { upstreamFileId, maxBytes, ...timeouts }: Parameters<MediaProvider['open']>[1],
+  { signal, requestId }: CallOptions,
+): Promise<IncomingMedia> {
+  const opened = await exchange
+    .open({
+      method: 'GET',
+      path: `${basePath}${CONTENT_PATH}?file_id=${encodeURIComponent(upstreamFileId)}`,
+      headers: { ...headers, 'x-client-request-id': requestId },
+      ...timeouts,
+      signal,
+    })
+    .catch(rethrow)
+  const type = headerOf(opened.headers, 'content-type') ?? ''
+  if (opened.statusCode !== 200 || type.startsWith('application/json')) {
+    const text = await readWhole(opened, MAX_REFUSAL_BYTES).catch(rethrow)
+    throw refusalIn(parsed(text), opened, scrub) ?? malformed()
+  }
+  const length = Number(headerOf(opened.headers, 'content-length') ?? Number.NaN)
+  const sizeBytes = Number.isSafeInteger(length) ? length : undefined
+  if (sizeBytes !== undefined && sizeBytes > maxBytes) {
+    opened.cancel()
+    return unreadable()
+  }
+  const body = Readable.from(piecesOf(opened, maxBytes), { objectMode: false })
+  body.once('close', () => opened.cancel())
+  return { sizeBytes, body }
+}
+
+async function* piecesOf(opened: OpenedStream, maxBytes: number): AsyncGenerator<Buffer, void> {
+  for (let pieces = await opened.read(); pieces !== undefined; pieces = await opened.read()) {
+    if (opened.receivedBytes() > maxBytes) throw new ExchangeError('too_large', true)
+    yield* pieces
+  }
 }
 
 /** Ids keep every digit. */

@@ -321,6 +321,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/provA/api/v3/contents/generations/tasks',
     '/provA/api/v3/contents/generations/tasks/{id}',
     '/provB/v1/files/retrieve',
+    '/provB/v1/files/retrieve_content',
     '/provB/v1/files/upload',
     '/provB/v1/query/t2a_async_query_v2',
     '/provB/v1/t2a_async_v2',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type {
   Cloned,
   CloneInput,
@@ -49,6 +50,17 @@ export class MemoryMedia implements MediaUseCases {
     return found === undefined
       ? Promise.reject(new DomainError('file_not_found', 'the file does not exist', {}))
       : Promise.resolve(found)
+  }
+
+  async openUpload(
+    key: UploadKey,
+  ): Promise<{ upload: OwnUpload; sizeBytes: number; body: Readable }> {
+    const upload = await this.findUpload(key)
+    return {
+      upload,
+      sizeBytes: upload.sizeBytes,
+      body: Readable.from(Buffer.alloc(upload.sizeBytes)),
+    }
   }
 
   clone(input: CloneInput): Promise<CompletedCall<Cloned>> {

@@ -28,6 +28,7 @@ export const speechFailures = {
   voice_exists: { code: DUPLICATE_VOICE, status: 400 },
   file_not_found: notFound,
   task_not_found: notFound,
+  result_not_available: notFound,
   storage_not_configured: UNKNOWN_ERROR,
   storage_unavailable: UNKNOWN_ERROR,
   object_too_large: INVALID,

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { FileUseCases, FileView } from '../../../app/files/types.ts'
+import { dispositionOf } from '../../kit/disposition.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
@@ -43,16 +44,6 @@ function toFile(file: FileView) {
     // Bytes are whole before there is a file.
     status: 'processed' as const,
   }
-}
-
-/** What a browser is to save it as: the name itself, and one in plain letters for who cannot read that. */
-function dispositionOf(filename: string): string {
-  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const whole = encodeURIComponent(filename).replace(
-    /['()*]/g,
-    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
 
 function uploadRoute(app: FastifyInstance, { files, fileForm }: FileRouteDeps): void {

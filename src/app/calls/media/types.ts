@@ -1,6 +1,7 @@
 import type { CloneRequest } from '../../../domain/families/speech/clone-request.ts'
 import type { UploadPurpose } from '../../../domain/upload/events.ts'
 import type { Principal } from '../../access/principal.ts'
+import type { IncomingMedia } from '../../media-ports.ts'
 import type { OwnUpload, UploadKey } from '../../uploads/own-upload.ts'
 import type { CallInput, CompletedCall } from '../types.ts'
 
@@ -40,6 +41,14 @@ export interface MediaUseCases {
   readonly upload: (input: UploadInput) => Promise<OwnUpload>
   /** @throws DomainError `file_not_found`, those of the log */
   readonly findUpload: (key: UploadKey) => Promise<OwnUpload>
+  /**
+   * Opens what the account keeps of an upload.
+   * @throws DomainError `file_not_found`, `overloaded`, `no_channel`, `kept_unavailable`, those of the
+   *   log and of a provider's failure; the body fails by itself
+   */
+  readonly openUpload: (
+    input: UploadKey & { readonly requestId: string; readonly signal: AbortSignal },
+  ) => Promise<IncomingMedia & { readonly upload: OwnUpload }>
   /**
    * Clones a voice; its model is the offer to clone.
    * @throws DomainError those of every call, `invalid_request` naming a file, `voice_exists`

@@ -4,6 +4,7 @@ import type { RunningCalls } from '../running.ts'
 import { completeCall } from '../whole.ts'
 import { createCloneFamily, readyClone } from './clone.ts'
 import type { MediaDeps } from './deps.ts'
+import { createOpenUpload } from './open-upload.ts'
 import type { MediaUseCases } from './types.ts'
 import { uploadMedia } from './upload.ts'
 
@@ -15,6 +16,7 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
       running.run(uploadPlaces[input.purpose].family, (stopped) =>
         uploadMedia(deps, input, stopped),
       ),
+    openUpload: createOpenUpload(deps),
     findUpload: (key) => findOwnUpload(deps.log, key),
     clone: (input) =>
       running.run(input.family, async (stopped) =>

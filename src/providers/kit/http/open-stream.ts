@@ -16,9 +16,11 @@ export function sendable(body: SentBody): string | Readable {
 }
 
 export interface StreamRequest {
+  /** POST by default. */
+  readonly method?: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: SentBody
+  readonly body?: SentBody
   /** Until the head of the answer has come. */
   readonly firstByteTimeoutMs: number
   /** Longest silence while somebody waits for more. */
@@ -188,10 +190,10 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
 
     dispatcher.dispatch(
       {
-        method: 'POST',
+        method: request.method ?? 'POST',
         path: request.path,
         headers: request.headers,
-        body: sendable(request.body),
+        body: request.body === undefined ? null : sendable(request.body),
       },
       {
         // Called right before the first byte is written: until then nothing was sent.

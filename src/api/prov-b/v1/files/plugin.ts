@@ -8,7 +8,7 @@ import { behindToken, withBody } from '../../../kit/route-failures.ts'
 import { succeeded } from '../answered.ts'
 import { describe } from '../documentation.ts'
 import { ownParts } from '../../../kit/task-failures.ts'
-import { retrieveFile, uploadShown } from './retrieve.ts'
+import { retrieveFile, sendFile, uploadShown } from './retrieve.ts'
 import { FileAnswerSchema, FileQuerySchema, UploadSchema } from './schemas.ts'
 import { takeUpload } from './upload.ts'
 
@@ -28,6 +28,20 @@ const uploadFailures: readonly FailureCode[] = [
   'log_unavailable',
   'log_outcome_unknown',
   'call_refused',
+  'refused_invalid',
+  'refused_account',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+]
+
+const downloadFailures: readonly FailureCode[] = [
+  ...ownParts,
+  'parameter_invalid',
+  'file_not_found',
+  'result_not_available',
+  'overloaded',
+  'kept_unavailable',
   'refused_invalid',
   'refused_account',
   'upstream_unavailable',
@@ -75,6 +89,23 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
         void reply.header('cache-control', 'no-store')
         return { file, ...succeeded(request) }
       },
+    })
+    app.get('/files/retrieve_content', {
+      // It would read the whole file to say how long it is.
+      exposeHeadRoute: false,
+      schema: {
+        ...describe({
+          tag: 'Files',
+          operationId: 'downloadMedia',
+          summary: 'Download an upload, or what asynchronous speech made',
+          ok: undefined,
+          others: { 'application/octet-stream': 'The bytes; of speech as its audio type.' },
+          failures: downloadFailures,
+        }),
+        querystring: FileQuerySchema,
+      },
+      handler: (request, reply) =>
+        sendFile({ media, tasks }, request.query.file_id, request, reply),
     })
   }
 }

@@ -1,4 +1,5 @@
-import type { FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
 import type { TaskUseCases, TaskView } from '../../../../app/tasks/types.ts'
@@ -7,10 +8,18 @@ import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { fromTimestamp } from '../../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../../kernel/errors.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
+import { callerGone } from '../../../kit/caller.ts'
+import { dispositionOf } from '../../../kit/disposition.ts'
 import { isTaskId } from '../../../kit/task-id.ts'
 import type { FileSchema } from './schemas.ts'
 
 type File = Static<typeof FileSchema>
+
+/** What an id may name, and what finds it. */
+interface Files {
+  readonly media: MediaUseCases
+  readonly tasks: TaskUseCases
+}
 
 /** An upload as callers see it. */
 export function uploadShown(upload: OwnUpload): File {
@@ -28,7 +37,7 @@ export function uploadShown(upload: OwnUpload): File {
  * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
  */
 export async function retrieveFile(
-  { media, tasks }: { readonly media: MediaUseCases; readonly tasks: TaskUseCases },
+  { media, tasks }: Files,
   fileId: string,
   request: FastifyRequest,
 ): Promise<File> {
@@ -44,6 +53,61 @@ export async function retrieveFile(
   })
   if (view.status !== 'succeeded') throw notThere()
   return speechShown(fileId, view)
+}
+
+/**
+ * The bytes of the same, as they come.
+ * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
+ */
+export async function sendFile(
+  { media, tasks }: Files,
+  fileId: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const principal = principalOf(request)
+  const { signal } = callerGone(reply)
+  const asked = { principal, requestId: request.id, signal }
+  try {
+    const { upload, sizeBytes, body } = await media.openUpload({ ...asked, fileId })
+    return send(reply, { filename: upload.filename, sizeBytes, type: undefined, body })
+  } catch (error) {
+    if (!isDomainError(error, 'file_not_found') || !isTaskId(fileId)) throw error
+  }
+  let format = ''
+  const linkOf = ({ status, settings }: TaskView): string => {
+    if (status !== 'succeeded') throw notThere()
+    format = String(settings['format'])
+    return 'download_url'
+  }
+  const { headers, body } = await tasks
+    .openResult({ ...asked, family: SPEECH, id: fileId, linkOf, range: undefined })
+    .catch((error: unknown) => {
+      throw isDomainError(error, 'task_not_found') ? notThere() : error
+    })
+  const length = headers['content-length']
+  const sizeBytes = length === undefined ? undefined : Number(length)
+  const type = headers['content-type']
+  return send(reply, { filename: `${fileId}.${format}`, sizeBytes, type, body })
+}
+
+function send(
+  reply: FastifyReply,
+  file: {
+    readonly filename: string
+    readonly sizeBytes: number | undefined
+    readonly type: string | undefined
+    readonly body: Readable
+  },
+): FastifyReply {
+  const { filename, sizeBytes, type = '', body } = file
+  void reply.headers({
+    ...(sizeBytes === undefined ? {} : { 'content-length': String(sizeBytes) }),
+    'content-disposition': dispositionOf(filename),
+    'cache-control': 'private',
+  })
+  // Whatever else upstream calls it must not be shown as a page of ours.
+  return reply.type(type.startsWith('audio/') ? type : 'application/octet-stream').send(body)
 }
 
 function speechShown(fileId: string, { settings, updatedAtMs, urls }: TaskView): File {

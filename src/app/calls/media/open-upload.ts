@@ -1,0 +1,60 @@
+import { uploadPlaces } from '../../../domain/families/uploads.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
+import type { ChannelWish } from '../../channels/directory.ts'
+import { refusalOf } from '../../refusals.ts'
+import { findOwnUpload } from '../../uploads/own-upload.ts'
+import type { MediaDeps } from './deps.ts'
+import type { MediaUseCases } from './types.ts'
+
+/** Uploads handed on at once by one process: each holds a connection to its end. */
+const MAX_OPEN = 64
+/** From asking to the head of the answer. */
+const FIRST_BYTE_TIMEOUT_MS = 30_000
+/** Longest silence within a file. */
+const IDLE_TIMEOUT_MS = 60_000
+
+function left(): DomainError {
+  return new DomainError('upstream_unavailable', 'the caller left before the file came', {})
+}
+
+/** Hands on what the account keeps of an upload, as it comes: it is kept nowhere here. */
+export function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
+  let open = 0
+  return async ({ signal, requestId, ...key }) => {
+    const upload = await findOwnUpload(deps.log, key)
+    const { upstreamFileId, channelId } = upload
+    const { family, model, maxBytes } = uploadPlaces[upload.purpose]
+    const wish: ChannelWish = { family, channelId, ...(model === undefined ? {} : { model }) }
+    if (open >= MAX_OPEN)
+      throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
+    open += 1
+    let isHeld = false
+    try {
+      const plan = { wish, maxChannels: 1, onFailure: () => undefined }
+      const file = {
+        upstreamFileId,
+        maxBytes,
+        firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
+        idleTimeoutMs: IDLE_TIMEOUT_MS,
+      }
+      const attempted = await attempt(deps, plan, (channel) =>
+        deps.media.open(channel, file, { signal, requestId }).catch((error: unknown) => {
+          // That the caller left says nothing of the account's health.
+          throw signal.aborted ? left() : error
+        }),
+      )
+      if (attempted.kind === 'untried') throw nobodyToAsk(deps, wish, {})
+      if (attempted.kind === 'failed') throw refusalOf(attempted.error)
+      const { lease, result } = attempted
+      isHeld = true
+      result.body.once('close', () => {
+        open -= 1
+        endAttempt(deps, wish, lease, undefined)
+      })
+      return { upload, ...result }
+    } finally {
+      if (!isHeld) open -= 1
+    }
+  }
+}
