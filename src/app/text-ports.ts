@@ -13,8 +13,11 @@ export interface TextRequest {
   readonly upstreamModel: string
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
-  /** The id by which the caller gets to know something upstream keeps: the same each time. */
-  readonly keptId: (kind: KeptKind, upstreamId: string) => string
+  /**
+   * The id by which the caller gets to know something upstream keeps: the same each time. `tokens` is
+   * the conversation up to the end of a response, where its usage is known when it is first named.
+   */
+  readonly keptId: (kind: KeptKind, upstreamId: string, tokens?: number) => string
 }
 
 /** Why a result that upstream delivered is none: shown to the caller within it, never billed. */

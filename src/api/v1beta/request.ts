@@ -1,6 +1,6 @@
 import type { InputSize } from '../../domain/families/text/estimate.ts'
 import { refuse } from '../../domain/families/checks/fields.ts'
-import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 import { measureInput } from '../kit/input-size.ts'
 import {
   given,
@@ -75,6 +75,12 @@ function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
   })
 }
 
+/** How closely media are looked at, where the whole request says so. */
+function levelOf(config: JsonObject | undefined): JsonObject {
+  const level = given(config ?? {}, 'mediaResolution')
+  return level === undefined ? {} : { mediaResolution: { level } }
+}
+
 /**
  * Reads a native body and writes it in camel case with the flat members folded into
  * `generationConfig`; everything not named there is passed on as it came.
@@ -109,8 +115,12 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
       ...(config ? { generationConfig: config } : {}),
     },
     inputSize: measureInput(
-      [contents, instruction],
-      [tools, isJsonObject(config) ? config['responseSchema'] : undefined],
+      [{ contents, ...instruction, ...levelOf(config) }],
+      [tools, config === undefined ? undefined : config['responseSchema']],
+      {
+        ...without(body, ['model', 'contents', 'systemInstruction', 'tools', 'generationConfig']),
+        ...without(config ?? {}, ['responseSchema', 'stopSequences', 'mediaResolution']),
+      },
     ),
   }
 }

@@ -1,6 +1,6 @@
 import type { TextRequest } from '../../app/text-ports.ts'
-import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { objectsOf, textOf } from '../kit/http/fields.ts'
+import { countOf, isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { objectOf, objectsOf, textOf } from '../kit/http/fields.ts'
 import { bytesOf } from '../kit/text/output.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { responsesUsageView, type ToolCounts } from './usage.ts'
@@ -21,11 +21,19 @@ export function failureOf(
 /** How one call's caller names what upstream names otherwise. */
 export type Naming = Pick<TextRequest, 'model' | 'keptId'>
 
+/** Tokens of all that was said up to the end of a response; undefined while nothing says so. */
+function conversationTokens({ usage }: JsonObject): number | undefined {
+  const { input_tokens: input, output_tokens: output } = objectOf(usage)
+  const [before, said] = [countOf(input), countOf(output)]
+  return before === undefined || said === undefined ? undefined : before + said
+}
+
 /** What upstream keeps is named by ids of ours, bound to the tenant (P8). */
 function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
   const { id, previous_response_id: previous, output } = response
+  const tokens = conversationTokens(response)
   return {
-    ...(textOf(id) === undefined ? {} : { id: keptId('response', String(id)) }),
+    ...(textOf(id) === undefined ? {} : { id: keptId('response', String(id), tokens) }),
     ...(textOf(previous) === undefined
       ? {}
       : { previous_response_id: keptId('response', String(previous)) }),

@@ -66,7 +66,12 @@ void t.test('input is measured: text as it stands, media by decoded bytes', asyn
       },
     ],
   })
-  t.same(texts.calls.at(-1)?.inputSize, { characters: 3, textBytes: 4, mediaBytes: 3_300 })
+  t.same(texts.calls.at(-1)?.inputSize, {
+    characters: 3,
+    textBytes: 4,
+    mediaBytes: 3_300,
+    heldTokens: 6_000,
+  })
   const tools = [{ type: 'function', function: { name: 'f' } }]
   await post(chatPath, { ...goodChat, tools })
   t.equal(texts.calls.at(-1)?.inputSize.characters, 5 + JSON.stringify(tools).length)

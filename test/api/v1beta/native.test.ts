@@ -171,7 +171,12 @@ void t.test('tools that cost tokens alone and searches pass, in camel case', asy
 void t.test('media is measured by its decoded bytes', async (t) => {
   const data = 'A'.repeat(4_000)
   await passed({ contents: [{ parts: [{ inline_data: { mime_type: 'image/png', data } }] }] })
-  t.same(texts.calls.at(-1)?.inputSize, { characters: 0, textBytes: 0, mediaBytes: 3_000 })
+  t.same(texts.calls.at(-1)?.inputSize, {
+    characters: 0,
+    textBytes: 0,
+    mediaBytes: 3_000,
+    heldTokens: 3_000,
+  })
 })
 
 void t.test('a video by URL, for the one model that reads it', async (t) => {

@@ -56,11 +56,41 @@ t.test('anything a channel and an upstream may be called comes back', async (t) 
   t.ok(endless.length < 500, 'and its length is bounded')
 })
 
+t.test('an id that was made before ids said how long a conversation is opens all the same', (t) => {
+  const before = 'resp_0RH_XpEShBtf3rJGBj3HMeIvr7RDYMC3LMz35xz_FAY_fA'
+  t.same(ids.open('tenant_1', 'response', before), {
+    channelId: 'channel-one',
+    upstreamId: 'resp_1',
+  })
+  t.end()
+})
+
+t.test('an id says how much input it stands for', (t) => {
+  fc.assert(
+    fc.property(fc.nat(), fc.string({ unit: 'grapheme-ascii', maxLength: 256 }), (tokens, name) => {
+      const one = { channelId: 'channel-one', upstreamId: `resp_${name}`.slice(0, 256), tokens }
+      return ids.open('t', 'response', ids.seal('t', 'response', one))?.tokens === tokens
+    }),
+  )
+  const whole = { ...kept, tokens: 12, answer: '0a1b2c3d' }
+  t.same(ids.open('tenant_1', 'item', ids.seal('tenant_1', 'item', whole)), whole)
+  t.end()
+})
+
 t.test('within a call the same thing has one name', async (t) => {
-  const name = ids.namer('tenant_1', kept.channelId)
-  t.equal(name('response', kept.upstreamId), own)
-  t.equal(name('response', kept.upstreamId), own)
-  t.not(name('item', kept.upstreamId).slice(5), own.slice(5))
+  const previous = { upstreamId: 'resp_before', id: 'resp_ours' }
+  const bounds = { conversationTokens: 900, outputTokens: 100, previous }
+  const name = ids.namer('tenant_1', kept.channelId, bounds)
+  const first = name('response', kept.upstreamId)
+  t.equal(name('response', kept.upstreamId, 7), first, 'also once its usage is known')
+  t.same(ids.open('tenant_1', 'response', first), { ...kept, tokens: 900 })
+  t.equal(name('response', 'resp_before'), 'resp_ours', 'as the caller named it')
+  t.equal(ids.open('tenant_1', 'response', name('response', 'resp_x', 7))?.tokens, 7)
+  const [one, other] = ['msg_1', 'msg_2'].map((id) =>
+    ids.open('tenant_1', 'item', name('item', id)),
+  )
+  t.equal(one?.tokens, 100)
+  t.equal(one?.answer, other?.answer, 'items of one answer are known to be')
 })
 
 t.test(

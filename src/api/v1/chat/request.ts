@@ -108,6 +108,9 @@ function streamOptions(
   return { rest: Object.keys(rest).length === 0 ? {} : { stream_options: rest }, includeUsage }
 }
 
+/** What is measured as what it is, or is no input. */
+const measured = 'model messages tools functions response_format stream_options'.split(' ')
+
 /**
  * Reads a chat body: what is named there is checked, everything else is passed on as it
  * came. @throws DomainError `invalid_request`, naming the field
@@ -129,6 +132,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     inputSize: measureInput(
       [body['messages']],
       [body['tools'], body['functions'], body['response_format']],
+      without(body, measured),
     ),
   }
 }

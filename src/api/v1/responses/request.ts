@@ -108,6 +108,11 @@ function upstreamText(body: JsonObject): JsonObject {
   return { text: { ...text, format: flat } }
 }
 
+/** What is measured as what it is, or is no input. */
+const measured = 'instructions input tools text previous_response_id include stream_options'.split(
+  ' ',
+)
+
 /**
  * Reads a responses body and writes it the way upstream reads it; everything not named
  * there is passed on as it came. @throws DomainError `invalid_request`, naming the field
@@ -133,6 +138,7 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest {
     inputSize: measureInput(
       [own(body, 'instructions'), input],
       [upstream['tools'], upstream['text']],
+      without(upstream, measured),
     ),
   }
 }

@@ -1,39 +1,59 @@
 import type { JsonObject } from '../../../kernel/json.ts'
-import { withHeldBound } from '../../../domain/families/text/expected.ts'
+import { heldInputTokens } from '../../../domain/families/text/estimate.ts'
+import { largestAnswer, withHeldBound } from '../../../domain/families/text/expected.ts'
+import { LARGEST_CONVERSATION_TOKENS } from '../../../domain/families/text/referenced.ts'
 import { textRules } from '../../../domain/families/text/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../ports.ts'
 import type { TextChunk, TextProvider, TextRequest, TextTally } from '../../text-ports.ts'
 import type { CallFamily, StreamFamily } from '../family.ts'
 import type { TextDeps } from './deps.ts'
+import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { textRefusal } from './refusals.ts'
 import type { TextCallInput, TextFrame } from './types.ts'
 
-/** Text on the road of every call; what is sent is the upstream body. */
-export type TextCallFamily = CallFamily<TextCallInput, JsonObject, TextTally, JsonObject> &
-  StreamFamily<TextCallInput, JsonObject, TextTally, TextChunk, TextFrame>
+/** What is sent, whatever the channel, and what its answer can be. */
+interface TextAsk {
+  readonly body: JsonObject
+  readonly bounds: AnswerBounds
+}
+
+/** Text on the road of every call. */
+export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonObject> &
+  StreamFamily<TextCallInput, TextAsk, TextTally, TextChunk, TextFrame>
 
 export function createTextFamily(
   deps: Pick<TextDeps, 'channels' | 'keptIds' | 'limits' | 'providers'>,
 ): TextCallFamily {
   return {
     resolve: (input, serving) => {
-      const { body, wish } = resolveKept(deps, input)
-      const { family, model, inputSize } = input
+      const { family, model } = input
       const largestOutputTokens = largestOutput(serving, model)
-      // Priced by what the caller wrote: what upstream's ids stand for costs no less.
+      const { body, wish, keptTokens, previous } = resolveKept(deps, input, largestOutputTokens)
+      const heldTokens = (input.inputSize.heldTokens ?? 0) + keptTokens
+      const inputSize = { ...input.inputSize, heldTokens }
+      const outputTokens = largestAnswer(family, input.body, largestOutputTokens)
+      const conversationTokens = heldInputTokens(inputSize) + outputTokens
+      // Priced by what the caller wrote: what upstream's ids stand for is in the size.
       const priced = { family, model, body: input.body, inputSize, largestOutputTokens }
       return {
-        request: withHeldBound(family, body, largestOutputTokens),
+        request: {
+          body: withHeldBound(family, body, largestOutputTokens),
+          bounds: {
+            conversationTokens: Math.min(conversationTokens, LARGEST_CONVERSATION_TOKENS),
+            outputTokens,
+            previous,
+          },
+        },
         wish,
         expectedTokens: () => textRules.expectedTokens(priced),
         price: (book) => textRules.price(priced, book),
       }
     },
-    ask: async (input, channel, body, options) => {
+    ask: async (input, channel, asked, options) => {
       const provider = providerOf(deps, input)
-      const request = requestAt(deps, input, channel, body)
+      const request = requestAt(deps, input, channel, asked)
       const answer = await provider.complete(channel, request, options)
       const { upstreamRequestId, restMs } = answer
       const tally = answer.tally()
@@ -46,8 +66,8 @@ export function createTextFamily(
       }
     },
     refusal: textRefusal,
-    open: (input, channel, body, options) =>
-      providerOf(deps, input).stream(channel, requestAt(deps, input, channel, body), options),
+    open: (input, channel, asked, options) =>
+      providerOf(deps, input).stream(channel, requestAt(deps, input, channel, asked), options),
     boundsOf: ({ text }) => ({
       drainTimeoutMs: text?.drainTimeoutMs ?? deps.limits.drainTimeoutMs,
       drainMaxBytes: text?.drainMaxBytes ?? deps.limits.drainMaxBytes,
@@ -72,14 +92,14 @@ function requestAt(
   { keptIds }: Pick<TextDeps, 'keptIds'>,
   { family, principal, model }: TextCallInput,
   channel: Channel,
-  body: JsonObject,
+  { body, bounds }: TextAsk,
 ): TextRequest {
   const at = { tenantId: principal.tenantId, channelId: channel.id }
   return {
     model,
     upstreamModel: channel.models[model] ?? model,
     body: family === 'responses' ? namedAt(keptIds, at, body) : body,
-    keptId: keptIds.namer(principal.tenantId, channel.id),
+    keptId: keptIds.namer(principal.tenantId, channel.id, bounds),
   }
 }
 

@@ -1,4 +1,10 @@
-import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import { keyedHash } from '../../keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../../text-ports.ts'
 
@@ -6,6 +12,23 @@ import type { KeptKind, TextRequest } from '../../text-ports.ts'
 export interface Kept {
   readonly channelId: string
   readonly upstreamId: string
+  /**
+   * Tokens it is as input: of a response the conversation up to its end, of an item at most so many.
+   * Ids that were made before they said so do not.
+   */
+  readonly tokens?: number
+  /** Items of one answer say the same here, and together are no more than `tokens`. */
+  readonly answer?: string
+}
+
+/** What is known of the answer of one call before it comes. */
+export interface AnswerBounds {
+  /** The conversation up to its end, in tokens. */
+  readonly conversationTokens: number
+  /** What it answers with. */
+  readonly outputTokens: number
+  /** What it continues, under upstream's id and the one its caller wrote. */
+  readonly previous: { readonly upstreamId: string; readonly id: string } | undefined
 }
 
 /**
@@ -15,20 +38,30 @@ export interface Kept {
  */
 export interface KeptIds {
   readonly seal: (tenantId: string, kind: KeptKind, kept: Kept) => string
-  /** Names what one call of a tenant meets at a channel; frames repeat it, so it is sealed once. */
-  readonly namer: (tenantId: string, channelId: string) => TextRequest['keptId']
+  /**
+   * Names what one call of a tenant meets at a channel; frames repeat it, so it is sealed once. A
+   * response that is named before its usage is known says the most its conversation may be.
+   */
+  readonly namer: (
+    tenantId: string,
+    channelId: string,
+    bounds: AnswerBounds,
+  ) => TextRequest['keptId']
   /** Undefined for anything but an id sealed for this tenant and kind. */
   readonly open: (tenantId: string, kind: KeptKind, id: string) => Kept | undefined
 }
 
 /** Upstream's are a quarter of it. A longer one is cut: it is shown, and not known when it comes back. */
 const MAX_UPSTREAM_ID_LENGTH = 256
-/** Of ours: prefix, tag, channel id and upstream id, each at its longest. */
+/** Of ours: prefix, tag, figures, channel id and upstream id, each at its longest. */
 const MAX_KEPT_ID_LENGTH = 1_500
 const TAG_BYTES = 16
 /** What stands before the first underscore. */
 const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
+/** How the figures are written before the channel's id, which never begins so. */
+const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~/
+const ANSWER_BYTES = 4
 
 /**
  * Sealed with a synthetic initialisation vector: the tag over tenant, kind and content is also what
@@ -44,19 +77,32 @@ export function createKeptIds(secret: string): KeptIds {
       .update(content)
       .digest()
       .subarray(0, TAG_BYTES)
-  const seal: KeptIds['seal'] = (tenantId, kind, { channelId, upstreamId }) => {
-    const content = Buffer.from(`${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`)
+  const seal: KeptIds['seal'] = (tenantId, kind, { channelId, upstreamId, tokens, answer }) => {
+    const figures = tokens === undefined ? '' : `~${tokens}~${answer ?? ''}~`
+    const content = Buffer.from(
+      `${figures}${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`,
+    )
     const tag = tagOf(tenantId, kind, content)
     const sealed = createCipheriv(CIPHER, cipherKey, tag).update(content)
     return `${prefixOf(kind, upstreamId)}_${Buffer.concat([tag, sealed]).toString('base64url')}`
   }
   return {
     seal,
-    namer: (tenantId, channelId) => {
+    namer: (tenantId, channelId, { conversationTokens, outputTokens, previous }) => {
       const known = new Map<string, string>()
-      return (kind, upstreamId) => {
+      if (previous !== undefined) known.set(`response ${previous.upstreamId}`, previous.id)
+      const answer = randomBytes(ANSWER_BYTES).toString('hex')
+      return (kind, upstreamId, tokens) => {
         const key = `${kind} ${upstreamId}`
-        const id = known.get(key) ?? seal(tenantId, kind, { channelId, upstreamId })
+        const id =
+          known.get(key) ??
+          seal(tenantId, kind, {
+            channelId,
+            upstreamId,
+            ...(kind === 'item'
+              ? { tokens: outputTokens, answer }
+              : { tokens: tokens ?? conversationTokens }),
+          })
         known.set(key, id)
         return id
       }
@@ -72,9 +118,17 @@ export function createKeptIds(secret: string): KeptIds {
       const tag = bytes.subarray(0, TAG_BYTES)
       const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))
       if (!timingSafeEqual(tag, tagOf(tenantId, kind, content))) return undefined
-      const [channelId = '', ...lines] = content.toString().split('\n')
+      const written = content.toString()
+      const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
+      const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
       const upstreamId = lines.join('\n')
-      return prefix === prefixOf(kind, upstreamId) ? { channelId, upstreamId } : undefined
+      if (prefix !== prefixOf(kind, upstreamId)) return undefined
+      return {
+        channelId,
+        upstreamId,
+        ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
+        ...(answer === undefined || answer === '' ? {} : { answer }),
+      }
     },
   }
 }

@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
+import { LARGEST_CONVERSATION_TOKENS } from '../../../domain/families/text/referenced.ts'
 import { vectorStoresOf } from '../../../domain/families/text/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import type { KeptKind } from '../../text-ports.ts'
 import type { TextDeps } from './deps.ts'
-import type { Kept, KeptIds } from './kept-ids.ts'
+import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
 import { previousNotFound } from './refusals.ts'
 import type { TextCallInput } from './types.ts'
 
@@ -15,6 +16,10 @@ export interface KeptCall {
   readonly body: TextCallInput['body']
   /** Only channels where what it refers to is. */
   readonly wish: ChannelWish
+  /** Tokens of input that what it refers to is, at most. */
+  readonly keptTokens: number
+  /** What it continues, by upstream's id and the caller's. */
+  readonly previous: AnswerBounds['previous']
 }
 
 /**
@@ -28,18 +33,19 @@ export interface KeptCall {
 export function resolveKept(
   deps: Pick<TextDeps, 'channels' | 'keptIds'>,
   call: TextCallInput,
+  largestOutputTokens: number,
 ): KeptCall {
   const { family, model, body } = call
-  if (family !== 'responses') return { body, wish: { family, model } }
+  if (family !== 'responses')
+    return { body, wish: { family, model }, keptTokens: 0, previous: undefined }
   const keeper = createKeeper(deps, call)
   const { previous_response_id: previous, input } = body
   const replaced: Record<string, unknown> = {}
-  if (previous !== undefined && previous !== null)
-    replaced['previous_response_id'] = keeper.upstreamId(
-      'response',
-      previous,
-      'previous_response_id',
-    )
+  const upstreamId =
+    previous === undefined || previous === null
+      ? undefined
+      : keeper.upstreamId('response', previous, 'previous_response_id')
+  if (upstreamId !== undefined) replaced['previous_response_id'] = upstreamId
   if (Array.isArray(input) && input.some(isLookedUp))
     replaced['input'] = input.map((item: unknown, index) =>
       isLookedUp(item) ? lookedUp(keeper, item, `input[${index}].id`) : item,
@@ -54,7 +60,32 @@ export function resolveKept(
   }
   if (stores !== undefined && deps.channels.serving(wish).length === 0)
     refuse(stores.path, `\`${stores.path}\` names a vector store that was not found`)
-  return { body: Object.keys(replaced).length === 0 ? body : { ...body, ...replaced }, wish }
+  return {
+    body: Object.keys(replaced).length === 0 ? body : { ...body, ...replaced },
+    wish,
+    keptTokens: tokensOf(keeper.used(), largestOutputTokens),
+    previous: upstreamId === undefined ? undefined : { upstreamId, id: String(previous) },
+  }
+}
+
+/**
+ * Tokens of what is kept, once each: the conversation of a response, and of the items of one answer
+ * no more than it had. What an id does not say is as much as it can be.
+ */
+function tokensOf(used: readonly UsedKept[], largestOutputTokens: number): number {
+  const ofAnswers = new Map<string, number>()
+  let conversationTokens = 0
+  for (const [index, { kind, kept }] of used.entries()) {
+    if (kind === 'response') conversationTokens += kept.tokens ?? LARGEST_CONVERSATION_TOKENS
+    else ofAnswers.set(kept.answer ?? `${index}`, kept.tokens ?? largestOutputTokens)
+  }
+  const itemTokens = [...ofAnswers.values()].reduce((sum, tokens) => sum + tokens, 0)
+  return conversationTokens + Math.min(itemTokens, LARGEST_CONVERSATION_TOKENS)
+}
+
+interface UsedKept {
+  readonly kind: KeptKind
+  readonly kept: Kept
 }
 
 interface Keeper {
@@ -62,6 +93,8 @@ interface Keeper {
   readonly upstreamId: (kind: KeptKind, id: unknown, param: string) => string
   /** The channel everything asked for so far is at. */
   readonly channelId: () => string | undefined
+  /** Everything asked for so far. */
+  readonly used: () => readonly UsedKept[]
 }
 
 function createKeeper(
@@ -69,6 +102,7 @@ function createKeeper(
   { principal, family, model }: TextCallInput,
 ): Keeper {
   let pinned: string | undefined
+  const used: UsedKept[] = []
   const check = ({ channelId }: Kept, param: string): void => {
     const channel = channels.byId(channelId)
     if (channel?.family !== family)
@@ -84,9 +118,11 @@ function createKeeper(
       if (kept === undefined) throw previousNotFound({ param })
       check(kept, param)
       pinned = kept.channelId
+      used.push({ kind, kept })
       return kept.upstreamId
     },
     channelId: () => pinned,
+    used: () => used,
   }
 }
 

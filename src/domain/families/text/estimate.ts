@@ -18,6 +18,8 @@ export interface InputSize {
   readonly mediaBytes: number
   /** UTF-8 bytes of the text; where absent a character counts as a byte. */
   readonly textBytes?: number
+  /** Tokens held for what is not in the request, or not known by its size; never estimated by. */
+  readonly heldTokens?: number
 }
 
 /** Tokens the input is taken for. */
@@ -26,6 +28,11 @@ export function estimateInputTokens(size: InputSize): number {
   return (
     Math.ceil(textBytes / TEXT_BYTES_PER_TOKEN) + Math.ceil(size.mediaBytes / MEDIA_BYTES_PER_TOKEN)
   )
+}
+
+/** Tokens held for the input: what it is taken for, and what stands elsewhere. */
+export function heldInputTokens(size: InputSize): number {
+  return Math.min(estimateInputTokens(size) + (size.heldTokens ?? 0), Number.MAX_SAFE_INTEGER)
 }
 
 /** Usage of a call whose provider reported none. */

@@ -3,7 +3,7 @@ import type { PriceBook } from '../../pricing/price-book.ts'
 import type { Measurement } from '../../pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
-import { estimateInputTokens, estimateText, type InputSize } from './estimate.ts'
+import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import {
   isTextFamily,
@@ -92,7 +92,7 @@ function fittingBound(
 ): NonNullable<CallTerms<TextSeen>['fitting']> {
   const bounds = boundsAbove(family, body)
   const answers = answersOf(family, body)
-  const inputTokens = estimateInputTokens(inputSize)
+  const inputTokens = heldInputTokens(inputSize)
   return (availablePico) => {
     const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
     return each === 0 ? undefined : `${bounds(each)} of at most ${each}`
@@ -126,7 +126,7 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
       currency: quote.currency,
       candidates: candidatesOf(quote),
       holdPico: holdText(quote, {
-        inputTokens: estimateInputTokens(inputSize),
+        inputTokens: heldInputTokens(inputSize),
         outputTokens: largestOutput(family, body, largestOutputTokens),
       }),
       fitting: fittingBound(request, quote),
