@@ -75,6 +75,10 @@ export interface TextChannelLimits {
   readonly credentialHeader?: string
   /** Stores of the account that every tenant may search; `*` for all there are. */
   readonly vectorStores?: readonly string[]
+  /** Members that change price or model and are passed on all the same: its prices allow for them. */
+  readonly passes?: readonly string[]
+  /** Tiers of service that are offered, each at prices of its own. */
+  readonly serviceTiers?: readonly string[]
 }
 
 /** The upstream answered that it has no such task. */

@@ -52,7 +52,7 @@ export const ChatBodySchema = Type.Object(
   {
     ...open,
     description:
-      'Members not named here are passed on. Integers beyond 2^53 are refused, and so is a `file_id`.',
+      'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused, and so is a `file_id`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
   },
 )
@@ -103,7 +103,7 @@ export const ResponsesBodySchema = Type.Object(
   {
     ...open,
     description:
-      'Members not named here are passed on. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
+      'Members not named here are passed on, but for those that change the price or the model. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
     examples: [
       {
         model: 'text-basic',

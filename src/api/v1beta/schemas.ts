@@ -56,7 +56,7 @@ export const GenerateBodySchema = Type.Object(
   {
     ...open,
     description:
-      'Names may be written in camel or snake case. Other members are passed on; `cachedContent` is refused.',
+      'Names may be written in camel or snake case. Other members are passed on, but for those that change the price or the model; `cachedContent` is refused.',
     examples: [{ contents: [{ parts: [{ text: 'Hello' }] }] }],
   },
 )

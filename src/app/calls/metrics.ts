@@ -7,6 +7,8 @@ export interface CallMetrics {
   readonly estimated: Counter<'family' | 'why'>
   /** What failed calls probably cost us, at the prices their callers would have paid. */
   readonly absorbed: Counter<'family' | 'currency'>
+  /** Settled calls that upstream answered with another model or tier of service than asked for. */
+  readonly answeredOtherwise: Counter<'family' | 'what'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge
   /** From the provider's last byte until the settlement was durable. */
@@ -37,6 +39,12 @@ export function createCallMetrics(registry: Registry): CallMetrics {
       name: 'tollgate_calls_absorbed_amount_total',
       help: 'What failed calls probably cost us, in units of the currency, at our prices. A float.',
       labelNames: ['family', 'currency'],
+      registers,
+    }),
+    answeredOtherwise: new Counter({
+      name: 'tollgate_calls_answered_otherwise_total',
+      help: 'Settled calls answered with another model or service tier than asked for.',
+      labelNames: ['family', 'what'],
       registers,
     }),
     attempts: new Counter({

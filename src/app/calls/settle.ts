@@ -39,6 +39,10 @@ export async function settleCall<Seen>(
   const { settlement, measurement } = rated
   const { family } = call.input
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
+  const { answeredOtherwise: other = {} } = rated
+  if (other.model !== undefined) deps.metrics.answeredOtherwise.inc({ family, what: 'model' })
+  if (other.serviceTier !== undefined)
+    deps.metrics.answeredOtherwise.inc({ family, what: 'service_tier' })
   if (measurement === 'estimated') deps.metrics.estimated.inc({ family, why: ended.outcome })
   return { settlement, measurement }
 }
@@ -65,7 +69,7 @@ async function record<Seen>(
   served: Served,
   { rated, outcome }: { readonly rated: RatedCall; readonly outcome: CallOutcome },
 ): Promise<void> {
-  const { usage, settlement } = rated
+  const { usage, settlement, answeredOtherwise } = rated
   try {
     const { position } = await deps.journal.record(
       {
@@ -75,6 +79,7 @@ async function record<Seen>(
           outcome,
           usage: { ...usage },
           settlement,
+          ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
           settledAt: toTimestamp(deps.clock.nowMs()),
         },
       },

@@ -28,6 +28,10 @@ export interface ChannelWish {
   readonly imageCount?: number
   /** Only an account that has all of these will do. */
   readonly vectorStores?: readonly string[]
+  /** Only an account that may be sent all of these members. */
+  readonly passes?: readonly string[]
+  /** Only an account that offers this tier of service. */
+  readonly serviceTier?: string
 }
 
 export type ChannelOutcome = 'success' | 'failure' | 'neutral'
@@ -155,7 +159,10 @@ function serves(channel: Channel, wish: ChannelWish): boolean {
     (wish.channelId === undefined || channel.id === wish.channelId) &&
     (wish.imageCount === undefined ||
       (channel.largestImageCounts?.[wish.model ?? ''] ?? 1) >= wish.imageCount) &&
-    (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores))
+    (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores)) &&
+    (wish.passes ?? []).every((name) => channel.text?.passes?.includes(name) === true) &&
+    (wish.serviceTier === undefined ||
+      channel.text?.serviceTiers?.includes(wish.serviceTier) === true)
   )
 }
 

@@ -8,6 +8,7 @@ import {
   callFamilyOfModel,
 } from '../../domain/families/calls.ts'
 import { imageFamilyOf } from '../../domain/families/images.ts'
+import { isTierName, passableMembers } from '../../domain/families/text/price-members.ts'
 import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
 import type { AssetLibrary, Channel, TextChannelLimits } from '../ports.ts'
 import { checkBaseUrl } from './base-url.ts'
@@ -62,6 +63,8 @@ const ChannelSchema = Type.Object(
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
     ),
+    passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
+    service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
     library: Type.Optional(LibrarySchema),
   },
   { additionalProperties: false },
@@ -173,6 +176,9 @@ function checkCallModels(
     if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))
       faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
   }
+  for (const tier of entry.service_tiers ?? [])
+    if (!isTierName(tier))
+      faults.push(`${where}.service_tiers: ${tier} cannot be the name of a tier`)
   const counted = entry.largest_image_counts ?? {}
   for (const name of Object.keys(counted))
     if (!Object.hasOwn(entry.models, name) || imageFamilyOf(name) === undefined)
@@ -192,6 +198,8 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
     ...(entry.drain_max_bytes === undefined ? {} : { drainMaxBytes: entry.drain_max_bytes }),
     ...(entry.credential_header === undefined ? {} : { credentialHeader: entry.credential_header }),
     ...(entry.vector_stores === undefined ? {} : { vectorStores: entry.vector_stores }),
+    ...(entry.passes === undefined ? {} : { passes: entry.passes }),
+    ...(entry.service_tiers === undefined ? {} : { serviceTiers: entry.service_tiers }),
   }
   return Object.keys(limits).length === 0 ? undefined : limits
 }

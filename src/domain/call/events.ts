@@ -29,6 +29,13 @@ export const callEvents = {
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
     settlement: SettlementSchema,
+    /** What upstream says it answered with, where that is not what it was asked for. */
+    answeredOtherwise: Type.Optional(
+      Type.Object({
+        model: Type.Optional(Type.String()),
+        serviceTier: Type.Optional(Type.String()),
+      }),
+    ),
     settledAt: Type.String(),
   }),
   CallFailed: Type.Object({

@@ -10,6 +10,14 @@ export interface RatedCall {
   readonly settlement: Settlement
   /** Of the usage, what counts towards a limit of tokens a minute; 0 where none does. */
   readonly limitedTokens: number
+  /** Set where it was answered otherwise than it was asked for. */
+  readonly answeredOtherwise?: AnsweredOtherwise
+}
+
+/** What upstream says it answered with, as far as it is not what it was asked for; in its own words. */
+export interface AnsweredOtherwise {
+  readonly model?: string
+  readonly serviceTier?: string
 }
 
 /**

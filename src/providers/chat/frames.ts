@@ -3,6 +3,7 @@ import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { objectsOf, parseObject } from '../kit/http/fields.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import { expectedChoices } from '../kit/text/output.ts'
 import { readPlainError, unknownError } from '../kit/http/plain-errors.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
@@ -24,6 +25,7 @@ function withUsageShown(data: string, chunk: JsonObject): string {
 /** Follows a chat stream; whether a caller sees usage is its surface's business. */
 export function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
+  const said = answeredWith(request)
   let usage: TextUsage | undefined
   let searches: number | undefined
   let cites = false
@@ -60,6 +62,7 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): TextRead
       }
       const choices = objectsOf(chunk['choices'])
       follow(choices)
+      said.note({ model: chunk['model'], serviceTier: chunk['service_tier'] })
       usage = chatUsage(chunk['usage']) ?? usage
       searches = countedSearches(chunk['usage']) ?? searches
       const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
@@ -72,7 +75,8 @@ export function chatFrameReader(request: TextRequest, scrub: Scrubber): TextRead
     },
     tally: () => {
       const finished = done || ended.size >= expected
-      return { usage: withSearches(usage, searches, cites), outputBytes, finished, failure }
+      const counted = withSearches(usage, searches, cites)
+      return { usage: counted, outputBytes, finished, failure, ...said.otherwise() }
     },
     over: () => over,
   }

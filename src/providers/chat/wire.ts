@@ -2,6 +2,7 @@ import type { TextRequest } from '../../app/text-ports.ts'
 import { objectOf, objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { chatFrameReader } from './frames.ts'
 import { chatOutputBytes } from './output.ts'
@@ -27,10 +28,12 @@ export const chatWire: TextWire = {
           countedSearches(body['usage']),
           choices.some((choice) => citesPages(choice['message'])),
         )
+        const said = answeredWith(request)
+        said.note({ model: body['model'], serviceTier: body['service_tier'] })
         const outputBytes = usage
           ? 0
           : choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0)
-        return { usage, outputBytes, finished: true, failure: undefined }
+        return { usage, outputBytes, finished: true, failure: undefined, ...said.otherwise() }
       },
     }
   },

@@ -3,18 +3,20 @@ import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { objectOf, objectsOf, parseObject, textOf } from '../kit/http/fields.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import { expectedChoices } from '../kit/text/output.ts'
 import { createMemberRewriter } from '../kit/text/rewrite.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { fromStreamError } from '../kit/http/refusals.ts'
 import { readNativeError } from '../kit/http/native-errors.ts'
 import type { TextReader } from '../kit/text/wire.ts'
-import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
+import { addSearches, nativeAnsweredWith, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** Follows a native stream: usage is cumulative, the last one counts. */
 export function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
   let usage: TextUsage | undefined
+  const said = answeredWith(request)
   const searches = new Set<string>()
   let outputBytes = 0
   const expected = expectedChoices(objectOf(request.body['generationConfig'])['candidateCount'])
@@ -34,6 +36,7 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextRe
       outputBytes += nativeOutputBytes(body)
       addSearches(body, searches)
       usage = nativeUsage(body['usageMetadata'], searches.size) ?? usage
+      said.note(nativeAnsweredWith(body))
       blocked ||= isBlocked(body)
       for (const candidate of objectsOf(body['candidates']))
         if (textOf(candidate['finishReason']) !== undefined) ended.add(candidate['index'] ?? 0)
@@ -46,7 +49,7 @@ export function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextRe
     },
     tally: () => {
       const finished = blocked || ended.size >= expected
-      return { usage, outputBytes, finished, failure }
+      return { usage, outputBytes, finished, failure, ...said.otherwise() }
     },
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,

@@ -58,6 +58,12 @@ export function nativeUsage(usage: unknown, searches: number): TextUsage | undef
   }
 }
 
+/** The model and the tier of service an answer says it was made with. */
+export function nativeAnsweredWith(body: JsonObject) {
+  const { modelVersion: model, usageMetadata } = body
+  return { model, serviceTier: objectOf(usageMetadata)['serviceTier'] }
+}
+
 /** UTF-8 bytes of what the candidates say. */
 export function nativeOutputBytes(body: JsonObject): number {
   let bytes = 0

@@ -1,9 +1,10 @@
 import { isJsonObject } from '../../kernel/json.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { keyHeaders } from '../kit/http/credential.ts'
 import { readNativeError } from '../kit/http/native-errors.ts'
 import { nativeFrameReader } from './frames.ts'
-import { addSearches, nativeOutputBytes, nativeUsage } from './usage.ts'
+import { addSearches, nativeAnsweredWith, nativeOutputBytes, nativeUsage } from './usage.ts'
 
 /** Native content generation. */
 export const nativeWire: TextWire = {
@@ -27,7 +28,9 @@ export const nativeWire: TextWire = {
         addSearches(body, searches)
         const usage = nativeUsage(body['usageMetadata'], searches.size)
         const outputBytes = usage ? 0 : nativeOutputBytes(body)
-        return { usage, outputBytes, finished: true, failure: undefined }
+        const said = answeredWith(request)
+        said.note(nativeAnsweredWith(body))
+        return { usage, outputBytes, finished: true, failure: undefined, ...said.otherwise() }
       },
     }
   },

@@ -3,6 +3,7 @@ import type { TextUsage } from '../../domain/families/text/usage.ts'
 import { malformed } from '../kit/http/failures.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { objectsOf, parseObject, textOf } from '../kit/http/fields.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import { bytesOf } from '../kit/text/output.ts'
 import { plainError, readPlainError } from '../kit/http/plain-errors.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
@@ -19,6 +20,7 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   // Nothing below may hold on to the request: a stream outlives it, and it may be large.
   const { model, keptId } = request
+  const said = answeredWith(request)
   const withOurIds = createEventRewriter(keptId)
   /** Finished items as they were told, for terminal events that do not repeat them. */
   const items: JsonObject[] = []
@@ -43,6 +45,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     const told = objectsOf(response['output'])
     const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
     if (TERMINAL.has(type)) {
+      said.note({ model: response['model'], serviceTier: response['service_tier'] })
       finished = true
       failure = failureOf(response, scrub) ?? failure
       usage = responsesUsage(response['usage'], tools)
@@ -77,6 +80,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
       outputBytes,
       finished,
       failure,
+      ...said.otherwise(),
     }),
     over: () => finished,
   }

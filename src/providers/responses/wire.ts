@@ -2,6 +2,7 @@ import type { TextRequest } from '../../app/text-ports.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { objectsOf } from '../kit/http/fields.ts'
 import { readPlainError } from '../kit/http/plain-errors.ts'
+import { answeredWith } from '../kit/text/answered.ts'
 import type { TextWire } from '../kit/text/wire.ts'
 import { failureOf, outputBytes, responseView } from './convert.ts'
 import { responsesFrameReader } from './frames.ts'
@@ -22,11 +23,14 @@ export const responsesWire: TextWire = {
       body: responseView(body, request, tools, scrub),
       tally: () => {
         const usage = responsesUsage(body['usage'], tools)
+        const said = answeredWith(request)
+        said.note({ model: body['model'], serviceTier: body['service_tier'] })
         return {
           usage,
           outputBytes: usage ? 0 : outputBytes(output),
           finished: true,
           failure: failureOf(body, scrub),
+          ...said.otherwise(),
         }
       },
     }

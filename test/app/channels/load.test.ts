@@ -94,7 +94,9 @@ ${more}`
     drain_timeout_ms: 3000
     drain_max_bytes: 4000
     credential_header: x-native-api-key
-    vector_stores: [vs_1, vs_2]`),
+    vector_stores: [vs_1, vs_2]
+    passes: [provider, prediction]
+    service_tiers: [flex]`),
       () => 'secret',
     ),
     [
@@ -106,6 +108,8 @@ ${more}`
           drainMaxBytes: 4_000,
           credentialHeader: 'x-native-api-key',
           vectorStores: ['vs_1', 'vs_2'],
+          passes: ['provider', 'prediction'],
+          serviceTiers: ['flex'],
         },
       },
     ],
@@ -113,6 +117,15 @@ ${more}`
   t.match(
     faultsOf(text('').replace('text-basic:', 'domestic-video-2-0:')).join(),
     /cannot be the name of a text model/,
+  )
+  t.equal(
+    faultsOf(text('    passes: [service_tier]')).length,
+    1,
+    'tiers are offered by their names',
+  )
+  t.match(
+    faultsOf(text('    service_tiers: [default]')).join(),
+    /default cannot be the name of a tier/,
   )
   t.match(faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(), /only text channels have/)
 })

@@ -119,6 +119,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   const model = modelName(body)
   checkMessages(body)
   checkNumber(body, 'temperature', { min: 0, max: 2 })
+  checkNumber(body, 'n', { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true })
   const stream = flag(body, 'stream')
   const options = streamOptions(body, stream)
   checkTools(body)

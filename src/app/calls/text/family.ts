@@ -10,6 +10,7 @@ import type { CallFamily, StreamFamily } from '../family.ts'
 import type { TextDeps } from './deps.ts'
 import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
+import { wishWithPriceMembers } from './price-members.ts'
 import { textRefusal } from './refusals.ts'
 import type { TextCallInput, TextFrame } from './types.ts'
 
@@ -31,12 +32,20 @@ export function createTextFamily(
       const { family, model } = input
       const largestOutputTokens = largestOutput(serving, model)
       const { body, wish, keptTokens, previous } = resolveKept(deps, input, largestOutputTokens)
+      const { wish: channels, serviceTier } = wishWithPriceMembers(deps, input, wish)
       const heldTokens = (input.inputSize.heldTokens ?? 0) + keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(family, input.body, largestOutputTokens)
       const conversationTokens = heldInputTokens(inputSize) + outputTokens
       // Priced by what the caller wrote: what upstream's ids stand for is in the size.
-      const priced = { family, model, body: input.body, inputSize, largestOutputTokens }
+      const priced = {
+        family,
+        model,
+        body: input.body,
+        inputSize,
+        largestOutputTokens,
+        ...(serviceTier === undefined ? {} : { serviceTier }),
+      }
       return {
         request: {
           body: withHeldBound(family, body, largestOutputTokens),
@@ -46,7 +55,7 @@ export function createTextFamily(
             previous,
           },
         },
-        wish,
+        wish: channels,
         expectedTokens: () => textRules.expectedTokens(priced),
         price: (book) => textRules.price(priced, book),
       }

@@ -14,6 +14,7 @@ import type { Measurement, RatedSku, Settlement } from '../../pricing/settlement
  *   `<model>-<unit>-token` at the model's own price
  * - `text/<family>/<unit>/at-input-rate`: the price book has no price of this unit for the model;
  *   what is read from or written to a cache was input all the same and costs what input costs
+ * - `text/<family>/<tier>/…`: the same of a tier of service: `<model>-<unit>-token-<tier>`
  * - `text/<family>/<tool>-count`: per call (or session) a provider's own tool made
  *
  * Input and output must be priced; nothing falls back to free.
@@ -53,13 +54,20 @@ export function quoteText(
   family: TextFamily,
   offered: readonly MeteredTool[],
   book: PriceBook,
+  serviceTier?: string,
 ): TextQuote {
   const currency = currencyOf(model, book)
-  const rule = (unit: string) => `text/${family}/${unit}`
-  const required = (unit: TokenUnit) => rate(book, `${model}-${unit}-token`, currency, rule(unit))
+  const wire = `text/${family}`
+  const byTier = serviceTier === undefined ? wire : `${wire}/${serviceTier}`
+  const rule = (unit: string) => `${byTier}/${unit}`
+  const skuOf = (unit: TokenUnit) => {
+    const sku = `${model}-${unit}-token`
+    return serviceTier === undefined ? sku : `${sku}-${serviceTier}`
+  }
+  const required = (unit: TokenUnit) => rate(book, skuOf(unit), currency, rule(unit))
   const input = required('input')
   const orInput = (unit: TokenUnit): RatedSku =>
-    book.lookup(`${model}-${unit}-token`, currency) === undefined
+    book.lookup(skuOf(unit), currency) === undefined
       ? { ...input, rule: rule(`${unit}/at-input-rate`) }
       : required(unit)
   const inputs = {
@@ -77,7 +85,7 @@ export function quoteText(
     tools: Object.fromEntries(
       [...offered, ...unasked(family, currency, book)].map((tool) => [
         tool,
-        rate(book, TOOL_UNITS[tool], currency, rule(`${tool}-count`)),
+        rate(book, TOOL_UNITS[tool], currency, `${wire}/${tool}-count`),
       ]),
     ),
   }

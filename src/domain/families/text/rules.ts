@@ -2,7 +2,7 @@ import { isDomainError } from '../../../kernel/errors.ts'
 import type { PriceBook } from '../../pricing/price-book.ts'
 import type { Measurement } from '../../pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
+import type { AnsweredOtherwise, CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
 import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import {
@@ -31,6 +31,8 @@ export interface TextCallRequest {
   readonly inputSize: InputSize
   /** The most the model answers with, wherever the call may go. */
   readonly largestOutputTokens: number
+  /** The tier of service it is priced by; absent is the usual one. */
+  readonly serviceTier?: string
 }
 
 /** What was seen of a text answer. */
@@ -41,6 +43,8 @@ export interface TextSeen {
   readonly outputBytes: number
   /** Upstream said that the result is whole. */
   readonly finished: boolean
+  /** Where upstream answered with another model or tier of service than it was asked for. */
+  readonly answeredOtherwise?: AnsweredOtherwise
 }
 
 /** Of an answer that never came. */
@@ -51,14 +55,17 @@ const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
 /** Models times wires times sets of tools: far more than there are. */
 const MAX_QUOTES = 10_000
 
-function quoteOf({ family, model, body }: TextCallRequest, book: PriceBook): TextQuote {
+function quoteOf(
+  { family, model, body, serviceTier }: TextCallRequest,
+  book: PriceBook,
+): TextQuote {
   const tools = offeredTools(family, body)
-  const key = `${family} ${model} ${tools.join()}`
+  const key = `${family} ${model} ${tools.join()} ${serviceTier ?? ''}`
   const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
   quotes.set(book, ofBook)
   const known = ofBook.get(key)
   if (known !== undefined) return known
-  const made = quoteText(model, family, tools, book)
+  const made = quoteText(model, family, tools, book, serviceTier)
   if (ofBook.size < MAX_QUOTES) ofBook.set(key, made)
   return made
 }
@@ -82,7 +89,14 @@ function usageOf(
 function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCall {
   const { usage, measurement } = usageOf(seen, inputSize)
   const settlement = settleText(quote, usage, measurement)
-  return { usage, measurement, settlement, limitedTokens: totalTokens(usage) }
+  const { answeredOtherwise } = seen
+  return {
+    usage,
+    measurement,
+    settlement,
+    limitedTokens: totalTokens(usage),
+    ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
+  }
 }
 
 /** Says the bound of the output that so much would do for; holds on to nothing of the request. */

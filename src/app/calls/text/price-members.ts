@@ -1,0 +1,48 @@
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import {
+  isServiceTier,
+  type PriceMember,
+  priceMembersOf,
+  serviceTierOf,
+} from '../../../domain/families/text/price-members.ts'
+import type { ChannelWish } from '../../channels/directory.ts'
+import type { TextDeps } from './deps.ts'
+import type { TextCallInput } from './types.ts'
+
+/** A wish for channels that take what changes the price of a call, and the tier it is priced by. */
+export interface PricedWish {
+  readonly wish: ChannelWish
+  readonly serviceTier: string | undefined
+}
+
+/**
+ * Binds a call to channels that take its members that change price or model.
+ * @throws DomainError `invalid_request`, naming the first that none of them takes
+ */
+export function wishWithPriceMembers(
+  { channels }: Pick<TextDeps, 'channels'>,
+  { family, model, body }: TextCallInput,
+  wish: ChannelWish,
+): PricedWish {
+  const members = priceMembersOf(family, body)
+  if (members.length === 0) return { wish, serviceTier: undefined }
+  // Which of two an account would heed is not known: then it is a tier that none offers.
+  const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
+  const wishFor = (asked: readonly PriceMember[]): ChannelWish => ({
+    ...wish,
+    passes: asked.filter((member) => !isServiceTier(member)).map(({ name }) => name),
+    ...(asked.some(isServiceTier) ? { serviceTier: serviceTier ?? '' } : {}),
+  })
+  const whole = wishFor(members)
+  if (channels.serving(whole).length > 0) return { wish: whole, serviceTier }
+  const refused = members.find((one) => channels.serving(wishFor([one])).length === 0) ?? members[0]
+  if (refused === undefined) return { wish: whole, serviceTier }
+  const { path } = refused
+  if (!isServiceTier(refused))
+    return refuse(
+      path,
+      `\`${path}\` is not taken here: it changes what a call costs or which model answers`,
+    )
+  const tiers = channels.serving({ family, model }).flatMap(({ text }) => text?.serviceTiers ?? [])
+  return refuse(path, `\`${path}\` must be one of ${['default', ...new Set(tiers)].join(', ')}`)
+}

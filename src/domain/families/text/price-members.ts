@@ -1,0 +1,118 @@
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { TextFamily } from './models.ts'
+
+/**
+ * Members of a request that change what a call costs, or which model answers it. All of them are passed
+ * on as callers wrote them, so they are taken only where a channel says that its prices allow for it.
+ */
+export interface PriceMember {
+  /** As a channel lists it under `passes`. */
+  readonly name: string
+  /** Where the caller wrote it. */
+  readonly path: string
+}
+
+/** Whether a value asks for what is had without the member. */
+type IsUsual = (value: unknown) => boolean
+
+const isNothing: IsUsual = (value) =>
+  value === false ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isJsonObject(value) && Object.keys(value).length === 0)
+const isOne: IsUsual = (value) => value === 1
+const isText: IsUsual = (value) =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string' && /^text$/i.test(one))
+const USUAL_WORDS =
+  /^(?:auto|default|standard|standard_only|normal|on_demand|(?:service_tier_)?unspecified|service_tier_standard)$/i
+const isUsualWord: IsUsual = (value) => typeof value === 'string' && USUAL_WORDS.test(value)
+
+function all(isUsual: IsUsual, names: string): Readonly<Record<string, IsUsual>> {
+  return Object.fromEntries(
+    names
+      .trim()
+      .split(/\s+/)
+      .map((name) => [name, isUsual]),
+  )
+}
+
+/** Members of any wire: official clients, vendors and those that stand between them. */
+const MEMBERS: Readonly<Record<string, IsUsual>> = {
+  ...all(isUsualWord, 'service_tier speed mode tier'),
+  ...all(isText, 'modalities response_modalities output_modalities'),
+  ...all(isOne, 'n best_of candidate_count num_completions num_return_sequences'),
+  ...all(
+    isNothing,
+    `audio voice speech_config image_config video_config translation_config prediction
+    models provider providers route routing routing_config model_config model_selection_config
+    model_list fallbacks fallback_models context_window_fallbacks content_policy_fallbacks preset
+    plugins transforms extra_body extra_headers extra_query deployment deployment_id
+    custom_llm_provider api_base base_url api_key inference_geo betas anthropic_beta container
+    enable_search search_options search_parameters web_search deferred`,
+  ),
+}
+
+/** Where a wire has a count of answers itself, which a hold multiplies by. */
+const COUNTED: Readonly<Record<TextFamily, string | undefined>> = {
+  chat: 'n',
+  responses: undefined,
+  native: 'generationConfig.candidateCount',
+}
+
+/** Priced by a SKU of its own for each tier; a channel lists the tiers. */
+const SERVICE_TIER = 'service_tier'
+
+/** What a channel may list under `passes`. */
+export const passableMembers: readonly string[] = Object.keys(MEMBERS).filter(
+  (name) => name !== SERVICE_TIER,
+)
+
+const TIER_NAME = /^[a-z][a-z0-9-]{0,31}$/
+
+/** Whether a channel may offer a tier of this name: it becomes part of SKUs. */
+export function isTierName(name: string): boolean {
+  return TIER_NAME.test(name) && !isUsualWord(name)
+}
+
+/** Spellings that are one to an account: `serviceTier`, `service_tier`. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '')
+const nameOf = new Map(Object.keys(MEMBERS).map((name) => [plain(name), name]))
+const LONGEST_NAME = 64
+
+/** The members of a request that change its price or model, a tier of service among them. */
+export function priceMembersOf(family: TextFamily, body: JsonObject): readonly PriceMember[] {
+  const config = family === 'native' ? body['generationConfig'] : undefined
+  return [
+    ...membersIn(family, body, ''),
+    ...(isJsonObject(config) ? membersIn(family, config, 'generationConfig.') : []),
+  ]
+}
+
+function membersIn(family: TextFamily, holder: JsonObject, at: string): readonly PriceMember[] {
+  return Object.entries(holder).flatMap(([key, value]) => {
+    if (value === null || value === undefined || key.length > LONGEST_NAME) return []
+    const name = nameOf.get(plain(key))
+    const path = `${at}${key}`
+    if (name === undefined || path === COUNTED[family]) return []
+    return MEMBERS[name]?.(value) === true ? [] : [{ name, path }]
+  })
+}
+
+/** The tier of service a request asks for; undefined for the usual one. */
+export function serviceTierOf(body: JsonObject): string | undefined {
+  for (const [key, value] of Object.entries(body))
+    if (nameOf.get(plain(key)) === SERVICE_TIER && typeof value === 'string' && !isUsualWord(value))
+      return value.toLowerCase()
+  return undefined
+}
+
+/** Whether a member is a tier of service, which is listed by its value. */
+export function isServiceTier({ name }: PriceMember): boolean {
+  return name === SERVICE_TIER
+}
+
+/** Whether two tiers are one; what is not said is the usual one. */
+export function isSameTier(asked: string | undefined, answered: string): boolean {
+  if (isUsualWord(answered)) return asked === undefined || isUsualWord(asked)
+  return asked?.toLowerCase() === answered.toLowerCase()
+}
