@@ -116,7 +116,7 @@ t.test('a sweep withdraws only the reservation that it looked at', async (t) => 
   let meanwhile = async (): Promise<unknown> => undefined
   const log = { readStream: async () => (await meanwhile(), []), endPosition: async () => 0n }
   const deps = { pool, log, monotonic: { nowMs: () => nowMs }, admissions: createAdmissions(pool) }
-  const sweep = createReservationSweep(deps as never)
+  const sweep = createReservationSweep(deps)
   await admit('k', 10n)
   await sweep()
   nowMs += 29_000

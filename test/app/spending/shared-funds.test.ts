@@ -6,6 +6,7 @@ import {
   spoolEmptied,
   tellSpending,
 } from '../../../src/app/spending/call-spending.ts'
+import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
 import { UNTOLD_PART, type Hold } from '../../../src/app/spending/tenant-funds.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
@@ -214,7 +215,13 @@ t.test(
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     ;(await hold(one, 60n)).settle(60n, 20n)
     await die(tenantId)
-    await closeSilent(20n)
+    const sweep = createReservationSweep({
+      pool,
+      log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
+      monotonic: { nowMs: () => 0 },
+      admissions: createAdmissions(pool),
+    })
+    await sweep()
     await t.rejects(hold(two, 41n), broke)
     await project({ tenantId, creditPico: 40n, position: 20n })
     two.pass(150)

@@ -17,7 +17,10 @@ const MAX_LOOK_UPS = 200
 /** An admission under way may have read the balance of a moment ago: no reservation goes sooner. */
 const KEEP_FOR_MS = 60_000
 
-type SweepDeps = Pick<TaskDeps, 'pool' | 'log' | 'monotonic' | 'admissions'>
+type SweepDeps = Pick<TaskDeps, 'pool' | 'monotonic'> & {
+  readonly log: Pick<TaskDeps['log'], 'endPosition' | 'readStream'>
+  readonly admissions: Pick<TaskDeps['admissions'], 'recorded'>
+}
 
 /** What was projected at a time; positions only grow, but for a read model that begins anew. */
 interface Sample {
