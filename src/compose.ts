@@ -57,6 +57,7 @@ import { createKnownTasks } from './app/tasks/known-tasks.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
 import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/image-tasks/deps.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
+import { createUploadQuota, defaultUploadLimits, type UploadLimits } from './app/uploads/quota.ts'
 import { createThrottle } from './app/throttle/throttle.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock, wallClock } from './kernel/clock.ts'
@@ -89,6 +90,10 @@ export interface Ground {
   readonly crashPoint: CrashPoint
   /** Where media lies; undefined: nowhere. */
   readonly store?: ObjectStore | undefined
+  /** Of what tenants upload; the default is the product's. */
+  readonly uploadLimits?: UploadLimits
+  /** Refuses uploads while local disk is short; undefined: they take none. */
+  readonly checkDisk?: (() => Promise<void>) | undefined
   /** When a channel is left alone for a while; its default is the product's. */
   readonly breaker?: BreakerSettings
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
@@ -120,7 +125,7 @@ export interface Parts {
   /** Speech that is answered at once, and whose voice is meant. */
   readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
   /** Files and voices that accounts keep. */
-  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
+  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret' | 'quota'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
   /** Finishes what is under way in the background, then lets go of the providers. */
@@ -221,7 +226,24 @@ export function compose(ground: Ground): Parts {
   const voices = createVoiceBook(log)
   const { store } = ground
   const { readModels } = tasks
-  const files: FileDeps = { pool, log, store, readModels, clock, logger, crashPoint }
+  const quota = createUploadQuota({
+    pool,
+    readModels,
+    limits: ground.uploadLimits ?? defaultUploadLimits,
+    checkDisk: ground.checkDisk,
+  })
+  const { throttle } = tasks
+  const files: FileDeps = {
+    pool,
+    log,
+    store,
+    readModels,
+    quota,
+    throttle,
+    clock,
+    logger,
+    crashPoint,
+  }
   const images: Parts['images'] = {
     providers: providers.images,
     imagePlace: store && createImagePlace(store, clock, monotonic),
@@ -241,11 +263,12 @@ export function compose(ground: Ground): Parts {
       fetchPublic: images.fetchPublic,
       media: store && imageMediaIn(store, markerSecret),
       imageLimits: defaultImageTaskLimits,
+      quota,
     },
     text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
     images,
     speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
-    media: { log, media: providers.media, voices, markerSecret },
+    media: { log, media: providers.media, voices, markerSecret, quota },
     assets: {
       ...tasks,
       ...uses,

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Limits } from './app/throttle/limits.ts'
+import type { UploadLimits } from './app/uploads/quota.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import { canonicalRange } from './kernel/address-ranges.ts'
 import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'
@@ -43,6 +44,7 @@ export interface Config {
   /** Of tokens for which nothing else was said. */
   readonly rateLimits: Limits
   readonly objectStorage: StorageSettings
+  readonly uploads: UploadLimits & { readonly diskFloorBytes: number }
   /** What callers reach us by, without a slash at the end. */
   readonly publicBaseUrl: string | undefined
   readonly crashAt: string | undefined
@@ -146,6 +148,12 @@ export function loadConfig(
       tokensPerMinute: limit('RATE_LIMIT_TPM'),
       concurrentCalls: limit('RATE_LIMIT_CONCURRENT_CALLS'),
       concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
+    },
+    uploads: {
+      maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),
+      maxFiles: number('UPLOAD_QUOTA_FILES', 0, 1_000_000),
+      lifeMs: number('UPLOAD_LIFE_DAYS', 1, 3_650) * 86_400_000,
+      diskFloorBytes: number('UPLOAD_DISK_FLOOR_BYTES', 0, Number.MAX_SAFE_INTEGER),
     },
     objectStorage: readStorage({ text, faults, embedded, serving }),
     publicBaseUrl: readBaseUrl('PUBLIC_BASE_URL', { text, faults }),

@@ -41,6 +41,7 @@ import type { EventLog } from './eventlog/log/types.ts'
 import { monotonicClock, systemClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
 import { pause, within } from './kernel/pause.ts'
+import { createDiskFloor } from './storage/local/disk-floor.ts'
 import { type OpenedStorage, openStorage } from './storage/open.ts'
 import type { ObjectStore } from './storage/types.ts'
 import { startProjector } from './projector.ts'
@@ -156,6 +157,10 @@ async function start(
     log,
     channels: options.channels,
     sandbox: options.sandbox,
+    uploadLimits: config.uploads,
+    checkDisk:
+      storage.local &&
+      createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
     markerSecret: options.markerSecret,
     pollRequestsPerSecond: config.pollRequestsPerSecond,
     clock,
@@ -253,11 +258,12 @@ async function listen(
     metrics,
     ...access,
     ...useCases(parts, calls),
-    resolveMediaFiles: createMediaFiles({ log }),
+    resolveMediaFiles: createMediaFiles({ log, clock }),
     standingsOf: throttle.standings,
     countQuery: throttle.query,
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: parts.budgets.standings,
+    uploads: parts.files.quota,
     ...management({ ...options, log, db: queryPool, clock }),
     ...readsOver({
       db: queryPool,

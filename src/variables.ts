@@ -133,5 +133,17 @@ export const variables: readonly Variable[] = [
     says: 'tasks not ended yet of such a token; unset: no limit',
   },
   ...storageVariables,
+  {
+    name: 'UPLOAD_QUOTA_BYTES',
+    fallback: '10737418240',
+    says: 'bytes of uploads that a tenant keeps at most',
+  },
+  { name: 'UPLOAD_QUOTA_FILES', fallback: '10000', says: 'uploads that a tenant keeps at most' },
+  { name: 'UPLOAD_LIFE_DAYS', fallback: '30', says: 'what an upload lives, from its end on' },
+  {
+    name: 'UPLOAD_DISK_FLOOR_BYTES',
+    fallback: '1073741824',
+    says: 'with local objects: uploads stop while DATA_DIR has less free; the spool needs up to 256 MiB',
+  },
   { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
 ]

@@ -14,6 +14,7 @@ export const fileTables = {
       size_bytes: 'text',
       uploaded_at: 'time',
       deleted_at: 'time',
+      expires_at: 'time',
       position: 'text',
     },
   },

@@ -17,9 +17,10 @@ async function insert(client: PoolClient, uploaded: readonly Uploaded[]): Promis
   await client.query({
     name: 'files.insert',
     text: `insert into files (file_id, tenant_id, user_id, token_id, purpose, filename,
-                              size_bytes, uploaded_at, position)
+                              size_bytes, uploaded_at, expires_at, position)
            select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
-                                $6::text[], $7::bigint[], $8::timestamptz[], $9::bigint[])`,
+                                $6::text[], $7::bigint[], $8::timestamptz[], $9::timestamptz[],
+                                $10::bigint[])`,
     values: [
       textColumn(uploaded.map(({ data }) => data.fileId)),
       textColumn(uploaded.map(({ data }) => data.tenantId)),
@@ -29,6 +30,7 @@ async function insert(client: PoolClient, uploaded: readonly Uploaded[]): Promis
       textColumn(uploaded.map(({ data }) => data.filename)),
       plainColumn(uploaded.map(({ data }) => data.sizeBytes)),
       textColumn(uploaded.map(({ data }) => data.uploadedAt)),
+      textColumn(uploaded.map(({ data }) => data.expiresAt ?? null)),
       plainColumn(uploaded.map(({ position }) => position)),
     ],
   })
@@ -52,7 +54,7 @@ async function markDeleted(client: PoolClient, deleted: readonly Deleted[]): Pro
 /** Files of tenants, deleted ones marked. */
 export const filesProjection: Projection = {
   name: 'files',
-  version: 1,
+  version: 2,
   tablesSql,
   indexesSql,
   handles,

@@ -10,6 +10,8 @@ export interface FileRow {
   readonly filename: string
   readonly sizeBytes: number
   readonly uploadedAtMs: number
+  /** Undefined: it has none. */
+  readonly expiresAtMs: number | undefined
 }
 
 /** Where a list goes on: past the file with this id, also one deleted meanwhile. */
@@ -19,6 +21,7 @@ export interface FileFilter {
   readonly order: 'asc' | 'desc'
   readonly after: string | undefined
   readonly limit: number
+  readonly nowMs: number
 }
 
 interface FileRecord {
@@ -27,6 +30,7 @@ interface FileRecord {
   readonly filename: string
   readonly size_bytes: string
   readonly uploaded_at: Date
+  readonly expires_at: Date | null
 }
 
 /** Where a tenant's file stands in its lists; undefined for one it never had. */
@@ -51,12 +55,20 @@ export async function listFiles(
   const descending = filter.order === 'desc'
   const { rows } = await db.query<FileRecord>({
     name: `files.list.${filter.order}`,
-    text: `select file_id, purpose, filename, size_bytes, uploaded_at from files.files
+    text: `select file_id, purpose, filename, size_bytes, uploaded_at, expires_at
+           from files.files
            where tenant_id = $1 and deleted_at is null
+             and (expires_at is null or expires_at > $5)
              and ($2::text is null or purpose = $2)
              and ($3::bigint is null or position ${descending ? '<' : '>'} $3)
            order by position ${descending ? 'desc' : 'asc'} limit $4`,
-    values: [filter.tenantId, filter.purpose ?? null, filter.afterPlace ?? null, filter.limit],
+    values: [
+      filter.tenantId,
+      filter.purpose ?? null,
+      filter.afterPlace ?? null,
+      filter.limit,
+      new Date(filter.nowMs),
+    ],
   })
   return rows.map((row) => ({
     fileId: row.file_id,
@@ -64,19 +76,22 @@ export async function listFiles(
     filename: row.filename,
     sizeBytes: Number(row.size_bytes),
     uploadedAtMs: row.uploaded_at.getTime(),
+    expiresAtMs: row.expires_at?.getTime(),
   }))
 }
 
-/** Those of some files, of any tenant, that are there. */
+/** Those of some files, of any tenant, that are there and have not expired. */
 export async function filesThere(
   db: Queryable,
   fileIds: readonly string[],
+  nowMs: number,
 ): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ file_id: string }>({
     name: 'files.there',
     text: `select file_id from files.files
-           where file_id = any($1::text[]) and deleted_at is null`,
-    values: [fileIds],
+           where file_id = any($1::text[]) and deleted_at is null
+             and (expires_at is null or expires_at > $2)`,
+    values: [fileIds, new Date(nowMs)],
   })
   return new Set(rows.map((row) => row.file_id))
 }

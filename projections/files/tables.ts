@@ -10,6 +10,7 @@ export const tablesSql = `
     size_bytes bigint not null,
     uploaded_at timestamptz not null,
     deleted_at timestamptz,
+    expires_at timestamptz,
     -- Of its upload: the order of lists.
     position bigint not null
   );

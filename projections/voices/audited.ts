@@ -15,6 +15,7 @@ export const voiceTables = {
       filename: 'text',
       size_bytes: 'text',
       uploaded_at: 'time',
+      expires_at: 'time',
       position: 'text',
     },
   },

@@ -21,10 +21,10 @@ async function insertUploads(client: PoolClient, uploaded: readonly Uploaded[]):
     name: 'voices.uploads',
     text: `insert into uploads (file_id, tenant_id, user_id, token_id, channel_id,
                                 upstream_file_id, purpose, filename, size_bytes, uploaded_at,
-                                position)
+                                expires_at, position)
            select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
                                 $6::text[], $7::text[], $8::text[], $9::bigint[],
-                                $10::timestamptz[], $11::bigint[])`,
+                                $10::timestamptz[], $11::timestamptz[], $12::bigint[])`,
     values: [
       textColumn(uploaded.map(({ data }) => data.fileId)),
       textColumn(uploaded.map(({ data }) => data.tenantId)),
@@ -36,6 +36,7 @@ async function insertUploads(client: PoolClient, uploaded: readonly Uploaded[]):
       textColumn(uploaded.map(({ data }) => data.filename)),
       plainColumn(uploaded.map(({ data }) => data.sizeBytes)),
       textColumn(uploaded.map(({ data }) => data.uploadedAt)),
+      textColumn(uploaded.map(({ data }) => data.expiresAt ?? null)),
       plainColumn(uploaded.map(({ position }) => position)),
     ],
   })
@@ -77,7 +78,7 @@ async function writeVoices(client: PoolClient, cloned: readonly Cloned[]): Promi
 /** Files that providers keep for tenants, and the voices made of them. */
 export const voicesProjection: Projection = {
   name: 'voices',
-  version: 1,
+  version: 2,
   tablesSql,
   handles,
   apply: async (client, batch) => {

@@ -11,6 +11,7 @@ export const tablesSql = `
     filename text not null,
     size_bytes bigint not null,
     uploaded_at timestamptz not null,
+    expires_at timestamptz,
     position bigint not null
   );
 

@@ -9,10 +9,10 @@ import { adminPlugin } from './admin/plugin.ts'
 import { useEnvelope } from './kit/envelope.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { type QueryDeps, queryPlugin } from './query/plugin.ts'
-import { userPlugin } from './user/plugin.ts'
+import { type UserDeps, userPlugin } from './user/plugin.ts'
 
 /** What the routes of `/api` need. */
-export interface AccountsDeps extends QueryDeps, PriceManagement {
+export interface AccountsDeps extends QueryDeps, PriceManagement, Pick<UserDeps, 'uploads'> {
   readonly managedBudgets: ManagedBudgets
   readonly managedLimits: ManagedLimits
   readonly managedBalanceAlerts: ManagedBalanceAlerts

@@ -9,6 +9,7 @@ import { secretMigrations } from './secret/migrations.ts'
 import { spendingMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
 import { watchMigrations } from './tasks/watch/migrations.ts'
+import { uploadMigrations } from './uploads/migrations.ts'
 import { throttleMigrations } from './throttle/migrations.ts'
 
 /** Every owner of tables in the schema `ops`. */
@@ -23,6 +24,7 @@ export const allMigrations: readonly Migrations[] = [
   callClaimMigrations,
   lastUseMigrations,
   balanceAlertMigrations,
+  uploadMigrations,
 ]
 
 /** Creates and changes what the application keeps in Postgres; safe on every start of every replica. */

@@ -33,6 +33,8 @@ export const domainCodes = [
   'storage_not_configured',
   'storage_unavailable',
   'object_too_large',
+  'storage_full',
+  'upload_quota_reached',
   'invalid_image_url',
   // Speech.
   'voice_not_found',

@@ -71,6 +71,8 @@ const entries = {
   storage_not_configured: 'storage_not_configured',
   storage_unavailable: 'service_unavailable',
   object_too_large: 'request_too_large',
+  storage_full: 'insufficient_storage',
+  upload_quota_reached: 'upload_quota_reached',
   call_refused: 'upstream_error',
   refused_invalid: 'invalid_request',
   refused_account: 'model_unavailable',
@@ -128,6 +130,8 @@ export const imageTaskFailures: readonly FailureCode[] = [
   'idempotency_in_progress',
   'storage_not_configured',
   'storage_unavailable',
+  'storage_full',
+  'upload_quota_reached',
 ]
 
 /** What continuing an earlier response can fail with besides. */

@@ -20,6 +20,7 @@ export type FailureStatus =
   | 502
   | 503
   | 504
+  | 507
 
 /** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
 export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKind}`
@@ -125,6 +126,8 @@ const ofStores = {
   },
   storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
   object_too_large: own(413, 'The file is too large'),
+  storage_full: { status: 507, words: 'There is no room for uploads at the moment', retry: 30_000 },
+  upload_quota_reached: own(429, 'The tenant keeps as many uploads as it may', 'never'),
   read_model_behind: away,
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 

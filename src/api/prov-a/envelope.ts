@@ -22,6 +22,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   502: 'BadGateway',
   503: 'ServiceUnavailable',
   504: 'GatewayTimeout',
+  507: 'InsufficientStorage',
 }
 
 /** Upstream's words for a bad field; other codes of a refused input (moderation) are kept. */

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
+import type { UploadQuota } from '../../app/uploads/quota.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { describeAccount, success, successOf } from '../kit/account-surface.ts'
@@ -21,6 +22,7 @@ export interface UserDeps {
   readonly clock: Clock
   readonly readBalances: ReadBalances
   readonly managedTokens: ManagedTokens
+  readonly uploads: Pick<UploadQuota, 'limits' | 'useOf'>
   readonly countQuery?: CountQuery
 }
 
@@ -37,6 +39,15 @@ const BalanceAnswerSchema = successOf(
     tenant_id: Type.String(),
     user_id: Type.String({ description: 'Whose token it is.' }),
     accounts: Type.Array(BalanceAccountSchema),
+    uploads: Type.Object(
+      {
+        files: Type.Integer(),
+        files_limit: Type.Integer(),
+        bytes: Type.Integer(),
+        bytes_limit: Type.Integer(),
+      },
+      { description: 'What the tenant keeps of uploads, those under way included.' },
+    ),
     as_of: Type.Union([Type.String(), Type.Null()], {
       description: 'Position of the log that the ledger had come to.',
     }),
@@ -46,7 +57,7 @@ const BalanceAnswerSchema = successOf(
 
 /** What profile tokens ask of their account, to be registered under `/api/user`. */
 export function userPlugin(deps: UserDeps) {
-  const { authenticate, clock, readBalances, managedTokens, countQuery } = deps
+  const { authenticate, clock, readBalances, managedTokens, uploads, countQuery } = deps
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, userEnvelope)
@@ -69,10 +80,17 @@ export function userPlugin(deps: UserDeps) {
       handler: async (request) => {
         const { tenantId, userId } = principalOf(request)
         const { byTenant, asOf } = await readBalances([tenantId], request.query.currency)
+        const use = await uploads.useOf(tenantId)
         return success({
           object: 'balance' as const,
           tenant_id: tenantId,
           user_id: userId,
+          uploads: {
+            files: use.files,
+            files_limit: uploads.limits.maxFiles,
+            bytes: use.bytes,
+            bytes_limit: uploads.limits.maxBytes,
+          },
           accounts: (byTenant.get(tenantId) ?? []).map(toBalanceAccount),
           as_of: asOf === undefined ? null : String(asOf),
           updated_at: Math.floor(clock.nowMs() / 1_000),

@@ -21,6 +21,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   502: 'server_error',
   503: 'server_error',
   504: 'server_error',
+  507: 'server_error',
 }
 
 /** Failures whose `type` is neither upstream's nor that of their status. */

@@ -19,6 +19,7 @@ const wordByStatus: Readonly<Record<FailureStatus, string>> = {
   502: 'UNAVAILABLE',
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
+  507: 'RESOURCE_EXHAUSTED',
 }
 
 /** Words upstream may use for a refused input, where they say more than the HTTP status. */

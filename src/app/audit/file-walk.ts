@@ -38,8 +38,14 @@ function fileAfter(row: Expected | undefined, event: RecordedEvent): Expected | 
     size_bytes: data.sizeBytes,
     uploaded_at: timeCell(data.uploadedAt),
     deleted_at: null,
+    expires_at: expiryCell(data.expiresAt),
     position,
   }
+}
+
+/** What came before uploads had an end has none. */
+function expiryCell(expiresAt: string | undefined) {
+  return expiresAt === undefined ? null : timeCell(expiresAt)
 }
 
 function uploadAfter(row: Expected | undefined, event: RecordedEvent): Expected | undefined {
@@ -56,6 +62,7 @@ function uploadAfter(row: Expected | undefined, event: RecordedEvent): Expected 
     filename: data.filename,
     size_bytes: data.sizeBytes,
     uploaded_at: timeCell(data.uploadedAt),
+    expires_at: expiryCell(data.expiresAt),
     position,
   }
 }

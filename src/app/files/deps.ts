@@ -4,6 +4,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { ObjectStore } from '../../storage/types.ts'
 import type { CrashPoint } from '../crash-points.ts'
+import type { Throttle } from '../throttle/throttle.ts'
+import type { UploadQuota } from '../uploads/quota.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 
 /** What the use cases of files stand on. */
@@ -13,6 +15,8 @@ export interface FileDeps {
   /** Undefined: there is no storage. */
   readonly store: ObjectStore | undefined
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly quota: UploadQuota
+  readonly throttle: Pick<Throttle, 'request'>
   readonly clock: Clock
   readonly logger: Log
   readonly crashPoint: CrashPoint

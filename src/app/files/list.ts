@@ -41,7 +41,7 @@ export function createFileList(deps: FileDeps): {
       const written = recent.of(tenantId)
       if (written !== undefined && (await reached(written))) recent.seen(tenantId, written)
       const afterPlace = after === undefined ? undefined : await placeOf(tenantId, after)
-      const filter = { tenantId, purpose, order, afterPlace }
+      const filter = { tenantId, purpose, order, afterPlace, nowMs: deps.clock.nowMs() }
       const rows = await listFiles(pool, { ...filter, limit: limit + 1 })
       return { files: rows.slice(0, limit), hasMore: rows.length > limit }
     },

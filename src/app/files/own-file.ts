@@ -1,6 +1,6 @@
 import { fileDecider, ownFile } from '../../domain/file/decider.ts'
 import { type FileEvent, fileStream } from '../../domain/file/events.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isFileId } from '../../kernel/ids.ts'
 import { fileKey } from '../../storage/object-key.ts'
@@ -21,20 +21,28 @@ export function storeOf({ store }: Pick<FileDeps, 'store'>): ObjectStore {
  * seen. @throws DomainError `file_not_found`
  */
 export async function findOwnFile(
-  { log }: Pick<FileDeps, 'log'>,
+  { log, clock }: Pick<FileDeps, 'log' | 'clock'>,
   { principal, fileId }: FileKey,
 ): Promise<FileView> {
   // What is no id of ours names no stream.
   const events = isFileId(fileId) ? await log.readStream(fileStream(fileId)) : []
   // A stream holds only events of its own aggregate: its name comes from that aggregate.
   const state = (events as readonly FileEvent[]).reduce(fileDecider.evolve, fileDecider.initial)
-  const { purpose, filename, sizeBytes, uploadedAt } = ownFile(state, principal.tenantId)
-  return { fileId, purpose, filename, sizeBytes, uploadedAtMs: fromTimestamp(uploadedAt) }
+  const file = ownFile(state, principal.tenantId, toTimestamp(clock.nowMs()))
+  const { purpose, filename, sizeBytes, uploadedAt, expiresAt } = file
+  return {
+    fileId,
+    purpose,
+    filename,
+    sizeBytes,
+    uploadedAtMs: fromTimestamp(uploadedAt),
+    expiresAtMs: expiresAt === undefined ? undefined : fromTimestamp(expiresAt),
+  }
 }
 
 /** Its bytes too. @throws DomainError `file_not_found`, `storage_unavailable` */
 export async function openOwnFile(
-  deps: Pick<FileDeps, 'log' | 'store'>,
+  deps: Pick<FileDeps, 'log' | 'store' | 'clock'>,
   key: FileKey,
 ): Promise<OpenedFile> {
   const store = storeOf(deps)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FilePurpose } from '../../domain/file/events.ts'
 import type { Principal } from '../access/principal.ts'
+import type { UploadPlace } from '../uploads/quota.ts'
 
 /** A file of a tenant, as its API shows it. */
 export interface FileView {
@@ -10,12 +11,16 @@ export interface FileView {
   readonly filename: string
   readonly sizeBytes: number
   readonly uploadedAtMs: number
+  /** Undefined: of before files had an end. */
+  readonly expiresAtMs: number | undefined
 }
 
 /** Bytes that are kept and no file yet: what is never recorded is purged. */
 export interface KeptBody {
   readonly fileId: string
   readonly sizeBytes: number
+  /** Its place in the quota of the tenant. */
+  readonly place: UploadPlace
 }
 
 export interface OpenedFile {
@@ -37,9 +42,11 @@ export interface FileKey {
 export interface FileUseCases {
   /**
    * Keeps the bytes of a file as they come; its name may come after them.
-   * @throws DomainError `storage_unavailable`, `object_too_large`, `log_unavailable`; what the body throws
+   * It counts as a request of the token, and in the quota of the tenant.
+   * @throws DomainError `storage_unavailable`, `object_too_large`, `log_unavailable`, `rate_limited`,
+   *   those of `UploadQuota.take`; what the body throws
    */
-  readonly keep: (body: Readable) => Promise<KeptBody>
+  readonly keep: (principal: Principal, body: Readable) => Promise<KeptBody>
   /** Makes kept bytes a file. Where that fails they are gone again, unless nobody can say that it did. */
   readonly record: (
     kept: KeptBody,

@@ -17,7 +17,7 @@ import type { FileUseCases, KeptBody } from './types.ts'
  * then: whatever ends a process in between leaves bytes that no file has, and those are purged.
  */
 export function createFileUseCases(deps: FileDeps): FileUseCases {
-  const { log, clock, crashPoint } = deps
+  const { log, clock, crashPoint, quota, throttle } = deps
   const { list, recent } = createFileList(deps)
 
   const execute = async (
@@ -39,45 +39,68 @@ export function createFileUseCases(deps: FileDeps): FileUseCases {
   }
 
   const discard = async ({ fileId }: Pick<KeptBody, 'fileId'>): Promise<void> => {
-    await storeOf(deps)
-      .remove(fileKey(fileId))
-      .catch((error: unknown) =>
-        deps.logger.warn({ err: error, fileId }, 'a file was left to be purged'),
-      )
+    const quietly = (work: Promise<void>, what: string): Promise<void> =>
+      work.catch((error: unknown) => deps.logger.warn({ err: error, fileId }, what))
+    await quietly(storeOf(deps).remove(fileKey(fileId)), 'a file was left to be purged')
+    await quietly(quota.free(fileId), 'a file that is gone is counted for up to an hour')
   }
 
   return {
     list,
     discard,
-    keep: async (body) => {
+    keep: async (principal, body) => {
       const store = storeOf(deps)
       // With the log away it could not be recorded.
       await log.ready()
+      const taken = await throttle.request(principal)
       const fileId = newFileId(clock.nowMs())
-      let sizeBytes = 0
-      const counted = async function* (): AsyncGenerator<Buffer, void> {
-        for await (const chunk of body as AsyncIterable<Buffer>) {
-          sizeBytes += chunk.length
-          yield chunk
+      try {
+        const place = await quota.take(principal.tenantId, fileId)
+        let sizeBytes = 0
+        const counted = async function* (): AsyncGenerator<Uint8Array, void> {
+          for await (const chunk of place.counted(body as AsyncIterable<Buffer>)) {
+            sizeBytes += chunk.length
+            yield chunk
+          }
         }
+        try {
+          await store.put(fileKey(fileId), Readable.from(counted(), { objectMode: false }))
+        } catch (error) {
+          await discard({ fileId })
+          throw error
+        }
+        crashPoint('file.after-object')
+        return { fileId, sizeBytes, place }
+      } finally {
+        taken?.settle(0)
       }
-      await store.put(fileKey(fileId), Readable.from(counted(), { objectMode: false }))
-      crashPoint('file.after-object')
-      return { fileId, sizeBytes }
     },
-    record: async ({ fileId, sizeBytes }, { principal, requestId, purpose, filename }) => {
+    record: async ({ fileId, sizeBytes, place }, { principal, requestId, purpose, filename }) => {
       const { tenantId, userId, tokenId } = principal
-      const uploadedAt = toTimestamp(clock.nowMs())
+      const nowMs = clock.nowMs()
+      const expiresAtMs = nowMs + quota.limits.lifeMs
+      const [uploadedAt, expiresAt] = [toTimestamp(nowMs), toTimestamp(expiresAtMs)]
       const facts = { fileId, tenantId, userId, tokenId, purpose, filename, sizeBytes }
       try {
-        const file = { ...facts, uploadedAt }
+        const file = { ...facts, uploadedAt, expiresAt }
         await execute({ kind: 'upload', file }, fileId, { principal, requestId })
       } catch (error) {
         if (!isDomainError(error, 'log_outcome_unknown')) await discard({ fileId })
         throw error
       }
       crashPoint('file.after-uploaded')
-      return { fileId, purpose, filename, sizeBytes, uploadedAtMs: fromTimestamp(uploadedAt) }
+      // Without it the file is counted with as much as was reserved, for an hour at most.
+      await place
+        .keep(fileId)
+        .catch((error: unknown) => deps.logger.warn({ err: error, fileId }, 'a quota is behind'))
+      return {
+        fileId,
+        purpose,
+        filename,
+        sizeBytes,
+        uploadedAtMs: fromTimestamp(uploadedAt),
+        expiresAtMs,
+      }
     },
     find: async (key) => {
       storeOf(deps)

@@ -33,10 +33,11 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
     },
     keep: async ({ media, images }, request) => {
       await refuseWhenFull(deps)
-      await keepPayload(media, request, images)
+      await keepPayload({ ...deps, media }, request, images)
       deps.crashPoint('image.after-payload')
     },
-    discard: async (request) => deps.media && removePayload(deps.media, request),
+    discard: async (request) =>
+      deps.media && removePayload({ ...deps, media: deps.media }, request),
     finish: async (_order, { request: { platformId, requestedAt } }) =>
       Promise.resolve({
         platformId,

@@ -1,6 +1,7 @@
 import type { FetchPublic } from '../../kernel/public-fetch.ts'
 import type { OpenImageFile } from '../calls/images/deps.ts'
 import type { ImageProvider } from '../image-ports.ts'
+import type { UploadQuota } from '../uploads/quota.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import { createSealedObjects, type SealedObjects } from '../../storage/sealed.ts'
 import type { ObjectStore } from '../../storage/types.ts'
@@ -38,6 +39,8 @@ export interface ImageTaskDeps extends TaskDeps {
   /** Undefined: nothing can be kept here. */
   readonly media: ImageMedia | undefined
   readonly imageLimits: ImageTaskLimits
+  /** Of what tenants keep: pictures that wait count. */
+  readonly quota: UploadQuota
 }
 
 /** What is kept for asynchronous images in a store; `secret` is shared by all replicas. */

@@ -62,5 +62,5 @@ function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest):
 /** What is left is purged later. */
 export async function letGo(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
   if (deps.media !== undefined)
-    await quietly(deps, request.platformId, removePayload(deps.media, request))
+    await quietly(deps, request.platformId, removePayload({ ...deps, media: deps.media }, request))
 }

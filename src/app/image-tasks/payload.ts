@@ -6,7 +6,8 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { payloadKey } from '../../storage/object-key.ts'
 import type { ReadyImages } from '../calls/images/inputs.ts'
 import type { SentImage } from '../image-ports.ts'
-import type { ImageMedia } from './deps.ts'
+import { reserveWhileWaiting } from '../uploads/quota.ts'
+import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
 /** What was asked, as it waits in object storage, encrypted: a length, a head in JSON, the pictures. */
 
@@ -75,6 +76,10 @@ export function hashOfOrder(images: ReadyImages): string {
   return sha256Hex(JSON.stringify([headOf(images), hashes]))
 }
 
+interface PayloadDeps extends Pick<ImageTaskDeps, 'pool' | 'quota'> {
+  readonly media: ImageMedia
+}
+
 type Named = Pick<TaskRequest, 'platformId' | 'requestId'>
 
 /** One key for each request: of two under the same `Idempotency-Key` each keeps its own. */
@@ -82,13 +87,22 @@ function keyOf({ platformId, requestId }: Named): string {
   return `${payloadKey(platformId)}/${requestId}`
 }
 
-/** @throws DomainError `storage_unavailable`, `object_too_large` */
+/**
+ * Pictures that are kept count in the quota of the tenant until the task ends.
+ * @throws DomainError `storage_unavailable`, `object_too_large`, those of `UploadQuota.take`
+ */
 export async function keepPayload(
-  { payloads }: ImageMedia,
-  task: Named,
+  { media, pool, quota }: PayloadDeps,
+  task: Named & Pick<TaskRequest, 'tenantId'>,
   images: ReadyImages,
 ): Promise<void> {
-  await payloads.put(keyOf(task), Readable.from(encoded(images), { objectMode: false }))
+  const sizeBytes = picturesOf(images).reduce(
+    (sum, picture) => sum + (picture.from === 'upload' ? picture.bytes.length : 0),
+    0,
+  )
+  const [{ tenantId }, uploadId] = [task, keyOf(task)]
+  if (sizeBytes > 0) await reserveWhileWaiting({ pool, quota }, { tenantId, uploadId, sizeBytes })
+  await media.payloads.put(keyOf(task), Readable.from(encoded(images), { objectMode: false }))
 }
 
 /** Undefined: it is gone. @throws DomainError `storage_unavailable` */
@@ -101,6 +115,7 @@ export async function readPayload(
 }
 
 /** Nobody will send it any more. */
-export async function removePayload({ store }: ImageMedia, task: Named): Promise<void> {
-  await store.remove(keyOf(task))
+export async function removePayload({ media, quota }: PayloadDeps, task: Named): Promise<void> {
+  await quota.free(keyOf(task))
+  await media.store.remove(keyOf(task))
 }

@@ -64,7 +64,7 @@ export function createPurgeRound(
     }
     return [
       purgeResults(place),
-      ...[referencedPayloads(pool, log), referencedFiles(pool, log)].map((kind) =>
+      ...[referencedPayloads(pool, log), referencedFiles(pool, log, clock)].map((kind) =>
         purgeUnneeded(place, kind),
       ),
     ]

@@ -3,6 +3,7 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { filesDeleted, filesThere } from '../../../projections/files/query.ts'
 import { tasksEnded, tasksWithoutEnd } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { FILES, PAYLOADS } from '../../storage/object-key.ts'
 
 /** Objects that are kept for as long as something in the log needs them. */
@@ -41,12 +42,12 @@ export function referencedPayloads(pool: Pool, log: EventLog): Referenced {
 }
 
 /** The bytes of files that are there; those of no file were left by an upload or a deletion cut short. */
-export function referencedFiles(pool: Pool, log: EventLog): Referenced {
+export function referencedFiles(pool: Pool, log: EventLog, clock: Clock): Referenced {
   return {
     prefix: FILES,
     needed: async (fileIds) => {
       await untilRead(pool, log, 'files')
-      return filesThere(pool, fileIds)
+      return filesThere(pool, fileIds, clock.nowMs())
     },
     ended: (fileIds) => filesDeleted(pool, fileIds),
   }

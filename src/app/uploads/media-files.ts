@@ -1,6 +1,5 @@
-import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import type { UploadKey } from './own-upload.ts'
+import type { UploadKey, UploadLookup } from './own-upload.ts'
 import { namedUpload } from './own-upload.ts'
 
 /** A file that a member of a request names. */
@@ -28,11 +27,7 @@ export type ResolveMediaFiles = (
   wanted: readonly WantedFile[],
 ) => Promise<MediaPlace | undefined>
 
-export function createMediaFiles({
-  log,
-}: {
-  readonly log: Pick<EventLog, 'readStream'>
-}): ResolveMediaFiles {
+export function createMediaFiles(deps: UploadLookup): ResolveMediaFiles {
   return async (principal, wanted) => {
     const upstreamIds = new Map<string, string>()
     let channelId: string | undefined
@@ -40,7 +35,7 @@ export function createMediaFiles({
     for (const { fileId, param } of wanted) {
       if (upstreamIds.has(fileId)) continue
       const named = { param, purpose: 'video_generation_input' } as const
-      const upload = await namedUpload(log, { principal, fileId }, named)
+      const upload = await namedUpload(deps, { principal, fileId }, named)
       channelId ??= upload.channelId
       if (upload.channelId !== channelId) throw keptApart(param)
       upstreamIds.set(fileId, upload.upstreamFileId)

@@ -1,6 +1,7 @@
 import { ownUpload, uploadDecider } from '../../domain/upload/decider.ts'
 import { type UploadEvent, type UploadEventData, uploadStream } from '../../domain/upload/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
+import { type Clock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../kernel/int64.ts'
 import type { Principal } from '../access/principal.ts'
@@ -12,6 +13,12 @@ export interface UploadKey {
   readonly fileId: string
 }
 
+/** What an upload is found by. */
+export interface UploadLookup {
+  readonly log: Pick<EventLog, 'readStream'>
+  readonly clock: Clock
+}
+
 export type OwnUpload = UploadEventData<'MediaUploaded'>
 
 /**
@@ -19,7 +26,7 @@ export type OwnUpload = UploadEventData<'MediaUploaded'>
  * @throws DomainError `file_not_found`, also of another tenant's
  */
 export async function findOwnUpload(
-  log: Pick<EventLog, 'readStream'>,
+  { log, clock }: UploadLookup,
   { principal, fileId }: UploadKey,
 ): Promise<OwnUpload> {
   // What is no id names no stream.
@@ -29,7 +36,7 @@ export async function findOwnUpload(
     uploadDecider.evolve,
     uploadDecider.initial,
   )
-  return ownUpload(state, principal.tenantId)
+  return ownUpload(state, principal.tenantId, toTimestamp(clock.nowMs()))
 }
 
 /**
@@ -37,14 +44,14 @@ export async function findOwnUpload(
  * @throws DomainError `invalid_request` naming `param`: another tenant's reads like none (P8)
  */
 export async function namedUpload(
-  log: Pick<EventLog, 'readStream'>,
+  deps: UploadLookup,
   key: UploadKey,
   { param, purpose }: { readonly param: string; readonly purpose: OwnUpload['purpose'] },
 ): Promise<OwnUpload> {
   const refuse = (why: string): never => {
     throw new DomainError('invalid_request', `\`${param}\` ${why}`, { param })
   }
-  const upload = await findOwnUpload(log, key).catch((error: unknown) => {
+  const upload = await findOwnUpload(deps, key).catch((error: unknown) => {
     if (isDomainError(error, 'file_not_found')) return refuse('names no file of yours')
     throw error
   })

@@ -1,4 +1,5 @@
 import { unreachable } from '../../kernel/assert.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import type { FileEvent, FileEventData } from './events.ts'
@@ -35,7 +36,7 @@ export const fileDecider: Decider<FileState, FileCommand, FileEvent> = {
         return state.phase === 'none' ? [{ type: 'FileUploaded', data: command.file }] : []
       case 'delete': {
         const { fileId, tenantId, tokenId, at } = command
-        const { userId } = ownFile(state, tenantId)
+        const { userId } = ownFile(state, tenantId, at)
         return [{ type: 'FileDeleted', data: { fileId, tenantId, userId, tokenId, deletedAt: at } }]
       }
       default:
@@ -55,9 +56,18 @@ export const fileDecider: Decider<FileState, FileCommand, FileEvent> = {
   },
 }
 
-/** The file, where it is this tenant's. @throws DomainError `file_not_found` */
-export function ownFile(state: FileState, tenantId: string): FileEventData<'FileUploaded'> {
-  if (state.phase !== 'uploaded' || state.file.tenantId !== tenantId)
+/** The file, where it is this tenant's and has not expired. @throws DomainError `file_not_found` */
+export function ownFile(
+  state: FileState,
+  tenantId: string,
+  at: string,
+): FileEventData<'FileUploaded'> {
+  if (state.phase !== 'uploaded' || state.file.tenantId !== tenantId || hasExpired(state.file, at))
     throw new DomainError('file_not_found', 'the file does not exist', {})
   return state.file
+}
+
+/** Times are RFC 3339. */
+export function hasExpired({ expiresAt }: { readonly expiresAt?: string }, at: string): boolean {
+  return expiresAt !== undefined && fromTimestamp(expiresAt) <= fromTimestamp(at)
 }

@@ -22,6 +22,8 @@ export const fileEvents = {
     filename: Type.String(),
     sizeBytes: Type.Integer({ minimum: 0 }),
     uploadedAt: Type.String(),
+    /** RFC 3339; uploads of before they had an end have none. */
+    expiresAt: Type.Optional(Type.String()),
   }),
   FileDeleted: Type.Object({
     ...fileFacts,

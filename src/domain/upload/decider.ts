@@ -1,4 +1,5 @@
 import { DomainError } from '../../kernel/errors.ts'
+import { hasExpired } from '../file/decider.ts'
 import type { Decider } from '../decider.ts'
 import type { UploadEvent, UploadEventData } from './events.ts'
 
@@ -22,9 +23,9 @@ export const uploadDecider: Decider<UploadState, UploadCommand, UploadEvent> = {
   evolve: (_state, event) => ({ phase: 'uploaded', file: event.data }),
 }
 
-/** The upload, where it is this tenant's. @throws DomainError `file_not_found` */
-export function ownUpload(state: UploadState, tenantId: string): Uploaded {
-  if (state.phase !== 'uploaded' || state.file.tenantId !== tenantId)
+/** The upload, where it is this tenant's and has not expired; `at` is RFC 3339. @throws DomainError `file_not_found` */
+export function ownUpload(state: UploadState, tenantId: string, at: string): Uploaded {
+  if (state.phase !== 'uploaded' || state.file.tenantId !== tenantId || hasExpired(state.file, at))
     throw new DomainError('file_not_found', 'the file does not exist', {})
   return state.file
 }

@@ -1,3 +1,4 @@
+import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
@@ -131,6 +132,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     managedLimits: noLimitsManaged,
     managedBalanceAlerts: noBalanceAlerts,
     readOwnBudgets: () => Promise.resolve([]),
+    uploads: noQuota,
     readKey: () => Promise.reject(new Error('no tokens are kept here')),
     health: {
       dependencies: [],

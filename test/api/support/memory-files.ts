@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FileUseCases, FileView } from '../../../src/app/files/types.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
+import { noPlace } from './no-place.ts'
 
 interface Held {
   readonly tenantId: string
@@ -22,18 +23,19 @@ export class MemoryFiles implements FileUseCases {
     this.#nowMs = nowMs
   }
 
-  readonly keep: FileUseCases['keep'] = async (body) => {
+  readonly keep: FileUseCases['keep'] = async (_principal, body) => {
     this.#check()
     const fileId = `file-01JD${String((this.#count += 1)).padStart(22, '0')}`
     const bytes = await buffer(body)
     this.bytes.set(fileId, bytes)
-    return { fileId, sizeBytes: bytes.length }
+    return { fileId, sizeBytes: bytes.length, place: noPlace }
   }
 
   readonly record: FileUseCases['record'] = async ({ fileId, sizeBytes }, file) => {
     this.#check()
     const { purpose, filename } = file
-    const view = { fileId, sizeBytes, purpose, filename, uploadedAtMs: this.#nowMs }
+    const facts = { fileId, sizeBytes, purpose, filename, uploadedAtMs: this.#nowMs }
+    const view = { ...facts, expiresAtMs: undefined }
     this.#files.set(fileId, { tenantId: file.principal.tenantId, view })
     return Promise.resolve(view)
   }

@@ -46,6 +46,8 @@ const deps: FileDeps = {
   clock: systemClock,
   logger: silentLog,
   crashPoint: noCrash,
+  quota: world.quota(),
+  throttle: world.replica().deps.throttle,
 }
 const files = createFileUseCases(deps)
 const mine = principalOf()
@@ -54,7 +56,7 @@ let requests = 0
 const requestId = (): string => `req_${(requests += 1)}`
 
 async function upload(filename: string, purpose: FileView['purpose'] = 'vision', of = files) {
-  const kept = await of.keep(Readable.from([Buffer.from(`the bytes of ${filename}`)]))
+  const kept = await of.keep(mine, Readable.from([Buffer.from(`the bytes of ${filename}`)]))
   return of.record(kept, { principal: mine, requestId: requestId(), purpose, filename })
 }
 
@@ -145,13 +147,13 @@ void t.test('what cannot be recorded is not kept, unless it may have been', asyn
     log: { ...world.log, ready: () => Promise.reject(new DomainError('log_unavailable', '', {})) },
   })
   await t.rejects(
-    away.keep(Readable.from([])),
+    away.keep(mine, Readable.from([])),
     { code: 'log_unavailable' },
     'before a byte is taken',
   )
   const nowhere = createFileUseCases({ ...deps, store: undefined })
   const none = { code: 'storage_not_configured' }
-  await t.rejects(nowhere.keep(Readable.from([])), none)
+  await t.rejects(nowhere.keep(mine, Readable.from([])), none)
   await t.rejects(namesOf({}, nowhere), none)
   for (const key of await keptKeys()) await store.remove(key)
 })

@@ -60,9 +60,9 @@ async function gatewayOn(world: World, open: OpenPlace, namespace: string) {
   const registry = new Registry()
   const round = createPurgeRound({ ...deps, clock, namespace, objects, registry })
   const filesOf = (store: FileDeps['store']) =>
-    createFileUseCases({ ...deps, clock: systemClock, store })
+    createFileUseCases({ ...deps, clock: systemClock, store, quota: world.quota() })
   const upload = async (files: ReturnType<typeof filesOf>, text: string) => {
-    const kept = await files.keep(Readable.from([Buffer.from(text)]))
+    const kept = await files.keep(principalOf(), Readable.from([Buffer.from(text)]))
     const facts = { purpose: 'vision', filename: 'a.png' } as const
     return files.record(kept, { principal: principalOf(), requestId: `req_${text}`, ...facts })
   }

@@ -29,6 +29,12 @@ import type { Channel } from '../../../src/app/ports.ts'
 import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
 import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
+import {
+  createUploadQuota,
+  defaultUploadLimits,
+  type UploadLimits,
+  type UploadQuota,
+} from '../../../src/app/uploads/quota.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import {
   acceptVideoARequest,
@@ -69,6 +75,7 @@ export interface ReplicaOptions {
   /** Where media lies: only with it workers make images. */
   readonly store?: ObjectStore
   readonly imageLimits?: Partial<ImageTaskLimits>
+  readonly uploadLimits?: UploadLimits
   readonly assetLimits?: Partial<AssetLimits>
 }
 
@@ -90,6 +97,8 @@ export interface World {
   readonly sandbox: Sandbox
   readonly channels: readonly Channel[]
   readonly replica: (options?: ReplicaOptions) => Replica
+  /** Of uploads, as another process sees it. */
+  readonly quota: (limits?: Partial<UploadLimits>) => UploadQuota
   /** Opens a further tenant with credit in both currencies. */
   readonly tenant: (tenantId: string, credit: string) => Promise<void>
   /** Waits until every read model has everything the log has. */
@@ -174,6 +183,12 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
     channels,
     tenant,
     settle,
+    quota: (limits) =>
+      createUploadQuota({
+        pool,
+        readModels: { requireCurrent: () => Promise.resolve() },
+        limits: { ...defaultUploadLimits, ...limits },
+      }),
     eventsOf: (platformId) => log.readStream(taskStream(platformId)),
     replica: (given = {}) => {
       const made = makeReplica({ pool, log, channels }, given, `replica-${replicas.length}`)
@@ -202,6 +217,7 @@ export function makeReplica(
     metrics: new Registry(),
     crashPoint: options.crashPoint ?? noCrash,
     store: options.store,
+    ...(options.uploadLimits === undefined ? {} : { uploadLimits: options.uploadLimits }),
   })
   const deps = parts.tasks
   const imageDeps = {

@@ -88,9 +88,13 @@ t.test('an id of an upload is taken once, and is its tenant’s alone', (t) => {
     { type: 'MediaUploaded', data: file },
   ])
   t.same(uploadDecider.decide(command, given), [], 'whoever wanted it takes another')
-  t.same(ownUpload(given, 'tenant_1'), file)
+  const at = '2026-11-24T00:00:00.000Z'
+  t.same(ownUpload(given, 'tenant_1', at), file, 'one of before there was an end has none')
+  const ending: UploadState = { phase: 'uploaded', file: { ...file, expiresAt: at } }
+  t.ok(ownUpload(ending, 'tenant_1', '2026-11-23T23:59:59.999Z'))
+  t.throws(() => ownUpload(ending, 'tenant_1', at), { code: 'file_not_found' })
   for (const state of [given, uploadDecider.initial])
-    t.throws(() => ownUpload(state, 'tenant_2'), {
+    t.throws(() => ownUpload(state, 'tenant_2', at), {
       code: 'file_not_found',
       message: 'the file does not exist',
       details: {},

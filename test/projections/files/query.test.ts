@@ -56,7 +56,7 @@ t.test('files are listed for their tenant, in any batches the same', async (t) =
     const { hash } = await digestOf(pool, filesProjection)
     digests.push(hash)
     if (slice !== 1) continue
-    const page = { tenantId: 'tenant_1', purpose: undefined, limit: 10 } as const
+    const page = { tenantId: 'tenant_1', purpose: undefined, limit: 10, nowMs: START_MS } as const
     const desc = await listFiles(pool, { ...page, order: 'desc', afterPlace: undefined })
     t.same(
       desc.map(({ fileId }) => fileId),
@@ -68,6 +68,7 @@ t.test('files are listed for their tenant, in any batches the same', async (t) =
       filename: '3.png',
       sizeBytes: 2 ** 40 + 3,
       uploadedAtMs: START_MS,
+      expiresAtMs: undefined,
     })
     const afterPlace = await filePlace(pool, 'tenant_1', 'file-1')
     t.ok(afterPlace, 'a deleted file keeps its place')
@@ -78,7 +79,7 @@ t.test('files are listed for their tenant, in any batches the same', async (t) =
     )
     t.equal(await filePlace(pool, 'tenant_1', 'file-2'), undefined, 'of another tenant')
     t.same(
-      await filesThere(pool, ['file-1', 'file-2', 'file-3', 'none']),
+      await filesThere(pool, ['file-1', 'file-2', 'file-3', 'none'], START_MS),
       new Set(['file-2', 'file-3']),
     )
   }

@@ -32,6 +32,8 @@ export const speechFailures = {
   storage_not_configured: UNKNOWN_ERROR,
   storage_unavailable: UNKNOWN_ERROR,
   object_too_large: INVALID,
+  storage_full: UNKNOWN_ERROR,
+  upload_quota_reached: RATE_LIMITED,
   idempotency_in_progress: RATE_LIMITED,
   idempotency_answer_not_kept: INVALID,
   submission_refused: DOWNSTREAM,

@@ -22,6 +22,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   502: 'server_error',
   503: 'server_error',
   504: 'server_error',
+  507: 'server_error',
 }
 
 /** Upstream's numbers for input that moderation took. */

@@ -8,6 +8,9 @@ export const FileSchema = Type.Object({
   object: Type.Literal('file'),
   bytes: Type.Integer({ minimum: 0 }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),
+  expires_at: Type.Optional(
+    Type.Integer({ description: 'Unix seconds: from then on there is no such file.' }),
+  ),
   filename: Type.String(),
   purpose: Purpose,
   status: Type.Literal('processed'),

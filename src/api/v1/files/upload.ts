@@ -44,7 +44,7 @@ export async function takeUpload(
       if (name !== 'file') refuse(name, 'A form with a file has it in `file`')
       if (upload !== undefined) refuse('file', 'Files are uploaded one at a time')
       checkFilename(filename, 'file')
-      upload = { kept: await files.keep(body), filename }
+      upload = { kept: await files.keep(principalOf(request), body), filename }
     })
     const purpose = purposeOf(fields)
     if (upload === undefined) refuse('file', '`file` is required')

@@ -9,7 +9,9 @@ import type { OpenImageFile } from './deps.ts'
 const MAX_FILE_BYTES = 50 * 1024 * 1024
 
 /** Opens files of tenants as pictures. */
-export function createOpenImageFile(deps: Pick<FileDeps, 'log' | 'store'>): OpenImageFile {
+export function createOpenImageFile(
+  deps: Pick<FileDeps, 'log' | 'store' | 'clock'>,
+): OpenImageFile {
   return async ({ tenantId }, { fileId, param }) => {
     const refuse = (why: string): never => {
       throw new DomainError('invalid_request', `\`${param}\` ${why}`, { param })

@@ -33,9 +33,10 @@ const NAME_DIGITS = 40
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
 export async function readyClone(
-  { log, voices, markerSecret }: MediaDeps,
+  deps: Omit<MediaDeps, 'quota'>,
   input: CloneInput,
 ): Promise<ReadyClone> {
+  const { voices, markerSecret } = deps
   const { principal, request, requestId } = input
   const { tenantId, models } = principal
   const { fileId, promptFileId, audition, voiceId } = request
@@ -44,12 +45,12 @@ export async function readyClone(
       model: audition.model,
     })
   const named = { param: 'file_id', purpose: 'voice_clone' } as const
-  const file = await namedUpload(log, { principal, fileId }, named)
+  const file = await namedUpload(deps, { principal, fileId }, named)
   const prompt =
     promptFileId === undefined
       ? undefined
       : await namedUpload(
-          log,
+          deps,
           { principal, fileId: promptFileId },
           { param: 'clone_prompt.prompt_audio', purpose: 'prompt_audio' },
         )
@@ -65,7 +66,7 @@ export async function readyClone(
 /** Clones on the road of every call: the voice is recorded before its call is settled. */
 export type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
 
-export function createCloneFamily(deps: MediaDeps): CloneFamily {
+export function createCloneFamily(deps: Omit<MediaDeps, 'quota'>): CloneFamily {
   return {
     resolve: ({ family, model, request, file }, serving) => {
       const { audition } = request
@@ -120,7 +121,10 @@ function clonedOf({ inputSensitive, demoAudio, characters }: CloneAnswer): Clone
   return { inputSensitive, demoAudio, characters }
 }
 
-async function recordVoice({ log, clock }: MediaDeps, input: ReadyClone): Promise<void> {
+async function recordVoice(
+  { log, clock }: Pick<MediaDeps, 'log' | 'clock'>,
+  input: ReadyClone,
+): Promise<void> {
   const { principal, requestId, request, file, upstreamVoiceId } = input
   const { tenantId, userId, tokenId } = principal
   const voice = {

@@ -1,6 +1,7 @@
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import type { MediaProvider } from '../../media-ports.ts'
 import type { CallDeps } from '../deps.ts'
+import type { UploadQuota } from '../../uploads/quota.ts'
 import type { VoiceBook } from './voice-book.ts'
 
 /** What the use cases of uploads and voices stand on beside the road of every call. */
@@ -9,4 +10,5 @@ export interface MediaDeps extends Omit<CallDeps, 'log'> {
   readonly media: MediaProvider
   readonly voices: VoiceBook
   readonly markerSecret: string
+  readonly quota: UploadQuota
 }

@@ -30,11 +30,25 @@ export async function uploadMedia(
   // With the log away it could not be recorded.
   await deps.log.ready()
   const taken = await deps.throttle.request(input.principal)
-  const sent = await send(deps, input, stopped).finally(() => taken?.settle(0))
-  deps.crashPoint('upload.after-provider')
-  const upload = await record(deps, input, sent)
-  deps.crashPoint('upload.after-uploaded')
-  return upload
+  try {
+    const place = await deps.quota.take(input.principal.tenantId, input.requestId)
+    const body = place.counted(input.body)
+    const quietly = (work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => deps.logger.warn({ err: error }, 'a quota is behind'))
+    try {
+      const sent = await send(deps, { ...input, body }, stopped)
+      deps.crashPoint('upload.after-provider')
+      const upload = await record(deps, input, sent)
+      deps.crashPoint('upload.after-uploaded')
+      await quietly(place.keep(upload.fileId))
+      return upload
+    } catch (error) {
+      await quietly(place.release())
+      throw error
+    }
+  } finally {
+    taken?.settle(0)
+  }
 }
 
 type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
@@ -131,16 +145,18 @@ function tooLarge(maxBytes: number): DomainError {
 }
 
 async function record(
-  { log, clock }: MediaDeps,
+  { log, clock, quota }: MediaDeps,
   { principal, requestId, purpose, filename }: UploadInput,
   sent: Sent,
 ): Promise<OwnUpload> {
   const { tenantId, userId, tokenId } = principal
-  const uploadedAt = toTimestamp(clock.nowMs())
+  const nowMs = clock.nowMs()
+  const uploadedAt = toTimestamp(nowMs)
+  const expiresAt = toTimestamp(nowMs + quota.limits.lifeMs)
   for (let tries = 0; tries < MAX_IDS; tries += 1) {
     const fileId = newUploadId()
     const by = { tenantId, userId, tokenId }
-    const file = { fileId, ...by, ...sent, purpose, filename, uploadedAt }
+    const file = { fileId, ...by, ...sent, purpose, filename, uploadedAt, expiresAt }
     const { events } = await executeCommand({
       log,
       stream: uploadStream(fileId),

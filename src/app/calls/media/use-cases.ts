@@ -17,7 +17,7 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
         uploadMedia(deps, input, stopped),
       ),
     openUpload: createOpenUpload(deps),
-    findUpload: (key) => findOwnUpload(deps.log, key),
+    findUpload: (key) => findOwnUpload(deps, key),
     clone: (input) =>
       running.run(input.family, async (stopped) =>
         completeCall(deps, family, await readyClone(deps, input), stopped),

@@ -5,6 +5,7 @@ import type { Principal } from '../../../../src/app/access/principal.ts'
 import { crashPointFrom } from '../../../../src/app/crash-points.ts'
 import { createFileUseCases } from '../../../../src/app/files/use-cases.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
+import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/uploads/quota.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { openLocalStore } from '../../../../src/storage/local/store.ts'
@@ -28,17 +29,24 @@ const place = await openLocalStore({
   secret: 'a secret',
   baseUrl: () => undefined,
 })
+const pool = new Pool({ connectionString: order.databaseUrl })
 const files = createFileUseCases({
-  pool: new Pool({ connectionString: order.databaseUrl }),
+  pool,
   log: createEventLog({ url: order.eventStoreUrl, namespace: order.namespace }),
   store: namespacedObjects(place, { namespace, startedAtMs: Date.now() }).store,
+  quota: createUploadQuota({
+    pool,
+    readModels: { requireCurrent: () => Promise.resolve() },
+    limits: defaultUploadLimits,
+  }),
+  throttle: { request: () => Promise.resolve(undefined) },
   readModels: { requireCurrent: () => Promise.resolve() },
   clock: systemClock,
   logger: silentLog,
   crashPoint: crashPointFrom(order.crashAt),
 })
 const { principal } = order
-const kept = await files.keep(Readable.from([Buffer.from(order.crashAt)]))
+const kept = await files.keep(order.principal, Readable.from([Buffer.from(order.crashAt)]))
 const facts = { purpose: 'vision', filename: order.crashAt } as const
 const { fileId } = await files.record(kept, { principal, requestId: 'req_upload', ...facts })
 await files.remove({ principal, requestId: 'req_delete', fileId })

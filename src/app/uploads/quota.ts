@@ -1,0 +1,228 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { ReadModels } from '../read-models/read-models.ts'
+
+/** What one tenant may keep here and at providers, and for how long (P10). */
+export interface UploadLimits {
+  readonly maxBytes: number
+  readonly maxFiles: number
+  /** Of an upload, from its end on; milliseconds. */
+  readonly lifeMs: number
+}
+
+const DAY_MS = 86_400_000
+export const defaultUploadLimits: UploadLimits = {
+  maxBytes: 10 * 1024 ** 3,
+  maxFiles: 10_000,
+  lifeMs: 30 * DAY_MS,
+}
+
+/** What a tenant keeps now. */
+export interface UploadUse {
+  readonly files: number
+  readonly bytes: number
+}
+
+/** The place of one upload in the quota of its tenant. */
+export interface UploadPlace {
+  /** The bytes as they come, until the quota has no room for more. @throws as `take` */
+  readonly counted: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
+  /** All of it is kept, under this id in the read model that will count it. */
+  readonly keep: (uploadId: string) => Promise<void>
+  /** Nothing of it is kept. */
+  readonly release: () => Promise<void>
+}
+
+/**
+ * Uploads that tenants keep: files, what was sent on to a provider, and pictures of tasks that wait.
+ * Room is reserved in Postgres before bytes are taken, under a lock of the tenant: however many uploads
+ * run at once, in however many processes, together they never pass the quota.
+ */
+export interface UploadQuota {
+  readonly limits: UploadLimits
+  /**
+   * Reserves a place, and this much of the bytes.
+   * @throws DomainError `upload_quota_reached`, `storage_full`, `read_model_behind`,
+   *   `database_unavailable`
+   */
+  readonly take: (tenantId: string, uploadId: string, sizeBytes?: number) => Promise<UploadPlace>
+  /** An upload is gone. */
+  readonly free: (uploadId: string) => Promise<void>
+  readonly useOf: (tenantId: string) => Promise<UploadUse>
+}
+
+export interface UploadQuotaDeps {
+  readonly pool: Pool
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly limits: UploadLimits
+  /** Refuses while local disk is short. @throws DomainError `storage_full` */
+  readonly checkDisk?: (() => Promise<void>) | undefined
+}
+
+/** Room is reserved in steps of so much, so that an upload of any length asks rarely. */
+const STEP_BYTES = 8 * 1024 * 1024
+/** A reservation that is not renewed for so long is of a process that died; a read model knows the rest. */
+const RESERVED_MS = 3_600_000
+/** Pictures of a task wait no longer than the task may take. */
+export const WAITING_MS = 4 * DAY_MS
+
+const reservedUntil = (ms: number): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`
+
+/** What a tenant keeps, without the upload named by $2. */
+const keptSql = `
+  with reserved as (
+    select upload_id, size_bytes from ops.upload_reservations
+    where tenant_id = $1 and upload_id <> $2 and expires_at > clock_timestamp()
+  ), kept as (
+    select file_id, size_bytes from files.files
+    where tenant_id = $1 and deleted_at is null
+      and (expires_at is null or expires_at > clock_timestamp())
+    union all
+    -- What came before uploads had an end is not counted: it could not be deleted.
+    select file_id, size_bytes from voices.uploads
+    where tenant_id = $1 and expires_at > clock_timestamp()
+  )
+  select count(*)::float8 as files, coalesce(sum(size_bytes), 0)::float8 as bytes from (
+    select size_bytes from reserved
+    union all
+    select size_bytes from kept k
+    where k.file_id <> $2 and not exists (select from reserved r where r.upload_id = k.file_id)
+  ) as uploads`
+
+async function readUse(db: Queryable, tenantId: string, without = ''): Promise<UploadUse> {
+  const { rows } = await db.query<UploadUse>({
+    name: 'uploads.use',
+    text: keptSql,
+    values: [tenantId, without],
+  })
+  return rows[0] ?? { files: 0, bytes: 0 }
+}
+
+/** The read models that count what is kept. */
+const COUNTED_BY = ['files', 'voices'] as const
+
+export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
+  const { pool, limits, checkDisk } = deps
+  const free = async (uploadId: string): Promise<void> => {
+    await pool.query({
+      name: 'uploads.free',
+      text: 'delete from ops.upload_reservations where upload_id = $1',
+      values: [uploadId],
+    })
+  }
+
+  /** Reserves as much as there is room for, at most what is wanted; answers with how much that is. */
+  const reserve = (tenantId: string, uploadId: string, wantedBytes: number): Promise<number> =>
+    inTenantLock(pool, tenantId, async (client) => {
+      const use = await readUse(client, tenantId, uploadId)
+      if (use.files >= limits.maxFiles) throw quotaReached('files', limits.maxFiles)
+      const roomBytes = Math.max(0, limits.maxBytes - use.bytes)
+      if (roomBytes === 0) throw quotaReached('bytes', limits.maxBytes)
+      const grantedBytes = Math.min(wantedBytes, roomBytes)
+      await client.query({
+        name: 'uploads.reserve',
+        text: `with swept as (
+                 delete from ops.upload_reservations
+                 where tenant_id = $2 and upload_id <> $1 and expires_at <= clock_timestamp())
+               insert into ops.upload_reservations as r (upload_id, tenant_id, size_bytes, expires_at)
+               values ($1, $2, $3, ${reservedUntil(RESERVED_MS)})
+               on conflict (upload_id) do update set
+                 size_bytes = excluded.size_bytes, expires_at = excluded.expires_at`,
+        values: [uploadId, tenantId, grantedBytes],
+      })
+      return grantedBytes
+    })
+
+  return {
+    limits,
+    free,
+    useOf: (tenantId) => readUse(pool, tenantId),
+    take: async (tenantId, uploadId, expectedBytes = 0) => {
+      await checkDisk?.()
+      for (const model of COUNTED_BY) await deps.readModels.requireCurrent(model)
+      let reservedBytes = await reserve(tenantId, uploadId, expectedBytes)
+      let sizeBytes = expectedBytes
+      if (reservedBytes < expectedBytes) {
+        await free(uploadId)
+        throw quotaReached('bytes', limits.maxBytes)
+      }
+      return {
+        counted: async function* (body) {
+          sizeBytes = 0
+          for await (const chunk of body) {
+            sizeBytes += chunk.length
+            if (sizeBytes > reservedBytes) {
+              await checkDisk?.()
+              reservedBytes = await reserve(tenantId, uploadId, sizeBytes + STEP_BYTES)
+              if (reservedBytes < sizeBytes) throw quotaReached('bytes', limits.maxBytes)
+            }
+            yield chunk
+          }
+        },
+        keep: async (keptAs) => {
+          await pool.query({
+            name: 'uploads.keep',
+            text: `update ops.upload_reservations set upload_id = $2, size_bytes = $3,
+                     expires_at = ${reservedUntil(RESERVED_MS)}
+                   where upload_id = $1`,
+            values: [uploadId, keptAs, sizeBytes],
+          })
+        },
+        release: () => free(uploadId),
+      }
+    },
+  }
+}
+
+/** Holds what a task waits with until the task ends. @throws as `UploadQuota.take` */
+export async function reserveWhileWaiting(
+  { pool, quota }: { readonly pool: Pool; readonly quota: UploadQuota },
+  {
+    tenantId,
+    uploadId,
+    sizeBytes,
+  }: Readonly<Record<'tenantId' | 'uploadId', string>> & {
+    readonly sizeBytes: number
+  },
+): Promise<void> {
+  await quota.take(tenantId, uploadId, sizeBytes)
+  await pool.query({
+    name: 'uploads.wait',
+    text: `update ops.upload_reservations set expires_at = ${reservedUntil(WAITING_MS)}
+           where upload_id = $1`,
+    values: [uploadId],
+  })
+}
+
+async function inTenantLock<Result>(
+  pool: Pool,
+  tenantId: string,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let failed: unknown
+  try {
+    await client.query('begin')
+    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `uploads ${tenantId}`,
+    ])
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    failed = error
+    throw error
+  } finally {
+    if (failed instanceof DomainError) await client.query('rollback').catch(() => undefined)
+    client.release(failed !== undefined && !(failed instanceof DomainError))
+  }
+}
+
+function quotaReached(limitedBy: 'files' | 'bytes', limit: number): DomainError {
+  return new DomainError(
+    'upload_quota_reached',
+    `The tenant is at its limit of ${limit} ${limitedBy === 'files' ? 'uploads' : 'bytes of uploads'}; delete files, or wait until some expire`,
+    { limitedBy, limit },
+  )
+}
