@@ -22,6 +22,8 @@ import { startCalls } from './app/calls/start.ts'
 import { crashPointFrom } from './app/crash-points.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool, openQueryPool } from './app/database/pool.ts'
+import { shareFairly } from './app/database/pool-share.ts'
+import { createOwnRequests } from './app/throttle/own-requests.ts'
 import { migrateOps } from './app/migrations.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
@@ -122,6 +124,7 @@ async function start(
     queryTimeoutMs: QUERY_TIMEOUT_MS,
     onLost: lostBy(logger),
   })
+  shareFairly(pool)
   onStop(() => pool.end())
   const log = createEventLog({
     url: options.eventStoreUrl,
@@ -261,6 +264,7 @@ async function listen(
     resolveMediaFiles: createMediaFiles({ log, clock }),
     standingsOf: throttle.standings,
     countQuery: throttle.query,
+    countOwn: createOwnRequests(monotonicClock),
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: parts.budgets.standings,
     uploads: parts.files.quota,

@@ -2,6 +2,7 @@ import Fastify, {
   LogController,
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyRequest,
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
@@ -22,6 +23,8 @@ import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
+import type { Principal } from '../app/access/principal.ts'
+import { inShareOf } from '../app/database/pool-share.ts'
 import { callerOf } from './kit/authenticate.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
@@ -86,6 +89,8 @@ export interface ApiDeps extends AccountsDeps {
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
+  /** Counts what starts nothing, or may repeat what did. @throws DomainError `rate_limited` */
+  readonly countOwn?: (principal: Principal) => void
   /** A token opened something. */
   readonly tokenUsed?: (tokenId: string) => void
   /** Ranges of addresses whose `X-Forwarded-For` says who calls. */
@@ -237,6 +242,13 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
   useObservation(app, deps.metrics)
+  // Past the body: what reads it loses whose work is done.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const caller = callerOf(request)
+    if (caller === undefined) return done()
+    if (isOwnRequest(request)) deps.countOwn?.(caller)
+    inShareOf(caller.tokenId, done)
+  })
   app.addHook('onResponse', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller !== undefined) deps.tokenUsed?.(caller.tokenId)
@@ -282,4 +294,9 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await registerCalls(app, deps, bodies, limits)
   await registerAccounts(app, deps)
   return app
+}
+
+/** What looks at what is there, deletes it, or may repeat what was asked before. */
+function isOwnRequest({ method, headers }: FastifyRequest): boolean {
+  return method !== 'POST' || headers['idempotency-key'] !== undefined
 }

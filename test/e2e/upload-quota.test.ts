@@ -86,5 +86,6 @@ void t.test('every way to upload is in one quota, which says so in its own shape
   t.match(await usesOf(), { files: 3 })
   const path = `${url}/v1/files/${file.body.id}`
   t.equal((await call(path, { method: 'DELETE', token: demo.modelToken })).status, 200)
-  t.equal((await toFiles()).status, 200, 'room is there again at once')
+  await stack.caughtUp()
+  t.equal((await toFiles()).status, 200, 'there is room again')
 })

@@ -22,7 +22,7 @@ function left(): DomainError {
 export function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
   let open = 0
   return async ({ signal, requestId, ...key }) => {
-    const upload = await findOwnUpload(deps.log, key)
+    const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
     const { family, model, maxBytes } = uploadPlaces[upload.purpose]
     const wish: ChannelWish = { family, channelId, ...(model === undefined ? {} : { model }) }
