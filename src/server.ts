@@ -66,6 +66,10 @@ export interface GatewayOptions {
   readonly version: string
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
+  /** Called once the log and Postgres have answered. */
+  readonly storesAnswered?: () => void
+  /** Called right before the ports are listened on: what answered there meanwhile lets go of them. */
+  readonly freePorts?: () => Promise<void>
 }
 
 export interface Gateway {
@@ -137,6 +141,7 @@ async function start(
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
   await agreeOnSecret(pool, options.markerSecret)
+  options.storesAnswered?.()
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
   const startedBook = await publishPrices({ ...options, log, clock })
@@ -290,6 +295,7 @@ async function listen(
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config
+  await options.freePorts?.()
   const address = await app.listen({ port, host })
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   return { address, operationsAddress }

@@ -4,12 +4,25 @@ export const exitCodes = {
   failed: 1,
   /** Something went wrong that nobody had thought of. */
   defect: 70,
-  /** Another start would end the same way until somebody sets it right. */
+  /** The data, or the database, is of a newer release. */
+  newer: 76,
+  /** A store refuses our account: another start would end the same way until that is set right. */
+  denied: 77,
+  /** Another secret than the other replicas have: the same. */
   refused: 78,
 } as const
 
-/** By name: the module of the error need not be loaded here. */
-export function exitCodeOf(error: unknown): number {
-  const refused = error instanceof Error && error.name === 'MarkerSecretError'
-  return refused ? exitCodes.refused : exitCodes.failed
+/** Postgres: no such account or a wrong password, and a right that the account lacks. */
+const DENIED: ReadonlySet<unknown> = new Set(['28000', '28P01', '42501', 'log_access_denied'])
+const MAX_DEPTH = 4
+
+/** By name or code: the module of the error need not be loaded here. */
+export function exitCodeOf(error: unknown, depth = 0): number {
+  if (!(error instanceof Error) || depth > MAX_DEPTH) return exitCodes.failed
+  if (error.name === 'MarkerSecretError') return exitCodes.refused
+  const code = 'code' in error ? error.code : undefined
+  if (code === 'data_dir_newer') return exitCodes.newer
+  // A password that is asked for and is not in the URL has no code.
+  if (DENIED.has(code) || error.message.startsWith('SASL: ')) return exitCodes.denied
+  return exitCodeOf(error.cause, depth + 1)
 }

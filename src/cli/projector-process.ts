@@ -12,14 +12,18 @@ import { openPool } from '../app/database/pool.ts'
 import { readVariable } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { Log } from '../kernel/log.ts'
+import { createBackoff, pause } from '../kernel/pause.ts'
 import { startProjector } from '../projector.ts'
 import { messageOf } from './explain.ts'
+import { awayStoreOf } from './away.ts'
 import { keepNewObjectsYoung } from './garbage.ts'
 import { projectorVariables } from './projector.ts'
 
 /** The projector as a child process of `serve`; where its stores are comes in its environment. */
 
 const MIGRATION_TIMEOUT_MS = 60_000
+const RETRY_MIN_MS = 250
+const RETRY_MAX_MS = 5_000
 /** A store that is gone must not keep the process: a batch and its checkpoint are one transaction. */
 const STOP_TIMEOUT_MS = 3_000
 
@@ -43,6 +47,20 @@ const logger: Log = {
 function shown(fields: object): Readonly<Record<string, unknown>> {
   const { err, ...rest } = fields as { readonly err?: unknown }
   return err instanceof Error ? { ...rest, err: pino.stdSerializers.err(err) } : { ...fields }
+}
+
+/** Waits, with backoff, while Postgres is away. */
+async function migrateOnceItAnswers(databaseUrl: string): Promise<void> {
+  const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
+  for (;;)
+    try {
+      return await migrate(databaseUrl)
+    } catch (error) {
+      if (awayStoreOf(error) === undefined) throw error
+      const retryInMs = Math.round(backoff.nextMs())
+      logger.warn({ reason: messageOf(error), retryInMs }, 'waiting for Postgres, which is away')
+      await pause(retryInMs)
+    }
 }
 
 async function migrate(databaseUrl: string): Promise<void> {
@@ -69,14 +87,15 @@ async function run(): Promise<void> {
   // Where the machine is short, whoever calls comes before what is shown later.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   const databaseUrl = variable('databaseUrl')
-  await migrate(databaseUrl)
+  // Alive from here on: stores that are away are waited for, not a reason to be restarted.
+  announceReady('')
+  await migrateOnceItAnswers(databaseUrl)
   const log = createEventLog({
     url: variable('eventStoreUrl'),
     namespace: variable('namespace'),
     log: logger,
   })
   const stop = startProjector({ databaseUrl, log, logger })
-  announceReady('')
   await stopped
   await stop()
   await log.close()

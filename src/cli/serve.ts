@@ -14,13 +14,14 @@ import { CommandError, note } from './output.ts'
 import { readIfThere, writePrivate } from './private-files.ts'
 import { openProjector } from './projector.ts'
 import {
-  externalStores,
+  checkPostgres,
   removeRuntime,
   startEmbeddedStores,
   writeRuntime,
   type Stores,
 } from './stores.ts'
 import { openUpstreams, readChannels } from './upstreams.ts'
+import { startWhenStoresAnswer } from './waiting.ts'
 
 /** Past the drain bound the process ends even if something hangs. */
 const STOP_MARGIN_MS = 15_000
@@ -43,19 +44,31 @@ export async function serve(config: Config, version: string, roleList?: string):
     const upstreams = await openUpstreams(config, configured, logger, ended.fail)
     closers.unshift(() => upstreams.close())
     const inside = new Set(wanted)
-    if (wanted.size > 1 && inside.delete('projector'))
-      closers.unshift(await openProjector(config, stores, logger, ended.fail))
-    const gateway = await startGateway({
-      config,
-      ...stores,
-      channels: upstreams.channels,
-      sandbox: upstreams.sandboxUrl !== undefined,
-      markerSecret: await markerSecretOf(config),
-      roles: inside,
-      logger,
-      version,
-    })
+    const projectsApart = wanted.size > 1 && inside.delete('projector')
+    const gateway = await startWhenStoresAnswer(
+      { config, logger, listens: wanted.has('api'), ended: ended.signal },
+      async (attempt) => {
+        if (config.external !== undefined) await checkPostgres(config.external.databaseUrl)
+        return startGateway({
+          ...attempt,
+          ...stores,
+          channels: upstreams.channels,
+          sandbox: upstreams.sandboxUrl !== undefined,
+          markerSecret: await markerSecretOf(config),
+          roles: inside,
+          logger,
+          version,
+        })
+      },
+      (late) => late.stop(),
+    )
+    if (gateway === undefined) {
+      await closeAll(closers, config, logger)
+      process.exitCode = await ended.promise
+      return
+    }
     closers.unshift(() => gateway.stop())
+    if (projectsApart) closers.unshift(await openProjector(config, stores, logger, ended.fail))
     if (config.external === undefined) {
       await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
       closers.unshift(() => removeRuntime(config.dataDir))
@@ -86,13 +99,7 @@ async function openStoresFor(
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
   // The spool is this process's alone, whoever keeps the log.
   const dataDir = await prepareDataDir(config.dataDir)
-  try {
-    const stores = await externalStores(config.external)
-    return { ...stores, close: () => dataDir.release() }
-  } catch (error) {
-    await dataDir.release()
-    throw error
-  }
+  return { ...config.external, close: () => dataDir.release() }
 }
 
 function parseRoles(list: string | undefined): ReadonlySet<Role> {
@@ -107,12 +114,16 @@ function parseRoles(list: string | undefined): ReadonlySet<Role> {
 /** Resolves with the exit code to end with: 0 on a signal, 1 when a part cannot be kept running. */
 function waitForEnd(logger: Logger): {
   readonly promise: Promise<number>
+  /** Aborts when it does. */
+  readonly signal: AbortSignal
   readonly fail: (reason: string) => void
 } {
   let end: (exitCode: number) => void = () => undefined
   const promise = new Promise<number>((resolve) => {
     end = resolve
   })
+  const ending = new AbortController()
+  void promise.then(() => ending.abort())
   let draining = false
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => {
@@ -124,6 +135,7 @@ function waitForEnd(logger: Logger): {
     })
   return {
     promise,
+    signal: ending.signal,
     fail: (reason) => {
       logger.fatal({ reason }, 'cannot go on')
       note(`tollgate: ${reason}`)

@@ -115,9 +115,8 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
   }
 }
 
-/** The stores the operator named. @throws CommandError when Postgres does not let us in */
-export async function externalStores(external: NonNullable<Config['external']>): Promise<Stores> {
-  const { databaseUrl } = external
+/** @throws CommandError when the Postgres the operator named does not let us in; its cause says why */
+export async function checkPostgres(databaseUrl: string): Promise<void> {
   try {
     const client = new Client({
       connectionString: databaseUrl,
@@ -127,9 +126,10 @@ export async function externalStores(external: NonNullable<Config['external']>):
     await client.connect()
     await client.end()
   } catch (error) {
-    throw new CommandError(`the Postgres of DATABASE_URL cannot be used: ${messageOf(error)}`)
+    throw new CommandError(`the Postgres of DATABASE_URL cannot be used: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
-  return { ...external, close: () => Promise.resolve() }
 }
 
 /**
@@ -138,7 +138,10 @@ export async function externalStores(external: NonNullable<Config['external']>):
  */
 export async function openStores(config: Config, log: Log): Promise<OpenedStores> {
   // Others may project there already; the engine's own leadership keeps the two apart.
-  if (config.external) return { ...(await externalStores(config.external)), served: false }
+  if (config.external) {
+    await checkPostgres(config.external.databaseUrl)
+    return { ...config.external, close: () => Promise.resolve(), served: false }
+  }
   if (!existsSync(join(config.dataDir, 'version')))
     throw new CommandError(
       `there is nothing in ${config.dataDir} yet: run "tollgate serve" once, or set DATA_DIR`,

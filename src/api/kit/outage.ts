@@ -4,6 +4,11 @@ const outageCodes: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
+  'ECONNABORTED',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
   'ENOENT',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -22,7 +27,7 @@ const outageCodes: ReadonlySet<string> = new Set([
 ])
 
 const outageMessages =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout|cannot use a pool after calling end/i
+  /connection terminated|^timeout expired$|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout|cannot use a pool after calling end/i
 
 /** Whether a failure is a dependency that is away: the caller gets 503, not 500 (P9). */
 export function isOutage(error: object): boolean {

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import { createMetricsRegistry } from '../app/metrics.ts'
+import { type ApiDeps, createServer, defaultLimits } from './app.ts'
+import { sendFailure, useEnvelope } from './kit/envelope.ts'
+import { RequestError } from './kit/request-error.ts'
+import { operatingEnvelope } from './operating/envelope.ts'
+import type { Health } from './operating/health.ts'
+import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
+import { envelopeOf } from './surfaces.ts'
+
+export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
+  /** Undefined where readiness and metrics are on another port. */
+  readonly health: Pick<Health, 'dependencies'> | undefined
+}
+
+/**
+ * What a replica answers before its stores do: that it is alive, not ready and why, and 503 in the
+ * surface's own shape to everything else. The caller listens and closes.
+ */
+export async function buildWaitingApp({
+  logger,
+  clock,
+  health,
+}: WaitingDeps): Promise<FastifyInstance> {
+  // A connection that is kept would outlast the port's handover.
+  const app = createServer({ logger, clock, leaving: () => true }, defaultLimits)
+  useEnvelope(app, operatingEnvelope)
+  const answered = new Set(['/healthz', ...(health === undefined ? [] : ['/readyz', '/metrics'])])
+  app.addHook('onRequest', async (request, reply) => {
+    const [path = ''] = request.url.split('?')
+    if (answered.has(path)) return
+    const error = new RequestError('outage', 'The service is starting; nothing was started')
+    await sendFailure(envelopeOf(request.url), error, request, reply)
+  })
+  await app.register(livenessPlugin())
+  if (health !== undefined)
+    await app.register(
+      operatingPlugin({
+        metrics: createMetricsRegistry(),
+        health: {
+          ...health,
+          projections: () => Promise.resolve([]),
+          concerns: [],
+          accepting: () => false,
+        },
+      }),
+    )
+  return app
+}

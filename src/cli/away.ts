@@ -1,0 +1,31 @@
+import { isOutage } from '../api/kit/outage.ts'
+import { isDomainError } from '../kernel/errors.ts'
+
+/** Which failures of a start end by themselves once a store is back. */
+
+/** As `/readyz` names them. */
+export type StoreName = 'event_log' | 'postgres'
+
+/** Of Postgres: read-only after a change of its primary; a lock, or a deadlock with another start. */
+const PASSING: ReadonlySet<unknown> = new Set(['25006', '55P03', '40P01', '40001'])
+
+/** Depth of causes and of errors within errors that is looked at. */
+const MAX_DEPTH = 4
+
+/** The store that is away; undefined for what waiting does not mend. */
+export function awayStoreOf(error: unknown, depth = 0): StoreName | undefined {
+  if (!(error instanceof Error) || depth > MAX_DEPTH) return undefined
+  if (isDomainError(error)) {
+    const isOfLog = error.code === 'log_unavailable' || error.code === 'log_outcome_unknown'
+    if (isOfLog) return 'event_log'
+  }
+  if (isAway(error)) return 'postgres'
+  return awayStoreOf(error.cause, depth + 1)
+}
+
+function isAway(error: Error): boolean {
+  const code: unknown = Reflect.get(error, 'code')
+  // A file that is not there stays away; a socket does not.
+  if (code === 'ENOENT' && Reflect.get(error, 'syscall') !== 'connect') return false
+  return PASSING.has(code) || isOutage(error)
+}

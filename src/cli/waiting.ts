@@ -1,0 +1,175 @@
+import type { Logger } from 'pino'
+import type { FastifyInstance } from 'fastify'
+import { buildWaitingApp } from '../api/waiting-app.ts'
+import type { Config } from '../config.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { createBackoff, pause } from '../kernel/pause.ts'
+import { awayStoreOf, type StoreName } from './away.ts'
+import { messageOf } from './explain.ts'
+
+/** A start waits for stores that are away: alive, not ready, until they answer or it is told to end. */
+
+const RETRY_MIN_MS = 250
+const RETRY_MAX_MS = 5_000
+/** Stores that have not answered for this long count as away while the start still asks them. */
+const PATIENCE_MS = 4_000
+
+/** One attempt to start. */
+export interface Attempt {
+  readonly config: Config
+  /** To be called once the stores have answered. */
+  readonly storesAnswered: () => void
+  /** To be called right before the ports are listened on. */
+  readonly freePorts: () => Promise<void>
+}
+
+interface WaitingOptions {
+  readonly config: Config
+  readonly logger: Logger
+  /** Whether the replica has ports at all. */
+  readonly listens: boolean
+  readonly ended: AbortSignal
+}
+
+/**
+ * Starts as often as it takes, with backoff, while what it fails by is a store that is away. Undefined
+ * when it was told to end first. @throws what waiting does not mend
+ */
+export async function startWhenStoresAnswer<Started>(
+  options: WaitingOptions,
+  start: (attempt: Attempt) => Promise<Started>,
+  letGo: (started: Started) => Promise<void>,
+): Promise<Started | undefined> {
+  const { logger, ended } = options
+  const room = createRoom(options)
+  const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
+  try {
+    while (!ended.aborted) {
+      const attempt = tryOnce(options, room, start)
+      const first = await untilEnded(attempt, ended)
+      if (first === 'ended') {
+        void attempt.then((late) => ('started' in late ? letGo(late.started) : undefined))
+        return undefined
+      }
+      if ('started' in first) return first.started
+      const { error } = first
+      const store = awayStoreOf(error)
+      if (store === undefined) throw error
+      room.away = store
+      await room.open()
+      const retryInMs = Math.round(backoff.nextMs())
+      const fields = { store, reason: messageOf(error), retryInMs, address: room.address }
+      logger.warn(fields, 'waiting for a store that is away')
+      await pause(retryInMs, ended)
+    }
+    return undefined
+  } finally {
+    await room.close()
+  }
+}
+
+type Outcome<Started> = { readonly started: Started } | { readonly error: unknown }
+
+async function tryOnce<Started>(
+  { config, logger }: WaitingOptions,
+  room: Room,
+  start: (attempt: Attempt) => Promise<Started>,
+): Promise<Outcome<Started>> {
+  const timer = setTimeout(() => {
+    room
+      .open()
+      .then(() => logger.warn({ address: room.address }, 'the stores do not answer yet'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'cannot listen while it waits'))
+  }, PATIENCE_MS)
+  const storesAnswered = (): void => clearTimeout(timer)
+  try {
+    const started = await start({
+      config: { ...config, ...room.ports },
+      storesAnswered,
+      freePorts: () => {
+        storesAnswered()
+        return room.close()
+      },
+    })
+    return { started }
+  } catch (error) {
+    return { error }
+  } finally {
+    storesAnswered()
+  }
+}
+
+function untilEnded<Value>(work: Promise<Value>, ended: AbortSignal): Promise<Value | 'ended'> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve('ended')
+    ended.addEventListener('abort', end, { once: true })
+    work.then(resolve, reject).finally(() => ended.removeEventListener('abort', end))
+  })
+}
+
+/** What answers on the ports while the replica waits. */
+interface Room {
+  /** The store that the last attempt failed by. */
+  away: StoreName | undefined
+  readonly address: string | undefined
+  /** Those it had, once it was open: a port that was picked is kept. */
+  readonly ports: Partial<Pick<Config, 'port' | 'operationsPort'>>
+  readonly open: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+function createRoom({ config, logger, listens }: WaitingOptions): Room {
+  const { host } = config
+  let ports: Room['ports'] = {}
+  let address: string | undefined
+  let apps: readonly FastifyInstance[] = []
+  /** One after the other. */
+  let last: Promise<void> = Promise.resolve()
+  let away: StoreName | undefined
+  const dependencies = (['event_log', 'postgres'] as const).map((name) => ({
+    name,
+    probe: () => Promise.resolve(away !== name),
+  }))
+  const open = async (): Promise<void> => {
+    if (!listens || apps.length > 0) return
+    const wanted = { port: config.port, operationsPort: config.operationsPort, ...ports }
+    const elsewhere = wanted.operationsPort !== undefined
+    const deps = { logger, clock: systemClock }
+    const app = await buildWaitingApp({ ...deps, health: elsewhere ? undefined : { dependencies } })
+    apps = [app]
+    address = await app.listen({ port: wanted.port, host })
+    ports = { port: Number(new URL(address).port) }
+    if (!elsewhere) return
+    const operations = await buildWaitingApp({ ...deps, health: { dependencies } })
+    apps = [app, operations]
+    const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })
+    ports = { ...ports, operationsPort: Number(new URL(at).port) }
+  }
+  const close = async (): Promise<void> => {
+    const closing = apps
+    apps = []
+    for (const { server } of closing) server.closeIdleConnections()
+    await Promise.all(closing.map((app) => app.close()))
+  }
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const done = last.then(work)
+    last = done.catch(() => undefined)
+    return done
+  }
+  return {
+    get away() {
+      return away
+    },
+    set away(store) {
+      away = store
+    },
+    get address() {
+      return address
+    },
+    get ports() {
+      return ports
+    },
+    open: () => inTurn(open),
+    close: () => inTurn(close),
+  }
+}

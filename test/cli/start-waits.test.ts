@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { Front } from '../../infra/embedded/eventstore/pretence/front.ts'
+import { startPretendedCluster } from '../helpers/cluster.ts'
+import { startEventStore } from '../helpers/eventstore.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
+import { type Environment, launch, tollgateProcess } from './support/tollgate.ts'
+
+/** A replica that starts while a store is away is alive and not ready, and serves once it is back. */
+
+/** Longer than the longest pause between two attempts, on a busy machine. */
+const SERVES_MS = 45_000
+const STATES_MS = 30_000
+
+type Line = Readonly<Record<string, unknown>>
+
+interface Starting {
+  /** What it logged so far. */
+  readonly lines: readonly Line[]
+  /** The first line with this message. */
+  readonly logs: (msg: string) => Promise<Line>
+  /** Ends it in order; its exit code. */
+  readonly stop: () => Promise<unknown>
+}
+
+async function starting(t: Test, args: readonly string[], env: Environment): Promise<Starting> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-waits-'))
+  const child = await launch(['serve', ...args], { PORT: '0', DATA_DIR: directory, ...env })
+  const lines: Line[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(JSON.parse(line) as Line)
+  })
+  child.stderr.resume()
+  const exited = once(child, 'exit')
+  const stop = async (): Promise<unknown> => {
+    child.kill('SIGTERM')
+    return (await exited)[0]
+  }
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+    await rm(directory, { recursive: true, force: true })
+  })
+  const logs = (msg: string): Promise<Line> =>
+    eventually(
+      msg,
+      () => {
+        if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`)
+        return Promise.resolve(lines.find((line) => line['msg'] === msg))
+      },
+      SERVES_MS,
+    )
+  return { lines, logs, stop }
+}
+
+const WAITING = 'waiting for a store that is away'
+
+const common = { MARKER_SECRET: 'marker-secret', SANDBOX: 'on' }
+
+async function statusOf(url: string): Promise<{ readonly status: number; readonly body: string }> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })
+  return { status: response.status, body: await response.text() }
+}
+
+/** A database whose address can be taken away: it is a process on which the whole test run depends. */
+async function databaseBehindFront(t: Test): Promise<{ readonly url: string; front: Front }> {
+  const database = await acquireGatewayDatabase()
+  const url = new URL(database.url)
+  const front = await Front.open('127.0.0.1', 0, Number(url.port))
+  url.hostname = '127.0.0.1'
+  url.port = String(front.port)
+  t.teardown(async () => {
+    front.breakConnections()
+    await front.close()
+    await database.drop()
+  })
+  return { url: url.href, front }
+}
+
+async function becomesReady(process: Starting, address: string): Promise<void> {
+  const { address: at } = await process.logs('ready')
+  if (at !== address) throw new Error(`it waited at ${address} and serves at ${String(at)}`)
+  await eventually(
+    'it is ready',
+    async () => ((await statusOf(`${address}/readyz`)).status === 200 ? true : undefined),
+    STATES_MS,
+  )
+}
+
+t.test(
+  'before Postgres: alive, not ready and why, 503 in each shape; then it serves',
+  async (t) => {
+    const store = await startEventStore()
+    t.teardown(() => store.stop())
+    const { url, front } = await databaseBehindFront(t)
+    for (const how of ['refuse', 'freeze'] as const) {
+      await front.fallSilent(how)
+      const env = { ...common, EVENTSTORE_URL: store.url, DATABASE_URL: url }
+      const process = await starting(t, [], env)
+      const { address, reason, store: away } = await process.logs(WAITING)
+      const at = String(address)
+      t.equal(away, 'postgres', String(reason))
+      t.match(await statusOf(`${at}/healthz`), { status: 200, body: '{"status":"ok"}' })
+      const ready = await statusOf(`${at}/readyz`)
+      t.equal(ready.status, 503)
+      t.match(JSON.parse(ready.body), {
+        ready: false,
+        reasons: [/^not accepting/, 'postgres is down'],
+        dependencies: { postgres: 'down', event_log: 'up' },
+      })
+      for (const [path, shape] of [
+        ['/v1/chat/completions', { error: { code: 'service_unavailable', message: String } }],
+        ['/provA/api/v3/contents/generations/tasks', { error: { code: String, type: String } }],
+        ['/provB/v2/video_generation', { type: 'error', error: { http_code: '503' } }],
+        ['/provC/v1/videos', { code: 503, reason: String }],
+        ['/api/query/v1/tasks', { success: false }],
+        ['/elsewhere', { error: { code: String } }],
+      ] as const) {
+        const { status, body } = await statusOf(`${at}${path}`)
+        t.equal(status, 503, path)
+        t.match(JSON.parse(body), shape, path)
+      }
+      await front.recover()
+      await becomesReady(process, at)
+      t.equal((await statusOf(`${at}/v1/models`)).status, 401)
+      t.equal(await process.stop(), 0)
+    }
+  },
+)
+
+t.test('before the log, with readiness on a port of its own', async (t) => {
+  const store = await startEventStore()
+  t.teardown(() => store.stop())
+  const database = await acquireGatewayDatabase()
+  t.teardown(() => database.drop())
+  await store.kill9()
+  const process = await starting(t, [], {
+    ...common,
+    OPERATIONS_PORT: '0',
+    EVENTSTORE_URL: store.url,
+    DATABASE_URL: database.url,
+  })
+  const { address, store: away } = await process.logs(WAITING)
+  t.equal(away, 'event_log')
+  t.equal((await statusOf(`${String(address)}/healthz`)).status, 200)
+  t.equal((await statusOf(`${String(address)}/readyz`)).status, 503)
+  await store.restart()
+  const { operationsAddress } = await process.logs('ready')
+  t.equal((await statusOf(`${String(operationsAddress)}/readyz`)).status, 200)
+  t.equal((await statusOf(`${String(address)}/readyz`)).status, 404)
+})
+
+t.test('before a cluster has a leader', async (t) => {
+  const cluster = await startPretendedCluster()
+  t.teardown(() => cluster.stop())
+  const database = await acquireGatewayDatabase()
+  t.teardown(() => database.drop())
+  await cluster.nobodyLeads()
+  const env = { ...common, EVENTSTORE_URL: cluster.url, DATABASE_URL: database.url }
+  const all = await starting(t, [], env)
+  const others = await Promise.all(
+    ['worker', 'projector'].map((role) => starting(t, ['--role', role], env)),
+  )
+  const { address, store } = await all.logs(WAITING)
+  t.equal(store, 'event_log')
+  t.match(JSON.parse((await statusOf(`${String(address)}/readyz`)).body), {
+    reasons: [/^not accepting/, 'event_log is down'],
+  })
+  for (const one of others) await one.logs(WAITING)
+  await cluster.lead(1)
+  await becomesReady(all, String(address))
+  for (const one of others) await one.logs('ready')
+})
+
+t.test('one that waits ends in order on SIGTERM, and logs no secret', async (t) => {
+  const process = await starting(t, [], {
+    ...common,
+    EVENTSTORE_URL: 'esdb://admin:log-secret@127.0.0.1:1?tls=false',
+    DATABASE_URL: 'postgres://tollgate:database-secret@127.0.0.1:1/tollgate',
+  })
+  await process.logs(WAITING)
+  t.equal(await process.stop(), 0)
+  t.notMatch(JSON.stringify(process.lines), /log-secret|database-secret|marker-secret/)
+})
+
+t.test('what no waiting mends ends the start with a status of its own', async (t) => {
+  const database = await acquireGatewayDatabase()
+  t.teardown(() => database.drop())
+  const wrong = new URL(database.url)
+  wrong.password = 'wrong-secret'
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-waits-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const ended = await tollgateProcess(['serve'], {
+    ...common,
+    PORT: '0',
+    DATA_DIR: directory,
+    EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+    DATABASE_URL: wrong.href,
+  })
+  t.equal(ended.code, 77)
+  t.match(ended.stderr, /^tollgate: the Postgres of DATABASE_URL cannot be used: password/)
+  t.notMatch(ended.stdout + ended.stderr, /wrong-secret/)
+})
