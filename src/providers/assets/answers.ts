@@ -1,12 +1,18 @@
 import type { Listed, SeenAsset, SeenGroup } from '../../app/asset-ports.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { codeOf, isGiven, losslessCount, objectOf, textOf } from '../kit/http/fields.ts'
+import {
+  codeOf,
+  isGiven,
+  losslessCount,
+  objectOf,
+  textOf,
+  upstreamIdOf,
+} from '../kit/http/fields.ts'
 import type { Scrubber } from '../kit/http/scrub.ts'
 import { hiding } from './errors.ts'
 
 /** From the wire of asset libraries to what the use cases understand. */
 
-const MAX_ID_LENGTH = 200
 const MAX_URL_LENGTH = 4_096
 /** What callers are told of an asset that failed for no given reason. */
 const NO_REASON = 'ProcessingFailed'
@@ -24,19 +30,13 @@ export function resultOf(body: unknown): JsonObject | undefined {
   return isJsonObject(result) ? result : body
 }
 
-/** An id of upstream's, or undefined. */
-export function idOf(value: unknown): string | undefined {
-  const id = textOf(value)
-  return id !== undefined && id.length <= MAX_ID_LENGTH ? id : undefined
-}
-
 /** An asset, or undefined when it is none. A word for its status that nobody knows is no failure. */
 export function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   const item = objectOf(value)
-  const nativeId = idOf(item['Id'])
+  const nativeId = upstreamIdOf(item['Id'])
   if (nativeId === undefined) return undefined
   const status = statuses.get(item['Status']) ?? 'unknown'
-  const ids = [nativeId, idOf(item['GroupId']) ?? '']
+  const ids = [nativeId, upstreamIdOf(item['GroupId']) ?? '']
   return {
     nativeId,
     name: textOf(item['Name']),
@@ -49,7 +49,7 @@ export function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefine
 /** A group, or undefined when it is none. */
 export function seenGroup(value: unknown): SeenGroup | undefined {
   const item = objectOf(value)
-  const nativeId = idOf(item['Id'])
+  const nativeId = upstreamIdOf(item['Id'])
   return nativeId === undefined ? undefined : { nativeId, name: textOf(item['Name']) }
 }
 

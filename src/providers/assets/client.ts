@@ -4,8 +4,8 @@ import type { AssetGroupType } from '../../domain/asset/events.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { malformed } from '../kit/http/failures.ts'
-import { objectOf, textOf } from '../kit/http/fields.ts'
-import { idOf, linkOf, listOf, seenAsset, seenGroup } from './answers.ts'
+import { objectOf, textOf, upstreamIdOf } from '../kit/http/fields.ts'
+import { linkOf, listOf, seenAsset, seenGroup } from './answers.ts'
 import {
   type Action,
   type Answered,
@@ -45,7 +45,7 @@ export function createAssetProvider(
 function creations(ask: Ask): Pick<AssetProvider, 'createGroup' | 'createAsset'> {
   const create = async (channel: Channel, action: Action, options: CallOptions) => {
     const result = resultIn(await ask(channel, action, options))
-    return { nativeId: idOf(result['Id']) ?? unreadable() }
+    return { nativeId: upstreamIdOf(result['Id']) ?? unreadable() }
   }
   return {
     createGroup: (channel, { name, projectName }, options) => {
@@ -136,7 +136,7 @@ function verifications(ask: Ask): Pick<AssetProvider, 'startVerification' | 'ver
       const action = { name: 'GetVisualValidateResult', body, hidden: [credential] }
       const answered = await ask(channel, action, options)
       if (isMissing(answered)) return { kind: 'gone' }
-      const nativeGroupId = idOf(resultIn(answered)['GroupId'])
+      const nativeGroupId = upstreamIdOf(resultIn(answered)['GroupId'])
       return nativeGroupId === undefined ? { kind: 'pending' } : { kind: 'passed', nativeGroupId }
     },
   }

@@ -249,3 +249,21 @@ t.test('a call its caller no longer waits for ends', async (t) => {
   abort.abort()
   t.equal((await failure(work)).kind, 'timeout')
 })
+
+for (const [title, id] of [
+  ['a megabyte', 'a'.repeat(1024 * 1024)],
+  ['a NUL', 'asset-\0'],
+  ['a lone surrogate', 'asset-\ud800'],
+] as const)
+  t.test(
+    `a creation answered with an id with ${title} is malformed, acceptance unknown`,
+    async (t) => {
+      const { channel } = await openLibrary(t, (_asked, response) =>
+        answer(response, JSON.stringify({ ResponseMetadata: {}, Result: { Id: id } })),
+      )
+      t.match(await failure(create(provider(t), channel)), {
+        kind: 'malformed',
+        acceptance: 'unknown',
+      })
+    },
+  )

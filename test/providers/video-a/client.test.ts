@@ -198,6 +198,11 @@ for (const [title, text] of [
   ['an empty body', ''],
   ['JSON without an id', '{"ok":true}'],
   ['an id that is not a string', '{"id":{}}'],
+  ['an empty id', '{"id":""}'],
+  ['an id of a megabyte', JSON.stringify({ id: 'c'.repeat(1024 * 1024) })],
+  ['a NUL in its id', '{"id":"cgt-\\u0000"}'],
+  ['a lone surrogate in its id', '{"id":"cgt-\\ud800"}'],
+  ['a space in its id', '{"id":"cgt 1"}'],
 ] as const) {
   t.test(`create answered 200 with ${title} leaves acceptance unknown`, async (t) => {
     const channel = await upstream(t, (_request, _body, response) => response.end(text))

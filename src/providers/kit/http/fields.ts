@@ -17,6 +17,18 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+const MAX_ID_LENGTH = 200
+
+/**
+ * An id of upstream's, or undefined: it becomes part of paths, events and rows, so it is bounded, and of
+ * visible ASCII alone (Postgres takes no NUL, and no URL a lone surrogate).
+ */
+export function upstreamIdOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value.length <= MAX_ID_LENGTH && /^[!-~]+$/.test(value)
+    ? value
+    : undefined
+}
+
 /** Codes are shown to callers and kept in the log: only what looks like one passes. */
 export function codeOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^[A-Za-z][\w.-]{0,119}$/.test(value) ? value : undefined

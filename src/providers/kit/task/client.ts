@@ -7,7 +7,7 @@ import {
 } from '../../../app/ports.ts'
 import { ExchangeError } from '../http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
-import { parseJson } from '../http/fields.ts'
+import { parseJson, upstreamIdOf } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/failures.ts'
 import { createLines } from '../http/lines.ts'
 import { sentJson } from '../http/json-in-pieces.ts'
@@ -99,7 +99,7 @@ export function createTaskProvider(
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
       const sent = { ...creation, ...sentJson(wire.createBody(submission)) }
       const body = accepted(wire, await send(channel, sent, options))
-      const nativeId = wire.readCreated(body)
+      const nativeId = upstreamIdOf(wire.readCreated(body))
       if (nativeId === undefined) throw malformed()
       const usage = wire.readUsage?.(body)
       return usage === undefined ? { nativeId } : { nativeId, usage }
@@ -120,7 +120,10 @@ export function createTaskProvider(
       const answered = await read(channel, wire.listPath(wanted), options)
       const list = wire.readList(accepted(wire, answered))
       if (list === undefined) throw malformed()
-      const items = list.items.flatMap((item) => wire.readTask(item, answered.scrub) ?? [])
+      const items = list.items.flatMap((item) => {
+        const seen = wire.readTask(item, answered.scrub)
+        return upstreamIdOf(seen?.nativeId) === undefined ? [] : (seen ?? [])
+      })
       return { items, unreadable: list.items.length - items.length, total: list.total }
     },
 
