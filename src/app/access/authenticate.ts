@@ -56,23 +56,26 @@ export function createAuthenticator(deps: {
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
   const changed = new BoundedMap<string, bigint>(MAX_CHANGED)
+  /** Counts what was noticed: a read that began before something was noticed is not kept. */
+  let generation = 0
   const catchUp = createSharedCatchUp(async () => {
     const end = await log.endPosition()
     if (end !== undefined && !(await waitForPosition(pool, 'access', end, CATCH_UP_MS)))
       throw new Error('the access read model is behind the event log')
   })
 
-  const remember = (hash: string, token: FoundToken | undefined): void => {
-    if (token !== undefined && changed.get(token.tokenId) !== undefined) return
-    cache.set(hash, token)
+  // A row that was read before a change arrives after it, however long another read has passed it.
+  const remember = (hash: string, { token, readAt }: Read): void => {
+    if (readAt === generation) cache.set(hash, token)
   }
 
   /** The row of a secret, no older than the changes noticed by then. */
-  const read = async (hash: string): Promise<FoundToken | undefined> => {
+  const read = async (hash: string): Promise<Read> => {
     for (;;) {
+      const readAt = generation
       const token = await findTokenByHash(pool, hash)
       const position = token && changed.get(token.tokenId)
-      if (token === undefined || position === undefined) return token
+      if (token === undefined || position === undefined) return { token, readAt }
       if (!(await waitForPosition(pool, 'access', position, CATCH_UP_MS)))
         throw new Error('the access read model is behind a change of this token')
       if (changed.get(token.tokenId) === position) changed.delete(token.tokenId)
@@ -100,15 +103,15 @@ export function createAuthenticator(deps: {
   }
 
   const lookUp = async (hash: string): Promise<FoundToken | undefined> => {
-    let token = await read(hash)
-    if (token === undefined) {
+    let found = await read(hash)
+    if (found.token === undefined) {
       // It may have been issued a moment ago: the log has the last word on what does not exist.
       await catchUp()
-      token = await read(hash)
+      found = await read(hash)
     }
     lookUps.worked()
-    remember(hash, token)
-    return token
+    remember(hash, found)
+    return found.token
   }
 
   return {
@@ -136,16 +139,24 @@ export function createAuthenticator(deps: {
     },
     noticed: (event) => {
       if (event.type === 'TokenIssued') {
+        generation += 1
         cache.delete(event.data.secretHash)
         return
       }
       if (!changesToken(event)) return
+      generation += 1
       const { tokenId } = event.data
       cache.forget(tokenId)
       if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
       changed.set(tokenId, event.position)
     },
   }
+}
+
+/** What a read found, and the generation that it began in. */
+interface Read {
+  readonly token: FoundToken | undefined
+  readonly readAt: number
 }
 
 function isSecretShaped(secret: string): boolean {

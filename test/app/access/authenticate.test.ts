@@ -251,6 +251,44 @@ t.test('tokens', async (t) => {
     t.same(await authenticator.authenticate(secret), { ok: false, reason: 'disabled' })
   })
 
+  await t.test('a read that began before a token was disabled does not revive it', async (t) => {
+    const { secret, tokenId } = await issueToken(access, wanted)
+    let held: Promise<void> | undefined
+    const pool = new Proxy(world.pool, {
+      get: (target, name) => {
+        const found: unknown = Reflect.get(target, name)
+        if (typeof found !== 'function') return found
+        if (name !== 'query') return found.bind(target)
+        // What Postgres answered by now arrives when the test lets it.
+        return async (...asked: readonly unknown[]) => {
+          const wait = held
+          const answer: unknown = await Reflect.apply(found, target, asked)
+          await wait
+          return answer
+        }
+      },
+    })
+    const { authenticate, noticed } = createAuthenticator({
+      pool,
+      log: world.log,
+      clock: systemClock,
+      logger: silentLog,
+    })
+    await world.settle()
+    let release: () => void = () => undefined
+    held = new Promise((resolve) => (release = resolve))
+    const early = authenticate(secret)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    held = undefined
+    await disableToken(access, { tokenId, reason: 'stolen' })
+    for (const event of await world.log.readStream(tokenStream(tokenId)))
+      if (event.type === 'TokenDisabled') noticed(event)
+    t.match(await authenticate(secret), { ok: false, reason: 'disabled' })
+    release()
+    await early
+    t.match(await authenticate(secret), { ok: false, reason: 'disabled' })
+  })
+
   await t.test('a change that nobody tells of is late by a bound', async (t) => {
     let nowMs = 1_000_000
     // Nothing is followed: it hears of no change.
