@@ -6,7 +6,7 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { externalModelName } from '../../domain/families/model-names.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
@@ -30,6 +30,8 @@ export interface Authenticator {
   readonly authenticate: Authenticate
   /** Tells of an event of the log: what it changes is not served from memory again. */
   readonly noticed: (event: RecordedEvent) => void
+  /** The same of an event that this program does not understand: whatever it says changes its token. */
+  readonly noticedUnknown: (event: UnknownEvent) => void
 }
 
 export function createAuthenticator(deps: {
@@ -150,6 +152,11 @@ export function createAuthenticator(deps: {
       if (event.type === 'TokenRotated') cache.delete(event.data.secretHash)
       changed.set(tokenId, event.position)
     },
+    noticedUnknown: ({ stream, position }) => {
+      const tokenId = stream.slice(tokenStreams.length)
+      cache.forget(tokenId)
+      changed.set(tokenId, position)
+    },
   }
 }
 
@@ -230,6 +237,11 @@ export async function followTokens(deps: {
     const changes = log.subscribe({
       ...(from === undefined ? {} : { from }),
       streamPrefix: tokenStreams,
+      // It is a newer program's: what follows still has to be noticed here.
+      onUnknown: (event) => {
+        logger.warn({ type: event.type, stream: event.stream }, 'an event is not understood')
+        authenticator.noticedUnknown(event)
+      },
       signal,
     })
     for await (const message of changes)

@@ -131,6 +131,8 @@ export async function followAccounts(deps: {
     const changes = log.subscribe({
       ...(end === undefined ? {} : { from: placeOf(end) }),
       streamPrefix: accountStreams,
+      // It is a newer program's: what was read serves for its time, what follows is noticed.
+      onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event is not understood'),
       signal,
     })
     for await (const message of changes)

@@ -53,12 +53,6 @@ export interface Beginning {
 /** An event by its places in the log. */
 export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
 
-/** The last event that a read model has applied. */
-interface Applied {
-  readonly model: string
-  readonly event: EventReference | undefined
-}
-
 export interface PassDeps {
   readonly pool: Pool
   readonly log: EventLog
@@ -126,7 +120,10 @@ export class LogPass {
    * @throws `log_unavailable` when what is read ends before the last event that a read model has
    *   applied up to there, and the log holds it: the node that answered is behind
    */
-  async readTo(position: bigint, applied?: Applied): Promise<void> {
+  async readTo(
+    position: bigint,
+    applied?: { model: string; event?: EventReference | undefined },
+  ): Promise<void> {
     if (position <= this.position) return
     // From an event's own position: what lies between two events is no place to read from.
     const from = this.last === undefined ? {} : { from: placeOf(this.last.position) }

@@ -1,11 +1,11 @@
 import { createBackoff, pause } from '../../kernel/pause.ts'
-import { decodeEvent } from './codec.ts'
+import { decodeEvent, type WireEvent } from './codec.ts'
 import { failureOf, type TryFailure } from './failure.ts'
 import { isAnyBehind, isFinal, type ReadDeps } from './read.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
-import type { EventLog, SubscriptionMessage } from './types.ts'
+import type { EventLog, RecordedEvent, SubscriptionMessage, UnknownEvent } from './types.ts'
 import { subscribeRequest } from './wire.ts'
 import type { ReadAnswer } from './wire-read.ts'
 
@@ -25,7 +25,7 @@ interface Cursor {
  * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
  * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
  * which the server sent them, so a checkpoint never overtakes an event.
- * @throws `event_invalid` when an event cannot be understood: never skipped
+ * @throws `event_invalid` when an event cannot be understood: never skipped without `onUnknown`
  */
 export async function* subscribe(
   deps: SubscribeDeps,
@@ -53,7 +53,7 @@ export async function* subscribe(
         backoff.reset()
         retries.worked()
         for (const answer of batch) {
-          const message = messageOf(deps, answer, cursor)
+          const message = messageOf(deps, answer, cursor, options.onUnknown)
           if (message === undefined) continue
           yield message
           if (signal.aborted) return
@@ -77,13 +77,15 @@ function messageOf(
   deps: SubscribeDeps,
   answer: ReadAnswer,
   cursor: Cursor,
+  onUnknown: ((event: UnknownEvent) => void) | undefined,
 ): SubscriptionMessage | undefined {
   switch (answer.kind) {
     case 'event': {
       if (cursor.at !== undefined && answer.event.position <= eventsThrough(cursor.at))
         return undefined
-      const event = decodeEvent(answer.event, deps.namespace)
-      cursor.at = placeOf(event.position)
+      const event = decoded(deps, answer.event, onUnknown)
+      cursor.at = placeOf(answer.event.position)
+      if (event === undefined) return undefined
       return { kind: 'event', event }
     }
     case 'checkpoint': {
@@ -101,6 +103,23 @@ function messageOf(
     case 'streamNotFound':
     case 'other':
       return undefined
+  }
+}
+
+/** The event; undefined where it is not understood and that was taken. @throws `event_invalid` */
+function decoded(
+  { namespace }: SubscribeDeps,
+  event: WireEvent,
+  onUnknown: ((event: UnknownEvent) => void) | undefined,
+): RecordedEvent | undefined {
+  if (onUnknown === undefined) return decodeEvent(event, namespace)
+  try {
+    return decodeEvent(event, namespace)
+  } catch (error) {
+    if (!isFinal(error)) throw error
+    const { id, type, position } = event
+    onUnknown({ id, type, position, stream: event.stream.slice(namespace.length) })
+    return undefined
   }
 }
 

@@ -55,6 +55,11 @@ export interface ReadAllOptions {
   readonly signal?: AbortSignal
 }
 
+/** An event that this program does not understand: a newer one has written it. */
+export type UnknownEvent = Pick<RecordedEvent, 'id' | 'stream' | 'position'> & {
+  readonly type: string
+}
+
 export type SubscriptionMessage =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
   /** Everything up to here was considered and delivered before this message. */
@@ -96,6 +101,11 @@ export interface EventLog {
     readonly from?: LogPosition
     /** Only streams whose name begins so; filtered by the server. */
     readonly streamPrefix?: StreamPrefix
+    /**
+     * Takes an event that is not understood and goes on. For those alone that keep nothing of what
+     * they read: without it such an event ends the subscription, because a read model never skips.
+     */
+    readonly onUnknown?: (event: UnknownEvent) => void
     readonly signal: AbortSignal
   }) => AsyncIterable<SubscriptionMessage>
   /** Whether the last calls worked: while false, no new work is admitted (P9). */

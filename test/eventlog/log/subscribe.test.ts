@@ -2,7 +2,11 @@ import t from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createEventLog, type EventLogOptions } from '../../../src/eventlog/log/client.ts'
 import { eventsThrough, placeOf, type LogPosition } from '../../../src/eventlog/log/position.ts'
-import type { EventLog, SubscriptionMessage } from '../../../src/eventlog/log/types.ts'
+import type {
+  EventLog,
+  SubscriptionMessage,
+  UnknownEvent,
+} from '../../../src/eventlog/log/types.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
 import { cancelled, range } from '../support/sample-events.ts'
@@ -156,6 +160,35 @@ void t.test('an event that cannot be understood ends it with an error', async (t
   )
   t.same(seen, ['task-0'])
 })
+
+void t.test(
+  'a follower that keeps nothing goes on behind what it does not understand',
+  async (t) => {
+    const namespace = newNamespace()
+    const log = open(t, { namespace })
+    await appendOne(log, 0)
+    const { EventStoreDBClient, jsonEvent } = await import('@eventstore/db-client')
+    const raw = EventStoreDBClient.connectionString(server.url)
+    t.teardown(() => raw.dispose())
+    await raw.appendToStream(
+      `${namespace}task-odd`,
+      jsonEvent({ type: 'TaskExploded', data: {}, metadata: {} }),
+      { credentials: { username: 'x', password: 'x' } },
+    )
+    await appendOne(log, 1)
+    const unknown: string[] = []
+    const seen: string[] = []
+    const stopping = new AbortController()
+    const { signal } = stopping
+    const onUnknown = ({ type, stream }: UnknownEvent) => void unknown.push(`${type} ${stream}`)
+    for await (const message of log.subscribe({ signal, onUnknown })) {
+      if (message.kind === 'event') seen.push(message.event.stream)
+      if (seen.length === 2) stopping.abort()
+    }
+    t.same(unknown, ['TaskExploded task-odd'])
+    t.same(seen, ['task-0', 'task-1'])
+  },
+)
 
 void t.test(
   'kill -9 and restarts while following: each event exactly once, in order',
