@@ -22,9 +22,9 @@ export function management(
   const { rateLimits: defaultLimits, queries, webhookOrigins: trustedOrigins } = deps.config
   const { markerSecret, hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
   const webhooks = { markerSecret, resolveHost, trustedOrigins }
-  const ofAccounts = createManagement({ ...deps, defaultLimits })
-  const tenants = ofAccounts.managedTenants
   const served = servedModels(deps.channels)
+  const ofAccounts = createManagement({ ...deps, defaultLimits, served })
+  const tenants = ofAccounts.managedTenants
   return {
     ...ofAccounts,
     managedBudgets: createManagedBudgets(deps, tenants),

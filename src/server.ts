@@ -279,6 +279,8 @@ async function listen(
       logEnd: () => log.endPosition(),
       readModels: deps.readModels,
       funds: calls.deps.funds,
+      clock,
+      served: servedModels(options.channels),
     }),
     objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
     resolveHost: options.hosts?.resolveHost ?? resolveByDns,

@@ -2,6 +2,7 @@ import type { QueryScope, TokenKind, TokenLimits } from '../../src/domain/token/
 import type { Queryable } from '../engine/queryable.ts'
 
 export { accessTables } from './audited.ts'
+export { hasTenant, hasUser } from './has.ts'
 
 /** A token as it is known; the secret itself is nowhere. Times are unix milliseconds. */
 export interface TokenRow {

@@ -5,6 +5,7 @@ export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from 
 export { lineFacts, listAdjustments, type PostedAdjustment } from './read/adjustments.ts'
 export { correctionsOf, linesOfSource, type Correction } from './read/receipt.ts'
 export { settledSource, type SettledSource } from './read/settled.ts'
+export { hasLines } from './read/has-lines.ts'
 export { heldByOwner, type HeldByOwner } from './read/held.ts'
 export { ledgerTables } from './read/audited.ts'
 export { ledgerTenants, pricedLines } from './read/priced.ts'

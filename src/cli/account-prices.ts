@@ -6,6 +6,7 @@ import {
   accountPricesOfFile,
   noAccountPrices,
   setAccountPrices,
+  unsoldAccountPrices,
 } from '../app/pricing/account-prices.ts'
 import { readAccountFact } from '../app/accounts/account-fact.ts'
 import { comparedPrices } from '../app/pricing/compared-prices.ts'
@@ -18,6 +19,7 @@ import { canonicalPrice } from '../kernel/money.ts'
 import { depsOf, type ActorOption } from './access.ts'
 import { CommandError, note, print, table, toJson } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
+import { readServedModels } from './upstreams.ts'
 import type { Session } from './session.ts'
 
 interface OfTenant extends ActorOption {
@@ -108,6 +110,8 @@ async function set(
   after: AccountPricesDocument,
 ): Promise<void> {
   const { tenant: tenantId, json } = options
+  for (const warning of unsoldAccountPrices(after, before, await readServedModels(session.config)))
+    note(warning)
   const { changed: isChanged, position } = await setAccountPrices(depsOf(session, options), {
     tenantId,
     basis: before.revision,
@@ -133,11 +137,8 @@ function summaryOf(tenantId: string, { revision, multiplier, prices }: AccountPr
   return `${tenantId}: ${factor}, ${prices.length} of its own (revision ${revision})`
 }
 
-/** @throws CommandError for a tenant that does not exist */
 async function pricesOf({ log }: Session, tenantId: string): Promise<AccountPrices> {
-  const { fact: prices, next } = await readAccountFact(log, tenantId, accountPricesSaid)
-  if (next === 0n) throw new CommandError(`there is no tenant ${tenantId}`)
-  return prices ?? noAccountPrices
+  return (await readAccountFact(log, tenantId, accountPricesSaid)).fact ?? noAccountPrices
 }
 
 async function fromFile(path: string, options: SetOptions): Promise<AccountPricesDocument> {

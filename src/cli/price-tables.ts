@@ -1,6 +1,7 @@
 import type { PriceEntry } from '../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../domain/pricing/publication.ts'
+import { unsoldInWords } from '../domain/families/sold-skus.ts'
 import { table } from './output.ts'
 
 /** A price for people: `46 per 1000000 token`, with a word where it only demonstrates. */
@@ -39,6 +40,7 @@ export function publicationLines(publication: Publication): readonly string[] {
     `${version}: ${whenText(publication)}; it replaces ${replaces ?? 'no other book'}`,
     ...differenceLines(difference),
     ...servedLines(publication),
+    ...publication.unsold.map((one) => `priced, though nothing sells it: ${unsoldInWords(one)}`),
   ]
 }
 

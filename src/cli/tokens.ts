@@ -7,14 +7,15 @@ import {
   requireUsers,
   rotateToken,
 } from '../app/accounts/bootstrap.ts'
+import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
-import { findTaskModel } from '../domain/families/tasks.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { type ActorOption, depsOf, LIST_LIMIT } from './access.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
+import { readServedModels } from './upstreams.ts'
 import { limitChangesOf, limitsOf, limitsText, type LimitOptions } from './token-limits.ts'
 
 export async function issueTokenCommand(
@@ -44,7 +45,7 @@ export async function issueTokenCommand(
     kind,
     name: options.name ?? `${kind} token`,
     ...(scope ? { scope } : {}),
-    ...(options.models ? { models: modelsOf(options.models) } : {}),
+    ...(options.models ? { models: await modelsOf(session, options.models) } : {}),
     ...(options.addresses ? { addresses: splitList(options.addresses) } : {}),
     ...(limits ? { limits } : {}),
     ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
@@ -106,7 +107,9 @@ export async function updateTokenCommand(
     tokenId,
     changes: {
       ...(name === undefined ? {} : { name }),
-      ...(models === undefined ? {} : { models: models === 'all' ? null : modelsOf(models) }),
+      ...(models === undefined
+        ? {}
+        : { models: models === 'all' ? null : await modelsOf(session, models) }),
       ...(addresses === undefined
         ? {}
         : { addresses: addresses === 'any' ? null : splitList(addresses) }),
@@ -162,11 +165,16 @@ export async function listTokensCommand(
     print(line)
 }
 
-function modelsOf(list: string): string[] {
+/** Where it is not known which models are served, a name may be that of one of them. */
+async function modelsOf({ config, pool }: Session, list: string): Promise<string[]> {
   const names = splitList(list)
-  for (const name of names)
-    if (findTaskModel(name) === undefined)
-      note(`${name} is no model of a task; it will open a text model of exactly this name`)
+  const served = await readServedModels(config)
+  const known = createKnownModels({ db: pool, clock: systemClock, served: served ?? [] })
+  if (served !== undefined)
+    for (const warning of await checkTokenModels(known, names)) note(warning)
+  else
+    for (const name of await known.unknown(names))
+      note(`which models are served is not known here; \`${name}\`${await known.hint(name)}`)
   return names
 }
 

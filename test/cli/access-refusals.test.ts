@@ -84,9 +84,25 @@ t.test('1 with one line why for what cannot be', async (t) => {
     ],
     [
       ['credit', 'grant', '5', '--tenant', 'tenant_none', '--currency', 'CNY'],
-      /tenant does not exist/,
+      /no tenant tenant_none/,
     ],
     [['tenant', 'users', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['credit', 'balance', '--tenant', 'tenant_none'], /there is no tenant tenant_none$/m],
+    [
+      ['credit', 'balance', '--tenant', `${tenant}x`],
+      new RegExp(`no tenant ${tenant}x: did you mean \`${tenant}\`\\?`),
+    ],
+    [['credit', 'adjustments', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['token', 'list', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['receipt', 'call_none', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [
+      ['prices', 'what-if', '--from', '2026-01-01', '--tenant', 'tenant_none'],
+      /no tenant tenant_none/,
+    ],
+    [
+      ['token', 'issue', ...who, '--kind', 'model', '--models', 'text-basik'],
+      /`text-basik`: did you mean `text-basic`\?/,
+    ],
     [['prices', 'publish', '/nowhere.yaml'], /no such file/],
   ] as const) {
     const ended = await run(...args)

@@ -35,7 +35,8 @@ export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedToken
     handler: async (request) => {
       const { tenant_id: tenantId, user_id: userId, ...token } = request.body
       const input = { tenantId, userId, ...readNewToken(token) }
-      return success(toSecret(await tokens.issue(reachOf(request), byToken(request), input)))
+      const issued = await tokens.issue(reachOf(request), byToken(request), input)
+      return success(toSecret(issued), issued.warnings)
     },
   })
 }

@@ -37,9 +37,9 @@ export function accountEnvelope(surface: Surface): Envelope {
   }
 }
 
-/** A success in this shape. */
-export function success<T>(data: T) {
-  return { success: true as const, message: '', data }
+/** A success in this shape; what its caller may not have meant is said beside it. */
+export function success<T>(data: T, warnings: readonly string[] = []) {
+  return { success: true as const, message: warnings.join('; '), data }
 }
 
 /** The schema of a success. */

@@ -134,7 +134,7 @@ const ofStores = {
 const ofAdministration = {
   tenant_exists: own(409, 'The tenant exists', 'never'),
   // One constant text each: what another's token may not see reads exactly like none (P8).
-  tenant_not_found: { status: 404, words: 'The tenant does not exist' },
+  tenant_not_found: own(404, 'The tenant does not exist'),
   user_exists: own(409, 'The tenant has this user', 'never'),
   user_not_found: own(404, 'The tenant has no such user'),
   amount_invalid: own(400, 'The amount is not valid'),

@@ -1,8 +1,13 @@
 import type { FastifySchemaCompiler } from 'fastify'
-import { distance } from 'fastest-levenshtein'
 import type { TSchema } from 'typebox'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { isJsonObject } from '../../kernel/json.ts'
+import {
+  type Candidate,
+  MIN_LETTERS,
+  nearestCandidate,
+  plainLetters,
+} from '../../kernel/nearest-name.ts'
 import { RequestError } from './request-error.ts'
 
 /**
@@ -22,10 +27,6 @@ export function namesIn(text: string): readonly string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** Too little stands in shorter ones to tell a slip from another name. */
-const MIN_LETTERS = 4
-/** In names of up to this many letters one slip, in longer ones two. */
-const ONE_SLIP_LETTERS = 5
 /** A longer name is no slip of any known one. */
 const MAX_LETTERS = 64
 /** Names that nobody knows are compared up to this many in one body. */
@@ -38,15 +39,11 @@ const MAX_JUDGED = 256
 interface Known {
   readonly names: ReadonlySet<string>
   /** Those that a slip can be told of, in plain letters and as they are written. */
-  readonly candidates: readonly (readonly [plain: string, name: string])[]
+  readonly candidates: readonly Candidate[]
   /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
   readonly judged: BoundedMap<string, string>
   readonly inside: ReadonlyMap<string, Known>
   readonly isList: boolean
-}
-
-function plainLetters(name: string): string {
-  return name.toLowerCase().replaceAll('_', '')
 }
 
 function memberOf(schema: unknown, name: string): unknown {
@@ -96,33 +93,11 @@ function knownOf(
   }
 }
 
-/** Whether two letters side by side have changed places. */
-function isSwapped(one: string, other: string): boolean {
-  let at = 0
-  while (at < one.length && one[at] === other[at]) at += 1
-  return one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2) === other
-}
-
 function meant(name: string, { candidates, judged }: Known): string | undefined {
   if (name.length > MAX_LETTERS) return undefined
-  const known = judged.get(name) ?? nearest(name, candidates) ?? ''
+  const known = judged.get(name) ?? nearestCandidate(name, candidates) ?? ''
   judged.set(name, known)
   return known === '' ? undefined : known
-}
-
-function nearest(name: string, candidates: Known['candidates']): string | undefined {
-  const plain = plainLetters(name)
-  if (plain.length < MIN_LETTERS) return undefined
-  let best: string | undefined
-  let fewest = Infinity
-  for (const [letters, known] of candidates) {
-    if (Math.abs(letters.length - plain.length) > 2) continue
-    const apart = distance(plain, letters)
-    const slips = apart === 2 && isSwapped(plain, letters) ? 1 : apart
-    const allowed = Math.min(plain.length, letters.length) <= ONE_SLIP_LETTERS ? 1 : 2
-    if (slips <= allowed && slips < fewest) [best, fewest] = [known, slips]
-  }
-  return best
 }
 
 interface Misspelt {

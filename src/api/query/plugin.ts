@@ -17,6 +17,7 @@ import { describe } from './documentation.ts'
 import { historyFailures, listFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { lineColumns, toLine } from './ledger-lines.ts'
+import { type Looks, useKnownNames } from './known-names.ts'
 import { readLedgerFilter, wantsCsv } from './ledger-query.ts'
 import { onePage, sendCsv } from './send-csv.ts'
 import type { QueryReads } from './reads.ts'
@@ -36,6 +37,7 @@ export interface QueryDeps {
   readonly accounts: AccountReads
   readonly clock: Clock
   readonly countQuery?: CountQuery
+  readonly knownNames: Looks
 }
 
 /** These routes only read; whatever body is sent along stays this small. */
@@ -116,6 +118,7 @@ export function queryPlugin(deps: QueryDeps) {
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
     useQueryCount(instance, deps.countQuery)
+    useKnownNames(instance, deps.knownNames)
     ledgerRoutes(instance, deps.reads)
     assetRoutes(instance, deps.reads)
     receiptRoute(instance, deps.reads)

@@ -3,6 +3,9 @@ import { createReadBalances } from '../../app/finance/balances.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import type { Funds } from '../../app/spending/funds.ts'
 import { type AccountReads, accountReads } from './account-reads.ts'
+import { type Looks, createKnownNames } from './known-names.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { projectionReads } from './projection-reads.ts'
 import type { QueryReads } from './reads.ts'
 
@@ -13,7 +16,13 @@ export function readsOver(deps: {
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly funds: Pick<Funds, 'tell'>
-}): { readonly reads: QueryReads; readonly accounts: AccountReads } {
+  readonly clock: Clock
+  readonly served: readonly ServedModel[]
+}): { readonly reads: QueryReads; readonly accounts: AccountReads; readonly knownNames: Looks } {
   const balances = createReadBalances(deps)
-  return { reads: projectionReads(deps), accounts: accountReads({ ...deps, balances }) }
+  return {
+    reads: projectionReads(deps),
+    accounts: accountReads({ ...deps, balances }),
+    knownNames: createKnownNames(deps),
+  }
 }

@@ -37,7 +37,8 @@ export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens)
       const reach = reachOf(request)
       const { tenantId, userId } = reach
       const input = { tenantId, userId, ...readNewToken(request.body) }
-      return success(toSecret(await tokens.issue(reach, byToken(request), input)))
+      const issued = await tokens.issue(reach, byToken(request), input)
+      return success(toSecret(issued), issued.warnings)
     },
   })
 }

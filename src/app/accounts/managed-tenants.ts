@@ -7,6 +7,7 @@ import {
 import { accountStream } from '../../domain/account/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { didYouMean } from '../../kernel/nearest-name.ts'
 import { addUser, openTenant, usersOf } from './bootstrap.ts'
 import {
   type CreditLimitInput,
@@ -76,20 +77,43 @@ export interface Posted {
 /** What can name a tenant: nothing else is looked for. */
 const tenantIdShape = /^[^\p{Cc}\p{Cs}]{1,128}$/u
 
-/** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
-export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
-  const { db, log } = deps
-  const requireWithin = (reach: Reach, tenantId: string): void => {
-    if (!isWithin(reach, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
-  }
+function requireWithin(reach: Reach, tenantId: string): void {
+  if (!isWithin(reach, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
+}
+
+/** Tenants whose ids are compared with one that is not there. */
+const MAX_COMPARED = 1_000
+
+/**
+ * A tenant within the reach. Whoever reaches all of them is answered with the nearest id.
+ * @throws DomainError `tenant_not_found`
+ */
+export async function findTenant(
+  { db, log }: ManagementDeps,
+  reach: Reach,
+  tenantId: string,
+): Promise<TenantRow> {
+  requireWithin(reach, tenantId)
   // From the log itself: what was opened a moment ago, on whichever replica, counts.
-  const find = async (reach: Reach, tenantId: string): Promise<TenantRow> => {
-    requireWithin(reach, tenantId)
-    const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
-    if (opened?.type !== 'TenantOpened') return notFound()
+  const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
+  if (opened?.type === 'TenantOpened') {
     const { name, openedAt } = opened.data
     return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
   }
+  if (reach.kind !== 'all') return notFound()
+  const tenants = await listTenants(db, { limit: MAX_COMPARED })
+  return notFound(
+    didYouMean(
+      tenantId,
+      tenants.map((one) => one.tenantId),
+    ),
+  )
+}
+
+/** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
+export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
+  const { db, log } = deps
+  const find = (reach: Reach, tenantId: string) => findTenant(deps, reach, tenantId)
   return {
     find,
     list: async (reach, page) => {
@@ -146,6 +170,6 @@ function named(posting: Posting, name: PostingName & { readonly tenantId: string
   return { id: name.id ?? id, keyed: { keyHash } }
 }
 
-function notFound(): never {
-  throw new DomainError('tenant_not_found', 'the tenant does not exist', {})
+function notFound(hint = ''): never {
+  throw new DomainError('tenant_not_found', `The tenant does not exist${hint}`, {})
 }

@@ -1,4 +1,4 @@
-import { countTokens, listTokens } from '../../../projections/access/query.ts'
+import { countTokens, hasUser, listTokens } from '../../../projections/access/query.ts'
 import { requireNarrower, type TokenChanges } from '../../domain/token/changes.ts'
 import { tokenDecider } from '../../domain/token/decider.ts'
 import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
@@ -14,6 +14,9 @@ import {
   type IssueTokenInput,
 } from './bootstrap.ts'
 import { type ByToken, depsOf, type ManagementDeps } from './management.ts'
+import { findTenant } from './managed-tenants.ts'
+import { checkTokenModels, createKnownModels } from './known-models.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { isWithin, type Reach, requireIssuable, requireManageable } from './reach.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
@@ -23,6 +26,9 @@ export interface ShownSecret {
   readonly token: ShownToken
   readonly secret: string
 }
+
+/** What came of it, and what may not have been meant, in words. */
+type Warned<T> = T & { readonly warnings: readonly string[] }
 
 export interface TokenPage {
   readonly tenantId: string | undefined
@@ -41,13 +47,17 @@ export interface ManagedTokens {
   /** In the order of issue, with everything that the log had when it was asked for. */
   readonly list: (reach: Reach, page: TokenPage) => Promise<readonly ShownToken[]>
   readonly find: (reach: Reach, tokenId: string) => Promise<ShownToken>
-  readonly issue: (reach: Reach, by: ByToken, input: IssueTokenInput) => Promise<ShownSecret>
+  readonly issue: (
+    reach: Reach,
+    by: ByToken,
+    input: IssueTokenInput,
+  ) => Promise<Warned<ShownSecret>>
   /** The same again changes nothing. */
   readonly change: (
     reach: Reach,
     by: ByToken,
     input: { readonly tokenId: string; readonly changes: TokenChanges },
-  ) => Promise<ShownToken>
+  ) => Promise<Warned<{ readonly token: ShownToken }>>
   readonly rotate: (
     reach: Reach,
     by: ByToken,
@@ -59,9 +69,13 @@ export interface ManagedTokens {
 
 /** @throws the codes of the token decider, of the log and of the database; `read_model_behind` */
 export function createManagedTokens(
-  deps: ManagementDeps & { readonly defaultLimits: DefaultTokenLimits },
+  deps: ManagementDeps & {
+    readonly defaultLimits: DefaultTokenLimits
+    readonly served: readonly ServedModel[]
+  },
 ): ManagedTokens {
   const { log, defaultLimits } = deps
+  const known = createKnownModels(deps)
 
   // From the log itself: what was done a moment ago, on whichever replica, counts.
   const find = async (reach: Reach, tokenId: string): Promise<ShownToken> => {
@@ -92,25 +106,28 @@ export function createManagedTokens(
       const owners = narrowed(reach, page)
       if (owners === undefined) return []
       await requireCaughtUp(deps, 'access')
+      await requireOwners(deps, reach, owners)
       return shownTokens(deps.db, await listTokens(deps.db, { ...page, ...owners }))
     },
     issue: async (reach, by, input) => {
       const { tenantId, userId, scope } = input
       if (!isWithin(reach, input))
-        throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
+        throw new DomainError('tenant_not_found', 'The tenant does not exist', {})
       requireIssuable(reach, { kind: input.kind, scope })
       const named = scope?.level === 'specified_users' ? scope.userIds : []
       await requireUsers(log, tenantId, [userId, ...named])
       if (reach.kind === 'user') requireNarrower(unbound, { ...unbound, ...input }, defaultLimits)
       await requireRoom(deps, input)
+      const warnings = await checkTokenModels(known, input.models)
       const { tokenId, secret } = await issueToken(depsOf(deps, by), input)
-      return { token: await find(reach, tokenId), secret }
+      return { token: await find(reach, tokenId), secret, warnings }
     },
     change: async (reach, by, { tokenId, changes }) => {
       await manageable(reach, tokenId)
+      const warnings = await checkTokenModels(known, changes.models)
       const bound = reach.kind === 'user' ? { onlyNarrower: defaultLimits } : {}
       await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
-      return find(reach, tokenId)
+      return { token: await find(reach, tokenId), warnings }
     },
     rotate: async (reach, by, { tokenId, overlapMs }) => {
       const { kind } = await manageable(reach, tokenId)
@@ -149,6 +166,21 @@ const unbound = {
   addresses: undefined,
   expiresAt: undefined,
 } as const
+
+/**
+ * Of a tenant or a user that is not there the list would be empty, as of one without tokens.
+ * @throws DomainError `tenant_not_found`, `user_not_found`
+ */
+async function requireOwners(
+  deps: ManagementDeps,
+  reach: Reach,
+  { tenantId, userId }: Pick<TokenPage, 'tenantId' | 'userId'>,
+): Promise<void> {
+  if (reach.kind === 'user') return
+  if (tenantId !== undefined) await findTenant(deps, reach, tenantId)
+  if (userId !== undefined && !(await hasUser(deps.db, { userId, tenantId })))
+    throw new DomainError('user_not_found', `there is no user ${userId}`, {})
+}
 
 /** Whose tokens of a list lie within the reach; undefined: nobody's. */
 function narrowed(

@@ -4,6 +4,9 @@ import {
 } from '../../domain/account/prices-document.ts'
 import { accountPricesOf } from '../../domain/account/prices.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import { unsoldSkus } from '../../domain/families/sold-skus.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { accountEventsFrom, type FactOf } from '../accounts/account-fact.ts'
@@ -48,6 +51,34 @@ export async function setAccountPrices(
     position: decided.position,
     prices: decided.state.prices ?? noAccountPrices,
   }
+}
+
+/**
+ * The prices of a document that are of SKUs nothing sells, in words: of a model to come, unless it is a
+ * slip. What the tenant has such a price of already is not looked at.
+ *
+ * @throws DomainError `account_prices_invalid` for a SKU that is a sold one but for a letter or two
+ */
+export function unsoldAccountPrices(
+  { prices }: AccountPricesDocument,
+  before: AccountPrices,
+  served: readonly ServedModel[] | undefined,
+): readonly string[] {
+  const had = new Set(before.prices.map(({ sku }) => sku))
+  const unsold = unsoldSkus(
+    prices.map(({ sku }) => sku).filter((sku) => !had.has(sku)),
+    served,
+  )
+  for (const { sku, meant } of unsold)
+    if (meant !== undefined)
+      throw new DomainError(
+        'account_prices_invalid',
+        `${sku}: nothing sells this SKU: did you mean \`${meant}\`?`,
+        { param: sku },
+      )
+  return unsold.map(
+    ({ sku }) => `nothing sells ${sku}: its price has no effect until something does`,
+  )
 }
 
 /** The prices a file describes. @throws DomainError `price_book_invalid`, `account_prices_invalid` */

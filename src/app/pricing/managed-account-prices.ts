@@ -1,12 +1,18 @@
 import { currentPriceBook, type PublishedPriceBook } from '../../../projections/prices/query.ts'
 import { accountPricesFromDocument } from '../../domain/account/prices-document.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
 import type { ManagedTenants } from '../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../accounts/management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { type Reach, requireOperator } from '../accounts/reach.ts'
 import { readAccountFact } from '../accounts/account-fact.ts'
-import { accountPricesSaid, noAccountPrices, setAccountPrices } from './account-prices.ts'
+import {
+  accountPricesSaid,
+  noAccountPrices,
+  setAccountPrices,
+  unsoldAccountPrices,
+} from './account-prices.ts'
 import { type ComparedPrice, comparedPrices } from './compared-prices.ts'
 
 /** A tenant's prices beside the list. */
@@ -43,12 +49,14 @@ export interface ManagedAccountPrices {
       /** The revision that was looked at; undefined: nobody looked. */
       readonly basis?: number
     },
-  ) => Promise<ShownAccountPrices & { readonly changed: boolean }>
+  ) => Promise<
+    ShownAccountPrices & { readonly changed: boolean; readonly warnings: readonly string[] }
+  >
 }
 
 /** @throws the codes of the log and of the database; `read_model_behind` */
 export function createManagedAccountPrices(
-  deps: ManagementDeps,
+  deps: ManagementDeps & { readonly served: readonly ServedModel[] },
   tenants: Pick<ManagedTenants, 'find'>,
 ): ManagedAccountPrices {
   const { log, db, clock } = deps
@@ -74,8 +82,21 @@ export function createManagedAccountPrices(
       const input = { tenantId, ...said, ...looked }
       // Before anything is written: what cannot be read then must not fail what was done.
       const book = await readList()
+      const { fact: before = noAccountPrices } = await readAccountFact(
+        log,
+        tenantId,
+        accountPricesSaid,
+      )
+      const warnings = unsoldAccountPrices(said, before, deps.served)
       const { changed, prices } = await setAccountPrices(depsOf(deps, by), input)
-      return { changed, tenantId, prices, book, compared: comparedPrices(book, prices, false) }
+      return {
+        changed,
+        warnings,
+        tenantId,
+        prices,
+        book,
+        compared: comparedPrices(book, prices, false),
+      }
     },
   }
 }

@@ -8,6 +8,7 @@ import {
   type PriceBookDifference,
   priceBookDifference,
 } from '../../domain/pricing/price-book-difference.ts'
+import type { ManagedTenants } from '../accounts/managed-tenants.ts'
 import { type ByToken, type ManagementDeps, shown } from '../accounts/management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { type Reach, requireOperator } from '../accounts/reach.ts'
@@ -37,7 +38,7 @@ export interface ManagedPriceBooks {
   /**
    * What settled usage would have cost under a book, to be read within the time of a query.
    *
-   * @throws DomainError `price_book_not_found`
+   * @throws DomainError `price_book_not_found`, `tenant_not_found`
    */
   readonly whatIf: (
     reach: Reach,
@@ -66,6 +67,7 @@ export function createManagedPriceBooks(
   deps: ManagementDeps & {
     readonly served: readonly ServedModel[]
     readonly queryTimeoutMs: number
+    readonly tenants: Pick<ManagedTenants, 'find'>
   },
 ): ManagedPriceBooks {
   const { log, db, clock, served, queryTimeoutMs } = deps
@@ -90,6 +92,7 @@ export function createManagedPriceBooks(
     },
     whatIf: async (reach, { version, toMs = clock.nowMs(), ...range }) => {
       await readable(reach)
+      if (range.tenantId !== undefined) await deps.tenants.find(reach, range.tenantId)
       await requireCaughtUp(deps, 'ledger')
       const book = await findPriceBook(db, version)
       const signal = AbortSignal.timeout(queryTimeoutMs)

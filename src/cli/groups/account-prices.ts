@@ -33,12 +33,12 @@ export function addAccountPrices(prices: Command): void {
     .option('--currency <code>', 'of --price and --remove where a SKU has prices in both')
     .addHelpText('after', SET_HELP)
     .action((options) =>
-      onStores(async (s) => (await accountPrices()).setAccountPricesCommand(s, options)),
+      onStores(async (s) => (await accountPrices()).setAccountPricesCommand(s, options), options),
     )
   changing(command('clear'))
     .description('list prices again, for everything')
     .action((options) =>
-      onStores(async (s) => (await accountPrices()).clearAccountPricesCommand(s, options)),
+      onStores(async (s) => (await accountPrices()).clearAccountPricesCommand(s, options), options),
     )
   command('show')
     .description('what a tenant pays other than the list says')
@@ -46,7 +46,7 @@ export function addAccountPrices(prices: Command): void {
     .option('--history', 'each time they were set, by whom')
     .option(...JSON_OPTION)
     .action((options) =>
-      onStores(async (s) => (await accountPrices()).showAccountPricesCommand(s, options)),
+      onStores(async (s) => (await accountPrices()).showAccountPricesCommand(s, options), options),
     )
 }
 

@@ -23,13 +23,15 @@ export function addBalanceAlerts(program: Command): void {
     .option('--webhook <url>', 'https:// URL that is told, or none')
     .option('--rotate-secret', 'sign with another secret, and with the one before as well')
     .addHelpText('after', SET_HELP)
-    .action((options) => onStores(async (s) => (await alerts()).setBalanceAlertCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await alerts()).setBalanceAlertCommand(s, options), options),
+    )
   changing(group.command('remove'))
     .description('remove the alert of one currency')
     .requiredOption('--tenant <id>', 'tenant')
     .requiredOption('--currency <code>', 'CNY or USD')
     .action((options) =>
-      onStores(async (s) => (await alerts()).removeBalanceAlertCommand(s, options)),
+      onStores(async (s) => (await alerts()).removeBalanceAlertCommand(s, options), options),
     )
   group
     .command('show')
@@ -37,6 +39,6 @@ export function addBalanceAlerts(program: Command): void {
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
     .action((options) =>
-      onStores(async (s) => (await alerts()).showBalanceAlertsCommand(s, options)),
+      onStores(async (s) => (await alerts()).showBalanceAlertsCommand(s, options), options),
     )
 }

@@ -28,14 +28,20 @@ export function addBudgets(program: Command): void {
     .option('--soft <amount>', 'it is said that it was reached')
     .option('--time-zone <name>', 'IANA zone of all budgets of the tenant; UTC at first')
     .addHelpText('after', SET_HELP)
-    .action((options) => onStores(async (s) => (await budgets()).setBudgetCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await budgets()).setBudgetCommand(s, options), options),
+    )
   one('remove')
     .description('remove one budget; the others stay')
-    .action((options) => onStores(async (s) => (await budgets()).removeBudgetCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await budgets()).removeBudgetCommand(s, options), options),
+    )
   group
     .command('list')
     .description('budgets of a tenant, and how they stand')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await budgets()).listBudgetsCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await budgets()).listBudgetsCommand(s, options), options),
+    )
 }

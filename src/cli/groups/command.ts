@@ -9,10 +9,21 @@ const ACTOR_OPTION = [
   'who has it done, as the log will say; the operating-system user unless named',
 ] as const
 
-/** Runs a command on the stores. What a command is made of is loaded only when it is run. */
-export async function onStores(run: (session: Session) => Promise<void>): Promise<void> {
+/**
+ * Runs a command on the stores. What a command is made of is loaded only when it is run. The tenant that
+ * it names must be there: of none every figure would be a zero.
+ */
+export async function onStores(
+  run: (session: Session) => Promise<void>,
+  { tenant }: { readonly tenant?: string } = {},
+): Promise<void> {
   const { withSession } = await import('../session.ts')
-  await withSession(run)
+  if (tenant === undefined) return withSession(run)
+  const { requireTenant } = await import('../known-tenant.ts')
+  await withSession(async (session) => {
+    await requireTenant(session, tenant)
+    await run(session)
+  })
 }
 
 /** Options of a command that changes something: who, and how the result is said. */

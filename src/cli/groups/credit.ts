@@ -28,14 +28,14 @@ export function addCredit(program: Command): void {
     .option('--reason <text>', 'why', 'granted by an operator')
     .option('--id <id>', 'grant id: the same again changes nothing')
     .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).grantCommand(s, amount, options)),
+      onStores(async (s) => (await credit()).grantCommand(s, amount, options), options),
     )
   ofMoney('limit')
     .description('how far below zero a balance may go')
     .argument('<amount>', 'a decimal, 0 for prepaid')
     .option('--id <id>', 'id of the setting: the same again changes nothing')
     .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).limitCommand(s, amount, options)),
+      onStores(async (s) => (await credit()).limitCommand(s, amount, options), options),
     )
   ofMoney('adjust')
     .description('correct a settled line, or a grant, by an amount')
@@ -46,14 +46,18 @@ export function addCredit(program: Command): void {
     .option('--id <id>', 'adjustment id instead of one made from what is said')
     .addHelpText('after', ADJUST_HELP)
     .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).adjustCommand(s, amount, options)),
+      onStores(async (s) => (await credit()).adjustCommand(s, amount, options), options),
     )
   command('adjustments')
     .description('adjustments of a tenant, newest first')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await credit()).listAdjustmentsCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await credit()).listAdjustmentsCommand(s, options), options),
+    )
   command('balance')
     .description('credit, settled, held and available per currency')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await credit()).balanceCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await credit()).balanceCommand(s, options), options),
+    )
 }

@@ -46,7 +46,10 @@ export function addHistory(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText('after', RECEIPT_HELP)
     .action(async (id: string, options) =>
-      onStores(async (s) => (await import('../receipt.ts')).receiptCommand(s, id, options)),
+      onStores(
+        async (s) => (await import('../receipt.ts')).receiptCommand(s, id, options),
+        options,
+      ),
     )
   program
     .command('events')

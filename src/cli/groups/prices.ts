@@ -66,5 +66,5 @@ export function addPrices(program: Command): void {
     .option('--tenant <id>', 'one tenant; every one unless named')
     .option(...JSON_OPTION)
     .addHelpText('after', WHAT_IF_HELP)
-    .action((options) => onStores(async (s) => (await whatIf()).whatIfCommand(s, options)))
+    .action((options) => onStores(async (s) => (await whatIf()).whatIfCommand(s, options), options))
 }

@@ -25,12 +25,14 @@ export function addTenants(program: Command): void {
     .requiredOption('--tenant <id>', 'tenant')
     .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
     .action((name: string, options) =>
-      onStores(async (s) => (await access()).addUserCommand(s, name, options)),
+      onStores(async (s) => (await access()).addUserCommand(s, name, options), options),
     )
   group
     .command('users')
     .description('users of a tenant')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).listUsersCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await access()).listUsersCommand(s, options), options),
+    )
 }

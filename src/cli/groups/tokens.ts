@@ -30,7 +30,9 @@ export function addTokens(program: Command): void {
     .option('--concurrent-calls <n>', 'synchronous calls under way; none: no limit')
     .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
     .addHelpText('after', LIMITS_HELP)
-    .action((options) => onStores(async (s) => (await tokens()).issueTokenCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await tokens()).issueTokenCommand(s, options), options),
+    )
   changing(group.command('rotate'))
     .description('give a token a new secret; the old one stays valid for a while')
     .argument('<token id>')
@@ -77,5 +79,7 @@ export function addTokens(program: Command): void {
     .description('tokens of a tenant, without secrets')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await tokens()).listTokensCommand(s, options)))
+    .action((options) =>
+      onStores(async (s) => (await tokens()).listTokensCommand(s, options), options),
+    )
 }

@@ -120,7 +120,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
       ]
     }
     if (state.name === undefined)
-      throw new DomainError('tenant_not_found', 'the tenant does not exist', { tenantId })
+      throw new DomainError('tenant_not_found', 'The tenant does not exist', { tenantId })
     switch (command.kind) {
       case 'add-user': {
         const { userId, name, at } = command

@@ -126,6 +126,8 @@ export interface ImageFamily {
   readonly settle: (quote: Quote, made: MadeImages) => Settlement | undefined
   /** SKUs that every result of a model needs a price of. */
   readonly neededSkus: (model: string) => readonly string[]
+  /** SKUs that only some of its results need, where there are any. */
+  readonly furtherSkus?: (model: string) => readonly string[]
 }
 
 export interface NamedSku {

@@ -21,6 +21,7 @@ export function imageTaskRules(family: ImageFamily): TaskFamilyRules {
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),
     settle: ({ quote, model, facts, usage, output }) =>
       family.settle(quote, { model, facts, usage, output }),
+    ...(family.furtherSkus === undefined ? {} : { furtherSkus: family.furtherSkus }),
     prices: (model) => family.neededSkus(model).map((sku) => ({ sku, currency: family.currency })),
   }
 }

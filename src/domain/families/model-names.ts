@@ -13,3 +13,10 @@ const byAlias: ReadonlyMap<string, string> = new Map([
 export function externalModelName(name: string): string {
   return byAlias.get(name) ?? name
 }
+
+/** Every name that a family takes, aliases too; the names of text models are the channels' own. */
+export const catalogModelNames: ReadonlySet<string> = new Set([
+  ...[...taskFamilies.values()].flatMap(({ models }) => models.map(({ name }) => name)),
+  ...callFamilies.flatMap(({ models }) => models ?? []),
+  ...byAlias.keys(),
+])

@@ -56,6 +56,8 @@ export interface TaskFamilyRules {
   readonly prices: (
     model: string,
   ) => readonly { readonly sku: string; readonly currency: Currency }[]
+  /** SKUs that only some requests of a model need, where there are any. */
+  readonly furtherSkus?: (model: string) => readonly string[]
   /** Present where its tasks can use assets, so that its accounts may have a library of them. */
   readonly takesAssets?: true
   /** Present where its tasks are videos that can be asked for without knowing the family. */

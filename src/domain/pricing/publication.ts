@@ -4,6 +4,7 @@ import type { PriceBookPublished } from './events.ts'
 import { isPublished } from './price-book-decider.ts'
 import { type PriceBookDifference, priceBookDifference } from './price-book-difference.ts'
 import type { PriceBookDocument } from './price-book-document.ts'
+import { type UnsoldSku, unsoldInWords, unsoldSkus } from '../families/sold-skus.ts'
 import { inEffectAt, type PriceBook, priceBookFromPublished } from './price-book.ts'
 
 /** What publishing a book would bring about, looked at before it is done. */
@@ -23,6 +24,8 @@ export interface Publication {
   readonly difference: PriceBookDifference
   /** Served models it has not all prices of; undefined where it is not known what is served. */
   readonly unpriced: readonly (UnpricedModel & { readonly soldNow: boolean })[] | undefined
+  /** Of the prices it adds, SKUs that nothing sells. */
+  readonly unsold: readonly UnsoldSku[]
 }
 
 /**
@@ -44,6 +47,7 @@ export function lookAhead(
   const replaces = inEffectAt(others, Math.max(nowMs, fromMs))
   const current = inEffectAt(books, nowMs)
   const isHidden = replaces !== undefined && fromTimestamp(replaces.effectiveFrom) > fromMs
+  const difference = priceBookDifference(replaces?.entries ?? [], entries)
   return {
     version,
     effectiveFrom,
@@ -51,20 +55,29 @@ export function lookAhead(
     basis: books.length,
     takesEffect: isHidden ? 'never' : fromMs > nowMs ? 'later' : 'at_once',
     replaces: replaces?.version,
-    difference: priceBookDifference(replaces?.entries ?? [], entries),
+    difference,
     unpriced: served && unpricedIn(priceBookFromPublished(book), current, served),
+    unsold: unsoldSkus(
+      difference.added.map(({ sku }) => sku),
+      served,
+    ),
   }
 }
 
 /** Why a person has to want this: it takes prices away, or changes them at once or not at all. */
 export function whyAsked(publication: Publication): readonly string[] {
-  const { difference, takesEffect, unpriced = [], replaces, effectiveFrom } = publication
+  const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
+  // Without a near one it may be of a model to come.
+  const slips = unsold.filter(({ meant }) => meant !== undefined)
   return [
     ...(difference.removed.length === 0
       ? []
       : [`it lacks ${difference.removed.length} of the prices of ${replaces ?? 'the last book'}`]),
     ...(lost.length === 0 ? [] : [`models sold now would have no price: ${lost.join(', ')}`]),
+    ...(slips.length === 0
+      ? []
+      : [`nothing sells what it prices: ${slips.map(unsoldInWords).join(', ')}`]),
     ...(takesEffect === 'at_once' ? [`it takes effect at once: ${effectiveFrom} is past`] : []),
     ...(takesEffect === 'never'
       ? [`it never takes effect: ${replaces ?? 'another book'} begins later and is in effect then`]

@@ -1,4 +1,3 @@
-import { externalModelName } from '../families/model-names.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
@@ -119,9 +118,8 @@ export function requireNarrower(now: Bounds, next: Bounds, defaults: DefaultToke
       { param },
     )
   }
-  // Older tokens name a model by a version alias.
-  const models = now.models?.map(externalModelName)
-  if (models && next.models?.every((name) => models.includes(externalModelName(name))) !== true)
+  const { models } = now
+  if (models !== undefined && next.models?.every((name) => models.includes(name)) !== true)
     refuse('models')
   const { addresses } = now
   if (addresses !== undefined)

@@ -7,7 +7,7 @@ import { logRedaction } from '../../../src/api/kit/observe.ts'
 import { createResolveVoice } from '../../../src/app/resolve-voice.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import { MemoryAssets } from './memory-assets.ts'
-import { noAccounts } from './no-accounts.ts'
+import { everyName, noAccounts } from './no-accounts.ts'
 import { noLimits } from '../../../src/app/throttle/limits.ts'
 import {
   noAccountPrices,
@@ -124,6 +124,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     reads: ledger,
     quotes: memoryQuotes,
     accounts: noAccounts,
+    knownNames: everyName,
     managedTokens: noTokens,
     managedTenants: noTenants,
     managedPriceBooks: noPriceBooks,

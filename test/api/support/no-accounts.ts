@@ -1,4 +1,5 @@
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
+import type { QueryDeps } from '../../../src/api/query/plugin.ts'
 
 /** Accounts of a gateway that nobody has used. */
 export const noAccounts: AccountReads = {
@@ -13,4 +14,19 @@ export const noAccounts: AccountReads = {
   settledAmounts: () => Promise.resolve(new Map()),
   usage: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),
+}
+
+const everything = {
+  noun: 'name',
+  isKnown: () => Promise.resolve(true),
+  others: () => Promise.resolve([]),
+}
+
+/** Takes every name for one that is there. */
+export const everyName: QueryDeps['knownNames'] = {
+  tenant_id: everything,
+  user_id: everything,
+  token_id: everything,
+  model: everything,
+  sku: everything,
 }

@@ -140,6 +140,15 @@ export const PublicationAnswerSchema = successOf(
       }),
       { description: 'Served models that it has not all prices of.' },
     ),
+    unsold: Type.Array(
+      Type.Object({
+        sku: Type.String(),
+        meant: Type.Union([Type.String(), Type.Null()], {
+          description: 'The nearest SKU that is sold.',
+        }),
+      }),
+      { description: 'Of the prices it adds, SKUs that nothing sells.' },
+    ),
   }),
 )
 

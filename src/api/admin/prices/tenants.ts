@@ -68,12 +68,12 @@ function changeRoutes(instance: FastifyInstance, prices: ManagedAccountPrices): 
     },
     handler: async (request) => {
       const { expected_revision: basis, multiplier, prices: own } = request.body
-      const { changed, ...set } = await prices.set(reachOf(request), byToken(request), {
+      const { changed, warnings, ...set } = await prices.set(reachOf(request), byToken(request), {
         tenantId: request.params.tenant_id,
         document: { multiplier: multiplier ?? undefined, prices: own },
         basis,
       })
-      return success({ ...toAccountPrices(set), changed })
+      return success({ ...toAccountPrices(set), changed }, warnings)
     },
   })
   const clear = describe({

@@ -37,7 +37,15 @@ export function toDifference({ added, removed, changed, unchanged }: PriceBookDi
 }
 
 export function toPublication(publication: Publication, published: boolean) {
-  const { version, effectiveFrom, takesEffect, replaces, difference, unpriced = [] } = publication
+  const {
+    version,
+    effectiveFrom,
+    takesEffect,
+    replaces,
+    difference,
+    unpriced = [],
+    unsold,
+  } = publication
   return {
     object: 'price_book_publication' as const,
     version,
@@ -51,6 +59,7 @@ export function toPublication(publication: Publication, published: boolean) {
       skus: [...skus],
       sold_now: soldNow,
     })),
+    unsold: unsold.map(({ sku, meant = null }) => ({ sku, meant })),
   }
 }
 

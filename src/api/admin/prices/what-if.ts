@@ -76,7 +76,13 @@ export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks)
     operationId: 'rateUnderPriceBook',
     summary: 'What settled usage would have cost under a price book: an operator alone',
     ok: WhatIfAnswerSchema,
-    failures: [...readFailures, 'scope_denied', 'price_book_not_found', 'query_too_long'],
+    failures: [
+      ...readFailures,
+      'scope_denied',
+      'price_book_not_found',
+      'tenant_not_found',
+      'query_too_long',
+    ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/price-books/:version/what-if', {
     schema: { ...schema, params: BookParamsSchema, querystring: WhatIfQuerySchema },

@@ -49,7 +49,11 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
     operationId: `list${noun}s`,
     summary: `Tokens of ${whose}, without secrets`,
     ok: TokensAnswerSchema,
-    failures: [...readFailures, 'invalid_cursor'],
+    failures: [
+      ...readFailures,
+      'invalid_cursor',
+      ...(filters ? (['tenant_not_found', 'user_not_found'] as const) : []),
+    ],
   })
   // The wider schema is the type of both: what a surface does not describe, it refuses.
   const all = Type.Object({ ...cursorMembers, ...filterMembers })
@@ -95,8 +99,8 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     schema: { ...changeSchema, body: TokenChangesSchema },
     handler: async (request) => {
       const input = { tokenId: request.params.id, changes: readChanges(request.body) }
-      const token = await tokens.change(reachOf(request), byToken(request), input)
-      return success(toToken(token))
+      const { token, warnings } = await tokens.change(reachOf(request), byToken(request), input)
+      return success(toToken(token), warnings)
     },
   })
   app.delete('/tokens/:id', {

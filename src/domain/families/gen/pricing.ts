@@ -43,6 +43,11 @@ export function neededGenSkus(model: GenModel): readonly string[] {
   return [pictureSku(model, DEFAULT_TIER), inputSku(model)]
 }
 
+/** What its pictures are sold as, of every size it makes. */
+export function sizedGenSkus(model: GenModel): readonly string[] {
+  return model.tiers.map((tier) => pictureSku(model, tier))
+}
+
 /** A picture of the largest size it may be: input alone costs less. */
 export function expectedGen({ tiers }: GenModel, { settings }: TaskFacts): ImageSeen {
   const size = settings['size'] === INFERRED ? tiers.at(-1) : settings['size']

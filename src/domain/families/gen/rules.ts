@@ -1,7 +1,7 @@
 import { knownModel } from '../checks/known-model.ts'
 import type { ImageFamily } from '../image-rules.ts'
 import { genModel, genModels } from './models.ts'
-import { expectedGen, genSkus, neededGenSkus, settleGen } from './pricing.ts'
+import { expectedGen, genSkus, neededGenSkus, settleGen, sizedGenSkus } from './pricing.ts'
 import { fitGenBase, readGenOrder } from './request.ts'
 
 const known = knownModel(genModel)
@@ -19,4 +19,5 @@ export const genFamily: ImageFamily = {
   expected: (model, facts) => expectedGen(known(model), facts),
   settle: (quote, made) => settleGen(known(made.model), quote, made),
   neededSkus: (model) => neededGenSkus(known(model)),
+  furtherSkus: (model) => sizedGenSkus(known(model)),
 }

@@ -9,7 +9,11 @@ export const tokenUnits = [
 export type TokenUnit = (typeof tokenUnits)[number]
 
 /** Counts of a provider's own tools, by the SKU they are priced as. */
-const toolUnits = ['web-search-call', 'code-interpreter-session', 'file-search-call'] as const
+export const toolUnits = [
+  'web-search-call',
+  'code-interpreter-session',
+  'file-search-call',
+] as const
 export type ToolUnit = (typeof toolUnits)[number]
 
 /**

@@ -48,7 +48,7 @@ export function quoteVideoA(model: VideoAModel, facts: TaskFacts, book: PriceBoo
     rate(book, sku, currency, rule),
   )
   const search = maySearch(model, facts)
-    ? [rate(book, `${model.skuBase}-web-search`, currency, SEARCH_RULE)]
+    ? [rate(book, searchSku(model), currency, SEARCH_RULE)]
     : []
   const resolution = requestedResolution(facts) ?? defaultVideoAResolution
   const tokenHold = lineAmountOf(chooseToken(tokens, resolution), holdTokens(model, facts))
@@ -150,9 +150,18 @@ function requestedResolution(facts: TaskFacts): VideoAResolution | undefined {
 }
 
 function maySearch(model: VideoAModel, facts: TaskFacts): boolean {
-  return (
-    facts.tools.includes(WEB_SEARCH) && model.generation === '2.5' && model.region === 'domestic'
-  )
+  return facts.tools.includes(WEB_SEARCH) && canSearch(model)
+}
+
+function canSearch({ generation, region }: VideoAModel): boolean {
+  return generation === '2.5' && region === 'domestic'
+}
+
+const searchSku = ({ skuBase }: VideoAModel): string => `${skuBase}-web-search`
+
+/** What a search is sold as, of a model that can make any. */
+export function searchSkus(model: VideoAModel): readonly string[] {
+  return canSearch(model) ? [searchSku(model)] : []
 }
 
 /** `pixels × (24 × seconds + 1) ÷ 1024`, rounded up. */

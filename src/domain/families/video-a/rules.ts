@@ -3,7 +3,13 @@ import type { TaskFamilyRules } from '../task-rules.ts'
 import { resolveVideoAModel, videoAModels } from './models.ts'
 import { EXPIRES_AFTER_S } from './request.ts'
 import { simpleVideoA } from './simple.ts'
-import { isSettleableVideoA, quoteVideoA, settleVideoA, videoATokenPrices } from './pricing.ts'
+import {
+  isSettleableVideoA,
+  quoteVideoA,
+  searchSkus,
+  settleVideoA,
+  videoATokenPrices,
+} from './pricing.ts'
 
 const HOUR_S = 3_600
 
@@ -24,6 +30,7 @@ export const videoARules: TaskFamilyRules = {
       ? settleVideoA({ model: known(model), usage, ...success })
       : undefined,
   prices: (model) => videoATokenPrices(known(model)),
+  furtherSkus: (model) => searchSkus(known(model)),
   simpleVideo: simpleVideoA,
   takesAssets: true,
 }

@@ -1,0 +1,125 @@
+import type { FastifyInstance } from 'fastify'
+import {
+  findToken,
+  hasTenant,
+  hasUser,
+  listTenants,
+  listUsers,
+} from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { hasLines } from '../../../projections/ledger/query.ts'
+import { currentPriceBook } from '../../../projections/prices/query.ts'
+import { createKnownModels } from '../../app/accounts/known-models.ts'
+import { requireCaughtUp } from '../../app/read-models/caught-up.ts'
+import { externalModelName } from '../../domain/families/model-names.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import { soldSkus } from '../../domain/families/sold-skus.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { didYouMean } from '../../kernel/nearest-name.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { narrow, sees, type Visible, visibleTo } from './scope.ts'
+
+/**
+ * Filters that name something: a name that nothing has would answer with nothing, which reads like
+ * what was never used.
+ */
+
+/** Filters by their parameter; those of ids that only one thing can have are not looked at. */
+const filters = ['tenant_id', 'user_id', 'token_id', 'model', 'sku'] as const
+type Filter = (typeof filters)[number]
+
+/** What is known of one filter, inside of what the token may see. */
+interface Look {
+  readonly isKnown: (name: string, within: Visible) => Promise<boolean>
+  /** Names that it may have been meant to be; none where an id says nothing to a reader. */
+  readonly others: (within: Visible) => Promise<Iterable<string>>
+  readonly noun: string
+}
+
+export type Looks = Readonly<Record<Filter, Look>>
+
+/** Names compared with one that is not known. */
+const MAX_COMPARED = 1_000
+
+/** Looks names up in the catalog, among what channels serve, and in the read models. */
+export function createKnownNames(deps: {
+  readonly db: Queryable
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly clock: Clock
+  readonly served: readonly ServedModel[]
+}): Looks {
+  const { db, logEnd, clock, served } = deps
+  const models = createKnownModels(deps)
+  const sold = soldSkus(served)
+  // What was made a moment ago, on whichever replica, counts.
+  const inAccess = async (look: () => Promise<boolean>): Promise<boolean> => {
+    if (await look()) return true
+    await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'access')
+    return look()
+  }
+  const priced = async (): Promise<readonly string[]> =>
+    (await currentPriceBook(db, clock.nowMs()))?.entries.map(({ sku }) => sku) ?? []
+  return {
+    tenant_id: {
+      noun: 'tenant',
+      isKnown: (id) => inAccess(() => hasTenant(db, id)),
+      others: async () =>
+        (await listTenants(db, { limit: MAX_COMPARED })).map(({ tenantId }) => tenantId),
+    },
+    user_id: {
+      noun: 'user',
+      isKnown: (userId, { tenantId }) => inAccess(() => hasUser(db, { userId, tenantId })),
+      others: async ({ tenantId }) =>
+        tenantId === undefined
+          ? []
+          : (await listUsers(db, { tenantId, limit: MAX_COMPARED })).map(({ userId }) => userId),
+    },
+    token_id: {
+      noun: 'token',
+      isKnown: (id, within) =>
+        inAccess(async () => {
+          const token = await findToken(db, id)
+          return token !== undefined && sees(within, token)
+        }),
+      others: () => Promise.resolve([]),
+    },
+    model: {
+      noun: 'model',
+      isKnown: async (name, { tenantId }) =>
+        (await models.unknown([name])).length === 0 || hasLines(db, 'model', name, tenantId),
+      others: () => models.known(),
+    },
+    sku: {
+      noun: 'SKU',
+      isKnown: async (name, { tenantId }) =>
+        sold.has(name) || (await priced()).includes(name) || hasLines(db, 'sku', name, tenantId),
+      others: async () => new Set([...sold, ...(await priced())]),
+    },
+  }
+}
+
+/** Reads version aliases as their models, and refuses names that nothing has. */
+export function useKnownNames(instance: FastifyInstance, looks: Looks): void {
+  instance.addHook('preHandler', async (request) => {
+    const query = request.query as Partial<Record<Filter, unknown>>
+    const named = filters.filter((name) => typeof query[name] === 'string')
+    if (named.length === 0) return
+    const text = (name: Filter): string | undefined =>
+      typeof query[name] === 'string' ? query[name] : undefined
+    const model = text('model')
+    if (model !== undefined) query.model = externalModelName(model)
+    // Outside of the scope nothing is said of what there is.
+    const within = narrow(visibleTo(principalOf(request)), {
+      tenantId: text('tenant_id'),
+      userId: text('user_id'),
+    })
+    for (const filter of named) {
+      const name = text(filter) ?? ''
+      const { isKnown, others, noun } = looks[filter]
+      if (await isKnown(name, within)) continue
+      const hint = didYouMean(name, await others(within))
+      throw new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, filter)
+    }
+  })
+}

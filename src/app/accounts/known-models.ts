@@ -1,0 +1,69 @@
+import { currentPriceBook } from '../../../projections/prices/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { catalogModelNames } from '../../domain/families/model-names.ts'
+import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import { textModelOf } from '../../domain/families/sold-skus.ts'
+import { didYouMean } from '../../kernel/nearest-name.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { Clock } from '../../kernel/clock.ts'
+
+/** Tells names of models apart from slips of them. */
+export interface KnownModels {
+  /** Those of the names that no model has. */
+  readonly unknown: (names: readonly string[]) => Promise<readonly string[]>
+  readonly known: () => Promise<ReadonlySet<string>>
+  /** What a message about an unknown one ends in. */
+  readonly hint: (name: string) => Promise<string>
+}
+
+/**
+ * A model is known by the catalog, by a channel that serves it, or by a price of it in the book in
+ * effect: that is how a model to come is announced.
+ */
+export function createKnownModels(deps: {
+  readonly db: Queryable
+  readonly clock: Clock
+  readonly served: readonly ServedModel[]
+}): KnownModels {
+  const { db, clock, served } = deps
+  const atOnce: ReadonlySet<string> = new Set([
+    ...catalogModelNames,
+    ...served.map(({ model }) => model),
+  ])
+  const priced = async (): Promise<readonly string[]> => {
+    const book = await currentPriceBook(db, clock.nowMs())
+    return (book?.entries ?? []).flatMap(({ sku }) => textModelOf(sku) ?? [])
+  }
+  const known = async () => new Set([...atOnce, ...(await priced())])
+  return {
+    unknown: async (names) => {
+      const left = names.filter((name) => !atOnce.has(name))
+      if (left.length === 0) return []
+      const others = new Set(await priced())
+      return left.filter((name) => !others.has(name))
+    },
+    known,
+    hint: async (name) => didYouMean(name, await known()),
+  }
+}
+
+/**
+ * Looks at the models that a token is to be bound to. What is unknown opens nothing until a model of
+ * that name comes, which may be meant: it is answered in words.
+ *
+ * @throws DomainError `token_models_invalid` for a known name but for a letter or two
+ */
+export async function checkTokenModels(
+  known: KnownModels,
+  models: readonly string[] | null | undefined,
+): Promise<readonly string[]> {
+  const unknown = await known.unknown(models ?? [])
+  for (const name of unknown) {
+    const hint = await known.hint(name)
+    if (hint !== '')
+      throw new DomainError('token_models_invalid', `no model is called \`${name}\`${hint}`, {
+        param: 'models',
+      })
+  }
+  return unknown.map((name) => `no model is called \`${name}\`: it opens nothing until one is`)
+}
