@@ -8,6 +8,8 @@ import {
   nearestCandidate,
   plainLetters,
 } from '../../kernel/nearest-name.ts'
+import { foreignMember } from './foreign-members.ts'
+import { namesIn } from './names.ts'
 import { RequestError } from './request-error.ts'
 
 /**
@@ -21,11 +23,6 @@ import { RequestError } from './request-error.ts'
  * `generationConfig.thinkingConfig`.
  */
 export type AlsoKnown = Readonly<Record<string, string>>
-
-/** Names out of text that has blanks between them. */
-export function namesIn(text: string): readonly string[] {
-  return text.split(/\s+/).filter((name) => name !== '')
-}
 
 /** A longer name is no slip of any known one. */
 const MAX_LETTERS = 64
@@ -102,11 +99,12 @@ function meant(name: string, { candidates, judged }: Known): string | undefined 
 
 interface Misspelt {
   readonly path: string
-  readonly meant: string
+  /** What is said of it. */
+  readonly message: string
 }
 
 /** Looks through a body; only names that nobody knows are compared. */
-function firstMisspelt(body: unknown, known: Known): Misspelt | undefined {
+function firstMisspelt(body: unknown, known: Known, foreign: boolean): Misspelt | undefined {
   let compared = 0
   const ofObject = (value: object, known: Known, at: string) => {
     const { names, inside } = known
@@ -116,11 +114,14 @@ function firstMisspelt(body: unknown, known: Known): Misspelt | undefined {
         const below = inside.get(name)
         const found = below && look((value as Readonly<Record<string, unknown>>)[name], below, path)
         if (found) return found
-      } else if (compared < MAX_COMPARED) {
-        compared += 1
-        const one = meant(name, known)
-        if (one !== undefined) return { path, meant: one }
+        continue
       }
+      compared += 1
+      const one = compared > MAX_COMPARED ? undefined : meant(name, known)
+      if (one !== undefined)
+        return { path, message: `\`${path}\` is not known here: did you mean \`${one}\`?` }
+      const elsewhere = foreign && at === '' ? foreignMember(name, names) : undefined
+      if (elsewhere !== undefined) return { path, message: elsewhere }
     }
     return undefined
   }
@@ -140,20 +141,24 @@ function firstMisspelt(body: unknown, known: Known): Misspelt | undefined {
 /** Tells the first misspelt member of a body, if it has one. */
 export type TellMisspelt = (body: unknown) => RequestError | undefined
 
+/** How names of members are judged beside the schema. */
+export interface MemberNames {
+  readonly spellings?: Spellings
+  /** Of a creation: members that another interface has are refused. */
+  readonly foreign?: boolean
+}
+
 /** For bodies of which a schema describes the members; what else is known is looked up once, here. */
 export function misspeltIn(
   schema: unknown,
   also: AlsoKnown,
-  spellings: Spellings = (name) => [name],
+  { spellings = (name) => [name], foreign = false }: MemberNames = {},
 ): TellMisspelt {
   const known = knownOf(schema, '', also, spellings)
   if (known === undefined) return () => undefined
   return (body) => {
-    const found = firstMisspelt(body, known)
-    if (found === undefined) return undefined
-    const { path, meant } = found
-    const message = `\`${path}\` is not known here: did you mean \`${meant}\`?`
-    return new RequestError('parameter_invalid', message, path)
+    const found = firstMisspelt(body, known, foreign)
+    return found && new RequestError('parameter_invalid', found.message, found.path)
   }
 }
 
@@ -162,9 +167,10 @@ export function refuseMisspelt(
   also: AlsoKnown,
   spellings?: Spellings,
 ): FastifySchemaCompiler<TSchema> {
+  const names = { foreign: true, ...(spellings === undefined ? {} : { spellings }) }
   return ({ schema, httpPart }) => {
     if (httpPart !== 'body') return () => true
-    const tell = misspeltIn(schema, also, spellings)
+    const tell = misspeltIn(schema, also, names)
     return (value: unknown) => {
       const error = tell(value)
       return error === undefined ? true : { error }

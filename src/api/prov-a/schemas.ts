@@ -91,7 +91,7 @@ export const CreateTaskBodySchema = Type.Object(
 /** Of a creation: taken or refused by some models, or another service's and left out. */
 export const alsoInTasks: AlsoKnown = {
   '': `seed camera_fixed frames frames_per_second framespersecond frame_rate fps
-    mode models speed user prompt ProjectName`,
+    models speed user ProjectName`,
 }
 
 export const CreatedTaskSchema = Type.Object(

@@ -67,7 +67,7 @@ export const bodySchemas = {
 
 /** Of a creation: another path's, or upstream's and left out. */
 export const alsoInClips: AlsoKnown = {
-  '': 'images style aspect_ratio subjects videos is_rec audio_type voice_id mode models speed',
+  '': 'images style aspect_ratio models speed',
 }
 
 const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] })

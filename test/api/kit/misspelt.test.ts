@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type AlsoKnown, namesIn } from '../../../src/api/kit/misspelt.ts'
+import { type AlsoKnown } from '../../../src/api/kit/misspelt.ts'
+import { namesIn } from '../../../src/api/kit/names.ts'
 import { alsoInTasks } from '../../../src/api/prov-a/schemas.ts'
 import { alsoInSpeech } from '../../../src/api/prov-b/v1/speech/schemas.ts'
 import { alsoInVideos as alsoInVideosB } from '../../../src/api/prov-b/v2/schemas.ts'

@@ -61,7 +61,7 @@ export const CreateVideoBodySchema = Type.Object(
 )
 
 /** Of a creation: upstream's, and left out. */
-export const alsoInVideos: AlsoKnown = { '': 'aigc_watermark extra' }
+export const alsoInVideos: AlsoKnown = { '': 'extra' }
 
 const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] })
 

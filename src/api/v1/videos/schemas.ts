@@ -35,7 +35,7 @@ export const CreateVideoBodySchema = Type.Object(
 )
 
 export const alsoInVideos: AlsoKnown = {
-  '': 'n user seed quality style mode models metadata response_format duration speed',
+  '': 'n user models metadata response_format',
 }
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
