@@ -1,10 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { keyedHash } from '../../keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../../text-ports.ts'
 
@@ -91,15 +85,18 @@ export function createKeptIds(secret: string): KeptIds {
     namer: (tenantId, channelId, { conversationTokens, outputTokens, previous }) => {
       const known = new Map<string, string>()
       if (previous !== undefined) known.set(`response ${previous.upstreamId}`, previous.id)
-      const answer = randomBytes(ANSWER_BYTES).toString('hex')
+      /** An answer is known by the first of its items. */
+      let answer: string | undefined
       return (kind, upstreamId, tokens) => {
         const key = `${kind} ${upstreamId}`
+        if (kind === 'item')
+          answer ??= tagOf(tenantId, kind, Buffer.from(upstreamId)).toString('hex', 0, ANSWER_BYTES)
         const id =
           known.get(key) ??
           seal(tenantId, kind, {
             channelId,
             upstreamId,
-            ...(kind === 'item'
+            ...(answer !== undefined && kind === 'item'
               ? { tokens: outputTokens, answer }
               : { tokens: tokens ?? conversationTokens }),
           })
