@@ -20,10 +20,10 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   throttle: ['accounts', 'database'],
   access: ['read-models', 'throttle'],
   'call-claims': ['access', 'database'],
-  files: ['access', 'read-models'],
+  uploads: ['access', 'database', 'read-models'],
+  files: ['access', 'read-models', 'throttle', 'uploads'],
   spending: ['database', 'throttle'],
   budgets: ['accounts', 'read-models', 'spending'],
-  uploads: ['access'],
   assets: ['access', 'channels', 'database', 'read-models', 'throttle'],
   finance: ['read-models', 'spending'],
   calls: [
@@ -63,7 +63,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   // Tasks that are made by calls.
   quotes: ['assets', 'calls', 'pricing', 'tasks'],
   receipts: [],
-  'image-tasks': ['access', 'calls', 'channels', 'spending', 'tasks', 'tasks/watch'],
+  'image-tasks': ['access', 'calls', 'channels', 'spending', 'tasks', 'tasks/watch', 'uploads'],
 }
 
 /** Folder of the application; undefined for a file beside the folders. */
