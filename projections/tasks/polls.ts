@@ -57,29 +57,62 @@ export async function leaseDuePolls(
     readonly kind?: PollKind
   },
 ): Promise<readonly DuePoll[]> {
-  // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
+  return leaseRows(db, lease, {
+    // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
+    due: `select platform_id from tasks.polls
+          where ($5::text is null or kind = $5) and due_at_ms <= $2
+            and family <> all($6::text[]) and channel_id <> all($7::text[])
+          order by due_at_ms limit $4
+          for update skip locked`,
+    values: [lease.kind ?? null, lease.besides ?? [], lease.besidesChannels ?? []],
+  })
+}
+
+/** How many further candidates are looked at for each that is leased: another replica may lock some of them. */
+const CANDIDATES = 4
+
+/**
+ * The same of tasks that wait for a worker of ours, tenant by tenant in turn: first those of the tenant of
+ * which the fewest are leased, by all replicas together. A tenant's own go in the order in which they are due.
+ */
+export async function leaseInTurn(
+  db: Queryable,
+  lease: Parameters<typeof leaseDuePolls>[1],
+): Promise<readonly DuePoll[]> {
+  return leaseRows(db, lease, {
+    due: `select p.platform_id
+          from (select w.platform_id,
+                       coalesce(u.leased, 0) + row_number() over (
+                         partition by w.tenant_id order by w.due_at_ms, w.platform_id) as turn
+                from tasks.polls w
+                left join (select tenant_id, count(*) as leased from tasks.polls
+                           where kind in ('make', 'finish') and lease_owner is not null
+                           group by tenant_id) u on u.tenant_id = w.tenant_id
+                where w.kind = $5 and w.due_at_ms <= $2 and w.family <> all($6::text[])
+                order by turn, w.due_at_ms limit $7::bigint) c
+          join tasks.polls p on p.platform_id = c.platform_id
+          where p.kind = $5 and p.due_at_ms <= $2
+          order by c.turn, p.due_at_ms limit $4
+          for update of p skip locked`,
+    values: [lease.kind ?? 'make', lease.besides ?? [], CANDIDATES * lease.limit],
+  })
+}
+
+/** `due`: the statement that finds and locks them; its own values begin at `$5`. */
+async function leaseRows(
+  db: Queryable,
+  { owner, nowMs, leaseMs, limit }: Parameters<typeof leaseDuePolls>[1],
+  { due, values }: { readonly due: string; readonly values: readonly unknown[] },
+): Promise<readonly DuePoll[]> {
   const { rows } = await db.query<PollRecord>({
-    text: `with due as (
-             select platform_id from tasks.polls
-             where ($5::text is null or kind = $5) and due_at_ms <= $2
-               and family <> all($6::text[]) and channel_id <> all($7::text[])
-             order by due_at_ms limit $4
-             for update skip locked)
+    text: `with due as (${due})
            update tasks.polls p
            set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
            from due where p.platform_id = due.platform_id
            returning p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
                      p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms,
                      p.observed_at_ms`,
-    values: [
-      lease.owner,
-      lease.nowMs,
-      lease.leaseMs,
-      lease.limit,
-      lease.kind ?? null,
-      lease.besides ?? [],
-      lease.besidesChannels ?? [],
-    ],
+    values: [owner, nowMs, leaseMs, limit, ...values],
   })
   return rows.map((row) => ({
     platformId: row.platform_id,
@@ -93,7 +126,7 @@ export async function leaseDuePolls(
     attempts: row.attempts,
     absentAtMs: row.absent_at_ms === null ? undefined : Number(row.absent_at_ms),
     observedAtMs: row.observed_at_ms === null ? undefined : Number(row.observed_at_ms),
-    leasedUntilMs: lease.nowMs + lease.leaseMs,
+    leasedUntilMs: nowMs + leaseMs,
   }))
 }
 
@@ -271,15 +304,18 @@ export async function noteObservation(
   })
 }
 
-/** How many tasks wait for a worker of ours, up to `limit`. */
-export async function waitingTasks(db: Queryable, limit: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>({
+/** How many tasks wait for a worker of ours, counted up to `limit`: of all tenants, and of one. */
+export async function waitingTasks(
+  db: Queryable,
+  { tenantId, limit }: { readonly tenantId: string; readonly limit: number },
+): Promise<{ readonly all: number; readonly own: number }> {
+  const { rows } = await db.query<{ all: number; own: number }>({
     name: 'tasks.polls.waiting',
-    text: `select count(*)::int as n
-           from (select 1 from tasks.polls where kind = 'make' limit $1) as waiting`,
-    values: [limit],
+    text: `select count(*)::int as all, count(*) filter (where tenant_id = $2)::int as own
+           from (select tenant_id from tasks.polls where kind = 'make' limit $1) as waiting`,
+    values: [limit, tenantId],
   })
-  return rows[0]?.n ?? 0
+  return rows[0] ?? { all: 0, own: 0 }
 }
 
 /** How many tasks await polling, by kind, and since when the longest due one waits. */

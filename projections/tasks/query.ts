@@ -26,6 +26,7 @@ export { tasksEnded, tasksWithoutEnd } from './without-end.ts'
 export {
   endWatches,
   leaseDuePolls,
+  leaseInTurn,
   noteObservation,
   pollBacklog,
   recallPolls,

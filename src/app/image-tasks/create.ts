@@ -32,7 +32,7 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
       return { channel, release: () => undefined }
     },
     keep: async ({ media, images }, request) => {
-      await refuseWhenFull(deps)
+      await refuseWhenFull(deps, request.tenantId)
       await keepPayload({ ...deps, media }, request, images)
       deps.crashPoint('image.after-payload')
     },
@@ -85,14 +85,16 @@ async function reachableMedia({ media, clock }: ImageTaskDeps): Promise<ImageMed
 
 /**
  * Counted up to the bound and no further. What was accepted in the last moments is not counted yet,
- * so the bound is passed by as much at most.
+ * so the bounds are passed by as much at most.
  */
-async function refuseWhenFull({ pool, imageLimits }: ImageTaskDeps): Promise<void> {
+async function refuseWhenFull({ pool, imageLimits }: ImageTaskDeps, tenantId: string) {
   const { maxWaiting } = imageLimits
-  if ((await waitingTasks(pool, maxWaiting)) < maxWaiting) return
+  const { all, own } = await waitingTasks(pool, { tenantId, limit: maxWaiting })
+  if (own < maxWaiting - all) return
+  const [limit, whose] = all < maxWaiting ? [own, 'of yours '] : [maxWaiting, '']
   throw new DomainError(
     'rate_limited',
-    `Too many images are waiting (${maxWaiting}); nothing was started`,
-    { limitedBy: 'queue', limit: maxWaiting, retryAfterMs: QUEUE_RETRY_MS },
+    `Too many images ${whose}are waiting (${limit}); nothing was started`,
+    { limitedBy: 'queue', limit, retryAfterMs: QUEUE_RETRY_MS },
   )
 }

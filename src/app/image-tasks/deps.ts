@@ -17,7 +17,10 @@ export interface ImageMedia {
 
 /** Bounds of asynchronous images (P10). */
 export interface ImageTaskLimits {
-  /** Tasks that no worker has begun, of all tenants; further ones are turned away. */
+  /**
+   * Tasks that no worker has begun, of all tenants; further ones are turned away. Of one tenant as many may
+   * wait as places are left, so that one alone has half of them and there is room for the next.
+   */
   readonly maxWaiting: number
   /** Under way in one process: each holds its request and its answer. */
   readonly maxMaking: number

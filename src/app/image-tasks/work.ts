@@ -1,5 +1,5 @@
 import type { RoundOutcome } from '../policy-loop.ts'
-import type { DuePoll } from '../../../projections/tasks/query.ts'
+import { type DuePoll, leaseInTurn } from '../../../projections/tasks/query.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
 import { jittered } from '../tasks/watch/intervals.ts'
@@ -20,7 +20,7 @@ const LONGEST_PUT_OFF_MS = 30_000
 const DRAIN_MS = 20_000
 
 export interface ImageMaker {
-  /** One round: leases what waits, as far as there is room, and begins it. */
+  /** One round: leases what waits, tenant by tenant in turn and as far as there is room, and begins it. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Waits for what is under way, and breaks off what takes too long. */
   readonly drain: () => Promise<void>
@@ -32,7 +32,12 @@ export interface ImageMaker {
 export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings): ImageMaker {
   const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
-  const leases = createLeases(deps.pool, { owner, kind: 'make', leaseMs: LEASE_MS })
+  const leases = createLeases(deps.pool, {
+    owner,
+    kind: 'make',
+    leaseMs: LEASE_MS,
+    lease: leaseInTurn,
+  })
   const breakOff = new AbortController()
   /** With the family of each. */
   const underWay = new Map<Promise<void>, string>()

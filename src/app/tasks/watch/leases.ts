@@ -18,7 +18,7 @@ const RECALL_MS = 2_000
  * of its lease because of a failed statement.
  */
 export interface Leases {
-  /** Leases what is due, the longest due first. @throws what Postgres does */
+  /** Leases what is due. @throws what Postgres does */
   readonly take: (wish: LeaseWish) => Promise<readonly DuePoll[]>
   /** Says when these are due next. @throws what Postgres does; they are leased still */
   readonly giveBack: (items: readonly Reschedule[]) => Promise<void>
@@ -34,12 +34,14 @@ export interface LeaseSettings {
   readonly owner: string
   readonly kind: DuePoll['kind']
   readonly leaseMs: number
+  /** Which of those that are due go first: unless said, the longest due. */
+  readonly lease?: typeof leaseDuePolls
   /** Tasks that may be of this kind and are leased to this process by other means. */
   readonly alsoKnown?: () => Iterable<string>
 }
 
 export function createLeases(pool: Pool, settings: LeaseSettings): Leases {
-  const { owner, kind, leaseMs, alsoKnown = () => [] } = settings
+  const { owner, kind, leaseMs, lease = leaseDuePolls, alsoKnown = () => [] } = settings
   const known = new Set<string>()
   /** How often a row was left that may say something else than `known`, and how many of those are mended. */
   let doubts = 0
@@ -58,7 +60,7 @@ export function createLeases(pool: Pool, settings: LeaseSettings): Leases {
     take: async (wish) => {
       await recall(wish.nowMs)
       try {
-        const due = await leaseDuePolls(pool, { ...wish, owner, kind, leaseMs })
+        const due = await lease(pool, { ...wish, owner, kind, leaseMs })
         for (const { platformId } of due) known.add(platformId)
         return due
       } catch (error) {
