@@ -30,7 +30,7 @@ import { agreeOnSecret } from './app/secret/agreement.ts'
 import { assetPolicies } from './app/assets/watch/policies.ts'
 import { imagePolicies } from './app/image-tasks/policies.ts'
 import { balanceAlertPolicies } from './app/balance-alerts/policy.ts'
-import { startPolicies } from './app/tasks/watch/start.ts'
+import { startPolicies, startPresence } from './app/tasks/watch/start.ts'
 import type { Channel } from './app/ports.ts'
 import { priceConcern, servedModels } from './app/pricing/concern.ts'
 import { publishPrices } from './app/pricing/publish-prices.ts'
@@ -179,8 +179,8 @@ async function start(
   })
   onStop(() => parts.stop())
   const deps = parts.tasks
+  const owner = newId('process', clock.nowMs())
   if (options.roles.has('worker')) {
-    const owner = newId('process', clock.nowMs())
     const settings = { owner, scale: config.pollScale }
     const policies = startPolicies(deps, settings, [
       imagePolicies(parts.imageTasks, settings),
@@ -197,7 +197,7 @@ async function start(
     onStop(() => policies.stop())
     if (objects !== undefined)
       onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
-  }
+  } else if (options.roles.has('api')) onStop((await startPresence(deps, owner)).stop)
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const said: Said = {
     accepting: () => stage === 'serving',
@@ -212,7 +212,7 @@ async function start(
     ],
   }
   const addresses = options.roles.has('api')
-    ? await listen(options, { ...parts, storage }, metrics, said, onStop)
+    ? await listen(options, { ...parts, storage }, { metrics, said, owner, onStop })
     : { address: undefined, operationsAddress: undefined }
   listensAt = addresses.address
   onStop(async () => {
@@ -227,9 +227,18 @@ async function start(
 async function listen(
   options: GatewayOptions,
   parts: Parts & { readonly storage: OpenedStorage },
-  metrics: Registry,
-  said: Said,
-  onStop: (close: () => Promise<unknown>) => void,
+  {
+    metrics,
+    said,
+    owner,
+    onStop,
+  }: {
+    readonly metrics: Registry
+    readonly said: Said
+    /** Names this process among those that are present. */
+    readonly owner: string
+    readonly onStop: (close: () => Promise<unknown>) => void
+  },
 ): Promise<Pick<Gateway, 'address' | 'operationsAddress'>> {
   const { config, logger } = options
   const { tasks: deps } = parts
@@ -241,7 +250,7 @@ async function listen(
   const lag = watchLedger(pool, log)
   await seeLedger(lag)
   const calls = await startCalls({
-    ...parts.calls({ replica: newId('process', clock.nowMs()), lag }),
+    ...parts.calls({ replica: owner, lag }),
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })

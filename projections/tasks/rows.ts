@@ -11,7 +11,7 @@ const FIRST_POLL_DELAY_MS = 1_000
  * A submission without an outcome may still be under way in the process that makes it: it is looked
  * for after most answers have come. To find one that is under way does no harm.
  */
-const REQUESTED_DELAY_MS = 15_000
+const REQUESTED_DELAY_MS = 8_000
 /** One that is known to be uncertain may still be settling upstream. */
 const UNCERTAIN_DELAY_MS = 5_000
 /** One that was given up had been looked for a moment ago. */

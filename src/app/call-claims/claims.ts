@@ -12,9 +12,11 @@ import type { CallClaims } from './types.ts'
 /** A key may be freed between trying to take it and looking at who has it, so often at most. */
 const MAX_TRIES = 3
 
-/** Keys of all replicas, in Postgres. */
-export function createCallClaims(deps: ClaimDeps & { readonly clock: Clock }): CallClaims {
-  const { pool, secret, clock, crashPoint } = deps
+/** Keys of all replicas, in Postgres. `owner` names this process among those that are present. */
+export function createCallClaims(
+  deps: ClaimDeps & { readonly clock: Clock; readonly owner: string },
+): CallClaims {
+  const { pool, secret, clock, crashPoint, owner } = deps
   const renewal = createRenewal(deps)
   const hashOf = (purpose: string, parts: readonly string[]): string =>
     keyedHash(secret, purpose, parts).toString('hex')
@@ -24,7 +26,7 @@ export function createCallClaims(deps: ClaimDeps & { readonly clock: Clock }): C
       const hashed = hashOf('call-claim-body', [bodyHash])
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         const name = { claimKey, callId: newCallId(clock.nowMs()) }
-        const isTaken = await takeClaim(pool, { ...name, bodyHash: hashed }).catch(untold)
+        const isTaken = await takeClaim(pool, { ...name, bodyHash: hashed, owner }).catch(untold)
         if (isTaken) {
           const claim = heldClaim(deps, renewal, name)
           crashPoint('claim.after-taken')

@@ -17,5 +17,7 @@ create table ops.call_claims (
 alter table ops.call_claims alter column answer set storage external;
 create index call_claims_expiry on ops.call_claims (expires_at);
 `,
+    // Of a claim that a process of before this column took, its lease alone is known.
+    `alter table ops.call_claims add column owner text`,
   ],
 }

@@ -6,8 +6,10 @@ import type { Pool } from 'pg'
  * sealed.
  */
 
-/** A process that stops renewing is taken for dead after this. */
+/** A claim that is not renewed for this long is free, even where its process is present. */
 export const LEASE_MS = 60_000
+/** A process that takes a key may have been forgotten before: it is present again within this. */
+const PRESENT_AGAIN_MS = 10_000
 /** What a key lives from its first request on. */
 const KEY_LIFE_MS = 24 * 3_600_000
 const PURGE_LIMIT = 5_000
@@ -15,14 +17,23 @@ const PURGE_LIMIT = 5_000
 const after = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
+const ahead = (time: string, fromMs: number, toMs: number): string =>
+  `${time} between clock_timestamp() + ${fromMs} * interval '1 millisecond'
+     and clock_timestamp() + ${toMs} * interval '1 millisecond'`
+
 /**
- * Whether somebody holds a claim. A lease that ends too far ahead is of before the clock was set back:
- * who holds it renews it, and nobody waits for one who is dead. Two leases, as a clock may be
- * mended by a little at any time.
+ * Whether a claim is held: its lease stands and its process is present (`ops.workers`, a row that the process
+ * renews every second and that the others remove after 5 s of silence). A process that was only frozen, or
+ * cut off, may come back and find its claim taken: then its call is not settled.
+ *
+ * A lease that ends too far ahead is of before the clock was set back: its holder renews it, and no request
+ * waits for a process that is dead. Two leases, as a clock may be mended by a little at any time.
  */
 const isLeased = (claim: string): string =>
-  `${claim}.lease_until between clock_timestamp()
-     and clock_timestamp() + ${2 * LEASE_MS} * interval '1 millisecond'`
+  `(${ahead(`${claim}.lease_until`, 0, 2 * LEASE_MS)}
+     and (${claim}.owner is null
+          or exists (select from ops.workers w where w.owner = ${claim}.owner)
+          or ${ahead(`${claim}.expires_at`, KEY_LIFE_MS - PRESENT_AGAIN_MS, KEY_LIFE_MS + PRESENT_AGAIN_MS)}))`
 
 /** Of a claim, and of the one call that is made under it. */
 export interface ClaimName {
@@ -45,19 +56,25 @@ export interface FoundClaim {
  */
 export async function takeClaim(
   db: Pool,
-  { claimKey, callId, bodyHash }: ClaimName & { readonly bodyHash: string },
+  {
+    claimKey,
+    callId,
+    bodyHash,
+    owner,
+  }: ClaimName & { readonly bodyHash: string; readonly owner: string },
 ): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'call-claim-take',
     text: `insert into ops.call_claims as c
-             (claim_key, call_id, body_hash, lease_until, expires_at)
-           values ($1, $2, $3, ${after('$4')}, ${after('$5')})
+             (claim_key, call_id, body_hash, owner, lease_until, expires_at)
+           values ($1, $2, $3, $6, ${after('$4')}, ${after('$5')})
            on conflict (claim_key) do update set
              call_id = excluded.call_id, body_hash = excluded.body_hash, may_be_settled = false,
+             owner = excluded.owner,
              lease_until = excluded.lease_until, expires_at = excluded.expires_at, answer = null
            where not (${isLeased('c')})
              and (not c.may_be_settled or c.expires_at < clock_timestamp())`,
-    values: [claimKey, callId, bodyHash, LEASE_MS, KEY_LIFE_MS],
+    values: [claimKey, callId, bodyHash, LEASE_MS, KEY_LIFE_MS, owner],
   })
   return rowCount === 1
 }

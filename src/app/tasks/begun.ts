@@ -5,6 +5,6 @@ import type { ChannelLease } from '../channels/directory.ts'
 export interface BegunTask {
   readonly request: TaskRequest
   readonly lease: ChannelLease
-  /** Of `monotonicClock` when the use case began. */
+  /** Of the monotonic clock when the use case began. */
   readonly startedMs: number
 }

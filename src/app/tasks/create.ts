@@ -1,7 +1,7 @@
 import type { TaskModel } from '../../domain/families/task-rules.ts'
 import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
-import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
@@ -58,7 +58,7 @@ export function createTaskWith<Order extends TaskOrder>(
 ): (order: Order) => Promise<CreatedTask> {
   return async (asked) => {
     const model = modelFor(asked)
-    const startedMs = monotonicClock.nowMs()
+    const startedMs = deps.monotonic.nowMs()
     await deps.log.ready()
     const chosen = await chooseIdentity(deps, asked)
     if (chosen.kind === 'replay') return chosen.task

@@ -1,6 +1,6 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
-import { fromTimestamp, monotonicClock, toTimestamp } from '../../kernel/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
 import type { BegunTask } from './begun.ts'
 import { type AcceptedTask, type Channel, ProviderError } from '../ports.ts'
@@ -12,6 +12,8 @@ import { providerOf } from './provider-of.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
+/** Sending begins within this, or never: from then on the others reckon that upstream has it or will not. */
+const SENDING_BEGINS_MS = 30_000
 
 type Sent =
   | (AcceptedTask & { readonly kind: 'accepted'; readonly channelId: string })
@@ -28,16 +30,24 @@ export async function submit(
   submission: BegunTask,
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
-  const sentMs = monotonicClock.nowMs()
-  const sent = await send(deps, input, submission)
-  const answeredMs = monotonicClock.nowMs()
+  const sentMs = deps.monotonic.nowMs()
+  // A process that was frozen may come back long after its creation was given up.
+  const isLate = deps.monotonic.nowMs() - submission.startedMs > SENDING_BEGINS_MS
+  const sent = isLate ? tooLate(submission) : await send(deps, input, submission)
+  const answeredMs = deps.monotonic.nowMs()
   deps.crashPoint('create.after-provider')
   try {
     return await conclude(deps, request, sent)
   } finally {
-    const overheadMs = monotonicClock.nowMs() - startedMs - (answeredMs - sentMs)
+    const overheadMs = deps.monotonic.nowMs() - startedMs - (answeredMs - sentMs)
     deps.metrics.createOverhead.observe({ outcome: sent.kind }, overheadMs / 1_000)
   }
+}
+
+function tooLate({ lease }: BegunTask): Sent {
+  lease.release('neutral')
+  const message = 'The request was held up for too long and was not sent to the model service.'
+  return { kind: 'refused', error: new ProviderError('unavailable', 'ruled_out', message) }
 }
 
 async function send(

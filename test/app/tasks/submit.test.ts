@@ -52,6 +52,20 @@ t.test('which channel a creation goes to', async (t) => {
     t.equal(world.sandbox.requests().routes['video-a.create']?.count, before + 1)
   })
 
+  await t.test('one that a frozen process comes back with is not sent any more', async (t) => {
+    let heldMs = 0
+    const { tasks } = world.replica({
+      monotonic: { nowMs: () => performance.now() + heldMs },
+      crashPoint: (name) => {
+        if (name === 'create.after-requested') heldMs += 31_000
+      },
+    })
+    const before = world.sandbox.accepted().length
+    t.equal(await codeOf(tasks.createTask(createInput())), 'submission_refused')
+    t.equal(world.sandbox.accepted().length, before)
+    heldMs = 0
+  })
+
   await t.test('an unknown outcome is never tried elsewhere', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
     const before = world.sandbox.accepted().length

@@ -7,7 +7,7 @@ import { createObserve } from '../observe.ts'
 import { createPoller, type PolicySettings } from './poll.ts'
 import { createPresence, type Presence } from './presence.ts'
 import { createReconcileRound } from './reconcile.ts'
-import { createSweep, type Sweep } from './sweep.ts'
+import { createSweep } from './sweep.ts'
 import { createWatchRound } from './late.ts'
 
 /** How often an idle policy looks for work. */
@@ -60,12 +60,7 @@ export function startPolicies(
     async (roundSignal) =>
       presence.known() ? round(roundSignal) : 'idle'
   const policies: readonly Policy[] = [
-    {
-      name: 'presence',
-      idleMs: PRESENCE_IDLE_MS,
-      longestRestMs: PRESENCE_IDLE_MS,
-      round: presence.round,
-    },
+    presencePolicy(presence),
     {
       name: 'poll',
       idleMs: idle(POLL_IDLE_MS),
@@ -99,15 +94,46 @@ export function startPolicies(
       stopping.abort()
       await Promise.all(loops)
       await Promise.all([poller.drain(), ...further.map((each) => each.drain?.())])
-      await leaveInTime(deps, presence, sweep)
+      await leaveInTime(deps, [presence.leave(), sweep.stop()])
     },
   }
 }
 
-async function leaveInTime(deps: TaskDeps, presence: Presence, sweep: Sweep): Promise<void> {
+/**
+ * Keeps a process that runs no policies present: others would take what it holds in Postgres otherwise.
+ * Resolves once it is.
+ */
+export async function startPresence(
+  deps: Pick<TaskDeps, 'pool' | 'clock' | 'monotonic' | 'logger' | 'metrics'>,
+  owner: string,
+): Promise<Policies> {
+  const stopping = new AbortController()
+  const presence = createPresence(deps, owner)
+  await presence.round()
+  const loop = runLoop(deps, presencePolicy(presence), stopping.signal)
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loop
+      await leaveInTime(deps, [presence.leave()])
+    },
+  }
+}
+
+const presencePolicy = ({ round }: Presence): Policy => ({
+  name: 'presence',
+  idleMs: PRESENCE_IDLE_MS,
+  longestRestMs: PRESENCE_IDLE_MS,
+  round,
+})
+
+async function leaveInTime(
+  { logger }: Pick<TaskDeps, 'logger'>,
+  leaving: readonly Promise<void>[],
+): Promise<void> {
   const patience = new AbortController()
-  const left = allOver([presence.leave(), sweep.stop()])
-    .catch((error: unknown) => deps.logger.warn({ err: error }, 'leases not freed'))
+  const left = allOver(leaving)
+    .catch((error: unknown) => logger.warn({ err: error }, 'leases not freed'))
     .finally(() => patience.abort())
   await Promise.race([left, pause(LEAVE_TIMEOUT_MS, patience.signal)])
 }

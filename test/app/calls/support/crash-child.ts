@@ -8,7 +8,9 @@ import { crashPointFrom } from '../../../../src/app/crash-points.ts'
 import { compose } from '../../../../src/compose.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/journal.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+import { createPresence } from '../../../../src/app/tasks/watch/presence.ts'
+import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
+import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import type { TextFamily } from '../../../../src/app/calls/text/types.ts'
 import type { CallClaim } from '../../../../src/app/call-claims/types.ts'
@@ -27,6 +29,8 @@ interface Order {
   readonly prompt: string
   /** Asked for under this key. */
   readonly key?: string
+  /** Whether it says that it lives, as a gateway does. */
+  readonly isPresent?: boolean
 }
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
@@ -56,6 +60,12 @@ const deps = {
   journal: createJournal({ log, instanceId, logger: silentLog }),
 }
 const calls = createTextUseCases(deps, createRunningCalls(deps))
+if (order.isPresent) {
+  const own = { pool, clock: systemClock, monotonic: monotonicClock, logger: silentLog }
+  const presence = createPresence(own, instanceId)
+  await presence.round()
+  setInterval(() => void presence.round().catch(() => undefined), 1_000).unref()
+}
 let claim: CallClaim | undefined
 const input = {
   ...textInput({ family: order.family, prompt: order.prompt }),
@@ -66,7 +76,10 @@ if (order.streamed) {
   for await (const frame of frames) say({ frame: frame.data })
   say({ ended: true })
 } else {
-  const { body } = await calls.complete(input)
+  const { body } = await calls.complete(input).catch((error: unknown) => {
+    if (isDomainError(error)) say({ refused: error.code })
+    throw error
+  })
   // As whoever answers does.
   await claim?.keep({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) })
   say({ ended: true })

@@ -18,6 +18,8 @@ export function mortal(world: TextWorld, namespace: string, child: URL, order: o
   return {
     output: started.stdout,
     kill: () => started.kill('SIGKILL'),
+    pause: () => started.kill('SIGSTOP'),
+    resume: () => started.kill('SIGCONT'),
     /** The signal that ended it; null where it ended by itself. */
     ended: once(started, 'exit').then(([, signal]) => signal as string | null),
   }

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { AnyEvent } from '../../../../src/domain/any-event.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { createObserve } from '../../../../src/app/tasks/observe.ts'
+import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import {
   codeOf,
@@ -138,6 +139,31 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
   t.same(typesOf(await world.eventsOf(late)), ['TaskRequested', 'TaskSubmissionUncertain'])
 })
 
+t.test('the key of a creation whose process died names its task within 15 s', async (t) => {
+  const world = await startWorld(t)
+  const dying = world.replica({
+    crashPoint: (name) => {
+      if (name === 'create.after-provider') throw new Error('killed')
+    },
+  })
+  const input = createInput({ idempotencyKey: 'left', prompt: 'x [[client=left]]' })
+  await t.rejects(dying.tasks.createTask(input), /killed/)
+  await dying.stop()
+  const { tasks } = world.replica({ policies: true, scale: 1 })
+  const sinceMs = performance.now()
+  const again = await eventually('its task', () =>
+    tasks.createTask(input).catch((error: unknown) => {
+      if (isDomainError(error, 'idempotency_in_progress')) return undefined
+      throw error
+    }),
+  )
+  const takenMs = Math.round(performance.now() - sinceMs)
+  t.comment(`the key of the creation was taken for ${takenMs} ms`)
+  t.ok(takenMs < 15_000, `${takenMs} ms`)
+  t.match(again, { replayed: true })
+  t.equal(world.sandbox.accepted({ client_marker: 'left' }).length, 1)
+})
+
 t.test('a process that dies right after the provider accepted loses nothing', async (t) => {
   const world = await startWorld(t)
   const dying = world.replica({
@@ -148,8 +174,8 @@ t.test('a process that dies right after the provider accepted loses nothing', as
   await t.rejects(dying.tasks.createTask(createInput()), /killed/)
   await dying.stop()
   const [accepted] = world.sandbox.accepted()
-  // The next process looks for requests without an outcome once they are 15 s old.
-  const clock = { nowMs: () => Date.now() + 16_000 }
+  // The next process looks for requests without an outcome once they are 8 s old.
+  const clock = { nowMs: () => Date.now() + 9_000 }
   const { tasks } = world.replica({ policies: true, clock })
   const view = await eventually('the end', async () => {
     const seen = await tasks.getTask(taskKey(accepted?.id ?? '')).catch(() => undefined)
