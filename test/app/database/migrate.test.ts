@@ -71,6 +71,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
       'tasks',
       'tasks/watch',
       'throttle',
+      'uploads',
     ],
   )
   const { rows } = await pool.query<{ name: string }>(
@@ -92,6 +93,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
       'task_urls',
       'text_spending',
       'token_uses',
+      'upload_reservations',
       'workers',
     ],
   )
