@@ -82,6 +82,8 @@ export interface Ground {
   readonly markerSecret: string
   /** To each channel. */
   readonly pollRequestsPerSecond: number
+  /** Of one model token. */
+  readonly ownRequestsPerMinute?: number
   readonly clock: Clock
   /** Of durations; its default is the machine's. */
   readonly monotonic?: Clock
@@ -209,7 +211,12 @@ export function compose(ground: Ground): Parts {
     }),
     admissions: createAdmissions(pool),
     budgets,
-    throttle: createThrottle({ log, monotonic, registry: metrics }),
+    throttle: createThrottle({
+      log,
+      monotonic,
+      ownRequestsPerMinute: ground.ownRequestsPerMinute,
+      registry: metrics,
+    }),
     background,
     recent: createRecentWrites(),
     known: createKnownTasks(),

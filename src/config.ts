@@ -36,11 +36,15 @@ export interface Config {
   /** Where webhooks may go whatever their addresses are. */
   readonly webhookOrigins: readonly string[]
   readonly databasePoolSize: number
+  /** Of those, what one token may hold: more than 0, at most 1. */
+  readonly databaseTokenShare: number
   /** Of finance and support, who never wait for callers' connections nor they for theirs. */
   readonly queries: Readonly<Record<'poolSize' | 'timeoutMs' | 'requestsPerMinute', number>>
   readonly sandboxTimeScale: number
   readonly pollScale: number
   readonly pollRequestsPerSecond: number
+  /** Looks at its own and repeatable requests of one model token, in this process. */
+  readonly ownRequestsPerMinute: number
   /** Of tokens for which nothing else was said. */
   readonly rateLimits: Limits
   readonly objectStorage: StorageSettings
@@ -135,6 +139,7 @@ export function loadConfig(
     unknownTokensPerMinute: number('UNKNOWN_TOKENS_RPM', 1, MAX_TOKEN_LIMIT),
     webhookOrigins: readOrigins(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
+    databaseTokenShare: number('DATABASE_TOKEN_SHARE', 0.01, 1, false),
     queries: {
       poolSize: number('QUERY_POOL_SIZE', 1, 100),
       timeoutMs: number('QUERY_TIMEOUT_MS', 100, 600_000),
@@ -143,6 +148,7 @@ export function loadConfig(
     sandboxTimeScale: number('SANDBOX_TIME_SCALE', 0.001, 1_000, false),
     pollScale: number('POLL_SCALE', 0.001, 1_000, false),
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
+    ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     rateLimits: {
       requestsPerMinute: limit('RATE_LIMIT_RPM'),
       tokensPerMinute: limit('RATE_LIMIT_TPM'),

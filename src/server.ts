@@ -23,7 +23,6 @@ import { crashPointFrom } from './app/crash-points.ts'
 import { createMetricsRegistry, eventLogMetrics } from './app/metrics.ts'
 import { openPool, openQueryPool } from './app/database/pool.ts'
 import { shareFairly } from './app/database/pool-share.ts'
-import { createOwnRequests } from './app/throttle/own-requests.ts'
 import { migrateOps } from './app/migrations.ts'
 import { startPurge } from './app/objects/purge.ts'
 import { agreeOnSecret } from './app/secret/agreement.ts'
@@ -128,7 +127,7 @@ async function start(
     queryTimeoutMs: QUERY_TIMEOUT_MS,
     onLost: lostBy(logger),
   })
-  shareFairly(pool)
+  shareFairly(pool, { share: config.databaseTokenShare, registry: metrics })
   onStop(() => pool.end())
   const log = createEventLog({
     url: options.eventStoreUrl,
@@ -171,6 +170,7 @@ async function start(
       createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
     markerSecret: options.markerSecret,
     pollRequestsPerSecond: config.pollRequestsPerSecond,
+    ownRequestsPerMinute: config.ownRequestsPerMinute,
     clock,
     logger,
     metrics,
@@ -278,7 +278,7 @@ async function listen(
     resolveMediaFiles: createMediaFiles({ log, clock }),
     standingsOf: throttle.standings,
     countQuery: throttle.query,
-    countOwn: createOwnRequests(monotonicClock),
+    countOwn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: parts.budgets.standings,
     uploads: parts.files.quota,

@@ -91,6 +91,11 @@ export const variables: readonly Variable[] = [
     says: 'Postgres connections for requests and policies',
   },
   {
+    name: 'DATABASE_TOKEN_SHARE',
+    fallback: '0.5',
+    says: 'what one token may hold of them, at most 1; the rest of what it asks for waits',
+  },
+  {
     name: 'QUERY_POOL_SIZE',
     fallback: '4',
     says: 'further Postgres connections, for queries of finance and support alone',
@@ -131,6 +136,11 @@ export const variables: readonly Variable[] = [
     name: 'RATE_LIMIT_CONCURRENT_TASKS',
     fallback: '',
     says: 'tasks not ended yet of such a token; unset: no limit',
+  },
+  {
+    name: 'OWN_REQUESTS_RPM',
+    fallback: '6000',
+    says: 'looks, deletions and requests with an Idempotency-Key a minute of one model token, on each replica',
   },
   ...storageVariables,
   {

@@ -1,3 +1,4 @@
+import { forAll } from '../../src/kernel/asked-by.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoints } from './checkpoint.ts'
@@ -34,7 +35,7 @@ class PositionWatch {
     return new Promise((resolve, reject) => {
       const untilMs = monotonicClock.nowMs() + timeoutMs
       this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
-      if (!this.#isLooking) void this.#look()
+      if (!this.#isLooking) void forAll(() => this.#look())
     })
   }
 

@@ -20,11 +20,11 @@ import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
 import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
+import { askedBy } from '../kernel/asked-by.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
 import type { Principal } from '../app/access/principal.ts'
-import { inShareOf } from '../app/database/pool-share.ts'
 import { callerOf } from './kit/authenticate.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
@@ -247,7 +247,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     const caller = callerOf(request)
     if (caller === undefined) return done()
     if (isOwnRequest(request)) deps.countOwn?.(caller)
-    inShareOf(caller.tokenId, done)
+    askedBy(caller.tokenId, done)
   })
   app.addHook('onResponse', (request, _reply, done) => {
     const caller = callerOf(request)
@@ -297,6 +297,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
 }
 
 /** What looks at what is there, deletes it, or may repeat what was asked before. */
-function isOwnRequest({ method, headers }: FastifyRequest): boolean {
-  return method !== 'POST' || headers['idempotency-key'] !== undefined
+function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequest): boolean {
+  return (
+    method !== 'POST' || config.startsNothing === true || headers['idempotency-key'] !== undefined
+  )
 }

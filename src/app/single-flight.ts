@@ -1,3 +1,5 @@
+import { forAll } from '../kernel/asked-by.ts'
+
 /** Joins calls for the same key that overlap in time: one runs, all get its outcome. */
 export interface SingleFlight<Result> {
   readonly run: (key: string, work: () => Promise<Result>) => Promise<Result>
@@ -12,7 +14,7 @@ export function createSingleFlight<Result>(): SingleFlight<Result> {
     run: (key, work) => {
       const joined = underWay.get(key)
       if (joined !== undefined) return joined
-      const started = work().finally(() => underWay.delete(key))
+      const started = forAll(work).finally(() => underWay.delete(key))
       underWay.set(key, started)
       return started
     },

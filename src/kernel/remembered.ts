@@ -1,3 +1,4 @@
+import { forAll } from './asked-by.ts'
 import { type Clock, monotonicClock } from './clock.ts'
 
 /**
@@ -23,7 +24,7 @@ export function remembered<Answer>(
   return () => {
     if (known !== undefined && clock.nowMs() - known.atMs < forMs)
       return Promise.resolve(known.answer)
-    looking ??= lookAnew()
+    looking ??= forAll(lookAnew)
     return looking
   }
 }

@@ -93,6 +93,13 @@ function requireAddress(request: FastifyRequest, { addresses }: Principal): void
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A POST that is counted as a look is. */
+    readonly startsNothing?: boolean
+  }
+}
+
 /** Who calls, once `requireToken` has let the request pass. */
 export function principalOf(request: FastifyRequest): Principal {
   const principal = principals.get(request)

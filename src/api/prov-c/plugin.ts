@@ -103,6 +103,7 @@ export function provCPlugin(deps: ProvCDeps) {
     })
 
     app.post('/ent/v2/tasks/:id/cancel', {
+      config: { startsNothing: true },
       schema: {
         ...describe({
           operationId: 'cancelClip',

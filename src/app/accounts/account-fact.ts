@@ -1,6 +1,7 @@
 import { accountStream, accountStreams } from '../../domain/account/events.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { forAll } from '../../kernel/asked-by.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -93,7 +94,7 @@ export function createFollowedFact<Fact>(
         return Promise.resolve(kept.fact)
       const begun = reading.get(tenantId)
       if (begun !== undefined) return begun
-      const begin = read(tenantId).finally(() => reading.delete(tenantId))
+      const begin = forAll(() => read(tenantId)).finally(() => reading.delete(tenantId))
       reading.set(tenantId, begin)
       return begin
     },

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { forAll } from '../../kernel/asked-by.ts'
 import type { Log } from '../../kernel/log.ts'
 import { type ClaimName, LEASE_MS, renewClaims } from './statements.ts'
 
@@ -26,7 +27,7 @@ export function createRenewal(
   return {
     hold: (claim) => {
       held.add(claim)
-      timer ??= setInterval(renew, everyMs).unref()
+      timer ??= forAll(() => setInterval(renew, everyMs)).unref()
     },
     drop: (claim) => {
       held.delete(claim)

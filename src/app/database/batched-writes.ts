@@ -1,4 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
+import { forAll } from '../../kernel/asked-by.ts'
 import { pause } from '../../kernel/pause.ts'
 import { allOver } from '../../kernel/all-over.ts'
 
@@ -43,7 +44,7 @@ export function createBatchedWriter<Item>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      if (!isWriting) void drain()
+      if (!isWriting) void forAll(drain)
     })
 }
 

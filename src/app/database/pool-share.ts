@@ -1,13 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Pool, PoolClient } from 'pg'
-
-/** Whose work is done now, where a token asked for it. */
-const workFor = new AsyncLocalStorage<string>()
-
-/** Everything that this begins, and what follows from it, is work for that token. */
-export function inShareOf(tokenId: string, begin: () => void): void {
-  workFor.run(tokenId, begin)
-}
+import { Counter, type Registry } from 'prom-client'
+import { askingToken } from '../../kernel/asked-by.ts'
 
 /** Of the connections of a pool, what one token may hold. */
 export const TOKEN_SHARE = 0.5
@@ -18,38 +11,73 @@ type Connected = (
   release: (destroy?: boolean | Error) => void,
 ) => void
 
+/** What a pool is waited for where it does not say. */
+const WAIT_TIMEOUT_MS = 5_000
+
+/** A place among those of one token, and who wait for one. */
+interface Places {
+  count: number
+  readonly waiting: Set<() => void>
+}
+
 /**
  * Lets no token hold more than its share of a pool: what it asks for beyond that waits for what it
- * holds, before it waits for the pool itself, so others find connections however much one asks for.
- * Work that no token asked for is not bounded.
+ * holds, before it waits for the pool itself, so others find connections however much one asks for. It
+ * waits no longer than for the pool. Work that no token asked for, or that several share, is not bounded.
+ *
+ * Who holds a connection must not ask for another: many of one token that do so wait for each other.
  */
 export function shareFairly(
   pool: Pool,
-  share: number = TOKEN_SHARE,
+  { share = TOKEN_SHARE, registry }: { readonly share?: number; readonly registry?: Registry } = {},
 ): { readonly perToken: number } {
   const perToken = Math.max(1, Math.floor((pool.options.max ?? 1) * share))
-  const held = new Map<string, { count: number; readonly waiting: (() => void)[] }>()
-  const enter = (tokenId: string, begin: () => void): void => {
-    const of = held.get(tokenId) ?? { count: 0, waiting: [] }
-    held.set(tokenId, of)
-    if (of.count < perToken) {
-      of.count += 1
+  const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS
+  const waits = new Counter({
+    name: 'tollgate_database_share_waits_total',
+    help: 'Connections of Postgres that waited because their token held its share of the pool.',
+    registers: registry === undefined ? [] : [registry],
+  })
+  const held = new Map<string, Places>()
+  const enter = (tokenId: string, begin: (late?: Error) => void): void => {
+    const places = held.get(tokenId) ?? { count: 0, waiting: new Set() }
+    held.set(tokenId, places)
+    if (places.count < perToken) {
+      places.count += 1
       begin()
-    } else of.waiting.push(begin)
+      return
+    }
+    waits.inc()
+    const inTurn = (): void => {
+      clearTimeout(timer)
+      begin()
+    }
+    const timer = setTimeout(() => {
+      places.waiting.delete(inTurn)
+      begin(
+        new Error(
+          'timeout exceeded when trying to connect: the token holds its share of the connections',
+        ),
+      )
+    }, waitMs)
+    places.waiting.add(inTurn)
   }
   const leave = (tokenId: string): void => {
-    const of = held.get(tokenId)
-    const next = of?.waiting.shift()
-    if (of === undefined) return
-    if (next !== undefined) next()
-    else if ((of.count -= 1) === 0) held.delete(tokenId)
+    const places = held.get(tokenId)
+    if (places === undefined) return
+    const [next] = places.waiting
+    if (next !== undefined) {
+      places.waiting.delete(next)
+      next()
+    } else if ((places.count -= 1) === 0) held.delete(tokenId)
   }
   const plain = pool.connect.bind(pool) as unknown as (connected: Connected) => void
   const connect = (connected: Connected): void => {
-    const tokenId = workFor.getStore()
+    const tokenId = askingToken()
     if (tokenId === undefined) return plain(connected)
-    enter(tokenId, () =>
-      plain((error, client, release) => {
+    enter(tokenId, (late) => {
+      if (late !== undefined) return connected(late, undefined, () => undefined)
+      return plain((error, client, release) => {
         if (error !== undefined || client === undefined) leave(tokenId)
         else {
           // The pool gives a client another `release` each time it lends it out.
@@ -63,8 +91,8 @@ export function shareFairly(
           }
         }
         connected(error, client, client === undefined ? release : client.release.bind(client))
-      }),
-    )
+      })
+    })
   }
   const shared = (connected?: Connected): Promise<PoolClient> | undefined => {
     if (connected !== undefined) {

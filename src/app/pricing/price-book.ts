@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { currentPriceBook } from '../../../projections/prices/query.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
+import { forAll } from '../../kernel/asked-by.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** The prices in effect, from the read model, kept for a moment. */
@@ -46,7 +47,7 @@ export function createPriceBookSource(
     current: () => {
       if (cached !== undefined && monotonic.nowMs() - cached.readAtMs < FRESH_FOR_MS)
         return Promise.resolve(cached.book)
-      reading ??= read().finally(() => (reading = undefined))
+      reading ??= forAll(read).finally(() => (reading = undefined))
       return reading
     },
   }

@@ -4,6 +4,7 @@ import { insufficientBalance } from './admission.ts'
 import { readSpendable, type Spendable } from './spendable.ts'
 import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
+import { forAll } from '../../kernel/asked-by.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { Hold, ReadAt, TenantFunds, Telling } from './tenant-funds.ts'
@@ -121,7 +122,9 @@ export class FundsExchange {
   #refresh(funds: TenantFunds): Promise<void> {
     const known = this.#refreshing.get(funds.tenantId)
     if (known !== undefined) return known
-    const made = this.tellAndRead([funds]).finally(() => this.#refreshing.delete(funds.tenantId))
+    const made = forAll(() => this.tellAndRead([funds])).finally(() =>
+      this.#refreshing.delete(funds.tenantId),
+    )
     this.#refreshing.set(funds.tenantId, made)
     return made
   }

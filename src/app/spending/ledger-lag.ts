@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { forAll } from '../../kernel/asked-by.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
@@ -44,7 +45,7 @@ export function createLedgerLag(deps: {
   }
   return {
     lagMs: () => clock.nowMs() - completeAtMs,
-    look: () => (looking ??= look().finally(() => (looking = undefined))),
+    look: () => (looking ??= forAll(look).finally(() => (looking = undefined))),
   }
 }
 

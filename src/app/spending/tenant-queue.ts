@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
+import { forAll } from '../../kernel/asked-by.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -113,7 +114,7 @@ export function createTenantQueue<Request extends BalanceKey>(
       }
       const opened = [waiting]
       queues.set(key, opened)
-      void drain(key, opened)
+      void forAll(() => drain(key, opened))
     })
 }
 

@@ -2,7 +2,12 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Whose } from './holders.ts'
 
 /** What somebody can be refused for. */
-export type LimitedBy = 'requests' | 'tokens' | 'concurrent_calls' | 'concurrent_tasks'
+export type LimitedBy =
+  | 'requests'
+  | 'tokens'
+  | 'own_requests'
+  | 'concurrent_calls'
+  | 'concurrent_tasks'
 
 /** Clients of these wires obey no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -10,6 +15,7 @@ const LONGEST_WAIT_MS = 60_000
 const words: Readonly<Record<LimitedBy, string>> = {
   requests: 'requests a minute',
   tokens: 'tokens a minute',
+  own_requests: 'looks and requests that may be repeated a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
 }

@@ -6,6 +6,7 @@ import { createFollowedFact } from '../accounts/account-fact.ts'
 import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
 import { type Holder, holdersOf, type LimitedCaller, limitsSaid, ownHolder } from './holders.ts'
 import { measures, type Standing } from './minute-use.ts'
+import { createOwnRequests } from './own-requests.ts'
 import { createRates, type Rates, type Standings, type Taken } from './rates.ts'
 
 /** How a holder stands with its limits. */
@@ -30,6 +31,8 @@ export interface Throttle {
   ) => Promise<Taken | undefined>
   /** Counts a question of a token that calls no model. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
+  /** Counts a look, a deletion, or what may repeat what was asked before. @throws DomainError `rate_limited` */
+  readonly own: (caller: Pick<LimitedCaller, 'tokenId' | 'kind'>) => void
   /** Everybody whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** How a caller stands with the tightest of its limits a minute, by what is known now. */
@@ -44,12 +47,14 @@ export interface Throttle {
 export function createThrottle(deps: {
   readonly log: Pick<EventLog, 'readStream'>
   readonly monotonic: Clock
+  readonly ownRequestsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { log, monotonic, registry } = deps
   const accounts = createFollowedFact(log, limitsSaid, monotonic)
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(monotonic)
+  const countOwn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const refused = new Counter({
     name: 'tollgate_rate_limited_total',
     help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
@@ -89,6 +94,7 @@ export function createThrottle(deps: {
       })
     },
     query: (caller) => void counting(() => rates.take(ownHolder(caller))),
+    own: (caller) => counting(() => countOwn(caller)),
     holdersOf: holders,
     standings: (caller) =>
       holdersOf(caller, accounts.known(caller.tenantId)).map(rates.standings).reduce(tightest, {}),

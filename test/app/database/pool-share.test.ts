@@ -1,9 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t from 'tap'
-import { inShareOf, shareFairly } from '../../../src/app/database/pool-share.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import { createBatchedWriter } from '../../../src/app/database/batched-writes.ts'
+import { shareFairly } from '../../../src/app/database/pool-share.ts'
+import { isOutage } from '../../../src/api/kit/outage.ts'
 import { createOwnRequests } from '../../../src/app/throttle/own-requests.ts'
+import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
+import { createSingleFlight } from '../../../src/app/single-flight.ts'
 import { allOver } from '../../../src/kernel/all-over.ts'
+import { askedBy, forAll } from '../../../src/kernel/asked-by.ts'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
+import { remembered } from '../../../src/kernel/remembered.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 const database = await acquireGatewayDatabase()
@@ -16,7 +24,7 @@ const { perToken } = shareFairly(pool)
 
 /** Work that a token asked for. */
 const as = <Result>(tokenId: string, work: () => Promise<Result>): Promise<Result> =>
-  new Promise((resolve, reject) => inShareOf(tokenId, () => void work().then(resolve, reject)))
+  new Promise((resolve, reject) => askedBy(tokenId, () => void work().then(resolve, reject)))
 
 void t.test('one token on 64 connections holds no more than its share of the pool', async (t) => {
   t.equal(perToken, 4)
@@ -58,11 +66,54 @@ void t.test('what fails or is given back twice leaves the share whole', async (t
   ;(await fifth).release()
 })
 
+void t.test('work that tokens share is in no share, whichever of them began it', async (t) => {
+  const balance = { tenantId: 'tenant_shared', currency: 'CNY' } as const
+  const write = createBatchedWriter<number>(pool, (batch) => ({
+    text: 'select unnest($1::int[])',
+    values: [batch],
+  }))
+  const decide = createTenantQueue<typeof balance>(pool, {
+    decide: () => Promise.resolve({ refusals: Promise.resolve([undefined]) }),
+  })
+  const flights = createSingleFlight<unknown>()
+  const look = remembered(0, () => pool.query('select 1'))
+  const shared: Readonly<Record<string, () => Promise<unknown>>> = {
+    'batched writes': () => write(1),
+    'decisions about a balance': () => decide(balance),
+    'single flights': () => flights.run('task', () => pool.query('select 1')),
+    'remembered looks': look,
+    'waits for a read model': () => waitForPosition(pool, 'tasks', 1n, 10),
+    'what says so': () => forAll(() => pool.query('select 1')),
+  }
+  // The token that begins each of them has its whole share in use, and waits for more.
+  const clients = await as('greedy', () => allOver([1, 2, 3, 4].map(() => pool.connect())))
+  for (const [what, work] of Object.entries(shared)) {
+    const isOver = await Promise.race([as('greedy', work).then(() => true), sleep(2_000, false)])
+    t.equal(isOver, true, what)
+  }
+  for (const client of clients) client.release()
+})
+
+void t.test('a share is waited for as long as the pool is, and no longer', async (t) => {
+  const hasty = new Pool({ connectionString: database.url, max: 2, connectionTimeoutMillis: 200 })
+  t.teardown(() => hasty.end())
+  t.same(shareFairly(hasty), { perToken: 1 })
+  const client = await as('nested', () => hasty.connect())
+  const late = await as('nested', () => hasty.query('select 1')).catch((error: unknown) => error)
+  t.match(late, /timeout exceeded when trying to connect/)
+  t.ok(isOutage(late as Error), 'callers are answered as when Postgres is away')
+  client.release()
+  t.equal((await as('nested', () => hasty.query('select 1'))).rowCount, 1, 'the share is whole')
+})
+
 void t.test('what starts nothing is counted by token, in memory', (t) => {
   const count = createOwnRequests(monotonicClock, 3)
   const noisy = { tokenId: 'noisy', kind: 'model' } as const
   for (let times = 0; times < 3; times += 1) count(noisy)
-  t.throws(() => count(noisy), { code: 'rate_limited', details: { whose: 'token' } })
+  t.throws(() => count(noisy), {
+    code: 'rate_limited',
+    details: { whose: 'token', limitedBy: 'own_requests' },
+  })
   count({ tokenId: 'quiet', kind: 'model' })
   count({ tokenId: 'noisy', kind: 'query' })
   t.end()

@@ -47,7 +47,9 @@ export function assetsPlugin(deps: AssetRouteDeps) {
       }
     }
     // The readers of the actions judge query and body, in the words of this interface.
-    const judged = { validatorCompiler: () => () => true, handler } as const
+    // Most of the actions look, rename or delete; those that create are limited where they begin as well.
+    const config = { startsNothing: true } as const
+    const judged = { validatorCompiler: () => () => true, handler, config } as const
     // One route, described once; callers write the last slash.
     app.post('/', { ...judged, prefixTrailingSlash: 'no-slash', schema: actionSchema })
     app.post('/', { ...judged, prefixTrailingSlash: 'slash', schema: { hide: true } })

@@ -82,6 +82,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
     app.post('/quote', {
+      config: { startsNothing: true },
       // The creation's own rules judge what would be sent.
       validatorCompiler: refuseMisspelt({}),
       schema: {
