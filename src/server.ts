@@ -278,7 +278,7 @@ async function listen(
     resolveMediaFiles: createMediaFiles({ log, clock }),
     standingsOf: throttle.standings,
     countQuery: throttle.query,
-    countOwn: throttle.own,
+    ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: parts.budgets.standings,
     uploads: parts.files.quota,

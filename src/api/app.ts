@@ -89,8 +89,8 @@ export interface ApiDeps extends AccountsDeps {
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
-  /** Counts what starts nothing, or may repeat what did. @throws DomainError `rate_limited` */
-  readonly countOwn?: (principal: Principal) => void
+  /** What starts nothing, or may repeat what did, waits for it. @throws DomainError `rate_limited` */
+  readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
   /** A token opened something. */
   readonly tokenUsed?: (tokenId: string) => void
   /** Ranges of addresses whose `X-Forwarded-For` says who calls. */
@@ -246,8 +246,10 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller === undefined) return done()
-    if (isOwnRequest(request)) deps.countOwn?.(caller)
-    askedBy(caller.tokenId, done)
+    const begin = (): void => askedBy(caller.tokenId, done)
+    const turn = isOwnRequest(request) ? deps.ownTurn?.(caller) : undefined
+    if (turn === undefined) begin()
+    else turn.then(begin, done)
   })
   app.addHook('onResponse', (request, _reply, done) => {
     const caller = callerOf(request)

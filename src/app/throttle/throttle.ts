@@ -6,7 +6,7 @@ import { createFollowedFact } from '../accounts/account-fact.ts'
 import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
 import { type Holder, holdersOf, type LimitedCaller, limitsSaid, ownHolder } from './holders.ts'
 import { measures, type Standing } from './minute-use.ts'
-import { createOwnRequests } from './own-requests.ts'
+import { createOwnRequests, type TakeTurn } from './own-requests.ts'
 import { createRates, type Rates, type Standings, type Taken } from './rates.ts'
 
 /** How a holder stands with its limits. */
@@ -31,8 +31,8 @@ export interface Throttle {
   ) => Promise<Taken | undefined>
   /** Counts a question of a token that calls no model. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
-  /** Counts a look, a deletion, or what may repeat what was asked before. @throws DomainError `rate_limited` */
-  readonly own: (caller: Pick<LimitedCaller, 'tokenId' | 'kind'>) => void
+  /** Waits for the turn of a look, a deletion, or of what may repeat what was asked before. */
+  readonly own: TakeTurn
   /** Everybody whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** How a caller stands with the tightest of its limits a minute, by what is known now. */
@@ -54,7 +54,7 @@ export function createThrottle(deps: {
   const accounts = createFollowedFact(log, limitsSaid, monotonic)
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(monotonic)
-  const countOwn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
+  const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const refused = new Counter({
     name: 'tollgate_rate_limited_total',
     help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
@@ -94,7 +94,12 @@ export function createThrottle(deps: {
       })
     },
     query: (caller) => void counting(() => rates.take(ownHolder(caller))),
-    own: (caller) => counting(() => countOwn(caller)),
+    own: (caller) =>
+      ownTurn(caller)?.catch((error: unknown) =>
+        counting(() => {
+          throw error
+        }),
+      ),
     holdersOf: holders,
     standings: (caller) =>
       holdersOf(caller, accounts.known(caller.tenantId)).map(rates.standings).reduce(tightest, {}),

@@ -5,12 +5,10 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { createBatchedWriter } from '../../../src/app/database/batched-writes.ts'
 import { shareFairly } from '../../../src/app/database/pool-share.ts'
 import { isOutage } from '../../../src/api/kit/outage.ts'
-import { createOwnRequests } from '../../../src/app/throttle/own-requests.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
 import { createSingleFlight } from '../../../src/app/single-flight.ts'
 import { allOver } from '../../../src/kernel/all-over.ts'
 import { askedBy, forAll } from '../../../src/kernel/asked-by.ts'
-import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { remembered } from '../../../src/kernel/remembered.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
@@ -104,17 +102,4 @@ void t.test('a share is waited for as long as the pool is, and no longer', async
   t.ok(isOutage(late as Error), 'callers are answered as when Postgres is away')
   client.release()
   t.equal((await as('nested', () => hasty.query('select 1'))).rowCount, 1, 'the share is whole')
-})
-
-void t.test('what starts nothing is counted by token, in memory', (t) => {
-  const count = createOwnRequests(monotonicClock, 3)
-  const noisy = { tokenId: 'noisy', kind: 'model' } as const
-  for (let times = 0; times < 3; times += 1) count(noisy)
-  t.throws(() => count(noisy), {
-    code: 'rate_limited',
-    details: { whose: 'token', limitedBy: 'own_requests' },
-  })
-  count({ tokenId: 'quiet', kind: 'model' })
-  count({ tokenId: 'noisy', kind: 'query' })
-  t.end()
 })

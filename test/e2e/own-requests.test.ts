@@ -1,0 +1,116 @@
+import t from 'tap'
+import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { startStack } from '../helpers/stack.ts'
+import { type Answer, call, TASKS, taskBody } from './support/client.ts'
+import { watchConnections } from './support/token-connections.ts'
+
+/** Looks and repeatable requests beyond what a token may: refused in the words of each family. */
+
+const stack = await startStack({ env: { OWN_REQUESTS_RPM: '1' } })
+t.teardown(() => stack.stop())
+const { url, demo, access } = stack
+const connections = watchConnections(stack.gateway.pool)
+const { tenantId, userId } = demo
+const { tokenId, secret } = await issueToken(access, {
+  tenantId,
+  userId,
+  kind: 'model',
+  name: 'looks',
+})
+await stack.caughtUp()
+
+const ask = (method: string, path: string, body?: object): Promise<Answer> =>
+  call(`${url}${path}`, {
+    method,
+    token: secret,
+    ...(body === undefined
+      ? {}
+      : {
+          headers: { 'content-type': 'application/json', 'idempotency-key': 'once' },
+          body: JSON.stringify(body),
+        }),
+  })
+
+const ID = '01M80DRGZXCTZFYWS8HKBYTW5F'
+const chat = { model: 'text-basic', messages: [{ role: 'user', content: 'hello' }] }
+const turn = { contents: [{ parts: [{ text: 'hello' }] }] }
+const speech = { model: 'speech-2.8-hd', voice_id: 'nova', text: 'a boat' }
+const v1 = { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } }
+const provA = { error: { code: 'RateLimitExceeded', type: 'TooManyRequests' } }
+const library = { ResponseMetadata: { Error: { Code: 'FlowLimitExceeded' } } }
+const provBV1 = { base_resp: { status_code: 1002 } }
+const provBV2 = { type: 'error', error: { type: 'rate_limit_error' } }
+const provC = { code: 429, reason: 'TooManyRequests' }
+const native = { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } }
+
+const cases: readonly (readonly [method: string, path: string, shape: object, body?: object])[] = [
+  ['GET', '/v1/models', v1],
+  ['GET', '/v1/videos', v1],
+  ['GET', '/v1/files', v1],
+  ['DELETE', '/v1/files/file-1', v1],
+  ['POST', '/v1/chat/completions', v1, chat],
+  ['POST', '/v1/responses', v1, { model: 'text-basic', input: 'hello' }],
+  ['POST', '/v1/images/generations', v1, { model: 'image-2', prompt: 'a boat' }],
+  ['POST', '/v1/quote', v1, { path: '/v1/chat/completions', body: chat }],
+  ['POST', '/v1beta/models/text-basic:generateContent', native, turn],
+  ['GET', TASKS, provA],
+  ['GET', `${TASKS}/cgt-${ID}`, provA],
+  ['DELETE', `${TASKS}/cgt-${ID}`, provA],
+  ['POST', TASKS, provA, taskBody()],
+  ['POST', '/provA/?Action=ListAssets&Version=2024-01-01', library, {}],
+  ['POST', '/provB/v1/t2a_v2', provBV1, speech],
+  ['GET', '/provB/v1/query/t2a_async_query_v2?task_id=1', provBV1],
+  ['GET', '/provB/v1/files/retrieve?file_id=1', provBV1],
+  ['GET', '/provB/v2/query/video_generation/1', provBV2],
+  ['GET', '/provC/ent/v2/tasks/1/creations', provC],
+  ['POST', '/provC/ent/v2/tasks/1/cancel', provC, {}],
+]
+
+void t.test('each family says so in its own words, and Postgres is not asked', async (t) => {
+  t.equal((await ask('GET', '/v1/models')).status, 200, 'one a minute')
+  const before = { asked: connections.asked(tokenId), sent: stack.sandbox.calls().length }
+  const answers = await Promise.all(
+    cases.map(async ([method, path, shape, body]) => {
+      const answer = await ask(method, path, body)
+      return { where: `${method} ${path}`, shape, answer }
+    }),
+  )
+  for (const { where, shape, answer } of answers) {
+    t.equal(answer.status, 429, `${where}: ${answer.text}`)
+    t.match(answer.body, shape, where)
+    const waitS = Number(answer.headers.get('retry-after'))
+    t.ok(waitS >= 1 && waitS <= 60, `${where}: ${waitS} s`)
+  }
+  t.equal(connections.asked(tokenId), before.asked, 'no connection was asked for')
+  t.equal(stack.sandbox.calls().length, before.sent, 'nothing was sent')
+  const free = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token: secret,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(chat),
+  })
+  t.equal(free.status, 200, 'a call without a key is no look')
+  const { text } = await call(`${url}/metrics`)
+  t.match(text, `tollgate_rate_limited_total{limit="own_requests",of="token"} ${cases.length}`)
+})
+
+interface Described {
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+  readonly responses: Readonly<Record<string, { readonly headers?: Readonly<object> }>>
+}
+
+void t.test(
+  'every route of a model token says in /openapi.json that it may be refused',
+  async (t) => {
+    const { body } = await call(`${url}/openapi.json`)
+    const paths = body.paths as Readonly<Record<string, Readonly<Record<string, Described>>>>
+    let routes = 0
+    for (const [path, methods] of Object.entries(paths))
+      for (const [method, { security = [], responses }] of Object.entries(methods)) {
+        if (!security.some((one) => 'modelToken' in one)) continue
+        routes += 1
+        t.ok('retry-after' in (responses['429']?.headers ?? {}), `${method} ${path}`)
+      }
+    t.ok(routes > 30, `${routes} routes`)
+  },
+)
