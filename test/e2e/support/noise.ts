@@ -20,13 +20,14 @@ interface Noise {
 
 const { url, connections, requests } = JSON.parse(process.argv[2] ?? '') as Noise
 const pool = new Pool(url, { connections, pipelining: 1 })
-let isOn = false
+const state = { isOn: false }
 let loops: readonly Promise<void>[] = []
 const statuses: Record<string, number> = {}
 
 async function loop(at: number): Promise<void> {
   const sent = requests[at % requests.length]
-  while (isOn && sent !== undefined) {
+  if (sent === undefined) return
+  while (state.isOn) {
     const { method, path, headers, body = null } = sent
     const answer = await pool.request({ method, path, headers, body })
     await answer.body.dump()
@@ -35,8 +36,8 @@ async function loop(at: number): Promise<void> {
 }
 
 process.on('message', (asked) => {
-  isOn = asked === 'begin'
-  if (isOn) loops = Array.from({ length: connections }, (_none, at) => loop(at))
+  state.isOn = asked === 'begin'
+  if (state.isOn) loops = Array.from({ length: connections }, (_none, at) => loop(at))
   else
     void Promise.all(loops).then(() => {
       process.send?.({ ...statuses })

@@ -47,7 +47,7 @@ export function watchConnections(pool: Pool): TokenConnections {
   const connect = (connected?: Connected): Promise<PoolClient> | undefined => {
     if (connected === undefined)
       return new Promise((resolve, reject) => {
-        connect((error, client) => {
+        void connect((error, client) => {
           if (client === undefined) reject(error ?? new Error('no connection'))
           else resolve(client)
         })
