@@ -290,17 +290,32 @@ export async function recallStrayPolls(
   })
 }
 
-/** Notes that upstream was asked for a task outside the schedule (a caller's own query). */
-export async function noteObservation(
+/** When upstream answered for a task, in Unix milliseconds. */
+export interface Observation {
+  readonly platformId: string
+  readonly observedAtMs: number
+}
+
+/** Notes when upstream answered for tasks, outside the schedule. What ended meanwhile has no row. */
+export async function noteObservations(
   db: Queryable,
-  platformId: string,
-  observedAtMs: number,
+  observations: readonly Observation[],
 ): Promise<void> {
+  if (observations.length === 0) return
   await db.query({
     name: 'tasks.polls.observed',
-    text: `update tasks.polls set observed_at_ms = greatest(observed_at_ms, $2)
-           where platform_id = $1`,
-    values: [platformId, observedAtMs],
+    // As in `reschedulePolls`: a locked row is left to the next answer.
+    text: `with seen as (
+             select p.platform_id, i.observed_at_ms
+             from unnest($1::text[], $2::bigint[]) as i (platform_id, observed_at_ms)
+             join tasks.polls p on p.platform_id = i.platform_id
+             for update of p skip locked)
+           update tasks.polls p set observed_at_ms = greatest(p.observed_at_ms, seen.observed_at_ms)
+           from seen where p.platform_id = seen.platform_id`,
+    values: [
+      observations.map(({ platformId }) => platformId),
+      observations.map(({ observedAtMs }) => Math.round(observedAtMs)),
+    ],
   })
 }
 

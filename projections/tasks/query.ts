@@ -27,7 +27,7 @@ export {
   endWatches,
   leaseDuePolls,
   leaseInTurn,
-  noteObservation,
+  noteObservations,
   pollBacklog,
   recallPolls,
   recallStrayPolls,
@@ -37,6 +37,7 @@ export {
   waitingTasks,
   type DuePoll,
   type LeaseWish,
+  type Observation,
   type Reschedule,
 } from './polls.ts'
 export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'

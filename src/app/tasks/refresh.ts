@@ -1,4 +1,4 @@
-import { noteObservation, type TaskRow } from '../../../projections/tasks/query.ts'
+import { noteObservations, type TaskRow } from '../../../projections/tasks/query.ts'
 import { createSingleFlight } from '../single-flight.ts'
 import type { Channel, TaskGone, TaskObservation } from '../ports.ts'
 import { ProviderError } from '../ports.ts'
@@ -45,6 +45,14 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
       ),
     )
 
+  /** An answer is one also where it says that there is no such task. */
+  const noteSeen = (platformId: string): Promise<unknown> =>
+    quietly(
+      deps,
+      platformId,
+      noteObservations(deps.pool, [{ platformId, observedAtMs: deps.clock.nowMs() }]),
+    )
+
   const askAndRecord = async (
     channel: Channel,
     row: TaskRow,
@@ -53,14 +61,17 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
   ): Promise<Refreshed> => {
     const seen = await ask(channel, row, nativeId, requestId)
     const { platformId, tenantId } = row
-    if (seen.status === 'gone') return { seen, outcome: { ended: false, position: undefined } }
+    if (seen.status === 'gone') {
+      await noteSeen(platformId)
+      return { seen, outcome: { ended: false, position: undefined } }
+    }
     const outcome = await observe({
       platformId,
       tenantId,
       observation: seen,
       correlationId: requestId,
     })
-    await quietly(deps, platformId, noteObservation(deps.pool, platformId, deps.clock.nowMs()))
+    await noteSeen(platformId)
     return { seen, outcome }
   }
 

@@ -4,7 +4,7 @@ import {
   endWatches,
   findTask,
   leaseDuePolls,
-  noteObservation,
+  noteObservations,
   pollBacklog,
   reschedulePolls,
   stillLeased,
@@ -92,7 +92,7 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
   t.equal(again[0]?.attempts, 3)
   const row = await findTask(pool, { tenantId: 'tenant_1', families: ['video-a'], id: first! })
   t.equal(row?.observedAtMs, LATER + 7, 'a poll without news still counts as an observation')
-  await noteObservation(pool, first!, LATER + 3)
+  await noteObservations(pool, [{ platformId: first!, observedAtMs: LATER + 3 }])
   const same = await findTask(pool, { tenantId: 'tenant_1', families: ['video-a'], id: first! })
   t.equal(same?.observedAtMs, LATER + 7, 'an earlier one does not')
 })

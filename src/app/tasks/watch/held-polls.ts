@@ -1,4 +1,4 @@
-import type { DuePoll } from '../../../../projections/tasks/query.ts'
+import type { DuePoll, Observation } from '../../../../projections/tasks/query.ts'
 
 /** What asking may take at the slowest pace: later in a lease nothing is begun. */
 const ASKING_MS = 60_000
@@ -19,12 +19,27 @@ interface Held {
  */
 export class HeldPolls {
   readonly #held = new Map<string, Held>()
+  /** When upstream answered for tasks that were kept since, as far as no row says so, in Unix milliseconds. */
+  readonly #seen = new Map<string, number>()
 
-  /** Whether it is held until it is due: it has a row that says so otherwise. */
-  keep(task: DuePoll, dueAtMs: number): boolean {
+  /** Whether it is held until it is due: its row has to say all of that otherwise. */
+  keep(task: DuePoll, dueAtMs: number, observedAtMs: number): boolean {
     // Who lists tasks sees by the row whether upstream ever answered for one.
-    if (task.observedAtMs === undefined) return false
-    return this.putOff(task, dueAtMs)
+    if (task.observedAtMs === undefined || !this.putOff(task, dueAtMs)) return false
+    if (this.#seen.size < MAX_HELD || this.#seen.has(task.platformId))
+      this.#seen.set(task.platformId, observedAtMs)
+    return true
+  }
+
+  /** Up to `limit` answers that no row tells of, those that wait longest first; they are given out once. */
+  takeSeen(limit: number): readonly Observation[] {
+    const seen: Observation[] = []
+    for (const [platformId, observedAtMs] of this.#seen) {
+      if (seen.length === limit) break
+      seen.push({ platformId, observedAtMs })
+      this.#seen.delete(platformId)
+    }
+    return seen
   }
 
   /** The same of one that was not asked for after all. */

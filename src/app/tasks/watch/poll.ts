@@ -1,4 +1,9 @@
-import { type DuePoll, type Reschedule, stillLeased } from '../../../../projections/tasks/query.ts'
+import {
+  type DuePoll,
+  noteObservations,
+  type Reschedule,
+  stillLeased,
+} from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import type { RoundOutcome } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -28,6 +33,8 @@ const CHUNKS_A_CHANNEL = 8
 const SINGLES_A_CHUNK = 25
 /** A busy channel's further tasks are looked at again after this. */
 const PUT_OFF_MS = 1_000
+/** Rows of held tasks in one statement: a write of some 20 ms. */
+const SEEN_LIMIT = 1_000
 
 export interface PolicySettings {
   /** Names this process in leases. */
@@ -47,6 +54,8 @@ interface Look {
 export interface Poller {
   /** One round: leases what is due and begins asking, channel by channel. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
+  /** Writes down when upstream answered for held tasks, for a bounded number of them. */
+  readonly writeSeen: () => Promise<RoundOutcome>
   /** Waits for what is under way. */
   readonly drain: () => Promise<void>
 }
@@ -96,6 +105,11 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
   }
   return {
     drain: places.drain,
+    writeSeen: async () => {
+      // What fails is not put back: a later answer says more.
+      await noteObservations(deps.pool, held.takeSeen(SEEN_LIMIT))
+      return 'idle'
+    },
     round: async (signal) => {
       await places.someFree(signal)
       const nowMs = deps.clock.nowMs()
@@ -204,8 +218,9 @@ async function pollChunk(
       if (seen === undefined) return undefined
       const item = await record(deps, observe, settings, { task, seen, askedMs })
       if (item === undefined) leases.forget([task.platformId])
-      const isAnswered = item?.observedAtMs !== undefined
-      return isAnswered && held.keep(task, item.dueAtMs) ? undefined : item
+      const observedAtMs = item?.observedAtMs
+      if (item === undefined || observedAtMs === undefined) return item
+      return held.keep(task, item.dueAtMs, observedAtMs) ? undefined : item
     }),
   )
   await leases.giveBack(items.filter((item) => item !== undefined))

@@ -18,6 +18,8 @@ const RECONCILE_IDLE_MS = 1_000
 const LONGEST_RECONCILE_IDLE_MS = 3_000
 const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
+/** How often rows of held tasks are told when upstream last answered, however often it is asked. */
+const SEEN_IDLE_MS = 2_000
 /** How often a worker says that it lives, also after it could not. */
 const PRESENCE_IDLE_MS = 1_000
 /** A stop waits no longer for its leases to be freed: others will, once it is silent. */
@@ -78,6 +80,7 @@ export function startPolicies(
       idleMs: idle(WATCH_IDLE_MS),
       round: whileKnown(createWatchRound(deps, settings)),
     },
+    { name: 'seen', idleMs: SEEN_IDLE_MS, round: poller.writeSeen },
     { name: 'sweep', idleMs: SWEEP_IDLE_MS, round: sweep.round },
     ...further
       .flatMap((each) => each.policies)

@@ -55,15 +55,15 @@ async function heldTask(t: Test, world: World): Promise<string> {
   })
   const looks = asked(world)
   await eventually('further looks', () => (asked(world) >= looks + LOOKS ? true : undefined))
-  t.same(await rowOf(world, platformId), before, 'nothing was written for them')
+  t.equal((await rowOf(world, platformId))?.lease_owner, before.lease_owner, 'it is held still')
   return platformId
 }
 
 t.test('what is held is due at its time, until it is dropped', async (t) => {
   const held = new HeldPolls()
   const [one, other] = [task(1), task(2)]
-  t.ok(held.keep(one, 1_000))
-  t.ok(held.keep(other, 2_000))
+  t.ok(held.keep(one, 1_000, 1))
+  t.ok(held.keep(other, 2_000, 1))
   t.same(held.due(999, 10), [])
   t.same(held.due(1_000, 10), [one])
   t.same(held.due(2_000, 10), [one, other])
@@ -78,9 +78,9 @@ t.test('what is held is due at its time, until it is dropped', async (t) => {
 
 t.test('what was never seen, and what is due when its lease ends, is not held', async (t) => {
   const held = new HeldPolls()
-  t.notOk(held.keep(task(1, { observedAtMs: undefined }), 1_000))
-  t.ok(held.keep(task(2), 90_000))
-  t.notOk(held.keep(task(3), 90_001))
+  t.notOk(held.keep(task(1, { observedAtMs: undefined }), 1_000, 1))
+  t.ok(held.keep(task(2), 90_000, 1))
+  t.notOk(held.keep(task(3), 90_001, 1))
   t.ok(held.putOff(task(5, { observedAtMs: undefined }), 90_000), 'but for who is put off')
   t.notOk(held.putOff(task(3), 90_001))
   t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'and what could not be told')
@@ -90,9 +90,62 @@ t.test('what was never seen, and what is due when its lease ends, is not held', 
   )
 })
 
-t.test('a task in flight is looked at many times, and its row written twice', async (t) => {
+t.test(
+  'what answered and is not yet written is given out once, the longest unwritten first',
+  async (t) => {
+    const held = new HeldPolls()
+    t.ok(held.keep(task(1), 1_000, 11))
+    t.ok(held.keep(task(2), 1_000, 12))
+    held.drop([task(1), task(2)])
+    t.ok(held.keep(task(3), 1_000, 13))
+    t.ok(held.keep(task(1), 2_000, 21))
+    t.ok(held.putOff(task(4), 2_000), 'it was not asked for')
+    t.notOk(held.keep(task(5), 90_001, 22), 'its row is written at once')
+    t.same(held.takeSeen(2), [
+      { platformId: 'task-1', observedAtMs: 21 },
+      { platformId: 'task-2', observedAtMs: 12 },
+    ])
+    t.same(held.takeSeen(2), [{ platformId: 'task-3', observedAtMs: 13 }])
+    t.same(held.takeSeen(2), [])
+  },
+)
+
+t.test('a held task’s row says when upstream last answered, without a write a look', async (t) => {
   const world = await startWorld(t)
-  await heldTask(t, world)
+  const platformId = await heldTask(t, world)
+  const first = await rowOf(world, platformId)
+  const [looks, fromMs] = [asked(world), Date.now()]
+  const versions = new Set<string>()
+  const last = await eventually('it is written again and again', async () => {
+    const row = await rowOf(world, platformId)
+    versions.add(row?.version ?? '')
+    return versions.size > 3 ? row : undefined
+  })
+  const seconds = (Date.now() - fromMs) / 1_000
+  t.ok(Number(last?.observed_at_ms) >= Number(first?.observed_at_ms) + 1_000, 'it moves on')
+  t.ok(versions.size <= seconds + 1, 'less than a write a second')
+  t.ok(asked(world) - looks > 2 * versions.size, 'of many more looks')
+  t.equal(last?.lease_owner, first?.lease_owner, 'and it is held all the while')
+})
+
+t.test('what cannot be written holds nothing up and is written with a later answer', async (t) => {
+  const world = await startWorld(t)
+  const platformId = await heldTask(t, world)
+  await world.pool.query(`
+    create function tasks.refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'refused'; end $$;
+    create trigger refuse before update of observed_at_ms on tasks.polls
+      for each row execute function tasks.refuse()`)
+  const [before, looks] = [await rowOf(world, platformId), asked(world)]
+  await world.pool.query('select pg_sleep(4)')
+  t.ok(asked(world) >= looks + 2 * LOOKS, 'it is asked for all the while')
+  t.same(await rowOf(world, platformId), before)
+  await world.pool.query('drop trigger refuse on tasks.polls')
+  await eventually('a later answer', async () => {
+    const row = await rowOf(world, platformId)
+    return Number(row?.observed_at_ms) > Number(before?.observed_at_ms) + 4_000 ? true : undefined
+  })
+  t.pass('written')
 })
 
 t.test('what was taken away is not asked for again', async (t) => {
