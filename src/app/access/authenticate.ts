@@ -153,6 +153,7 @@ export function createAuthenticator(deps: {
       changed.set(tokenId, event.position)
     },
     noticedUnknown: ({ stream, position }) => {
+      generation += 1
       const tokenId = stream.slice(tokenStreams.length)
       cache.forget(tokenId)
       changed.set(tokenId, position)

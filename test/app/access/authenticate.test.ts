@@ -251,7 +251,7 @@ t.test('tokens', async (t) => {
     t.same(await authenticator.authenticate(secret), { ok: false, reason: 'disabled' })
   })
 
-  await t.test('a read that began before a token was disabled does not revive it', async (t) => {
+  const revives = async (t: Test, isKnown: boolean): Promise<void> => {
     const { secret, tokenId } = await issueToken(access, wanted)
     let held: Promise<void> | undefined
     const pool = new Proxy(world.pool, {
@@ -268,7 +268,7 @@ t.test('tokens', async (t) => {
         }
       },
     })
-    const { authenticate, noticed } = createAuthenticator({
+    const { authenticate, noticed, noticedUnknown } = createAuthenticator({
       pool,
       log: world.log,
       clock: systemClock,
@@ -282,12 +282,18 @@ t.test('tokens', async (t) => {
     held = undefined
     await disableToken(access, { tokenId, reason: 'stolen' })
     for (const event of await world.log.readStream(tokenStream(tokenId)))
-      if (event.type === 'TokenDisabled') noticed(event)
+      if (event.type === 'TokenDisabled') (isKnown ? noticed : noticedUnknown)(event)
     t.match(await authenticate(secret), { ok: false, reason: 'disabled' })
     release()
     await early
     t.match(await authenticate(secret), { ok: false, reason: 'disabled' })
-  })
+  }
+  await t.test('a read that began before a token was disabled does not revive it', (t) =>
+    revives(t, true),
+  )
+  await t.test('nor does one that began before a change that is not understood', (t) =>
+    revives(t, false),
+  )
 
   await t.test('a change that nobody tells of is late by a bound', async (t) => {
     let nowMs = 1_000_000
