@@ -56,6 +56,10 @@ export function publishBook(recorder: Recorder): RecordedEvent {
   })
 }
 
+/** An end to the second of its kind: those of before there was one have none. */
+const lasting = (n: number): { readonly expiresAt?: string } =>
+  n === 1 ? { expiresAt: new Date(START_MS + 86_400_000).toISOString() } : {}
+
 /** Files of a tenant, the first of them deleted. */
 function recordFiles(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
   const at = new Date(START_MS).toISOString()
@@ -63,7 +67,7 @@ function recordFiles(recorder: Recorder, tenantId: string): readonly RecordedEve
   const uploaded = [0, 1, 2].map((n) => {
     const fileId = `file-${n}`
     const facts = { purpose: 'vision' as const, filename: `${n}.png`, sizeBytes: 1_000 + n }
-    const data = { fileId, ...owner, ...facts, uploadedAt: at }
+    const data = { fileId, ...owner, ...facts, uploadedAt: at, ...lasting(n) }
     return recorder.record(fileStream(fileId), { type: 'FileUploaded', data })
   })
   const deletion = { fileId: 'file-0', ...owner, deletedAt: at }
@@ -78,9 +82,10 @@ function recordVoices(recorder: Recorder, tenantId: string): readonly RecordedEv
   const place = { channelId: 'speech-1' }
   const uploaded = [0, 1].map((n) => {
     const fileId = `450359962737049${n}`
-    const facts = { purpose: 'voice_clone' as const, filename: `${n}.wav`, sizeBytes: 1_000 + n }
     const upstreamFileId = `922337203685477580${n}`
-    const data = { fileId, ...owner, ...place, upstreamFileId, ...facts, uploadedAt: at(n) }
+    const facts = { purpose: 'voice_clone' as const, filename: `${n}.wav`, sizeBytes: 1_000 + n }
+    const times = { uploadedAt: at(n), ...lasting(n) }
+    const data = { fileId, ...owner, ...place, upstreamFileId, ...facts, ...times }
     return recorder.record(uploadStream(fileId), { type: 'MediaUploaded', data })
   })
   const cloned = [2, 3].map((n) => {
