@@ -93,6 +93,7 @@ const SWITCHES = {
   'drop-after-accept': 'flag',
   'hang-after-accept': 'flag',
   'http-after-accept': 'count',
+  'answer-id': 'word',
   malformed: 'flag',
   truncated: 'flag',
   garbage: 'flag',

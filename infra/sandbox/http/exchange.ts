@@ -90,7 +90,7 @@ async function answer(
   const early = earlyAnswer(exchange, faults)
   if (early !== null) return send(reply, early)
 
-  const result = await perform(kit, exchange, faults)
+  const result = withIds(await perform(kit, exchange, faults), faults)
   const waitMs = countOf(faults, 'first-byte-ms')
   if (waitMs !== null) await pause(Math.min(waitMs, MAX_FIRST_BYTE_MS), request)
   const status = await deliver(exchange, result, faults, request, reply)
@@ -141,6 +141,27 @@ async function damage(
 ): Promise<number> {
   result.call?.end('damaged')
   return send(reply, instead)
+}
+
+/** What stands in place of every id, by the word of `answer-id`. */
+const ODD_IDS: Readonly<Record<string, string | null>> = {
+  large: '9'.repeat(1_048_576),
+  nul: '12\u000034',
+  surrogate: '12\ud800',
+  none: null,
+}
+const ID_MEMBERS = /"(id|Id|task_id|file_id|trace_id)":\s*(?:"(?:[^"\\]|\\.)*"|\d+)/g
+
+/** A whole answer whose ids are such as no provider should give. */
+function withIds(result: Answer | StreamAnswer, faults: Faults): Answer | StreamAnswer {
+  const id = ODD_IDS[wordOf(faults, 'answer-id') ?? '']
+  if (id === undefined || 'frames' in result || result.status !== 200) return result
+  const text = bytesOf(result.body).toString()
+  return {
+    ...result,
+    body: text.replace(ID_MEMBERS, (_, name) => `"${String(name)}":${JSON.stringify(id)}`),
+    headers: { 'content-type': 'application/json', ...result.headers },
+  }
 }
 
 /** The answers that are given without acting on the request. */

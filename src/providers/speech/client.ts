@@ -2,7 +2,7 @@ import type { SpeechAnswer, SpeechCall, SpeechProvider } from '../../app/speech-
 import { isJsonObject } from '../../kernel/json.ts'
 import { bearerHeaders } from '../kit/http/credential.ts'
 import { malformed } from '../kit/http/failures.ts'
-import { objectOf, parseJson, textOf } from '../kit/http/fields.ts'
+import { objectOf, parseJson, textOf, upstreamIdOf } from '../kit/http/fields.ts'
 import { createFrameStream } from '../kit/http/frame-stream.ts'
 import { restOf } from '../kit/http/limit-headers.ts'
 import { createLines, type Line } from '../kit/http/lines.ts'
@@ -102,7 +102,7 @@ function answerOf(
   const head = headOf(headers)
   return {
     ...head,
-    upstreamRequestId: head.upstreamRequestId ?? textOf(value['trace_id']),
+    upstreamRequestId: head.upstreamRequestId ?? upstreamIdOf(value['trace_id']),
     audio: lifted(audio) ?? audio,
     shown: shownOf(value),
     seen: seenOf(value),

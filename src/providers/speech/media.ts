@@ -11,7 +11,7 @@ import { bearerHeaders } from '../kit/http/credential.ts'
 import { ExchangeError } from '../kit/http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../kit/http/exchange.ts'
 import { malformed } from '../kit/http/failures.ts'
-import { losslessCount, objectOf, textOf } from '../kit/http/fields.ts'
+import { losslessCount, objectOf, textOf, upstreamIdOf } from '../kit/http/fields.ts'
 import { passingForm } from '../kit/http/form.ts'
 import { restOf } from '../kit/http/limit-headers.ts'
 import { createLines, type Line } from '../kit/http/lines.ts'
@@ -169,7 +169,7 @@ function cloneBody(order: CloneOrder): string {
 
 function cloneOf({ told, headers }: Told): CloneAnswer {
   return {
-    upstreamRequestId: headerOf(headers, 'trace-id') ?? textOf(told['trace_id']),
+    upstreamRequestId: headerOf(headers, 'trace-id') ?? upstreamIdOf(told['trace_id']),
     restMs: restOf(headers),
     characters: losslessCount(objectOf(told['extra_info'])['usage_characters']),
     demoAudio: textOf(told['demo_audio']),

@@ -1,12 +1,10 @@
 import type { TaskObservation } from '../../app/ports.ts'
 import { CREDITS } from '../../domain/families/video-c/pricing.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { codeOf, losslessCount, objectsOf, textOf } from '../kit/http/fields.ts'
+import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../kit/http/fields.ts'
 import { MAX_LABEL_LENGTH, settingsOf, urlsOf } from '../kit/task/fields.ts'
 
 /** From the wire of the `/provC` video family to what the use cases understand. */
-
-const MAX_ID_LENGTH = 200
 
 /** Result links of a creation. */
 const urlFields = ['url', 'cover_url', 'watermarked_url'] as const
@@ -40,7 +38,7 @@ const CANCELLED: ReadonlySet<string> = new Set(['UserCancelled', 'Canceled'])
 /** An id, which may come as a number. */
 export function idOf(value: unknown): string | undefined {
   const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
-  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? id : undefined
+  return upstreamIdOf(id)
 }
 
 function statusOf(word: string, code: string | undefined): TaskObservation['status'] {

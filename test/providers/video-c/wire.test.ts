@@ -95,6 +95,12 @@ t.test('a success has its credits, its links, and what it was sent with', async 
     urls: { url: 'https://cdn/1.mp4', cover_url: 'https://cdn/1.jpg' },
     createdAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 123),
   })
+  for (const id of ['x'.repeat(201), '8\u00004', '8\ud800', 'a b'])
+    t.notMatch(
+      videoCWire.readTask({ id: '83', state: 'success', creations: [{ id }] }, plain)?.output,
+      { creation_id: /./ },
+      'an id that no event can hold is left out',
+    )
   const bare = { id: '83', state: 'success', creations: { url: 'https://cdn/1.mp4' } }
   t.match(videoCWire.readTask(bare, plain), { urls: { url: 'https://cdn/1.mp4' } })
   for (const credits of [undefined, null, -1, 1.5, 'many'])
