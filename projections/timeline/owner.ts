@@ -35,6 +35,7 @@ export function sourceOf(event: RecordedEvent): string | undefined {
       return event.data.verificationId
     case 'CallSettled':
     case 'CallFailed':
+    case 'CallWrittenOff':
       return event.data.callId
     case 'TokenIssued':
     case 'TokenRotated':
@@ -99,5 +100,5 @@ export function nativeIdOf(event: RecordedEvent): string | undefined {
  * whose it is, and none what upstream calls it.
  */
 export function isRemembered({ type }: RecordedEvent): boolean {
-  return type !== 'CallSettled' && type !== 'CallFailed'
+  return type !== 'CallSettled' && type !== 'CallFailed' && type !== 'CallWrittenOff'
 }

@@ -1,7 +1,13 @@
 import { accountEvents, accountStreams, type AccountEvent } from './account/events.ts'
 import { assetEvents, assetStreams, type AssetEvent } from './asset/events.ts'
 import { assetGroupEvents, assetGroupStreams, type AssetGroupEvent } from './asset-group/events.ts'
-import { callEvents, journalStreams, type CallEvent } from './call/events.ts'
+import {
+  callEvents,
+  journalStreams,
+  writeOffEvents,
+  type CallEvent,
+  type WriteOffEvent,
+} from './call/events.ts'
 import { fileEvents, fileStreams, type FileEvent } from './file/events.ts'
 import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
 import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
@@ -22,6 +28,7 @@ import { voiceEvents, voiceStreams, type VoiceEvent } from './voice/events.ts'
 export const eventSchemas = {
   ...taskEvents,
   ...callEvents,
+  ...writeOffEvents,
   ...accountEvents,
   ...tokenEvents,
   ...priceBookEvents,
@@ -36,6 +43,7 @@ export const eventSchemas = {
 export type AnyEvent =
   | TaskEvent
   | CallEvent
+  | WriteOffEvent
   | AccountEvent
   | TokenEvent
   | PriceBookEvent

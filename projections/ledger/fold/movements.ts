@@ -111,6 +111,8 @@ const movements: {
   ],
   // What it cost is ours.
   CallFailed: nothing,
+  // What was never billed is given up: nothing is taken back.
+  CallWrittenOff: nothing,
   TenantOpened: nothing,
   UserAdded: nothing,
   CreditGranted: (grant) => {

@@ -239,6 +239,7 @@ export function ledgerEffect(
     case 'TaskDeleted':
     case 'TaskAppearedLate':
     case 'CallFailed':
+    case 'CallWrittenOff':
     case 'TenantOpened':
     case 'UserAdded':
     case 'AccountPricesSet':

@@ -12,16 +12,22 @@ export type Standing =
 type EventOf<Type extends RecordedEvent['type']> = Extract<RecordedEvent, { readonly type: Type }>
 
 /** What began a task, or is all there is of a call. */
-export type Opening = EventOf<'TaskRequested' | 'CallSettled' | 'CallFailed'>
+export type Opening = EventOf<'TaskRequested' | 'CallSettled' | 'CallFailed' | 'CallWrittenOff'>
 
 export function isOpening(event: RecordedEvent): event is Opening {
   const { type } = event
-  return type === 'TaskRequested' || type === 'CallSettled' || type === 'CallFailed'
+  return (
+    type === 'TaskRequested' ||
+    type === 'CallSettled' ||
+    type === 'CallFailed' ||
+    type === 'CallWrittenOff'
+  )
 }
 
 /** Why an event ends what it is of without a bill; undefined for one that does not. */
 function unbilledBy(event: RecordedEvent): string | undefined {
   if (event.type === 'CallFailed') return `the call failed (${event.data.code})`
+  if (event.type === 'CallWrittenOff') return `its settlement was given up (${event.data.reason})`
   if (event.type === 'TaskFailed') return `the task failed (${event.data.code})`
   if (event.type === 'TaskSubmissionRefused')
     return `the task was refused before it began (${event.data.code})`

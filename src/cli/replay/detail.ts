@@ -52,6 +52,8 @@ const details: { readonly [T in AnyEventType]: (data: DataOf[T]) => string } = {
   CallSettled: ({ model, outcome, settlement }) =>
     `${model}, ${outcome}: ${linesOf(settlement) || 'nothing to pay'}`,
   CallFailed: ({ model, ...said }) => `${model}, ${failure(said)}`,
+  CallWrittenOff: ({ model, unbilled, reason }) =>
+    `${model}, ${unbilled ? `${unbilled.amount} ${unbilled.currency} never billed` : 'nothing to bill'}: ${reason}`,
   TenantOpened: ({ name }) => name,
   UserAdded: ({ userId, name }) => `${userId} ${name}`,
   CreditGranted: ({ grantId, reason }) => `${grantId}: ${reason}`,

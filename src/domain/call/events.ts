@@ -52,6 +52,31 @@ export const callEvents = {
   }),
 } as const
 
+/** What operators write about calls; no process writes it into its journal. */
+export const writeOffEvents = {
+  /**
+   * An operator gives up what the log refused for good. It moves nothing: the call was not billed, and
+   * never will be.
+   */
+  CallWrittenOff: Type.Object({
+    ...callFacts,
+    /** The event that was refused. */
+    refused: Type.Object({
+      eventId: Type.String(),
+      type: Type.Union([Type.Literal('CallSettled'), Type.Literal('CallFailed')]),
+    }),
+    /** What the tenant would have paid, a decimal; absent where the call had failed. */
+    unbilled: Type.Optional(Type.Object({ currency: Type.String(), amount: Type.String() })),
+    reason: Type.String(),
+    writtenOffAt: Type.String(),
+  }),
+} as const
+
+export type WriteOffEvent = {
+  readonly type: 'CallWrittenOff'
+  readonly data: Static<(typeof writeOffEvents)['CallWrittenOff']>
+}
+
 export type CallEventType = keyof typeof callEvents
 export type CallEventData<T extends CallEventType> = Static<(typeof callEvents)[T]>
 export type CallEvent = {
@@ -61,7 +86,10 @@ export type CallEvent = {
 /** How the names of these streams begin. */
 export const journalStreams = 'journal-'
 
-/** Name of the n-th journal of a process; it has one writer, so its revisions are known. */
+/**
+ * Name of the n-th journal of a process; it has one writer, so its revisions are known. Number 0 of an
+ * event's id is where that event goes when its own place was lost or refused, or where it is given up.
+ */
 export function journalStream(instanceId: string, n: number): string {
   return `${journalStreams}${instanceId}-${n}`
 }

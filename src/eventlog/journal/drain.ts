@@ -142,6 +142,12 @@ async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<n
   const run = joined(batches, deps.limits.maxDrainEvents)
   if (run === undefined) return 0
   const { batch, count } = run
+  // A damaged file is drained again at every start: what an operator decided since stays so.
+  if (await deps.spool.isHandled(batch)) {
+    if (count > 1) return land(deps, batches.slice(0, Math.floor(count / 2)))
+    deps.logger.warn({ stream: batch.stream }, 'an operator decides on a spooled batch')
+    return 1
+  }
   try {
     await append(deps, batch)
     return count
@@ -149,15 +155,18 @@ async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<n
     if (!isRefusedForGood(error)) throw error
     if (count > 1) return land(deps, batches.slice(0, Math.floor(count / 2)))
     if (isDomainError(error, 'wrong_expected_revision')) await landElsewhere(deps, batch)
-    else {
-      deps.logger.error(
-        { err: error, stream: batch.stream },
-        'the log refuses a spooled batch for good',
-      )
-      await deps.spool.reject(batch)
-    }
+    else await reject(deps, batch, error)
     return 1
   }
+}
+
+/** Sets a batch aside, so that those behind it go on: an operator decides on it. */
+async function reject(deps: DrainDeps, batch: PlacedBatch, error: unknown): Promise<void> {
+  await deps.spool.reject(batch)
+  deps.logger.error(
+    { err: error, stream: batch.stream, records: batch.events.length },
+    'the log refuses spooled settlements for good: see `tollgate spool list`',
+  )
 }
 
 async function append(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
@@ -180,5 +189,11 @@ async function landElsewhere(deps: DrainDeps, batch: PlacedBatch): Promise<void>
     'a spooled batch lost its place',
   )
   if (first === undefined) return
-  await append(deps, { stream: journalStream(first.id, 0), expected: 'no_stream', events: missing })
+  const elsewhere = journalStream(first.id, 0)
+  try {
+    await append(deps, { stream: elsewhere, expected: 'no_stream', events: missing })
+  } catch (error) {
+    if (!isRefusedForGood(error)) throw error
+    await reject(deps, { ...batch, events: missing }, error)
+  }
 }

@@ -2,11 +2,11 @@ import { copyFile, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
+import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
 
 const SUFFIX = '.spool'
-const REJECTED = 'rejected.batches'
 const OWNER_ONLY = 0o700
 const DEFAULT_MAX_BYTES = 256 << 20
 /** A file is given back whole, once all of it is in the log: small enough to happen under load. */
@@ -38,8 +38,10 @@ export interface Spool {
   readonly state: () => SpoolState
   /** The oldest batches, at least one and else no more than `maxBytes`; undefined when empty. */
   readonly oldest: (maxBytes: number) => Promise<OldestBatches | undefined>
-  /** Sets a batch aside that the log will never take; it stays on disk for a person to look at. */
+  /** Sets a batch aside that the log will never take; it stays on disk for an operator to decide on. */
   readonly reject: (batch: PlacedBatch) => Promise<void>
+  /** Whether an operator decides on an event of this batch, which was set aside before. */
+  readonly isHandled: (batch: PlacedBatch) => Promise<boolean>
   readonly close: () => Promise<void>
 }
 
@@ -110,6 +112,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { directory, clock } = options
   const { maxBytes = DEFAULT_MAX_BYTES, segmentBytes = DEFAULT_SEGMENT_BYTES } = options
   await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
+  await removeIfHandled(directory)
   const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
   const nextName = ownNames(options.instanceId, existing)
   const begin = async (): Promise<SpoolSegment> => {
@@ -158,7 +161,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       return undefined
     },
     reject: async (batch) => {
-      const { segment } = await openSegment(join(directory, REJECTED))
+      const { segment } = await openSegment(join(directory, REJECTED_FILE))
       try {
         if (segment.state().sizeBytes >= maxBytes) throw new Error('too much was rejected')
         await segment.append(batch, clock.nowMs())
@@ -166,6 +169,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       } finally {
         await segment.close()
       }
+    },
+    isHandled: async ({ events }) => {
+      const handled = await readHandled(directory)
+      return handled.size > 0 && events.some(({ id }) => handled.has(id))
     },
     close: async () => {
       await appending

@@ -1,0 +1,172 @@
+import { journalStream, type WriteOffEvent } from '../../domain/call/events.ts'
+import {
+  readRejected,
+  writeHandled,
+  type Handling,
+  type Rejected,
+} from '../../eventlog/journal/rejected.ts'
+import { isRefusedForGood } from '../../eventlog/journal/writer.ts'
+import type { EventLog, NewEvent, RecordedEvent } from '../../eventlog/log/types.ts'
+import { currentSchemaVersion } from '../../eventlog/log/upcast.ts'
+import { toTimestamp, type Clock } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { eventId } from '../../kernel/ids.ts'
+
+/**
+ * What an operator does with settlements that the log refused for good. Each is settled or given up by one
+ * append at one place, the first of the stream named after it: of two operators the log takes one, and the
+ * same again, after a crash, is recognised there. Only then it leaves the list.
+ */
+
+export interface RefusedDeps {
+  readonly log: EventLog
+  /** The spool's directory. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly actor: string
+}
+
+type RefusedEvent = Extract<NewEvent, { type: 'CallSettled' | 'CallFailed' }>
+
+/** A refused settlement, or the record of a failed call. */
+export interface Refused extends Rejected {
+  readonly event: RefusedEvent
+}
+
+export type RefusedOutcome =
+  /** Its event is in the log; `before` where it was there already. */
+  | { readonly kind: 'settled'; readonly before: boolean }
+  /** It is given up; with what the log says of it, and whether that was there already. */
+  | { readonly kind: 'written_off'; readonly before: boolean; readonly event: WriteOffEvent }
+  /** The log refuses it still. */
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** What waits in a spool's directory for an operator, oldest first. */
+export async function listRefused(
+  directory: string,
+): Promise<{ readonly items: readonly Refused[]; readonly unreadable: number }> {
+  const { items, unreadable } = await readRejected(directory)
+  const isCall = (each: Rejected): each is Refused =>
+    each.event.type === 'CallSettled' || each.event.type === 'CallFailed'
+  return { items: items.filter(isCall), unreadable }
+}
+
+/** Tries once more to bring an event into the log. @throws while the log is away */
+export async function retryRefused(deps: RefusedDeps, refused: Refused): Promise<RefusedOutcome> {
+  return decide(deps, refused, refused.event)
+}
+
+/** Gives an event up, unless it is in the log. @throws while the log is away */
+export async function writeOffRefused(
+  deps: RefusedDeps,
+  { event, ...rest }: Refused,
+  reason: string,
+): Promise<RefusedOutcome> {
+  const { data, metadata } = event
+  const commandId = `write-off:${event.id}`
+  return decide(
+    deps,
+    { event, ...rest },
+    {
+      type: 'CallWrittenOff',
+      data: {
+        callId: data.callId,
+        surface: data.surface,
+        tenantId: data.tenantId,
+        userId: data.userId,
+        tokenId: data.tokenId,
+        requestId: data.requestId,
+        model: data.model,
+        channelId: data.channelId,
+        upstreamModel: data.upstreamModel,
+        ...(data.upstreamRequestId === undefined
+          ? {}
+          : { upstreamRequestId: data.upstreamRequestId }),
+        stream: data.stream,
+        startedAt: data.startedAt,
+        refused: { eventId: event.id, type: event.type },
+        ...(event.type === 'CallSettled' ? { unbilled: moneyOf(event) } : {}),
+        reason,
+        writtenOffAt: toTimestamp(deps.clock.nowMs()),
+      },
+      id: eventId(placeOf(event), commandId, 0),
+      metadata: {
+        schemaVersion: currentSchemaVersion('CallWrittenOff'),
+        correlationId: metadata.correlationId,
+        commandId,
+        causationId: event.id,
+        tenantId: data.tenantId,
+        tokenId: data.tokenId,
+        actor: deps.actor,
+      },
+    },
+  )
+}
+
+/** What a settlement amounts to. */
+export function moneyOf({ data }: Extract<RefusedEvent, { type: 'CallSettled' }>): {
+  readonly currency: string
+  readonly amount: string
+} {
+  const { currency, amount } = data.settlement
+  return { currency, amount }
+}
+
+function placeOf({ id }: NewEvent): string {
+  return journalStream(id, 0)
+}
+
+/** Appends what an operator decided, unless the log has a decision. */
+async function decide(
+  deps: RefusedDeps,
+  refused: Refused,
+  decision: NewEvent,
+  isLast = false,
+): Promise<RefusedOutcome> {
+  const { directory } = deps
+  const { event } = refused
+  // From here on no drain brings the event to another place.
+  await writeHandled(directory, event.id, 'begun')
+  const end = async (outcome: RefusedOutcome, handling: Handling): Promise<RefusedOutcome> => {
+    await writeHandled(directory, event.id, handling)
+    return outcome
+  }
+  if (await isSettled(deps.log, refused)) return end({ kind: 'settled', before: true }, 'settled')
+  const known = await decided(deps.log, event)
+  if (known !== undefined) return end(known, 'written-off')
+  try {
+    await deps.log.append(placeOf(event), [decision], 'no_stream')
+  } catch (error) {
+    if (!isRefusedForGood(error)) throw error
+    // Another operator decided meanwhile.
+    if (isDomainError(error, 'wrong_expected_revision') && !isLast)
+      return decide(deps, refused, decision, true)
+    return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) }
+  }
+  return decision.type === 'CallWrittenOff'
+    ? end({ kind: 'written_off', before: false, event: decision }, 'written-off')
+    : end({ kind: 'settled', before: false }, 'settled')
+}
+
+/**
+ * Whether the event is in the log: at its own place, or where the drain takes what lost it, which is named
+ * after the first event of its batch that was missing.
+ */
+async function isSettled(log: EventLog, { event, batch }: Refused): Promise<boolean> {
+  const upTo = batch.events.findIndex(({ id }) => id === event.id) + 1
+  const streams = [batch.stream, ...batch.events.slice(0, upTo).map(placeOf)]
+  for (const stream of streams)
+    if ((await log.readStream(stream)).some(({ id }) => id === event.id)) return true
+  return false
+}
+
+/** The decision to give an event up, if the log has it. */
+async function decided(log: EventLog, event: NewEvent): Promise<RefusedOutcome | undefined> {
+  const [first] = await log.readStream(placeOf(event), { limit: 1 })
+  if (first === undefined || !isWriteOff(first)) return undefined
+  return { kind: 'written_off', before: true, event: { type: first.type, data: first.data } }
+}
+
+function isWriteOff(event: RecordedEvent): event is RecordedEvent<WriteOffEvent> {
+  return event.type === 'CallWrittenOff'
+}
