@@ -8,7 +8,7 @@ import { allProjections } from '../projections/registry.ts'
 import { buildApp } from './api/app.ts'
 import { buildOperationsApp } from './api/operations-app.ts'
 import { createHealth, type Said } from './api/operating/gateway-health.ts'
-import type { Health } from './api/operating/health.ts'
+import { refusedConcern, type Health } from './api/operating/health.ts'
 import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
 import { drain } from './api/kit/drain.ts'
 import { createPostOut } from './providers/kit/http/post-out.ts'
@@ -254,7 +254,8 @@ async function listen(
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
-  const health: Health = { ...createHealth(deps, said), spool: calls.backlog }
+  const concerns = [...said.concerns, refusedConcern(calls.refused)]
+  const health: Health = { ...createHealth(deps, { ...said, concerns }), spool: calls.backlog }
   const operations =
     config.operationsPort === undefined
       ? undefined

@@ -8,6 +8,7 @@ import { addMarkerSecret } from './groups/marker-secret.ts'
 import { addPrices } from './groups/prices.ts'
 import { addReadModels } from './groups/read-models.ts'
 import { addServing } from './groups/serving.ts'
+import { addSpool } from './groups/spool.ts'
 import { addTenants } from './groups/tenants.ts'
 import { addTokens } from './groups/tokens.ts'
 
@@ -17,6 +18,7 @@ const groups: readonly ((program: Command) => void)[] = [
   addMarkerSecret,
   addHistory,
   addReadModels,
+  addSpool,
   addPrices,
   addTenants,
   addTokens,

@@ -26,6 +26,16 @@ export interface Concern {
   readonly look: () => Promise<readonly string[]>
 }
 
+/** Names what the log refused for good: the calls are not billed until an operator decides. */
+export function refusedConcern(count: () => Promise<number>): Concern {
+  const look = async (): Promise<readonly string[]> => {
+    const refused = await count()
+    if (refused === 0) return []
+    return [`the log refused ${refused} record(s) for good: see "tollgate spool list"`]
+  }
+  return { name: 'spool', look }
+}
+
 export interface Health {
   readonly dependencies: readonly Dependency[]
   readonly projections: () => Promise<readonly ReadModelState[]>

@@ -70,3 +70,14 @@ export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): v
     ({ ageMs }) => ageMs / 1_000,
   )
 }
+
+/** What the log refused for good and an operator has not decided on, asked at every scrape. */
+export function useRefusedMetric(registry: Registry, count: () => Promise<number>): void {
+  const registered: Gauge = new Gauge({
+    name: 'tollgate_spool_refused_records',
+    help: 'Settlements and failures that the log refused for good and no operator has decided on.',
+    registers: [registry],
+    // One that cannot be counted must not take all other metrics with it.
+    collect: async () => registered.set(await count().catch(() => Number.NaN)),
+  })
+}

@@ -41,11 +41,12 @@ export type RefusedOutcome =
   /** The log refuses it still. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** What waits in a spool's directory for an operator, oldest first. */
+/** What waits in a spool's directory for an operator, oldest first; `withEnded` with what was decided. */
 export async function listRefused(
   directory: string,
+  options: { readonly withEnded?: boolean } = {},
 ): Promise<{ readonly items: readonly Refused[]; readonly unreadable: number }> {
-  const { items, unreadable } = await readRejected(directory)
+  const { items, unreadable } = await readRejected(directory, options)
   const isCall = (each: Rejected): each is Refused =>
     each.event.type === 'CallSettled' || each.event.type === 'CallFailed'
   return { items: items.filter(isCall), unreadable }

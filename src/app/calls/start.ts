@@ -1,12 +1,19 @@
 import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
+import { createRejectedCount } from '../../eventlog/journal/rejected.ts'
 import { openSpool } from '../../eventlog/journal/spool.ts'
 import { spoolIdentity } from '../../eventlog/journal/spool-identity.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
-import { backlogAt, journalMetrics, useBacklogMetrics, type Backlog } from './journal-metrics.ts'
+import {
+  backlogAt,
+  journalMetrics,
+  useBacklogMetrics,
+  useRefusedMetric,
+  type Backlog,
+} from './journal-metrics.ts'
 import { createRunningCalls, type RunningCalls } from './running.ts'
 
 export interface StartedCalls {
@@ -15,6 +22,8 @@ export interface StartedCalls {
   readonly running: RunningCalls
   /** What waits for the log on local disk. */
   readonly backlog: () => Backlog
+  /** How many records the log refused for good and no operator has decided on. */
+  readonly refused: () => Promise<number>
   /**
    * Takes no more calls, waits for those in flight until the deadline, settles what is left, then
    * flushes the journal; what only the spool took waits there for the next start.
@@ -44,6 +53,8 @@ export async function startCalls(
   })
   const backlog = () => backlogAt(journal.backlog(), clock.nowMs())
   useBacklogMetrics(registry, backlog)
+  const refused = createRejectedCount(spoolDirectory)
+  useRefusedMetric(registry, refused)
   const road: CallDeps = { ...rest, journal }
   const running = createRunningCalls(road)
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
@@ -65,6 +76,7 @@ export async function startCalls(
     deps: road,
     running,
     backlog,
+    refused,
     stop: async (deadlineMs) => {
       await running.close(deadlineMs)
       await telling.stop()

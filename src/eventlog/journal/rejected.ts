@@ -76,8 +76,11 @@ export async function writeHandled(
   }
 }
 
-/** Reads what is set aside; also while a gateway has the directory. */
-export async function readRejected(directory: string): Promise<RejectedList> {
+/** Reads what is set aside; also while a gateway has the directory. `withEnded` keeps what was decided. */
+export async function readRejected(
+  directory: string,
+  { withEnded = false }: { readonly withEnded?: boolean } = {},
+): Promise<RejectedList> {
   const handled = await readHandled(directory)
   const items = new Map<string, Rejected>()
   const bytes = await readIfThere(join(directory, REJECTED_FILE))
@@ -94,7 +97,8 @@ export async function readRejected(directory: string): Promise<RejectedList> {
     const { batch, spooledAtMs: rejectedAtMs } = record
     for (const event of batch.events) {
       const handling = handled.get(event.id)
-      if (items.has(event.id) || (handling !== undefined && handling !== 'begun')) continue
+      const isEnded = handling !== undefined && handling !== 'begun'
+      if (items.has(event.id) || (isEnded && !withEnded)) continue
       items.set(event.id, { event, batch, rejectedAtMs, isBegun: handling !== undefined })
     }
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import type { Health } from '../../../src/api/operating/health.ts'
+import { refusedConcern, type Health } from '../../../src/api/operating/health.ts'
 import { buildOperationsApp } from '../../../src/api/operations-app.ts'
 import type { ReadModelState } from '../../../src/app/read-models/states.ts'
 import { startApp } from '../support/app.ts'
@@ -410,4 +410,16 @@ void t.test('404 in a plain shape for paths of no family', async (t) => {
       error: { code: 'route_not_found', message: 'There is no such route' },
     })
   }
+})
+
+void t.test('/readyz names what the log refused for good; the replica serves on', async (t) => {
+  const refused = async (count: number) =>
+    readiness({ concerns: [refusedConcern(() => Promise.resolve(count))] })
+  t.match(await refused(0), { status: 200, degraded: [] })
+  t.match(await refused(2), {
+    status: 200,
+    ready: true,
+    reasons: [],
+    degraded: ['spool: the log refused 2 record(s) for good: see "tollgate spool list"'],
+  })
 })

@@ -1,6 +1,10 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { backlogAt, useBacklogMetrics } from '../../../src/app/calls/journal-metrics.ts'
+import {
+  backlogAt,
+  useBacklogMetrics,
+  useRefusedMetric,
+} from '../../../src/app/calls/journal-metrics.ts'
 import type { SpoolState } from '../../../src/eventlog/journal/spool.ts'
 
 const empty: SpoolState = {
@@ -37,4 +41,13 @@ void t.test('a scrape tells how much waits, and for how long', async (t) => {
 void t.test('a clock that was set back makes nothing younger than now', async (t) => {
   const { valueOf } = metricsOf(() => ({ ...empty, batches: 1, oldestAtMs: 5_000 }))
   t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
+})
+
+void t.test('a scrape counts what the log refused for good, also where it cannot', async (t) => {
+  const registry = new Registry()
+  let count = async () => Promise.resolve(3)
+  useRefusedMetric(registry, async () => count())
+  t.match(await registry.metrics(), /^tollgate_spool_refused_records 3$/m)
+  count = async () => Promise.reject(new Error('the disk is away'))
+  t.match(await registry.metrics(), /^tollgate_spool_refused_records Nan$/im)
 })

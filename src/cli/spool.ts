@@ -1,0 +1,146 @@
+import {
+  listRefused,
+  moneyOf,
+  retryRefused,
+  writeOffRefused,
+  type Refused,
+  type RefusedDeps,
+  type RefusedOutcome,
+} from '../app/calls/refused.ts'
+import { dataFiles, loadConfig } from '../config.ts'
+import { systemClock, toTimestamp } from '../kernel/clock.ts'
+import { actorOf } from './actor.ts'
+import { exitCodes } from './exit-codes.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import { withLog } from './session.ts'
+
+interface Options {
+  readonly actor?: string
+  readonly json?: boolean
+}
+
+/** Longest reason, in characters. */
+const MAX_REASON = 1_000
+
+/** What of a refused event is shown. */
+function shown({ event, rejectedAtMs, isBegun }: Refused) {
+  const { callId, tenantId, model, requestId } = event.data
+  return {
+    callId,
+    eventId: event.id,
+    type: event.type,
+    tenantId,
+    model,
+    requestId,
+    ...(event.type === 'CallSettled' ? moneyOf(event) : {}),
+    rejectedAt: rejectedAtMs === undefined ? undefined : toTimestamp(rejectedAtMs),
+    /** A retry or a resolve did not come to its end: say it again. */
+    begun: isBegun,
+  }
+}
+
+/** `tollgate spool list` */
+export async function listRefusedCommand({ json }: Options): Promise<void> {
+  const { items, unreadable } = await listRefused(directoryOf())
+  if (json) print(toJson({ items: items.map(shown), unreadable }))
+  else if (items.length === 0 && unreadable === 0) note('nothing was refused for good')
+  else {
+    const rows = items
+      .map(shown)
+      .map((item) => [
+        item.rejectedAt ?? '',
+        item.callId,
+        item.tenantId,
+        item.model,
+        'amount' in item ? item.amount : '',
+        'currency' in item ? item.currency : '',
+        item.begun ? 'begun' : '',
+        item.eventId,
+      ])
+    const columns = [
+      'refused',
+      'call',
+      'tenant',
+      'model',
+      'amount',
+      'currency',
+      'decision',
+      'event',
+    ]
+    for (const line of table(columns, rows)) print(line)
+  }
+  if (unreadable > 0) note(`${unreadable} line(s) of rejected.batches cannot be read`)
+}
+
+/** `tollgate spool retry` */
+export async function retryRefusedCommand(
+  ids: readonly string[],
+  options: Options & { readonly all?: boolean },
+): Promise<void> {
+  if (ids.length > 0 === (options.all === true))
+    throw new CommandError('say which: ids as "tollgate spool list" shows them, or --all')
+  const { items } = await listRefused(directoryOf(), { withEnded: !options.all })
+  const wanted = options.all ? items : ids.flatMap((id) => named(items, id))
+  const outcomes: RefusedOutcome[] = []
+  await onRefused(options, async (deps) => {
+    for (const refused of wanted) {
+      const outcome = await retryRefused(deps, refused)
+      outcomes.push(outcome)
+      tell(refused, outcome, options)
+    }
+  })
+  if (outcomes.some(({ kind }) => kind !== 'settled')) process.exitCode = exitCodes.failed
+}
+
+/** `tollgate spool resolve` */
+export async function resolveRefusedCommand(
+  id: string,
+  options: Options & { readonly reason: string },
+): Promise<void> {
+  const reason = options.reason.trim()
+  if (reason === '' || [...reason].length > MAX_REASON)
+    throw new CommandError(`--reason must say why, in at most ${MAX_REASON} characters`)
+  const { items } = await listRefused(directoryOf(), { withEnded: true })
+  await onRefused(options, async (deps) => {
+    for (const refused of named(items, id)) {
+      const outcome = await writeOffRefused(deps, refused, reason)
+      tell(refused, outcome, options)
+      if (outcome.kind !== 'written_off') process.exitCode = exitCodes.failed
+    }
+  })
+}
+
+function directoryOf(): string {
+  return dataFiles(loadConfig().dataDir).spool
+}
+
+/** Opens the log alone. */
+async function onRefused(
+  { actor }: Options,
+  run: (deps: RefusedDeps) => Promise<void>,
+): Promise<void> {
+  const by = actorOf(actor)
+  const directory = directoryOf()
+  await withLog(({ log }) => run({ log, directory, clock: systemClock, actor: by }))
+}
+
+/** What an id names: an event, or all of a call. @throws CommandError where it is nothing */
+function named(items: readonly Refused[], id: string): readonly Refused[] {
+  const found = items.filter(({ event }) => event.id === id || event.data.callId === id)
+  if (found.length === 0)
+    throw new CommandError(`nothing refused has the id ${id}: see "tollgate spool list"`)
+  return found
+}
+
+function tell(refused: Refused, outcome: RefusedOutcome, { json }: Options): void {
+  const { callId } = refused.event.data
+  if (json) return print(toJson({ callId, eventId: refused.event.id, ...outcome }))
+  const { kind } = outcome
+  if (kind === 'refused') print(`${callId}: the log refuses it still: ${outcome.reason}`)
+  else if (kind === 'settled')
+    print(`${callId}: ${outcome.before ? 'it is in the log already' : 'it is in the log now'}`)
+  else
+    print(
+      `${callId}: ${outcome.before ? 'it was given up before' : 'it is given up'}: ${outcome.event.data.reason}`,
+    )
+}

@@ -1,0 +1,67 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { journalStream } from '../../src/domain/call/events.ts'
+import { REJECTED_FILE } from '../../src/eventlog/journal/rejected.ts'
+import { encodeRecord } from '../../src/eventlog/journal/spool-record.ts'
+import { eventId } from '../../src/kernel/ids.ts'
+import { callFailed, metadataOf } from '../eventlog/support/sample-events.ts'
+import { startEventStore, testEventLog } from '../helpers/eventstore.ts'
+import { tollgate } from './support/commands.ts'
+
+const server = await startEventStore()
+t.teardown(() => server.stop())
+const { log, close, namespace } = await testEventLog({ server })
+t.teardown(close)
+const dataDir = t.testdir()
+const env = {
+  EVENTSTORE_URL: server.url,
+  DATABASE_URL: 'postgres://nothing.invalid/none',
+  EVENTSTORE_NAMESPACE: namespace,
+  DATA_DIR: dataDir,
+  MARKER_SECRET: 'a marker secret of the tests',
+}
+const spool = (...args: readonly string[]) => tollgate(['spool', ...args], env)
+const events = ['call_1', 'call_2', 'call_3'].map((callId) => ({
+  ...callFailed(callId),
+  id: eventId('journal', callId, 0),
+  metadata: metadataOf(callId),
+}))
+await mkdir(join(dataDir, 'spool'))
+const batch = { stream: journalStream('I', 0), expected: 'no_stream', events } as const
+await writeFile(join(dataDir, 'spool', REJECTED_FILE), encodeRecord(batch, 1_767_323_100_000))
+const listed = async (): Promise<readonly { callId: string }[]> => {
+  const { code, stdout } = await spool('list', '--json')
+  t.equal(code, 0)
+  return (JSON.parse(stdout) as { items: readonly { callId: string }[] }).items
+}
+
+t.test('refused settlements are listed, settled, given up, each once', async (t) => {
+  t.match(await spool('list'), {
+    code: 0,
+    stdout: /2026-01-02T03:05:00.000Z\s+call_1\s+ten_1\s+text-1/,
+  })
+  t.match(await spool('retry'), { code: 1, stderr: /say which/ })
+  t.match(await spool('retry', 'call_9'), { code: 1, stderr: /nothing refused has the id call_9/ })
+  t.match(await spool('resolve', 'call_1', '--reason', ' '), { code: 1, stderr: /--reason/ })
+
+  t.match(await spool('retry', 'call_1'), { code: 0, stdout: /it is in the log now/ })
+  t.match(await spool('retry', 'call_1', '--json'), { code: 0, stdout: /"before":true/ })
+  t.match(await spool('resolve', 'call_1', '--reason', 'no'), {
+    code: 1,
+    stdout: /in the log already/,
+  })
+  const given = await spool('resolve', 'call_2', '--reason', 'ticket 4711', '--actor', 'Ada L.')
+  t.match(given, { code: 0, stdout: /call_2: it is given up: ticket 4711/ })
+  const again = await spool('resolve', 'call_2', '--reason', 'another', '--actor', 'Bob')
+  t.match(again, { code: 0, stdout: /given up before: ticket 4711/ })
+  t.match(await spool('retry', 'call_2'), { code: 1, stdout: /given up before/ })
+  t.match(await listed(), [{ callId: 'call_3' }])
+  t.match(await spool('retry', '--all'), { code: 0 })
+  t.same(await listed(), [])
+
+  const written: string[] = []
+  for await (const { type, metadata } of log.readAll())
+    written.push(metadata.actor === undefined ? type : `${type} by ${metadata.actor}`)
+  t.same(written, ['CallFailed', 'CallWrittenOff by Ada L.', 'CallFailed'])
+})
