@@ -8,6 +8,7 @@ import {
   type RefusedOutcome,
 } from '../app/calls/refused.ts'
 import { dataFiles, loadConfig } from '../config.ts'
+import { isLongerThan } from '../kernel/characters.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -98,7 +99,7 @@ export async function resolveRefusedCommand(
   options: Options & { readonly reason: string },
 ): Promise<void> {
   const reason = options.reason.trim()
-  if (reason === '' || [...reason].length > MAX_REASON)
+  if (reason === '' || isLongerThan(reason, MAX_REASON))
     throw new CommandError(`--reason must say why, in at most ${MAX_REASON} characters`)
   const { items } = await listRefused(directoryOf(), { withEnded: true })
   await onRefused(options, async (deps) => {
