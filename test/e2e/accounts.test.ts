@@ -341,7 +341,6 @@ t.test('another tenant’s anything reads like nothing', async (t) => {
   for (const query of [
     `task_id=${String(foreign?.['platform_id'])}`,
     `request_id=${String(foreign?.['request_id'])}`,
-    `token_id=${String(foreign?.['token_id'])}`,
   ]) {
     const asked = await finance.get(`/logs?${query}`)
     const nothing = await finance.get(`/logs?${query.replace(/=.*/, '=nothing')}`)
@@ -349,11 +348,19 @@ t.test('another tenant’s anything reads like nothing', async (t) => {
     t.same(asked.body.data.items, [])
     t.equal(asked.body.data.total, 0)
   }
+  // A token that does not exist is refused, and so is another tenant's, in the same words.
+  const token = String(foreign?.['token_id'])
+  const [asked, nothing] = [
+    await finance.get(`/logs?token_id=${token}`),
+    await finance.get('/logs?token_id=nothing'),
+  ]
+  t.equal(asked.status, 400)
+  t.equal(nothing.status, 400)
+  t.equal(String(asked.body.message).replaceAll(token, 'nothing'), nothing.body.message)
   const [task] = (await theirs.get('/tasks')).body.data.items
   t.same((await finance.get(`/tasks?task_id=${task.task_id}`)).body.data.items, [])
   t.same((await finance.get(`/tasks?platform_id=${task.platform_id}`)).body.data.total, 0)
-  const usage = await finance.get(`/usage?group_by=token&token_id=${task.token_id}`)
-  t.same(usage.body.data.items, [])
+  t.equal((await finance.get(`/usage?group_by=token&token_id=${task.token_id}`)).status, 400)
 })
 
 t.test('tasks of every family with what they cost', async (t) => {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
+import { toStorable } from '../../src/kernel/storable-text.ts'
 import { tasksPath } from '../api/support/app.ts'
 import { attempt, familyOf, startFuzzed } from './support.ts'
 
@@ -105,7 +106,9 @@ function namesIn(search: string): readonly string[] {
     const [name = ''] = part.split('=')
     const spaced = name.replaceAll('+', ' ')
     try {
-      return [decodeURIComponent(spaced), spaced, name]
+      const decoded = decodeURIComponent(spaced)
+      // A name that no answer can hold is shown without what it cannot.
+      return [decoded, toStorable(decoded, decoded.length), spaced, name]
     } catch {
       return [spaced, name]
     }

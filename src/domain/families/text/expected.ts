@@ -58,10 +58,11 @@ export function boundsAbove(family: TextFamily, body: JsonObject): (each: number
 
 /**
  * The body with what is held for in each member that bounds the output: which of several an account
- * heeds is not known, and no answer may be longer than its hold. Without a bound it is left alone.
+ * heeds is not known, and no answer may be longer than its hold. Without a bound it is left alone, and so
+ * is a figure that is no count: the model's largest is held then, and upstream refuses the figure.
  */
 export function withHeldBound(family: TextFamily, body: JsonObject, largest: number): JsonObject {
-  const members = given(family, body)
+  const members = given(family, body).filter(([, value]) => countOf(value) !== undefined)
   const each = largestAnswer(family, body, largest)
   if (members.every(([, value]) => value === each)) return body
   const held = Object.fromEntries(members.map(([name]) => [name, each]))
