@@ -2,14 +2,6 @@ import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../projections/registry.ts'
 import { type AssetDeps, defaultAssetLimits } from './app/assets/deps.ts'
-import type { AssetUseCases } from './app/assets/types.ts'
-import { createAssetUseCases } from './app/assets/use-cases.ts'
-import type { FileUseCases } from './app/files/types.ts'
-import { createFileUseCases } from './app/files/use-cases.ts'
-import type { ImageTaskUseCases } from './app/image-tasks/types.ts'
-import { createImageTaskUseCases } from './app/image-tasks/use-cases.ts'
-import type { TaskUseCases } from './app/tasks/types.ts'
-import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import { createRoom } from './app/assets/room.ts'
 import { createUseAssets } from './app/assets/use.ts'
 import { createRecentWrites } from './app/access/recent-writes.ts'
@@ -21,20 +13,9 @@ import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createImagePlace } from './app/calls/images/keep.ts'
 import type { MediaDeps } from './app/calls/media/deps.ts'
-import type { MediaUseCases } from './app/calls/media/types.ts'
-import { createMediaUseCases } from './app/calls/media/use-cases.ts'
 import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
-import type { ImageUseCases } from './app/calls/images/types.ts'
-import type { TextUseCases } from './app/calls/text/types.ts'
-import type { QuoteUseCases } from './app/quotes/types.ts'
-import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import type { FileDeps } from './app/files/deps.ts'
-import { createImageUseCases } from './app/calls/images/use-cases.ts'
-import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
-import type { SpeechUseCases } from './app/calls/speech/types.ts'
-import type { StartedCalls } from './app/calls/start.ts'
-import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
@@ -132,43 +113,6 @@ export interface Parts {
   readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
   /** Finishes what is under way in the background, then lets go of the providers. */
   readonly stop: () => Promise<void>
-}
-
-/** All that callers can ask for; what is answered at once goes over the road of calls. */
-export function useCases(
-  { tasks, imageTasks, files, assets, text, images, speech, media }: Parts,
-  { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
-): {
-  readonly tasks: TaskUseCases
-  readonly imageTasks: ImageTaskUseCases
-  readonly files: FileUseCases
-  readonly assets: AssetUseCases
-  readonly texts: TextUseCases
-  readonly images: ImageUseCases
-  readonly speech: SpeechUseCases
-  readonly resolveVoice: ResolveVoice
-  readonly media: MediaUseCases
-  readonly quotes: QuoteUseCases
-} {
-  return {
-    tasks: createTaskUseCases(tasks),
-    imageTasks: createImageTaskUseCases(imageTasks),
-    files: createFileUseCases(files),
-    assets: createAssetUseCases(assets, assets.findAssetTypes),
-    quotes: createQuoteUseCases({
-      calls: deps,
-      checkAssets: assets.checkAssets,
-      text,
-      images,
-      speech,
-      media,
-    }),
-    texts: createTextUseCases({ ...deps, ...text }, running),
-    images: createImageUseCases({ ...deps, ...images }, running),
-    speech: createSpeechUseCases({ ...deps, ...speech }, running),
-    resolveVoice: speech.resolveVoice,
-    media: createMediaUseCases({ ...deps, ...media }, running),
-  }
 }
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */

@@ -23,10 +23,9 @@ export {
   type TaskQueryPage,
 } from './query-list.ts'
 export { tasksEnded, tasksWithoutEnd } from './without-end.ts'
+export { leaseDuePolls, leaseInTurn, type DuePoll, type LeaseWish } from './leases.ts'
 export {
   endWatches,
-  leaseDuePolls,
-  leaseInTurn,
   noteObservations,
   pollBacklog,
   recallPolls,
@@ -35,8 +34,6 @@ export {
   reschedulePolls,
   stillLeased,
   waitingTasks,
-  type DuePoll,
-  type LeaseWish,
   type Observation,
   type Reschedule,
 } from './polls.ts'

@@ -2,7 +2,6 @@ import Fastify, {
   LogController,
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyRequest,
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
@@ -20,12 +19,9 @@ import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
 import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
-import { askedBy } from '../kernel/asked-by.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
-import type { Principal } from '../app/access/principal.ts'
-import { callerOf } from './kit/authenticate.ts'
 import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
 import { sendFailure, useEnvelope } from './kit/envelope.ts'
@@ -34,6 +30,7 @@ import { useObservation } from './kit/observe.ts'
 import type { StandingsOf } from './kit/limit-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
+import { type PerToken, usePerToken } from './kit/per-token.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
@@ -55,7 +52,7 @@ import { v1Plugin } from './v1/plugin.ts'
 import { v1betaPlugin } from './v1beta/plugin.ts'
 
 /** Everything the HTTP interface needs, put together by `main.ts`. */
-export interface ApiDeps extends AccountsDeps {
+export interface ApiDeps extends AccountsDeps, PerToken {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
   readonly clock: Clock
@@ -89,10 +86,6 @@ export interface ApiDeps extends AccountsDeps {
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
-  /** What starts nothing, or may repeat what did, waits for it. @throws DomainError `rate_limited` */
-  readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
-  /** A token opened something. */
-  readonly tokenUsed?: (tokenId: string) => void
   /** Ranges of addresses whose `X-Forwarded-For` says who calls. */
   readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then not kept for a next request. */
@@ -242,20 +235,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const app = createServer(deps, limits)
   useObservation(app, deps.metrics)
-  // Past the body: what reads it loses whose work is done.
-  app.addHook('preHandler', (request, _reply, done) => {
-    const caller = callerOf(request)
-    if (caller === undefined) return done()
-    const begin = (): void => askedBy(caller.tokenId, done)
-    const turn = isOwnRequest(request) ? deps.ownTurn?.(caller) : undefined
-    if (turn === undefined) begin()
-    else turn.then(begin, done)
-  })
-  app.addHook('onResponse', (request, _reply, done) => {
-    const caller = callerOf(request)
-    if (caller !== undefined) deps.tokenUsed?.(caller.tokenId)
-    done()
-  })
+  usePerToken(app, deps)
   // Probes and scrapers add what they like.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
@@ -296,11 +276,4 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await registerCalls(app, deps, bodies, limits)
   await registerAccounts(app, deps)
   return app
-}
-
-/** What looks at what is there, deletes it, or may repeat what was asked before. */
-function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequest): boolean {
-  return (
-    method !== 'POST' || config.startsNothing === true || headers['idempotency-key'] !== undefined
-  )
 }

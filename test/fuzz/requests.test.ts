@@ -129,6 +129,8 @@ void t.test('any query string on any route: 400 naming a parameter, or 200', asy
       refused += 1
       const body = answer.json<{ error: { param?: string } }>()
       const param = body.error.param
+      // A parameter without a name cannot be named.
+      if (param === undefined && namesIn(search).includes('')) return
       if (param === undefined || !namesIn(search).some((name) => name.startsWith(param)))
         throw new Error(`${url}: ${answer.body}`)
     }),

@@ -1,0 +1,148 @@
+import type { Config } from './config.ts'
+import type { Channel } from './app/ports.ts'
+import type { PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+import { totals } from '../projections/ledger/query.ts'
+import { buildApp } from './api/app.ts'
+import { buildOperationsApp } from './api/operations-app.ts'
+import { createHealth, type Said } from './api/operating/gateway-health.ts'
+import { refusedConcern, type Health } from './api/operating/health.ts'
+import { useLedgerMetrics } from './api/operating/ledger-metrics.ts'
+import { drain } from './api/kit/drain.ts'
+import { resolveByDns } from './providers/kit/http/resolve-host.ts'
+import { readLastAudit } from './app/last-audit/last-audit.ts'
+import { seeLedger, watchLedger } from './app/spending/ledger-lag.ts'
+import { startAccess } from './access.ts'
+import { createReadKey } from './app/access/key-standing.ts'
+import { startCalls } from './app/calls/start.ts'
+import { openQueryPool } from './app/database/pool.ts'
+import { servedModels } from './app/pricing/concern.ts'
+import { createMediaFiles } from './app/uploads/media-files.ts'
+import { type Parts } from './compose.ts'
+import { useCases } from './use-cases.ts'
+import { management } from './management.ts'
+import { dataFiles } from './config.ts'
+import { monotonicClock } from './kernel/clock.ts'
+import { within } from './kernel/pause.ts'
+import { type OpenedStorage } from './storage/open.ts'
+import { readsOver } from './api/query/reads-over.ts'
+
+/** What the HTTP interface is told of besides the parts that it stands on. */
+export interface ListenOptions {
+  readonly config: Config
+  readonly databaseUrl: string
+  readonly channels: readonly Channel[]
+  readonly markerSecret: string
+  readonly logger: Logger
+  readonly version: string
+  /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
+  readonly hosts?: PublicFetchDeps
+  /** Called right before the ports are listened on: what answered there meanwhile lets go of them. */
+  readonly freePorts?: () => Promise<void>
+}
+
+/** Where a gateway listens. */
+export interface Addresses {
+  /** Undefined without the `api` role. */
+  readonly address: string | undefined
+  /** Where readiness and metrics are, if they have a port of their own. */
+  readonly operationsAddress: string | undefined
+}
+
+/** Past the drain bound, what was cancelled then gets this long to be settled and answered. */
+const SETTLE_MARGIN_MS = 8_000
+
+/** Puts the HTTP interface over the parts and listens; with a port of their own, the operating routes too. */
+export async function listen(
+  options: ListenOptions,
+  parts: Parts & { readonly storage: OpenedStorage },
+  {
+    metrics,
+    said,
+    owner,
+    onStop,
+  }: {
+    readonly metrics: Registry
+    readonly said: Said
+    /** Names this process among those that are present. */
+    readonly owner: string
+    readonly onStop: (close: () => Promise<unknown>) => void
+  },
+): Promise<Addresses> {
+  const { config, logger } = options
+  const { tasks: deps } = parts
+  const { pool, log, clock, throttle } = deps
+  const { local } = parts.storage
+  const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
+  onStop(() => queryPool.end())
+  const access = await startAccess({ config, parts, registry: metrics, onStop })
+  const lag = watchLedger(pool, log)
+  await seeLedger(lag)
+  const calls = await startCalls({
+    ...parts.calls({ replica: owner, lag }),
+    registry: metrics,
+    spoolDirectory: dataFiles(config.dataDir).spool,
+  })
+  const concerns = [...said.concerns, refusedConcern(calls.refused)]
+  const health: Health = { ...createHealth(deps, { ...said, concerns }), spool: calls.backlog }
+  const operations =
+    config.operationsPort === undefined
+      ? undefined
+      : await buildOperationsApp({ logger, clock, metrics, health })
+  // It is asked how the leaving goes, to the end.
+  onStop(async () => operations?.close())
+  let closeApp = (): Promise<void> => Promise.resolve()
+  onStop(async () => {
+    const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
+    const closing = closeApp()
+    // What was sent before the port was closed is begun and answered; only then calls are refused.
+    await within(config.drainTimeoutMs, closing, () => undefined)
+    await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
+  })
+  const app = await buildApp({
+    logger,
+    clock,
+    metrics,
+    ...access,
+    ...useCases(parts, calls),
+    resolveMediaFiles: createMediaFiles({ log, clock }),
+    standingsOf: throttle.standings,
+    countQuery: throttle.query,
+    ownTurn: throttle.own,
+    readKey: createReadKey({ db: pool, throttle }),
+    readOwnBudgets: parts.budgets.standings,
+    uploads: parts.files.quota,
+    ...management({ ...options, log, db: queryPool, clock }),
+    ...readsOver({
+      db: queryPool,
+      logEnd: () => log.endPosition(),
+      readModels: deps.readModels,
+      funds: calls.deps.funds,
+      clock,
+      served: servedModels(options.channels),
+    }),
+    objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
+    resolveHost: options.hosts?.resolveHost ?? resolveByDns,
+    upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
+    version: options.version,
+    health,
+    operationsElsewhere: config.operationsPort !== undefined,
+    trustedProxies: config.trustedProxies,
+    leaving: said.leaving,
+  })
+  useLedgerMetrics(metrics, {
+    totals: () => totals(pool),
+    lastAudit: () => readLastAudit(pool),
+  })
+  closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
+  const { host, port, operationsPort } = config
+  await options.freePorts?.()
+  const address = await app.listen({ port, host })
+  const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
+  return { address, operationsAddress }
+}
+
+/** Logs a connection of a pool that was lost while it was idle. */
+export const lostBy = (logger: Logger) => (error: Error) =>
+  logger.warn({ err: error.message }, 'idle database connection lost')

@@ -1,0 +1,58 @@
+import type { AssetUseCases } from './app/assets/types.ts'
+import { createAssetUseCases } from './app/assets/use-cases.ts'
+import type { FileUseCases } from './app/files/types.ts'
+import { createFileUseCases } from './app/files/use-cases.ts'
+import type { ImageTaskUseCases } from './app/image-tasks/types.ts'
+import { createImageTaskUseCases } from './app/image-tasks/use-cases.ts'
+import type { TaskUseCases } from './app/tasks/types.ts'
+import { createTaskUseCases } from './app/tasks/use-cases.ts'
+import type { MediaUseCases } from './app/calls/media/types.ts'
+import { createMediaUseCases } from './app/calls/media/use-cases.ts'
+import type { ImageUseCases } from './app/calls/images/types.ts'
+import type { TextUseCases } from './app/calls/text/types.ts'
+import type { QuoteUseCases } from './app/quotes/types.ts'
+import { createQuoteUseCases } from './app/quotes/use-cases.ts'
+import { createImageUseCases } from './app/calls/images/use-cases.ts'
+import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
+import type { SpeechUseCases } from './app/calls/speech/types.ts'
+import type { StartedCalls } from './app/calls/start.ts'
+import { createTextUseCases } from './app/calls/text/use-cases.ts'
+import { type ResolveVoice } from './app/resolve-voice.ts'
+import type { Parts } from './compose.ts'
+
+/** All that callers can ask for; what is answered at once goes over the road of calls. */
+export function useCases(
+  { tasks, imageTasks, files, assets, text, images, speech, media }: Parts,
+  { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
+): {
+  readonly tasks: TaskUseCases
+  readonly imageTasks: ImageTaskUseCases
+  readonly files: FileUseCases
+  readonly assets: AssetUseCases
+  readonly texts: TextUseCases
+  readonly images: ImageUseCases
+  readonly speech: SpeechUseCases
+  readonly resolveVoice: ResolveVoice
+  readonly media: MediaUseCases
+  readonly quotes: QuoteUseCases
+} {
+  return {
+    tasks: createTaskUseCases(tasks),
+    imageTasks: createImageTaskUseCases(imageTasks),
+    files: createFileUseCases(files),
+    assets: createAssetUseCases(assets, assets.findAssetTypes),
+    quotes: createQuoteUseCases({
+      calls: deps,
+      checkAssets: assets.checkAssets,
+      text,
+      images,
+      speech,
+      media,
+    }),
+    texts: createTextUseCases({ ...deps, ...text }, running),
+    images: createImageUseCases({ ...deps, ...images }, running),
+    speech: createSpeechUseCases({ ...deps, ...speech }, running),
+    resolveVoice: speech.resolveVoice,
+    media: createMediaUseCases({ ...deps, ...media }, running),
+  }
+}
