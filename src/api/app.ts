@@ -46,6 +46,7 @@ import { provBV2Plugin } from './prov-b/v2/plugin.ts'
 import { provCPlugin } from './prov-c/plugin.ts'
 import { realPersonPlugin } from './real-person/plugin.ts'
 import { envelopeOf } from './surfaces.ts'
+import { foreignMembers } from './creation-members.ts'
 import { quotedPaths } from './quoted-paths.ts'
 import type { ReadOwnBudgets } from './v1/key/plugin.ts'
 import { v1Plugin } from './v1/plugin.ts'
@@ -224,7 +225,15 @@ async function registerCalls(
   const { standingsOf = () => ({}), upstreamHosts = new Set<string>() } = given
   const streamLimits = { ...defaultStreamLimits, ...given.streamLimits }
   const { findAssetTypes } = given.assets
-  const all = { ...given, ...bodies, standingsOf, upstreamHosts, streamLimits, findAssetTypes }
+  const all = {
+    ...given,
+    ...bodies,
+    standingsOf,
+    upstreamHosts,
+    streamLimits,
+    findAssetTypes,
+    foreignMembers,
+  }
   const v1 = { ...all, formLimits, fileForm, quotedPaths: quotedPaths(all) }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
   await app.register(v1betaPlugin(all), { prefix: '/v1beta' })
@@ -246,31 +255,19 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(livenessPlugin())
   if (!deps.operationsElsewhere) await app.register(operatingPlugin(deps))
   if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
-  await app.register(
-    provAPlugin({
-      authenticate: deps.authenticate,
-      tasks: deps.tasks,
-      resolveHost: deps.resolveHost,
-      bodyLimitBytes: limits.provABodyBytes,
-      bodyBudget,
-    }),
-    { prefix: '/provA' },
-  )
-  const library = { ...deps, bodyLimitBytes: limits.assetBodyBytes, bodyBudget }
+  const { authenticate, tasks, resolveHost, resolveMediaFiles } = deps
+  const clips = { authenticate, tasks, resolveHost, bodyBudget, foreignMembers }
+  const large = { ...clips, bodyLimitBytes: limits.provABodyBytes }
+  await app.register(provAPlugin(large), { prefix: '/provA' })
+  const library = { ...deps, bodyLimitBytes: limits.assetBodyBytes, bodyBudget, foreignMembers }
   await app.register(assetsPlugin(library), { prefix: '/provA' })
   await app.register(realPersonPlugin())
-  const { authenticate, tasks, resolveHost, resolveMediaFiles } = deps
-  const video = { authenticate, tasks, resolveHost, resolveMediaFiles, bodyBudget }
-  await app.register(provBV2Plugin({ ...video, bodyLimitBytes: limits.provBV2BodyBytes }), {
-    prefix: '/provB/v2',
-  })
-  const clips = { authenticate, tasks, resolveHost, bodyBudget }
-  await app.register(provCPlugin({ ...clips, bodyLimitBytes: limits.provABodyBytes }), {
-    prefix: '/provC',
-  })
+  const video = { ...clips, resolveMediaFiles, bodyLimitBytes: limits.provBV2BodyBytes }
+  await app.register(provBV2Plugin(video), { prefix: '/provB/v2' })
+  await app.register(provCPlugin(large), { prefix: '/provC' })
   const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
   const { speechBodyBytes: bodyLimitBytes, mediaForm } = limits
-  const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm }
+  const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm, foreignMembers }
   await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
   await registerCalls(app, deps, bodies, limits)

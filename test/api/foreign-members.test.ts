@@ -52,7 +52,8 @@ const foreign: readonly (readonly [path: Path, name: string, counterpart: string
   ['/provB/v1/t2a_v2', 'input', 'text'],
   ['/v1/images/generations', 'duration', undefined],
   ['/v1/chat/completions', 'max_output_tokens', 'max_tokens'],
-  ['/v1/responses', 'max_completion_tokens', 'max_tokens'],
+  ['/v1/responses', 'max_completion_tokens', 'max_output_tokens'],
+  ['/v1/responses', 'max_tokens', 'max_output_tokens'],
 ]
 
 t.test('a member of another interface is 400, naming what is used here', async (t) => {
@@ -66,6 +67,32 @@ t.test('a member of another interface is 400, naming what is used here', async (
     t.ok(answer.body.includes(said), `${path} ${name}: ${answer.body}`)
     const quoted = await post('/v1/quote', { path, body: { ...creations[path], [name]: 'x' } })
     t.ok(quoted.body.includes(said), `/v1/quote ${path} ${name}: ${quoted.body}`)
+  }
+})
+
+t.test('a member of another object within a creation is 400, naming its path', async (t) => {
+  const text = { type: 'text', text: 'a boat' }
+  const nested: readonly (readonly [path: Path, members: object, at: string])[] = [
+    [
+      '/provA/api/v3/contents/generations/tasks',
+      { content: [{ ...text, url: 'x' }] },
+      'content[0].url',
+    ],
+    ['/provB/v2/video_generation', { content: [{ ...text, file_id: 'x' }] }, 'content[0].file_id'],
+    ['/v1/videos', { input_reference: { url: 'x', role: 'first_frame' } }, 'input_reference.role'],
+    ['/provB/v1/t2a_v2', { audio_setting: { force_cbr: true } }, 'audio_setting.force_cbr'],
+  ]
+  for (const [path, members, at] of nested) {
+    const answer = await post(path, { ...creations[path], ...members })
+    t.ok(answer.body.includes(`\`${at}\` is not taken here`), `${path}: ${answer.body}`)
+  }
+  const mixed = { content: [{ ...text, image_url: { url: 'https://media.example.com/a.png' } }] }
+  for (const path of [
+    '/provA/api/v3/contents/generations/tasks',
+    '/provB/v2/video_generation',
+  ] as const) {
+    const answer = await post(path, { ...creations[path], ...mixed })
+    t.match(answer.body, /`content\[0\]\.image_url` must be in an item of its own/, path)
   }
 })
 

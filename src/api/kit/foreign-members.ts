@@ -1,9 +1,16 @@
 import { namesIn } from './names.ts'
 
 /**
- * Members of a creation that some surface here or a vendor's documented interface has. Where a route
- * has not, what was meant would silently not happen, and be charged all the same: they are refused.
+ * Members of a creation that another interface has. Where a route has not, what was meant would
+ * silently not happen, and be charged all the same: they are refused.
  */
+
+/** Which members a route refuses, where it does not take them itself. */
+export interface ForeignNames {
+  readonly names: ReadonlySet<string>
+  /** Also in the objects within a body. */
+  readonly isDeep: boolean
+}
 
 /** Members that mean one thing, each line by its names on the interfaces that have it. */
 const sameMeaning = `
@@ -31,32 +38,46 @@ const sameMeaning = `
   .split('\n')
   .map((line) => namesIn(line))
 
-/** The rest of what the surfaces and the vendors' interfaces have. */
-const others = namesIn(`
-  return_last_frame draft priority camera_fixed seed cfg_scale camera_control movement_amplitude bgm
-  off_peak wm_position wm_url subjects videos is_rec audio_type effect prompt_optimizer fast_pretreatment
-  subject_reference model_name external_task_id person_generation sample_count enhance_prompt
-  sequential_image_generation sequential_image_generation_options optimize_prompt_options
-  guidance_scale input_fidelity partial_images output_compression background mask
-  emotion sound_effects audio_setting voice_modify pronunciation_dict language_boost subtitle_enable
-  text_file_id timber_weights need_noise_reduction need_volume_normalization clone_prompt text_validation
-  generationConfig generation_config safetySettings toolConfig cachedContent
-  previous_response_id include max_tool_calls`)
-
-const meanings: ReadonlyMap<string, readonly string[]> = new Map([
-  ...others.map((name) => [name, []] as const),
-  ...sameMeaning.flatMap((names) => names.map((name) => [name, names] as const)),
-])
+const counterparts: ReadonlyMap<string, readonly string[]> = new Map(
+  sameMeaning.flatMap((names) => names.map((name) => [name, names] as const)),
+)
 
 /**
- * What is said of a member that another interface has and this one, by the names it takes, has not;
- * undefined for a member of no interface.
+ * Members of the vendors' documented interfaces that no surface here has; what the surfaces have their
+ * own schemas say.
  */
-export function foreignMember(name: string, taken: ReadonlySet<string>): string | undefined {
-  const names = meanings.get(name)
-  if (names === undefined) return undefined
-  const counterpart = names.find((one) => taken.has(one))
-  return counterpart === undefined
-    ? `\`${name}\` is not taken here`
-    : `\`${name}\` is not taken here; use \`${counterpart}\``
+const vendorsNames = namesIn(`
+  ${sameMeaning.flat().join(' ')}
+  frames frames_per_second framespersecond frame_rate fps models speed
+  cfg_scale camera_control subjects videos is_rec audio_type effect prompt_optimizer
+  fast_pretreatment subject_reference model_name external_task_id person_generation sample_count
+  enhance_prompt extra guidance_scale steps negative_prompt subtitle_type force_cbr
+  continuous_sound`)
+
+/** Where what is not known is left out: all that any interface has, given what the surfaces have. */
+export function foreignToCreations(surfacesNames: Iterable<string>): ForeignNames {
+  return { names: new Set([...surfacesNames, ...vendorsNames]), isDeep: true }
+}
+
+/**
+ * Where what is not known is passed on, which is to text: the members by which the wires of text
+ * differ. Another wire's would change nothing upstream.
+ */
+export const foreignToTexts: ForeignNames = {
+  names: new Set(
+    namesIn(`
+      messages input contents prompt
+      max_tokens max_completion_tokens max_output_tokens maxOutputTokens
+      instructions system systemInstruction system_instruction
+      generationConfig generation_config safetySettings safety_settings toolConfig tool_config
+      cachedContent cached_content previous_response_id include max_tool_calls`),
+  ),
+  isDeep: false,
+}
+
+/** What is said of a member of another interface, by the names that are taken in its place. */
+export function refusalOf(name: string, path: string, taken: ReadonlySet<string>): string {
+  const counterpart = counterparts.get(name)?.find((one) => taken.has(one))
+  const refused = `\`${path}\` is not taken here`
+  return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``
 }

@@ -1,28 +1,22 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
-import { isJsonObject } from '../../kernel/json.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import {
   type Candidate,
   MIN_LETTERS,
   nearestCandidate,
   plainLetters,
 } from '../../kernel/nearest-name.ts'
-import { foreignMember } from './foreign-members.ts'
-import { namesIn } from './names.ts'
+import { type ForeignNames, refusalOf } from './foreign-members.ts'
+import type { ReadForm } from './multipart.ts'
+import { type AlsoKnown, namesIn } from './names.ts'
 import { RequestError } from './request-error.ts'
 
 /**
  * Members of a body that are a known one but for case or a letter or two. Others that nobody knows
  * are passed on; these would be, too, and what was meant would silently not happen.
  */
-
-/**
- * Names that are taken or passed on and that the schema does not describe, blanks between them, by
- * the object that has them: `''` is the body, then as in `messages[]` and
- * `generationConfig.thinkingConfig`.
- */
-export type AlsoKnown = Readonly<Record<string, string>>
 
 /** A longer name is no slip of any known one. */
 const MAX_LETTERS = 64
@@ -32,7 +26,7 @@ const MAX_COMPARED = 64
 /** Names kept with what was meant by them, of each object. */
 const MAX_JUDGED = 256
 
-/** What is known of one object, or of the items of one list. */
+/** What is known of one object, or of each item of a list. */
 interface Known {
   readonly names: ReadonlySet<string>
   /** Those that a slip can be told of, in plain letters and as they are written. */
@@ -40,45 +34,50 @@ interface Known {
   /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
   readonly judged: BoundedMap<string, string>
   readonly inside: ReadonlyMap<string, Known>
-  readonly isList: boolean
 }
 
 function memberOf(schema: unknown, name: string): unknown {
   return typeof schema === 'object' && schema !== null ? Reflect.get(schema, name) : undefined
 }
 
-/** The alternative that describes members; a schema without alternatives is its own. */
-function describing(schema: unknown): unknown {
-  const alternatives = memberOf(schema, 'anyOf')
-  if (!Array.isArray(alternatives)) return schema
-  return alternatives.find((one) => memberOf(one, 'properties') ?? memberOf(one, 'items'))
-}
-
 /** Ways to write a name that are one to the reader. */
 type Spellings = (name: string) => readonly string[]
 
+interface Described {
+  readonly path: string
+  readonly properties: Readonly<Record<string, unknown>>
+}
+
+/** The objects that a value may be, in any of its alternatives, or that may be items of it. */
+function objectsOf(schema: unknown, path: string): readonly Described[] {
+  const alternatives = memberOf(schema, 'anyOf')
+  if (Array.isArray(alternatives)) return alternatives.flatMap((one) => objectsOf(one, path))
+  const items = memberOf(schema, 'items')
+  if (items !== undefined) return objectsOf(items, `${path}[]`)
+  const properties = memberOf(schema, 'properties')
+  return isJsonObject(properties) ? [{ path, properties }] : []
+}
+
 /** What a schema knows below a path; undefined where it leaves the members open. */
 function knownOf(
-  given: unknown,
-  path: string,
+  schema: unknown,
+  at: string,
   also: AlsoKnown,
   spellings: Spellings,
 ): Known | undefined {
-  const schema = describing(given)
-  const items = memberOf(schema, 'items')
-  if (items !== undefined) {
-    const known = knownOf(items, `${path}[]`, also, spellings)
-    return known && { ...known, isList: true }
-  }
-  const properties = memberOf(schema, 'properties')
-  if (!isJsonObject(properties)) return undefined
-  const names = [...Object.keys(properties), ...namesIn(also[path] ?? '')]
+  const objects = objectsOf(schema, at)
+  const names = objects.flatMap(({ path, properties }) => [
+    ...Object.keys(properties),
+    ...namesIn(also[path] ?? ''),
+  ])
   if (names.length === 0) return undefined
-  const inside = Object.entries(properties).flatMap(([name, member]) => {
-    const known = knownOf(member, path === '' ? name : `${path}.${name}`, also, spellings)
-    return known === undefined ? [] : spellings(name).map((one) => [one, known] as const)
-  })
-  const candidates = names
+  const inside = objects.flatMap(({ path, properties }) =>
+    Object.entries(properties).flatMap(([name, member]) => {
+      const known = knownOf(member, path === '' ? name : `${path}.${name}`, also, spellings)
+      return known === undefined ? [] : spellings(name).map((one) => [one, known] as const)
+    }),
+  )
+  const candidates = [...new Set(names)]
     .map((name) => [plainLetters(name), name] as const)
     .filter(([plain]) => plain.length >= MIN_LETTERS)
   return {
@@ -86,9 +85,24 @@ function knownOf(
     candidates,
     judged: new BoundedMap(MAX_JUDGED),
     inside: new Map(inside),
-    isList: false,
   }
 }
+
+/** Every name that a schema knows, at any depth, in every spelling. */
+export function namesKnown(
+  schema: unknown,
+  also: AlsoKnown,
+  spellings: Spellings = asWritten,
+): readonly string[] {
+  const all = (known: Known): readonly string[] => [
+    ...known.names,
+    ...[...known.inside.values()].flatMap(all),
+  ]
+  const known = knownOf(schema, '', also, spellings)
+  return known === undefined ? [] : all(known)
+}
+
+const asWritten: Spellings = (name) => [name]
 
 function meant(name: string, { candidates, judged }: Known): string | undefined {
   if (name.length > MAX_LETTERS) return undefined
@@ -104,15 +118,19 @@ interface Misspelt {
 }
 
 /** Looks through a body; only names that nobody knows are compared. */
-function firstMisspelt(body: unknown, known: Known, foreign: boolean): Misspelt | undefined {
+function firstMisspelt(
+  body: unknown,
+  known: Known,
+  foreign: ForeignNames | undefined,
+): Misspelt | undefined {
   let compared = 0
-  const ofObject = (value: object, known: Known, at: string) => {
+  const ofObject = (value: JsonObject, known: Known, at: string) => {
     const { names, inside } = known
     for (const name in value) {
       const path = at === '' ? name : `${at}.${name}`
       if (names.has(name)) {
         const below = inside.get(name)
-        const found = below && look((value as Readonly<Record<string, unknown>>)[name], below, path)
+        const found = below && look(value[name], below, path)
         if (found) return found
         continue
       }
@@ -120,13 +138,14 @@ function firstMisspelt(body: unknown, known: Known, foreign: boolean): Misspelt 
       const one = compared > MAX_COMPARED ? undefined : meant(name, known)
       if (one !== undefined)
         return { path, message: `\`${path}\` is not known here: did you mean \`${one}\`?` }
-      const elsewhere = foreign && at === '' ? foreignMember(name, names) : undefined
-      if (elsewhere !== undefined) return { path, message: elsewhere }
+      const isForeign = foreign?.names.has(name) === true && (foreign.isDeep || at === '')
+      // What is null asks for nothing.
+      if (isForeign && value[name] !== null) return { path, message: refusalOf(name, path, names) }
     }
     return undefined
   }
   const look = (value: unknown, known: Known, at: string): Misspelt | undefined => {
-    if (!known.isList) return isJsonObject(value) ? ofObject(value, known, at) : undefined
+    if (isJsonObject(value)) return ofObject(value, known, at)
     if (!Array.isArray(value)) return undefined
     for (let index = 0; index < value.length; index += 1) {
       const item: unknown = value[index]
@@ -144,15 +163,15 @@ export type TellMisspelt = (body: unknown) => RequestError | undefined
 /** How names of members are judged beside the schema. */
 export interface MemberNames {
   readonly spellings?: Spellings
-  /** Of a creation: members that another interface has are refused. */
-  readonly foreign?: boolean
+  /** Of a creation: members of other interfaces that are refused. */
+  readonly foreign?: ForeignNames
 }
 
 /** For bodies of which a schema describes the members; what else is known is looked up once, here. */
 export function misspeltIn(
   schema: unknown,
   also: AlsoKnown,
-  { spellings = (name) => [name], foreign = false }: MemberNames = {},
+  { spellings = asWritten, foreign }: MemberNames = {},
 ): TellMisspelt {
   const known = knownOf(schema, '', also, spellings)
   if (known === undefined) return () => undefined
@@ -162,12 +181,20 @@ export function misspeltIn(
   }
 }
 
+/** The same of the parts of a form, whose names may say more in brackets. @throws RequestError */
+export function refuseMisspeltParts(tell: TellMisspelt): (form: ReadForm) => void {
+  return ({ fields, uploads }) => {
+    const parts = [...Object.keys(fields), ...uploads.map(({ name }) => name)]
+    const error = tell(Object.fromEntries(parts.map((name) => [name.replace(/\[.*$/s, ''), true])))
+    if (error !== undefined) throw error
+  }
+}
+
 /** For routes whose readers judge the body: its schema documents it, and tells misspelt members. */
 export function refuseMisspelt(
   also: AlsoKnown,
-  spellings?: Spellings,
+  names: MemberNames = {},
 ): FastifySchemaCompiler<TSchema> {
-  const names = { foreign: true, ...(spellings === undefined ? {} : { spellings }) }
   return ({ schema, httpPart }) => {
     if (httpPart !== 'body') return () => true
     const tell = misspeltIn(schema, also, names)

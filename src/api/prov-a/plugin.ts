@@ -5,6 +5,7 @@ import type { TaskUseCases } from '../../app/tasks/types.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelopes } from '../kit/envelope.ts'
+import type { ForeignNames } from '../kit/foreign-members.ts'
 import { IdempotencyKeySchema } from '../kit/idempotency-key.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
@@ -37,6 +38,8 @@ export interface ProvADeps {
   readonly resolveHost: ResolveHost
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
 const family = 'video-a'
@@ -67,7 +70,7 @@ export function provAPlugin(deps: ProvADeps) {
         body: CreateTaskBodySchema,
       },
       // The catalog owns the rules of the body; of the schema only misspelt names are told.
-      validatorCompiler: refuseMisspelt(alsoInTasks),
+      validatorCompiler: refuseMisspelt(alsoInTasks, { foreign: deps.foreignMembers }),
       handler: createTaskHandler(deps.tasks.createTask, deps.resolveHost),
     })
 

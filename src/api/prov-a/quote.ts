@@ -1,4 +1,5 @@
 import type { QuoteUseCases } from '../../app/quotes/types.ts'
+import type { ForeignNames } from '../kit/foreign-members.ts'
 import { misspeltRefusal, type QuotedPath } from '../kit/quoted-path.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import { alsoInTasks, CreateTaskBodySchema } from './schemas.ts'
@@ -8,8 +9,9 @@ import { readTask } from './tasks/create.ts'
 export function provAQuotedPaths(deps: {
   readonly quotes: QuoteUseCases
   readonly resolveHost: ResolveHost
+  readonly foreignMembers: ForeignNames
 }): readonly QuotedPath[] {
-  const check = misspeltRefusal(CreateTaskBodySchema, alsoInTasks)
+  const check = misspeltRefusal(CreateTaskBodySchema, alsoInTasks, { foreign: deps.foreignMembers })
   return [
     {
       path: '/provA/api/v3/contents/generations/tasks',

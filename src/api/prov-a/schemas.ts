@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { AlsoKnown } from '../kit/misspelt.ts'
+import type { AlsoKnown } from '../kit/names.ts'
 
 /** Shapes of the `/provA` task interface. */
 
@@ -88,10 +88,9 @@ export const CreateTaskBodySchema = Type.Object(
   },
 )
 
-/** Of a creation: taken or refused by some models, or another service's and left out. */
+/** Of a creation: taken or refused by some models. */
 export const alsoInTasks: AlsoKnown = {
-  '': `seed camera_fixed frames frames_per_second framespersecond frame_rate fps
-    models speed user ProjectName`,
+  '': `seed camera_fixed frames frames_per_second framespersecond frame_rate fps ProjectName`,
 }
 
 export const CreatedTaskSchema = Type.Object(

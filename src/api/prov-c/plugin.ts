@@ -7,6 +7,7 @@ import type { ResolveHost } from '../../kernel/public-url.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
+import type { ForeignNames } from '../kit/foreign-members.ts'
 import { IdempotencyKeySchema } from '../kit/idempotency-key.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import { refuseMisspelt } from '../kit/misspelt.ts'
@@ -32,6 +33,8 @@ export interface ProvCDeps {
   readonly resolveHost: ResolveHost
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
 const family = 'video-c'
@@ -74,7 +77,7 @@ export function provCPlugin(deps: ProvCDeps) {
           body: bodySchemas[mode],
         },
         // The catalog owns the rules of the body; of the schema only misspelt names are told.
-        validatorCompiler: refuseMisspelt(alsoInClips),
+        validatorCompiler: refuseMisspelt(alsoInClips, { foreign: deps.foreignMembers }),
         handler: createClipHandler(mode, createTask, deps.resolveHost),
       })
 

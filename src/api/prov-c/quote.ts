@@ -1,5 +1,6 @@
 import type { QuoteUseCases } from '../../app/quotes/types.ts'
 import { videoCModes } from '../../domain/families/video-c/models.ts'
+import type { ForeignNames } from '../kit/foreign-members.ts'
 import { misspeltRefusal, type QuotedPath } from '../kit/quoted-path.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import { alsoInClips, bodySchemas } from './schemas.ts'
@@ -9,9 +10,10 @@ import { readClip } from './tasks/create.ts'
 export function provCQuotedPaths(deps: {
   readonly quotes: QuoteUseCases
   readonly resolveHost: ResolveHost
+  readonly foreignMembers: ForeignNames
 }): readonly QuotedPath[] {
   return videoCModes.map((mode) => {
-    const check = misspeltRefusal(bodySchemas[mode], alsoInClips)
+    const check = misspeltRefusal(bodySchemas[mode], alsoInClips, { foreign: deps.foreignMembers })
     return {
       path: `/provC/ent/v2/${mode}`,
       quote: async ({ principal, body }) => {

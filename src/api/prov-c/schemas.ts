@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { AlsoKnown } from '../kit/misspelt.ts'
+import type { AlsoKnown } from '../kit/names.ts'
 
 /** Shapes of the `/provC` video interface; the rules themselves are the catalog's. */
 
@@ -65,10 +65,8 @@ export const bodySchemas = {
   ),
 } as const
 
-/** Of a creation: another path's, or upstream's and left out. */
-export const alsoInClips: AlsoKnown = {
-  '': 'images style aspect_ratio models speed',
-}
+/** Of a creation: another path's, refused by the rules. */
+export const alsoInClips: AlsoKnown = { '': 'images style aspect_ratio' }
 
 const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] })
 const State = Type.Enum(['created', 'queueing', 'processing', 'success', 'failed'])

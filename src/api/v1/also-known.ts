@@ -1,4 +1,5 @@
-import type { AlsoKnown } from '../kit/misspelt.ts'
+import type { ImageKind } from '../../domain/families/image-rules.ts'
+import type { AlsoKnown } from '../kit/names.ts'
 
 /** Members that official clients and compatible services write beside those of the schemas. */
 
@@ -10,12 +11,12 @@ const anywhere = `
   prompt_cache_key prompt_cache_options prompt_cache_retention cache_control
   mode models provider route plugins transforms session_id extra_body
   thinking thinking_budget enable_thinking reasoning reasoning_effort verbosity
-  parallel_tool_calls max_tokens modalities audio response_format`
+  parallel_tool_calls modalities audio response_format`
 const format = 'json_schema name schema strict description grammar regex'
 
 export const alsoInChat: AlsoKnown = {
   '': `${anywhere}
-    max_completion_tokens function_call prediction include_reasoning do_sample
+    max_tokens max_completion_tokens function_call prediction include_reasoning do_sample
     chat_template_kwargs tool_stream request_id user_id usage`,
   'messages[]': `
     name tool_calls tool_call_id function_call refusal audio annotations
@@ -32,8 +33,11 @@ export const alsoInResponses: AlsoKnown = {
   response_format: format,
 }
 
-export const alsoInImages: AlsoKnown = {
-  '': `image images mask input_fidelity stream partial_images watermark seed style steps
-    negative_prompt guidance_scale resolution mode models speed tools
-    sequential_image_generation sequential_image_generation_options optimize_prompt_options`,
-}
+const ofImages = `
+  image images mask stream partial_images watermark style tools
+  sequential_image_generation sequential_image_generation_options optimize_prompt_options`
+
+export const alsoInImages = {
+  generation: { '': ofImages },
+  edit: { '': `${ofImages} input_fidelity` },
+} as const satisfies Readonly<Record<ImageKind, AlsoKnown>>

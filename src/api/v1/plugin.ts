@@ -18,6 +18,7 @@ import {
   continuationFailures,
   modelFailures,
 } from '../kit/call-failures.ts'
+import { foreignToTexts } from '../kit/foreign-members.ts'
 import { alsoInChat, alsoInResponses } from './also-known.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { readChatRequest } from './chat/request.ts'
@@ -59,7 +60,7 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
   const { texts } = deps
   app.post('/chat/completions', {
     // The reader judges bodies and names the field; of the schema only misspelt names are told.
-    validatorCompiler: refuseMisspelt(alsoInChat),
+    validatorCompiler: refuseMisspelt(alsoInChat, { foreign: foreignToTexts }),
     schema: {
       ...describe({
         tag: 'Text',
@@ -88,7 +89,7 @@ function chatRoute(app: FastifyInstance, deps: V1Deps): void {
 function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
   const { texts } = deps
   app.post('/responses', {
-    validatorCompiler: refuseMisspelt(alsoInResponses),
+    validatorCompiler: refuseMisspelt(alsoInResponses, { foreign: foreignToTexts }),
     schema: {
       ...describe({
         tag: 'Text',

@@ -1,4 +1,4 @@
-import type { AlsoKnown } from '../kit/misspelt.ts'
+import type { AlsoKnown } from '../kit/names.ts'
 
 /** Members that official clients write beside those of the schemas, in camel case. */
 export const alsoInNative: AlsoKnown = {

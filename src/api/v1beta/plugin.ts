@@ -8,6 +8,7 @@ import { requireToken } from '../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../kit/body-budget.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import type { StreamLimits } from '../kit/event-stream.ts'
+import { foreignToTexts } from '../kit/foreign-members.ts'
 import { objectBody, useJsonBody } from '../kit/json-body.ts'
 import { CallKeySchema } from '../kit/idempotency-key.ts'
 import { useKeptAnswers } from '../kit/keyed-call.ts'
@@ -37,7 +38,7 @@ export interface V1BetaDeps extends FileChecks {
 const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 
 /** The reader judges bodies; of their schema only misspelt names are told. */
-const validatorCompiler = refuseMisspelt(alsoInNative, spellings)
+const validatorCompiler = refuseMisspelt(alsoInNative, { spellings, foreign: foreignToTexts })
 
 /** Native content generation, to be registered under `/v1beta`. */
 export function v1betaPlugin(deps: V1BetaDeps) {

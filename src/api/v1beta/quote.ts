@@ -1,4 +1,5 @@
 import type { QuoteUseCases } from '../../app/quotes/types.ts'
+import { foreignToTexts } from '../kit/foreign-members.ts'
 import { misspeltRefusal, type QuotedPath } from '../kit/quoted-path.ts'
 import { alsoInNative } from './also-known.ts'
 import { type FileChecks, readCall } from './read-call.ts'
@@ -9,7 +10,10 @@ import { spellings } from './spelling.ts'
 export function v1betaQuotedPaths(
   deps: FileChecks & { readonly quotes: QuoteUseCases },
 ): readonly QuotedPath[] {
-  const check = misspeltRefusal(GenerateBodySchema, alsoInNative, spellings)
+  const check = misspeltRefusal(GenerateBodySchema, alsoInNative, {
+    spellings,
+    foreign: foreignToTexts,
+  })
   return ['generateContent', 'streamGenerateContent'].map((method) => ({
     path: `/v1beta/models/{model}:${method}`,
     quote: async ({ principal, requestId, part, body }) => {

@@ -1,3 +1,4 @@
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { misspeltIn, type TellMisspelt } from '../../kit/misspelt.ts'
 import { type ActionName, actionNames } from './asked.ts'
 import type { RunAction } from './call.ts'
@@ -31,12 +32,19 @@ export const runners: Readonly<Record<ActionName, RunAction>> = {
   GetVisualValidateResult: getVisualValidateResult,
 }
 
-const tellers: ReadonlyMap<ActionName, TellMisspelt> = new Map(
-  actionNames.map((name) => [name, misspeltIn(bodySchemas[name], alsoInActions[name] ?? {})]),
-)
-
-/** Refuses a body with a member that is one of the action's but for a slip. @throws RequestError */
-export function checkSpelling(action: ActionName, body: unknown): void {
-  const error = tellers.get(action)?.(body)
-  if (error !== undefined) throw error
+/**
+ * Refuses a body with a member that is one of the action's but for a slip, and of a creation one that
+ * another creation has. @throws RequestError
+ */
+export function spellingCheck(foreign: ForeignNames): (action: ActionName, body: unknown) => void {
+  const tellers: ReadonlyMap<ActionName, TellMisspelt> = new Map(
+    actionNames.map((name) => {
+      const names = name.startsWith('Create') ? { foreign } : {}
+      return [name, misspeltIn(bodySchemas[name], alsoInActions[name] ?? {}, names)]
+    }),
+  )
+  return (action, body) => {
+    const error = tellers.get(action)?.(body)
+    if (error !== undefined) throw error
+  }
 }

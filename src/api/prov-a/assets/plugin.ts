@@ -4,8 +4,9 @@ import type { Channel } from '../../../app/ports.ts'
 import { principalOf, requireToken } from '../../kit/authenticate.ts'
 import { useBodyBudget, type BodyBudget } from '../../kit/body-budget.ts'
 import { useErrors } from '../../kit/envelope.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { objectBody, useJsonBody } from '../../kit/json-body.ts'
-import { checkSpelling, runners } from './actions.ts'
+import { runners, spellingCheck } from './actions.ts'
 import { readAction, VERSION } from './asked.ts'
 import type { ActionDeps } from './call.ts'
 import { actionSchema } from './documentation.ts'
@@ -15,6 +16,8 @@ export interface AssetRouteDeps extends ActionDeps {
   readonly authenticate: Authenticate
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
 /**
@@ -28,6 +31,7 @@ export function assetsPlugin(deps: AssetRouteDeps) {
     useJsonBody(app, deps.bodyLimitBytes, { withoutHash: true })
     useBodyBudget(app, deps.bodyBudget, deps.bodyLimitBytes)
     requireToken(app, deps.authenticate, 'model')
+    const checkSpelling = spellingCheck(deps.foreignMembers)
     const handler = async (request: FastifyRequest, reply: FastifyReply) => {
       const action = readAction(request.query as Readonly<Record<string, unknown>>)
       const body = objectBody(request.body)

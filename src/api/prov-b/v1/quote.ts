@@ -4,6 +4,7 @@ import { readClone } from '../../../domain/families/speech/clone-request.ts'
 import { VOICE_CLONE } from '../../../domain/families/speech/models.ts'
 import { readSpeech } from '../../../domain/families/speech/request.ts'
 import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
 import { alsoInSpeech, SpeechBodySchema } from './speech/schemas.ts'
 import { CloneBodySchema } from './voices/schemas.ts'
@@ -14,12 +15,14 @@ const family = SPEECH
 export function provBV1QuotedPaths({
   quotes,
   resolveVoice,
+  foreignMembers: foreign,
 }: {
   readonly quotes: QuoteUseCases
   readonly resolveVoice: ResolveVoice
+  readonly foreignMembers: ForeignNames
 }): readonly QuotedPath[] {
-  const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech)
-  const checkClone = misspeltRefusal(CloneBodySchema, {})
+  const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech, { foreign })
+  const checkClone = misspeltRefusal(CloneBodySchema, {}, { foreign })
   return [
     {
       path: '/provB/v1/t2a_v2',

@@ -12,12 +12,12 @@ import { queryFailures } from '../../kit/task-failures.ts'
 import { tellTask } from '../../kit/task-answer.ts'
 import { taskIdOf } from '../../kit/task-id.ts'
 import { createVideoHandler } from './create.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { describe } from './documentation.ts'
 import { provBV2Envelope } from './envelope.ts'
 import { createFailures } from './failures.ts'
 import type { MediaDeps } from './media.ts'
 import {
-  alsoInVideos,
   CreatedVideoSchema,
   CreateVideoBodySchema,
   VideoParamsSchema,
@@ -30,6 +30,8 @@ export interface ProvBV2Deps extends MediaDeps {
   readonly tasks: TaskUseCases
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
 /** The `/provB` video interface, to be registered under `/provB/v2`. */
@@ -55,7 +57,7 @@ export function provBV2Plugin(deps: ProvBV2Deps) {
         body: CreateVideoBodySchema,
       },
       // The catalog owns the rules of the body; of the schema only misspelt names are told.
-      validatorCompiler: refuseMisspelt(alsoInVideos),
+      validatorCompiler: refuseMisspelt({}, { foreign: deps.foreignMembers }),
       handler: createVideoHandler({ ...deps, createTask }),
     })
 

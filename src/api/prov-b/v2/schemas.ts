@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import type { AlsoKnown } from '../../kit/misspelt.ts'
 
 /** Shapes of the `/provB` video interface. */
 
@@ -59,9 +58,6 @@ export const CreateVideoBodySchema = Type.Object(
     ],
   },
 )
-
-/** Of a creation: upstream's, and left out. */
-export const alsoInVideos: AlsoKnown = { '': 'extra' }
 
 const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] })
 

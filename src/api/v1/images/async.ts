@@ -9,14 +9,12 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { costHeaders } from '../../kit/cost.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
-import type { FormLimits } from '../../kit/multipart.ts'
-import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { imageTaskFailures } from '../../kit/call-failures.ts'
 import { tellCreated } from '../../kit/task-answer.ts'
 import { queryFailures } from '../../kit/task-failures.ts'
 import { describe } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
-import { readOrder } from './order.ts'
+import { type ImageOrderDeps, readOrder } from './order.ts'
 import {
   AsyncEditBodySchema,
   CreatedImageTaskSchema,
@@ -27,10 +25,8 @@ import {
 
 /** Asynchronous images: taken at once, made by our workers, asked for until they are there. */
 
-interface AsyncImageDeps {
+interface AsyncImageDeps extends ImageOrderDeps {
   readonly imageTasks: ImageTaskUseCases
-  readonly resolveHost: ResolveHost
-  readonly formLimits: FormLimits
 }
 
 const OBJECT = 'image.generation.task'

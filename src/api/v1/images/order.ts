@@ -9,7 +9,7 @@ import { objectBody } from '../../kit/json-body.ts'
 import { modelName } from '../../kit/member-checks.ts'
 import { isForm } from '../../kit/media-type.ts'
 import { publicUrl } from '../../kit/public-url.ts'
-import { type FormLimits, readForm } from '../../kit/multipart.ts'
+import { type FormLimits, type ReadForm, readForm } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */
@@ -25,17 +25,24 @@ export interface ReadOrder {
 const INTEGERS = ['n', 'output_compression', 'partial_images'] as const
 const FLAGS = ['stream', 'watermark'] as const
 
+export interface ImageOrderDeps {
+  readonly resolveHost: ResolveHost
+  readonly formLimits: FormLimits
+  /** Refuses parts of a form that are misspelt or another interface's. @throws RequestError */
+  readonly checkParts: (form: ReadForm) => void
+}
+
 /** @throws DomainError `invalid_request`, `unknown_model`; RequestError */
 export async function readOrder(
   request: FastifyRequest,
   kind: ImageKind,
-  deps: { readonly resolveHost: ResolveHost; readonly formLimits: FormLimits },
+  deps: ImageOrderDeps,
   /** What a route refuses besides. */
   check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
   const order =
     kind === 'edit' && isForm(request)
-      ? await formOrder(request, kind, deps.formLimits)
+      ? await formOrder(request, kind, deps)
       : jsonOrder(objectBody(request.body), kind)
   return readAsItsFamily(order, deps.resolveHost, check)
 }
@@ -79,9 +86,11 @@ function jsonOrder(body: JsonObject, kind: ImageKind): ImageOrder {
 async function formOrder(
   request: FastifyRequest,
   kind: ImageKind,
-  limits: FormLimits,
+  { formLimits, checkParts }: ImageOrderDeps,
 ): Promise<ImageOrder> {
-  const { fields, uploads } = await readForm(request, limits)
+  const form = await readForm(request, formLimits)
+  checkParts(form)
+  const { fields, uploads } = form
   const model = modelName(fields)
   const read = Object.entries(fields)
     .filter(([name]) => name !== 'model')

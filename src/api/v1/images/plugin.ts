@@ -7,12 +7,13 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
 import { costHeaders, costInStream } from '../../kit/cost.ts'
 import { sendEventStream, type StreamLimits } from '../../kit/event-stream.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import { CallKeySchema } from '../../kit/idempotency-key.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
 import { keyedBy } from '../../kit/keyed-call.ts'
 import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
-import { refuseMisspelt } from '../../kit/misspelt.ts'
+import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
@@ -20,7 +21,7 @@ import { alsoInImages } from '../also-known.ts'
 import { describe } from '../documentation.ts'
 import { asyncImageRoutes } from './async.ts'
 import { imagesDialect } from './dialect.ts'
-import { readOrder } from './order.ts'
+import { type ImageOrderDeps, readOrder } from './order.ts'
 import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
 
 export interface ImageRouteDeps {
@@ -30,13 +31,14 @@ export interface ImageRouteDeps {
   readonly formLimits: FormLimits
   readonly streamLimits: StreamLimits
   readonly standingsOf: StandingsOf
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
-const validatorCompiler = refuseMisspelt(alsoInImages)
 const failures: readonly FailureCode[] = [...callFailures, ...imageFailures]
 
 async function answer(
-  deps: ImageRouteDeps,
+  deps: ImageRouteDeps & ImageOrderDeps,
   kind: ImageKind,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -86,12 +88,16 @@ async function answerStream(
 }
 
 /** Synchronous images, to be registered below `/v1`. */
-export function imagesPlugin(deps: ImageRouteDeps) {
+export function imagesPlugin(given: ImageRouteDeps) {
+  const names = { foreign: given.foreignMembers }
+  const tellOfEdits = misspeltIn(EditBodySchema, alsoInImages.edit, names)
+  const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
+  // Each family judges its own fields; of the schema only misspelt names are told.
+  const ofGenerations = refuseMisspelt(alsoInImages.generation, names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
     app.post('/images/generations', {
-      // Each family judges its own fields; of the schema only misspelt names are told.
-      validatorCompiler,
+      validatorCompiler: ofGenerations,
       schema: {
         ...describe({
           tag: 'Images',
@@ -108,7 +114,7 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       handler: (request, reply) => answer(deps, 'generation', request, reply),
     })
     app.post('/images/edits', {
-      validatorCompiler,
+      validatorCompiler: refuseMisspelt(alsoInImages.edit, names),
       schema: {
         ...describe({
           tag: 'Images',
@@ -124,6 +130,6 @@ export function imagesPlugin(deps: ImageRouteDeps) {
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps, validatorCompiler)
+    asyncImageRoutes(app, deps, ofGenerations)
   }
 }

@@ -1,5 +1,6 @@
 import type { QuoteUseCases } from '../../../app/quotes/types.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import { type ForeignNames, foreignToTexts } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-assets.ts'
 import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
@@ -12,16 +13,19 @@ import { readResponsesRequest } from '../responses/request.ts'
 import { ChatBodySchema, ResponsesBodySchema } from '../schemas.ts'
 import { videoFamilyOf, videoRules } from '../videos/families.ts'
 import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
-import { alsoInVideos, CreateVideoBodySchema } from '../videos/schemas.ts'
+import { CreateVideoBodySchema } from '../videos/schemas.ts'
 
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
   readonly quotes: QuoteUseCases
   readonly resolveHost: ResolveHost
+  readonly foreignMembers: ForeignNames
 }
 
 function textPaths({ quotes }: QuoteDeps): readonly QuotedPath[] {
-  const checkChat = misspeltRefusal(ChatBodySchema, alsoInChat)
-  const checkResponses = misspeltRefusal(ResponsesBodySchema, alsoInResponses)
+  const checkChat = misspeltRefusal(ChatBodySchema, alsoInChat, { foreign: foreignToTexts })
+  const checkResponses = misspeltRefusal(ResponsesBodySchema, alsoInResponses, {
+    foreign: foreignToTexts,
+  })
   return [
     {
       path: '/v1/chat/completions',
@@ -44,10 +48,14 @@ function textPaths({ quotes }: QuoteDeps): readonly QuotedPath[] {
   ]
 }
 
-function imagePaths({ quotes, resolveHost }: QuoteDeps): readonly QuotedPath[] {
+function imagePaths({
+  quotes,
+  resolveHost,
+  foreignMembers: foreign,
+}: QuoteDeps): readonly QuotedPath[] {
   const checks = {
-    generation: misspeltRefusal(GenerationBodySchema, alsoInImages),
-    edit: misspeltRefusal(EditBodySchema, alsoInImages),
+    generation: misspeltRefusal(GenerationBodySchema, alsoInImages.generation, { foreign }),
+    edit: misspeltRefusal(EditBodySchema, alsoInImages.edit, { foreign }),
   }
   const atOnce = (kind: ImageKind): QuotedPath => ({
     path: `/v1/images/${kind}s`,
@@ -72,7 +80,7 @@ function imagePaths({ quotes, resolveHost }: QuoteDeps): readonly QuotedPath[] {
 }
 
 function videoPath(deps: QuoteDeps): QuotedPath {
-  const check = misspeltRefusal(CreateVideoBodySchema, alsoInVideos)
+  const check = misspeltRefusal(CreateVideoBodySchema, {}, { foreign: deps.foreignMembers })
   return {
     path: '/v1/videos',
     quote: async ({ principal, body }) => {

@@ -14,7 +14,7 @@ import { objectBody } from '../../kit/json-body.ts'
 import { isForm } from '../../kit/media-type.ts'
 import { given, modelName } from '../../kit/member-checks.ts'
 import { publicUrl } from '../../kit/public-url.ts'
-import { type FormLimits, type FormUpload, readForm } from '../../kit/multipart.ts'
+import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
 
 /** From a body of either form to a video that any family can be asked for. */
 
@@ -23,6 +23,8 @@ export interface OrderDeps {
   readonly findAssetTypes: FindAssetTypes
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
+  /** Refuses parts of a form that are misspelt or another interface's. @throws RequestError */
+  readonly checkParts: (form: ReadForm) => void
 }
 
 const REFERENCE = 'input_reference'
@@ -38,10 +40,11 @@ export async function readVideoOrder(
   principal: Principal,
   deps: OrderDeps,
 ): Promise<SimpleVideo> {
-  const members = isForm(request)
-    ? await readForm(request, deps.formLimits)
-    : { fields: objectBody(request.body), uploads: [] }
-  return readVideoMembers(members, principal, deps)
+  if (!isForm(request))
+    return readVideoMembers({ fields: objectBody(request.body), uploads: [] }, principal, deps)
+  const form = await readForm(request, deps.formLimits)
+  deps.checkParts(form)
+  return readVideoMembers(form, principal, deps)
 }
 
 /** The same of what a body of either form holds. @throws DomainError `invalid_request`, `asset_not_found` */

@@ -4,8 +4,9 @@ import type { TaskKey, TaskUseCases } from '../../../app/tasks/types.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
-import { refuseMisspelt } from '../../kit/misspelt.ts'
+import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
 import { taskAssetsOf } from '../../kit/task-assets.ts'
 import { tellCreated, tellTask } from '../../kit/task-answer.ts'
@@ -22,7 +23,6 @@ import { sendContent } from './content.ts'
 import { videoFamilies, videoFamilyOf, videoRules } from './families.ts'
 import { type OrderDeps, readVideoOrder } from './order.ts'
 import {
-  alsoInVideos,
   CreateVideoBodySchema,
   DEFAULT_PAGE_VIDEOS,
   DeletedVideoSchema,
@@ -34,8 +34,10 @@ import {
 } from './schemas.ts'
 import { toVideo } from './view.ts'
 
-export interface VideoRouteDeps extends OrderDeps {
+export interface VideoRouteDeps extends Omit<OrderDeps, 'checkParts'> {
   readonly tasks: TaskUseCases
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
 const tag = { tag: 'Videos' } as const
@@ -47,7 +49,11 @@ function mayExist(error: unknown): unknown {
   return new DomainError(error.code, error.message, { ...error.details, acceptance: 'unknown' })
 }
 
-async function create(deps: VideoRouteDeps, request: FastifyRequest, reply: FastifyReply) {
+async function create(
+  deps: VideoRouteDeps & OrderDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
   const idempotencyKey = idempotencyKeyOf(request)
   const principal = principalOf(request)
   const order = await readVideoOrder(request, principal, deps)
@@ -118,14 +124,17 @@ function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
 }
 
 /** `/v1/videos`, to be registered below `/v1`. */
-export function videosPlugin(deps: VideoRouteDeps) {
+export function videosPlugin(given: VideoRouteDeps) {
+  const names = { foreign: given.foreignMembers }
+  const checkParts = refuseMisspeltParts(misspeltIn(CreateVideoBodySchema, {}, names))
+  const deps = { ...given, checkParts }
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     const { tasks } = deps
     app.post('/videos', {
       // Each family judges its own fields; of the schema only misspelt names are told.
-      validatorCompiler: refuseMisspelt(alsoInVideos),
+      validatorCompiler: refuseMisspelt({}, names),
       schema: {
         ...describe({
           ...tag,

@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import type { AlsoKnown } from '../../kit/misspelt.ts'
 
 /** Shapes of videos that are asked for without knowing their family. */
 
@@ -33,10 +32,6 @@ export const CreateVideoBodySchema = Type.Object(
     ],
   },
 )
-
-export const alsoInVideos: AlsoKnown = {
-  '': 'n user models metadata response_format',
-}
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>

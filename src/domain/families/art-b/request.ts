@@ -1,7 +1,15 @@
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { isPresent, optionalBoolean, optionalChoice, own, refuse, text } from '../checks/fields.ts'
+import {
+  isPresent,
+  optionalBoolean,
+  optionalChoice,
+  own,
+  refuse,
+  refuseMembers,
+  text,
+} from '../checks/fields.ts'
 import { acceptPrompt } from '../checks/image-prompt.ts'
 import type { ImageOrder, ImageRequest } from '../image-rules.ts'
 import { acceptGroup } from './group.ts'
@@ -14,6 +22,16 @@ import { acceptSize } from './sizes.ts'
 /** Far more than the 600 words these models read well. */
 const MAX_PROMPT_LENGTH = 32_000
 const MAX_WORD_LENGTH = 64
+/** Members of other families of images, which upstream would silently ignore. */
+const OTHERS = [
+  'aspect_ratio',
+  'background',
+  'output_compression',
+  'moderation',
+  'input_fidelity',
+  'partial_images',
+  'image_urls',
+] as const
 /** Words the family knows; what else a body holds goes upstream as it came. */
 const READ: ReadonlySet<string> = new Set([
   'prompt',
@@ -44,6 +62,7 @@ export function readArtBOrder(order: ImageOrder): ImageRequest {
   const prompt = acceptPrompt(fields, MAX_PROMPT_LENGTH)
   acceptCount(fields)
   refuseOtherInputs(order)
+  refuseMembers(fields, OTHERS, model.name)
   const size = isPresent(fields, 'size') ? acceptSize(own(fields, 'size'), model) : undefined
   const delivery = optionalChoice(fields, 'response_format', ['url', 'b64_json']) ?? 'url'
   // Taken for those who send them to every model; upstream has neither.

@@ -78,3 +78,15 @@ export function text(value: unknown, param: string, maxCharacters: number): stri
     return refuse(param, `\`${param}\` must be well-formed Unicode without NUL characters`)
   return value
 }
+
+/** Whether a member of another family asks for what is had without it. */
+export function asksForNothing(name: string, value: unknown): boolean {
+  if (name === 'sequential_image_generation') return value === 'disabled' || value === null
+  return value === null || value === false || value === 'auto'
+}
+
+/** Refuses members that a model has not, where they ask for anything. @throws RequestError */
+export function refuseMembers(body: JsonObject, names: readonly string[], model: string): void {
+  const other = names.find((name) => isPresent(body, name) && !asksForNothing(name, body[name]))
+  if (other !== undefined) refuse(other, `\`${other}\` is not taken by ${model}`)
+}

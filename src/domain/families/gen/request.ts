@@ -1,7 +1,14 @@
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { optionalChoice, optionalInteger, refuse, text, isPresent } from '../checks/fields.ts'
+import {
+  asksForNothing,
+  optionalChoice,
+  optionalInteger,
+  refuse,
+  text,
+  isPresent,
+} from '../checks/fields.ts'
 import { acceptPrompt } from '../checks/image-prompt.ts'
 import { parsePixels, type Pixels } from '../checks/pixels.ts'
 import type { ImageOrder, ImageRequest } from '../image-rules.ts'
@@ -108,7 +115,7 @@ function acceptSize(fields: JsonObject, model: GenModel): Size {
 function refuseOthers({ kind, form, fields }: ImageOrder, { name }: GenModel): void {
   const known = kind === 'edit' ? [...READ, ...READ_OF_EDITS[form]] : READ
   for (const [member, value] of Object.entries(fields)) {
-    if (known.includes(member) || value === 'auto' || value === false) continue
+    if (known.includes(member) || asksForNothing(member, value)) continue
     const isOfEdits = kind !== 'edit' && Object.values(READ_OF_EDITS).flat().includes(member)
     refuse(
       member,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../kernel/json.ts'
-import { own, refuse } from '../checks/fields.ts'
+import { isPresent, own, refuse } from '../checks/fields.ts'
 import { acceptImageBytes } from '../checks/image-bytes.ts'
 import { acceptImageReference } from '../checks/image-reference.ts'
 import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
@@ -25,6 +25,7 @@ export function acceptEditInputs(order: ImageOrder): EditInputs {
 }
 
 function ofJson(fields: JsonObject): EditInputs {
+  if (isPresent(fields, 'image')) refuse('image', '`image` is of forms: send `images`')
   const images = own(fields, 'images')
   if (images === undefined) return refuse('images', '`images` is required')
   if (!Array.isArray(images)) return refuse('images', '`images` must be an array')
@@ -37,7 +38,10 @@ function ofJson(fields: JsonObject): EditInputs {
   }
 }
 
-function ofForm({ uploads }: ImageOrder): EditInputs {
+function ofForm({ uploads, fields }: ImageOrder): EditInputs {
+  const texts = ['images', 'image', 'image[]', 'mask'].find((name) => isPresent(fields, name))
+  if (texts !== undefined)
+    refuse(texts, `\`${texts}\` takes no text: send files, as \`image\`, \`image[]\`, \`mask\``)
   const images = uploads.filter(({ name }) => name === 'image' || name === 'image[]')
   const masks = uploads.filter(({ name }) => name === 'mask')
   const other = uploads.find((upload) => !images.includes(upload) && !masks.includes(upload))

@@ -6,6 +6,7 @@ import {
   optionalChoice,
   optionalInteger,
   refuse,
+  refuseMembers,
   text,
 } from '../checks/fields.ts'
 import { acceptPrompt } from '../checks/image-prompt.ts'
@@ -44,6 +45,18 @@ const READ = [
   'mask',
 ] as const
 
+/** Members of other families of images and of other forms of a body, which would not be heeded. */
+const OTHERS = [
+  'image_urls',
+  'image_urls[]',
+  'watermark',
+  'style',
+  'tools',
+  'sequential_image_generation',
+  'sequential_image_generation_options',
+  'optimize_prompt_options',
+] as const
+
 const NO_INPUTS: EditInputs = { inputs: [], mask: undefined }
 
 /**
@@ -56,6 +69,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
   const model = imageModel(order.model)
   invariant(model, `the family was chosen by its model: ${order.model}`)
   const prompt = acceptPrompt(fields, MAX_PROMPT_LENGTH)
+  refuseMembers(fields, OTHERS, model.name)
   const count = optionalInteger(fields, 'n', 1, MAX_COUNT) ?? 1
   const size = acceptSize(fields, model)
   const quality = optionalChoice(fields, 'quality', model.qualities) ?? model.defaultQuality

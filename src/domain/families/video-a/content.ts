@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { isPresent, oneOf, own, refuse, text } from '../checks/fields.ts'
+import { refuseOtherLocators } from '../checks/content-item.ts'
 import {
   acceptMediaUrl,
   ASSET_SCHEME,
@@ -68,6 +69,7 @@ export function acceptContent(body: JsonObject, model: VideoAModel): AcceptedCon
 function acceptItem(value: unknown, param: string): Item {
   if (!isJsonObject(value)) return refuse(param, `\`${param}\` must be an object`)
   const type = own(value, 'type')
+  refuseOtherLocators(value, type, param)
   switch (type) {
     case 'text':
       return acceptText(value, param)

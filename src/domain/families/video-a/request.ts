@@ -35,15 +35,10 @@ export interface AcceptedVideoA {
 
 const RATIOS = ['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'] as const
 
-/** Refused on presence, even when null: upstream ignores them silently. */
-const FORBIDDEN_2_5 = [
-  'seed',
-  'frames',
-  'frames_per_second',
-  'frame_rate',
-  'fps',
-  'camera_fixed',
-] as const
+/** Refused on presence, even when null: they are not sent, or upstream ignores them silently. */
+const FORBIDDEN = ['frames', 'frames_per_second', 'framespersecond', 'frame_rate', 'fps'] as const
+/** Which the 2.0 models take. */
+const FORBIDDEN_2_5 = [...FORBIDDEN, 'seed', 'camera_fixed'] as const
 
 /** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */
 export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
@@ -70,7 +65,7 @@ type Settings = Record<string, string | number | boolean | undefined>
  */
 export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
   const model = acceptModel(body)
-  if (model.generation === '2.5') refuseForbidden(body, model)
+  refuseForbidden(body, model)
   const content = acceptContent(body, model)
   const settings = acceptSettings(body, model)
   if (model.generation === '2.5' && content.hasFrames) checkFrameRatio(settings)
@@ -119,7 +114,7 @@ function acceptProjectName(body: JsonObject): string | undefined {
 }
 
 function refuseForbidden(body: JsonObject, model: VideoAModel): void {
-  for (const name of FORBIDDEN_2_5)
+  for (const name of model.generation === '2.5' ? FORBIDDEN_2_5 : FORBIDDEN)
     if (isPresent(body, name))
       refuse(name, `\`${name}\` is not supported by ${model.name}: leave it out`)
 }

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { isPresent, oneOf, own, refuse, text } from '../checks/fields.ts'
+import { refuseOtherLocators } from '../checks/content-item.ts'
 import { acceptLocator, type Locator, type MediaKind } from './locators.ts'
 import type { VideoBModel } from './models.ts'
 
@@ -47,6 +48,7 @@ export function acceptContent(body: JsonObject, model: VideoBModel): AcceptedCon
     const param = `content[${index}]`
     if (!isJsonObject(item)) return refuse(param, `\`${param}\` must be an object`)
     const kind = kindOf(own(item, 'type'), param)
+    refuseOtherLocators(item, own(item, 'type'), param)
     if (kind === 'text') prompts.push(acceptPrompt(item, param))
     else media.push(acceptMedia(item, kind, param))
   }

@@ -49,6 +49,7 @@ t.test('items have a known type and its shape', async (t) => {
     [{ type: 'text', text: 'x'.repeat(100_001) }, 'content[1].text'],
     [{ type: 'text', text: 'x', role: 'user' }, 'content[1].role'],
     [{ type: 'image_url' }, 'content[1].image_url'],
+    [{ type: 'text', text: 'x', image_url: { url: 'https://x.test/a' } }, 'content[1].image_url'],
     [{ type: 'image_url', image_url: 'https://x.test/a.png' }, 'content[1].image_url'],
     [{ type: 'image_url', image_url: {} }, 'content[1].image_url.url'],
     [{ type: 'image_url', video_url: { url: 'https://x.test/a' } }, 'content[1].image_url'],

@@ -8,6 +8,7 @@ import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { DomainError } from '../../../../kernel/errors.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import type { StreamLimits } from '../../../kit/event-stream.ts'
+import type { ForeignNames } from '../../../kit/foreign-members.ts'
 import { CallKeySchema, IdempotencyKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
 import { keyedBy } from '../../../kit/keyed-call.ts'
@@ -31,10 +32,10 @@ export interface SpeechRouteDeps {
   readonly tasks: TaskUseCases
   readonly resolveVoice: ResolveVoice
   readonly streamLimits: StreamLimits
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
 }
 
-/** The catalog owns the rules of bodies; of the schema only misspelt names are told. */
-const validatorCompiler = refuseMisspelt(alsoInSpeech)
 const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
 
 /** Speech at once and as tasks, to be registered below `/provB/v1`. */
@@ -42,6 +43,8 @@ export function speechPlugin(deps: SpeechRouteDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+    // The catalog owns the rules of bodies; of the schema only misspelt names are told.
+    const validatorCompiler = refuseMisspelt(alsoInSpeech, { foreign: deps.foreignMembers })
     instance.post('/t2a_v2', {
       validatorCompiler,
       schema: {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { audioFormats } from '../../../../domain/families/speech/request.ts'
 import { emotions } from '../../../../domain/families/speech/voices.ts'
 import { speechModels } from '../../../../domain/families/speech/models.ts'
-import type { AlsoKnown } from '../../../kit/misspelt.ts'
+import type { AlsoKnown } from '../../../kit/names.ts'
 import { BaseRespSchema, TraceId } from '../documentation.ts'
 
 /** Shapes of speech: for the documentation, the rules of bodies are the catalog's. */
@@ -72,10 +72,9 @@ export const SpeechBodySchema = Type.Object(
 
 /** Taken or refused by name, and not described. */
 export const alsoInSpeech: AlsoKnown = {
-  '': `speed vol pitch timbre_weights timber_weights text_file_id subtitle_enable subtitle_type
-    force_cbr continuous_sound user`,
+  '': 'speed vol pitch timbre_weights timber_weights text_file_id subtitle_enable',
   voice_setting: 'english_normalization text_normalization latex_read',
-  audio_setting: 'audio_sample_rate force_cbr',
+  audio_setting: 'audio_sample_rate',
 }
 
 const Info = Type.Object(

@@ -7,6 +7,7 @@ import { costOf } from '../../../../domain/pricing/cost.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import { callerPresence } from '../../../kit/caller.ts'
 import { costHeaders } from '../../../kit/cost.ts'
+import type { ForeignNames } from '../../../kit/foreign-members.ts'
 import { CallKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
 import { keyedBy } from '../../../kit/keyed-call.ts'
@@ -24,12 +25,18 @@ function shown({ inputSensitive, demoAudio, characters }: Cloned) {
   }
 }
 
+interface VoiceRouteDeps {
+  readonly media: MediaUseCases
+  /** Members of other interfaces' creations, which this one refuses. */
+  readonly foreignMembers: ForeignNames
+}
+
 /** Clones of voices, to be registered below `/provB/v1`. */
-export function voicesPlugin({ media }: { readonly media: MediaUseCases }) {
+export function voicesPlugin({ media, foreignMembers: foreign }: VoiceRouteDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
     app.post('/voice_clone', {
-      validatorCompiler: refuseMisspelt({}),
+      validatorCompiler: refuseMisspelt({}, { foreign }),
       schema: {
         ...describe({
           tag: 'Speech',

@@ -1,0 +1,324 @@
+import t from 'tap'
+import { foreignMembers } from '../../src/api/creation-members.ts'
+import { pngOf } from '../../infra/sandbox/media/png.ts'
+import { startStack } from '../helpers/stack.ts'
+import { type Answer, call, TASKS } from './support/client.ts'
+
+const stack = await startStack({
+  env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'https://gateway.example.com' },
+  hosts: { 'media.example.com': ['93.184.216.34'], 'hooks.example.com': ['93.184.216.34'] },
+})
+t.teardown(() => stack.stop())
+const { url, demo } = stack
+
+const PICTURE = 'https://media.example.com/boat.png'
+const PIXEL = `data:image/png;base64,${'iVBORw0KGgo='}`
+const content = [{ type: 'text', text: 'a boat' }]
+const prompt = 'a boat'
+
+/** A creation as one family takes it. */
+interface Creation {
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>>
+  readonly isText?: true
+  readonly isForm?: true
+  /** Names that have a meaning to the gateway itself, and are documented. */
+  readonly meant?: string
+  /** Values by which members that the route knows would be used. */
+  readonly values?: Readonly<Record<string, unknown>>
+}
+
+const ofImages = {
+  n: 2,
+  quality: 'high',
+  background: 'opaque',
+  moderation: 'low',
+  user: 'user-1',
+  style: 'vivid',
+  watermark: true,
+  tools: [{ type: 'web_search' }],
+  stream: true,
+  partial_images: 1,
+  sequential_image_generation: 'auto',
+  sequential_image_generation_options: { max_images: 2 },
+  optimize_prompt_options: { mode: 'fast' },
+  input_fidelity: 'high',
+  image: [PICTURE],
+  images: [{ image_url: PICTURE }],
+  image_urls: [PICTURE],
+  mask: { image_url: PIXEL },
+}
+const ofTasks = { seed: 1, camera_fixed: true, frames: 57, fps: 24, framespersecond: 24 }
+const ofSpeech = { speed: 1.5, vol: 2, pitch: 1, subtitle_enable: true, text_file_id: '1' }
+
+const ofModel: Readonly<Record<string, string>> = {
+  'image-2': 'partial_images',
+  // Previews of a stream.
+  'image-2.5-flare': 'partial_images',
+  'gen-3.1-flash-image': 'n user',
+  // Of a group.
+  'artB-5.0': 'style quality n watermark sequential_image_generation_options',
+}
+const edit = { prompt, images: [{ image_url: PIXEL }] }
+const clip = { model: 'clip2.0', prompt }
+const images = (model: string): Creation => ({
+  path: '/v1/images/generations',
+  body: { model, prompt },
+  values: ofImages,
+  // A stream is the gateway's business, of `image-2` it is none; `artB` takes `style` and `quality`.
+  meant: `stream ${ofModel[model]}`,
+})
+const edits = (model: string): Creation => ({
+  path: '/v1/images/edits',
+  body: { model, ...edit },
+  values: ofImages,
+  meant: 'stream partial_images input_fidelity user n images mask image_urls',
+})
+const asset = (action: string, meant: string, body: object): Creation => ({
+  path: `/provA/?Action=${action}&Version=2024-01-01`,
+  body: { model: 'domestic-video-2-0', ...body },
+  meant: `ProjectName ${meant}`,
+})
+
+const creations: readonly Creation[] = [
+  {
+    path: '/v1/chat/completions',
+    body: { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] },
+    isText: true,
+  },
+  { path: '/v1/responses', body: { model: 'text-basic', input: 'Hello' }, isText: true },
+  ...['generateContent', 'streamGenerateContent'].map((method) => ({
+    path: `/v1beta/models/text-basic:${method}`,
+    body: { contents: [{ parts: [{ text: 'Hello' }] }] },
+    isText: true as const,
+    // The path says both.
+    meant: 'model stream',
+  })),
+  images('image-2'),
+  images('image-2.5-flare'),
+  images('gen-3.1-flash-image'),
+  images('artB-5.0'),
+  edits('image-2'),
+  edits('gen-3.1-flash-image'),
+  { ...edits('image-2'), body: { model: 'image-2', prompt }, isForm: true },
+  { ...edits('gen-3.1-flash-image'), body: { model: 'gen-3.1-flash-image', prompt }, isForm: true },
+  {
+    ...images('image-2'),
+    path: '/v1/images/generations/async',
+    // Sent later, by a worker, as synchronous images are.
+    meant: 'partial_images n user quality background moderation',
+  },
+  {
+    path: '/v1/images/edits/async',
+    body: { model: 'image-2', prompt },
+    isForm: true,
+    values: ofImages,
+    // Sent later, by a worker, as synchronous edits are.
+    meant: `${edits('image-2').meant} quality background moderation`,
+  },
+  { path: '/v1/videos', body: { model: 'domestic-video-2-0', prompt }, values: ofTasks },
+  { path: '/v1/videos', body: { model: 'h3-video', prompt } },
+  { path: '/v1/videos', body: { model: 'clipq3-pro', prompt } },
+  { path: '/v1/videos', body: { model: 'domestic-video-2-0', prompt }, isForm: true },
+  {
+    path: TASKS,
+    body: { model: 'domestic-video-2-0', content, duration: 5, resolution: '720p' },
+    values: ofTasks,
+    meant: 'ProjectName',
+  },
+  {
+    path: TASKS,
+    body: { model: 'overseas-video-2-5', content, duration: 5 },
+    values: ofTasks,
+    meant: 'ProjectName',
+  },
+  {
+    path: '/provB/v2/video_generation',
+    body: { model: 'h3-video', content, duration: 6, ratio: '16:9' },
+  },
+  { path: '/provC/ent/v2/text2video', body: clip },
+  { path: '/provC/ent/v2/img2video', body: { ...clip, images: [PICTURE] } },
+  { path: '/provC/ent/v2/start-end2video', body: { ...clip, images: [PICTURE, PICTURE] } },
+  { path: '/provC/ent/v2/reference2video', body: { ...clip, images: [PICTURE] } },
+  ...['t2a_v2', 't2a_async_v2'].map((path) => ({
+    path: `/provB/v1/${path}`,
+    body: { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'nova' },
+    values: ofSpeech,
+  })),
+  { path: '/provB/v1/voice_clone', body: { file_id: '4503599627370496', voice_id: 'MyVoice_001' } },
+  asset('CreateAssetGroup', '', {}),
+  // Further spellings of `URL`.
+  asset('CreateAsset', 'Url url', { GroupId: 'group-x', URL: PICTURE, AssetType: 'Image' }),
+  asset('CreateVisualValidateSession', '', { CallbackURL: 'https://hooks.example.com/x' }),
+]
+
+interface Operation {
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: unknown }>>
+  }
+}
+
+const operations = (await call(`${url}/openapi.json`)).body.paths as Readonly<
+  Record<string, Readonly<Record<string, Operation>>>
+>
+
+function schemaOf(path: string): unknown {
+  return operations[path]?.['post']?.requestBody?.content['application/json']?.schema
+}
+
+/** The alternatives of a schema that are no further alternatives. */
+function alternativesOf(schema: unknown): readonly unknown[] {
+  const { anyOf } = Object(schema) as { readonly anyOf?: readonly unknown[] }
+  return anyOf === undefined ? [schema] : anyOf.flatMap(alternativesOf)
+}
+
+function membersOf(schema: unknown): readonly (readonly [string, unknown])[] {
+  return alternativesOf(schema).flatMap((one) =>
+    Object.entries(Object(Reflect.get(Object(one), 'properties'))),
+  )
+}
+
+/** At any depth. */
+function namesIn(schema: unknown): readonly string[] {
+  return [
+    ...membersOf(schema).flatMap(([name, member]) => [name, ...namesIn(member)]),
+    ...alternativesOf(schema).flatMap((one) => {
+      const items: unknown = Reflect.get(Object(one), 'items')
+      return items === undefined ? [] : namesIn(items)
+    }),
+  ]
+}
+
+/** The path of the description, and what of it an action is. */
+function described({ path }: Creation): unknown {
+  const action = /Action=(\w+)/.exec(path)?.[1]
+  if (action === undefined) return schemaOf(path.replace(/models\/[^:]+:/, 'models/{model}:'))
+  return alternativesOf(schemaOf('/provA')).find(
+    (one) => Reflect.get(Object(one), 'title') === action,
+  )
+}
+
+const picture = pngOf(64, 64)
+
+function formOf(body: Readonly<Record<string, unknown>>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(body))
+    form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
+  form.append('image', new Blob([new Uint8Array(picture)]), 'boat.png')
+  return form
+}
+
+function post({ path, body, isForm }: Creation, members: object): Promise<Answer> {
+  const whole = { ...body, ...members }
+  return call(`${url}${path}`, {
+    method: 'POST',
+    token: demo.modelToken,
+    ...(isForm
+      ? { body: formOf(whole) }
+      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(whole) }),
+  })
+}
+
+const plain = (name: string): string => name.toLowerCase().replaceAll('_', '')
+
+/** In whatever spelling. */
+const refuses = ({ status, text }: Answer, name: string): boolean =>
+  (status === 400 || /"status_code":2013/.test(text)) &&
+  [...text.matchAll(/`(\w+)[^`]*`/g)].some(([, one = '']) => plain(one) === plain(name))
+
+/** One member each; what upstream got of them is told apart by their names. */
+const BATCH = 16
+let seen = 0
+
+/** Bodies that upstream got since the last look, as text. */
+async function received(): Promise<readonly string[]> {
+  const answer = await call(`${stack.sandbox.url}/__sandbox/log?after=${seen}`)
+  const items = answer.body.items as readonly { seq: number; method: string; body: unknown }[]
+  seen = items.at(-1)?.seq ?? seen
+  return items
+    .filter(({ method }) => method === 'POST')
+    .map(({ body }) => (typeof body === 'string' ? body : JSON.stringify(body)))
+}
+
+/** How often a body names a member, in whatever spelling. */
+function timesIn(body: string, name: string): number {
+  return [...body.matchAll(/"(\w+)"/g)].filter(([, one = '']) => plain(one) === plain(name)).length
+}
+
+/** Whether a body has the member, which a plain creation has not, or not with the value. */
+function isIn(body: string, name: string, value: unknown, plainly: string): boolean {
+  if (timesIn(body, name) > timesIn(plainly, name)) return true
+  const whole = `"${name}":${JSON.stringify(value)}`
+  return value !== undefined && body.includes(whole) && !plainly.includes(whole)
+}
+
+/** Whether the quote of a creation does not refuse a member in the words of the creation itself. */
+async function isQuotedOtherwise(
+  { path, body, isForm }: Creation,
+  member: object,
+  answer: Answer,
+): Promise<boolean> {
+  const words = /`[^`]*` is not (?:taken|known) here[^"(]*/.exec(answer.text)?.[0].trim()
+  if (isForm || path.includes('?') || words === undefined) return false
+  const asked = { path: '/v1/quote', body: { path, body: { ...body, ...member } } }
+  const quoted = await post(asked, {})
+  return quoted.status !== 400 || !quoted.text.includes(words)
+}
+
+/** Members that a creation neither uses nor refuses by name, or that its quote refuses in other words. */
+async function dropped(creation: Creation): Promise<readonly string[]> {
+  const { values = {}, meant = '' } = creation
+  const own = new Set(membersOf(described(creation)).map(([name]) => name))
+  const names = [...foreignMembers.names]
+    .filter((name) => !own.has(name) || (name in values && !(name in creation.body)))
+    .filter((name) => !meant.split(' ').includes(name))
+  await received()
+  await post(creation, {})
+  const [plainly = ''] = await received()
+  const lost: string[] = []
+  for (let at = 0; at < names.length; at += BATCH) {
+    const passed = await Promise.all(
+      names.slice(at, at + BATCH).map(async (name) => {
+        const member = { [name]: values[name] ?? 'x' }
+        const answer = await post(creation, member)
+        if (!refuses(answer, name)) return [{ name, answer }]
+        if (await isQuotedOtherwise(creation, member, answer)) lost.push(`${name} in /v1/quote`)
+        return []
+      }),
+    )
+    const bodies = await received()
+    for (const { name, answer } of passed.flat())
+      if (!bodies.some((body) => isIn(body, name, values[name], plainly)))
+        lost.push(`${name} ${answer.status} ${answer.text.slice(0, 120)}`)
+  }
+  return lost
+}
+
+t.test('every creation that is described is looked at, and its members are known', (t) => {
+  const others = /^\/api\/|^\/v1\/quote$/
+  const paths = Object.keys(operations).filter(
+    (path) => schemaOf(path) !== undefined && !others.test(path),
+  )
+  const looked = creations.map(({ path }) =>
+    path.replace(/models\/[^:]+:/, 'models/{model}:').replace(/\/\?.*/, ''),
+  )
+  t.same([...new Set(looked)].sort(), paths.sort())
+  for (const creation of creations) {
+    const schema = described(creation)
+    t.ok(schema, creation.path)
+    t.same(
+      namesIn(schema).filter((name) => !foreignMembers.names.has(name)),
+      [],
+      `${creation.path}: members that other creations would not refuse`,
+    )
+  }
+  t.end()
+})
+
+for (const creation of creations)
+  t.test(
+    `${creation.path} ${String(creation.body['model'] ?? '')}${creation.isForm ? ' form' : ''}: each member of every creation is used or refused`,
+    async (t) => {
+      t.same(await dropped(creation), [])
+    },
+  )
