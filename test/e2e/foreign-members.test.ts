@@ -12,7 +12,7 @@ t.teardown(() => stack.stop())
 const { url, demo } = stack
 
 const PICTURE = 'https://media.example.com/boat.png'
-const PIXEL = `data:image/png;base64,${'iVBORw0KGgo='}`
+const PIXEL = 'data:image/png;base64,iVBORw0KGgo='
 const content = [{ type: 'text', text: 'a boat' }]
 const prompt = 'a boat'
 
@@ -315,9 +315,11 @@ t.test('every creation that is described is looked at, and its members are known
   t.end()
 })
 
+const nameOf = ({ body }: Creation): string => JSON.stringify(body['model'] ?? '')
+
 for (const creation of creations)
   t.test(
-    `${creation.path} ${String(creation.body['model'] ?? '')}${creation.isForm ? ' form' : ''}: each member of every creation is used or refused`,
+    `${creation.path} ${nameOf(creation)}${creation.isForm ? ' form' : ''}: each member of every creation is used or refused`,
     async (t) => {
       t.same(await dropped(creation), [])
     },

@@ -75,9 +75,13 @@ export const foreignToTexts: ForeignNames = {
   isDeep: false,
 }
 
-/** What is said of a member of another interface, by the names that are taken in its place. */
-export function refusalOf(name: string, path: string, taken: ReadonlySet<string>): string {
-  const counterpart = counterparts.get(name)?.find((one) => taken.has(one))
+/** What is taken in place of a member, of the names that are. */
+export function counterpartOf(name: string, taken: ReadonlySet<string>): string | undefined {
+  return counterparts.get(name)?.find((one) => taken.has(one))
+}
+
+/** What is said of a member of another interface. */
+export function refusalOf(path: string, counterpart: string | undefined): string {
   const refused = `\`${path}\` is not taken here`
   return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``
 }

@@ -8,7 +8,7 @@ import {
   nearestCandidate,
   plainLetters,
 } from '../../kernel/nearest-name.ts'
-import { type ForeignNames, refusalOf } from './foreign-members.ts'
+import { counterpartOf, type ForeignNames, refusalOf } from './foreign-members.ts'
 import type { ReadForm } from './multipart.ts'
 import { type AlsoKnown, namesIn } from './names.ts'
 import { RequestError } from './request-error.ts'
@@ -111,6 +111,9 @@ function meant(name: string, { candidates, judged }: Known): string | undefined 
   return known === '' ? undefined : known
 }
 
+const isSameButForCase = (one: string, other: string): boolean =>
+  plainLetters(one) === plainLetters(other)
+
 interface Misspelt {
   readonly path: string
   /** What is said of it. */
@@ -136,11 +139,15 @@ function firstMisspelt(
       }
       compared += 1
       const one = compared > MAX_COMPARED ? undefined : meant(name, known)
-      if (one !== undefined)
-        return { path, message: `\`${path}\` is not known here: did you mean \`${one}\`?` }
       const isForeign = foreign?.names.has(name) === true && (foreign.isDeep || at === '')
       // What is null asks for nothing.
-      if (isForeign && value[name] !== null) return { path, message: refusalOf(name, path, names) }
+      if (isForeign && value[name] !== null) {
+        const used = counterpartOf(name, names)
+        const isSlip = one !== undefined && (used === undefined || isSameButForCase(name, one))
+        if (!isSlip) return { path, message: refusalOf(path, used) }
+      }
+      if (one !== undefined)
+        return { path, message: `\`${path}\` is not known here: did you mean \`${one}\`?` }
     }
     return undefined
   }
