@@ -225,15 +225,8 @@ async function registerCalls(
   const { standingsOf = () => ({}), upstreamHosts = new Set<string>() } = given
   const streamLimits = { ...defaultStreamLimits, ...given.streamLimits }
   const { findAssetTypes } = given.assets
-  const all = {
-    ...given,
-    ...bodies,
-    standingsOf,
-    upstreamHosts,
-    streamLimits,
-    findAssetTypes,
-    foreignMembers,
-  }
+  const calls = { ...given, ...bodies, foreignMembers }
+  const all = { ...calls, standingsOf, upstreamHosts, streamLimits, findAssetTypes }
   const v1 = { ...all, formLimits, fileForm, quotedPaths: quotedPaths(all) }
   await app.register(v1Plugin(v1), { prefix: '/v1' })
   await app.register(v1betaPlugin(all), { prefix: '/v1beta' })
