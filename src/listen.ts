@@ -3,7 +3,7 @@ import type { Channel } from './app/ports.ts'
 import type { PublicFetchDeps } from './providers/kit/http/public-fetch.ts'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { totals } from '../projections/ledger/query.ts'
+import { repeatedSettlements, totals } from '../projections/ledger/query.ts'
 import { buildApp } from './api/app.ts'
 import { buildOperationsApp } from './api/operations-app.ts'
 import { createHealth, type Said } from './api/operating/gateway-health.ts'
@@ -134,6 +134,7 @@ export async function listen(
   useLedgerMetrics(metrics, {
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
+    passedOver: () => repeatedSettlements(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config

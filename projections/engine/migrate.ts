@@ -28,6 +28,16 @@ const tablesSql = `
     stopped jsonb,
     updated_at timestamptz not null default now()
   ) with (fillfactor = 50);
+
+  -- What of an event a read model did not take in, and why; the audit names each from the log.
+  create table if not exists engine.passed_over (
+    projection text not null,
+    position bigint not null,
+    event_id text not null,
+    reason text not null,
+    noted_at timestamptz not null default now(),
+    primary key (projection, position)
+  );
 `
 
 /**

@@ -2,8 +2,9 @@ import type { PoolClient } from 'pg'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
+import { notePassedOver } from '../engine/passed-over.ts'
 import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
-import { closingSources, foldLedger } from './fold/fold.ts'
+import { closingSources, foldLedger, settledSource } from './fold/fold.ts'
 import { movingTypes } from './fold/movements.ts'
 import { sumQuarters } from './fold/periods.ts'
 import { checkZeroSum } from './fold/zero-sum.ts'
@@ -11,11 +12,34 @@ import { indexesSql, tablesSql } from './tables.ts'
 import { insertAdjustments } from './write/adjustments.ts'
 import { extendChain } from './write/chain.ts'
 import { insertGrants } from './write/grants.ts'
-import { insertEntries, insertSettlements, loadHolds, writeHolds } from './write/rows.ts'
+import { insertEntries, insertSettlements, loadHolds, settledAt, writeHolds } from './write/rows.ts'
 import { writeBalances, writePeriods, writeTotals } from './write/totals.ts'
 
+/**
+ * The source of a batch of one, where it is settled already; noted. Of more than one the second settlement
+ * breaks a unique key, and the engine halves the batch until the event is alone: what is rare costs a look
+ * there, and no batch of many does.
+ */
+async function settledBefore(
+  client: PoolClient,
+  [event, ...others]: readonly RecordedEvent[],
+): Promise<ReadonlySet<string>> {
+  if (event === undefined || others.length > 0) return new Set()
+  const sourceId = settledSource(event)
+  const earlier = sourceId === undefined ? undefined : await settledAt(client, sourceId)
+  if (sourceId === undefined || earlier === undefined) return new Set()
+  const { position, id: eventId } = event
+  const reason = `${sourceId} is settled at position ${earlier}: the first settlement counts`
+  await notePassedOver(client, { projection: 'ledger', position, eventId, reason })
+  return new Set([sourceId])
+}
+
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
-  const change = foldLedger(batch, await loadHolds(client, closingSources(batch)))
+  const [holds, settled] = await allOver([
+    loadHolds(client, closingSources(batch)),
+    settledBefore(client, batch),
+  ])
+  const change = foldLedger(batch, holds, settled)
   checkZeroSum(change)
   const quarters = [...change.quarters.values()]
   await allOver([

@@ -1,4 +1,5 @@
 import { parseAmount, type Currency } from '../../src/kernel/money.ts'
+import { countPassedOver } from '../engine/passed-over.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
@@ -129,4 +130,9 @@ export async function chainHead(
     `select seq, encode(hash, 'hex') as hash from ledger.chain`,
   )
   return { seq: BigInt(rows[0]?.seq ?? 0), hash: rows[0]?.hash ?? '' }
+}
+
+/** How many settlements in the log are of what was settled before; the ledger takes the first. */
+export function repeatedSettlements(db: Queryable): Promise<number> {
+  return countPassedOver(db, 'ledger')
 }

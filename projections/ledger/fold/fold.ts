@@ -75,10 +75,28 @@ export function closingSources(batch: readonly RecordedEvent[]): readonly string
   return [...closing]
 }
 
-/** What a batch does to the ledger, given the placed holds of `closingSources`. */
-export function foldLedger(batch: readonly RecordedEvent[], holds: readonly Hold[]): LedgerChange {
+function isSettling(movement: Movement): movement is Extract<Movement, { kind: 'settled' }> {
+  return movement.kind === 'settled'
+}
+
+/** The source that an event settles, if it settles one. */
+export function settledSource(event: RecordedEvent): string | undefined {
+  return movementsOf(event).find(isSettling)?.sourceId
+}
+
+/**
+ * What a batch does to the ledger, given the placed holds of `closingSources` and the sources that are
+ * settled already: the first settlement counts, and another moves nothing.
+ */
+export function foldLedger(
+  batch: readonly RecordedEvent[],
+  holds: readonly Hold[],
+  settledBefore: ReadonlySet<string> = new Set(),
+): LedgerChange {
   const change = emptyChange(holds)
   for (const event of batch)
-    for (const movement of movementsOf(event)) apply(change, event, movement)
+    for (const movement of movementsOf(event))
+      if (movement.kind !== 'settled' || !settledBefore.has(movement.sourceId))
+        apply(change, event, movement)
   return change
 }

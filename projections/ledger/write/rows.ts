@@ -30,6 +30,16 @@ export async function loadHolds(
   }))
 }
 
+/** Where a source was settled. */
+export async function settledAt(client: PoolClient, sourceId: string): Promise<string | undefined> {
+  const { rows } = await client.query<{ position: string }>({
+    name: 'ledger.settlements.read',
+    text: 'select position from settlements where source_id = $1',
+    values: [sourceId],
+  })
+  return rows[0]?.position
+}
+
 /** A line with its place in the chain. */
 export interface ChainedLine {
   readonly seq: bigint
@@ -74,7 +84,7 @@ export async function insertLines(
   })
 }
 
-/** Inserts settled sources; a second settlement of one breaks the primary key and so the batch. */
+/** Inserts settled sources; a second settlement of one breaks the primary key and so a batch of several. */
 export async function insertSettlements(
   client: PoolClient,
   settlements: readonly SettledSource[],

@@ -8,6 +8,8 @@ import { inTime } from './health.ts'
 export interface LedgerFigures {
   readonly totals: () => Promise<readonly Total[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
+  /** Events that the ledger passed over. */
+  readonly passedOver: () => Promise<number>
 }
 
 /** A figure of the ledger: exact there, a float in what is scraped. */
@@ -111,6 +113,15 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
           if (first === undefined) return []
           return { labels: { currency: first.currency }, value: Number(trialDifference(own)) }
         })
+    },
+  )
+  gauge(
+    'tollgate_ledger_repeated_settlements',
+    'Settlements in the log of what was settled before: the first one counts, these move nothing.',
+    [],
+    async () => {
+      const count = await inTime(figures.passedOver).catch(() => undefined)
+      return count === undefined ? [] : [{ labels: {}, value: count }]
     },
   )
   const ofAudit = (name: string, help: string, valueOf: (audit: LastAudit) => number): void =>

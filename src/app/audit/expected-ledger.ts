@@ -27,7 +27,8 @@ export interface LedgerEffect {
   readonly balance: BalanceChange | undefined
 }
 
-type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
+/** What settles a task or a call. */
+export type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
 
 /** What the lines of a settlement are of: a task or a call. */
 export function settledSource({ type, data }: Settling): string {
@@ -136,6 +137,19 @@ function settled(event: Settling, task: TaskState | undefined): LedgerEffect {
     adjustments: [],
     grants: [],
     balance: { tenantId, currency, settled: amountPico, held },
+  }
+}
+
+/** The same of a settlement whose source was settled before: the first one counts. */
+export function withoutSettlement(effect: LedgerEffect): LedgerEffect {
+  const { entries, balance } = effect
+  return {
+    ...effect,
+    lines: [],
+    settlements: [],
+    entries: numbered(entries.filter(({ kind }) => kind !== 'settled')),
+    // What moves nothing leaves no trace in the row either.
+    balance: balance?.held ? { ...balance, settled: 0n } : undefined,
   }
 }
 

@@ -2,11 +2,16 @@ import { rowsBetween, rowsByKey } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
-import type { LedgerEffect } from './expected-ledger.ts'
+import {
+  settledSource,
+  withoutSettlement,
+  type LedgerEffect,
+  type Settling,
+} from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import type { LineChain, Link } from './line-chain.ts'
 import { LineCorrections } from './line-corrections.ts'
@@ -20,6 +25,7 @@ import {
   type Look,
   type Matched,
 } from './match.ts'
+import { standExactly } from './stretch-digest.ts'
 
 /** Events the ledger never took in, kept to excuse what follows from that. */
 const MAX_UNAPPLIED = 10_000
@@ -124,19 +130,37 @@ export class LedgerRows {
     return findings
   }
 
-  /** For settlements the ledger has not come to: whether it has settled the same source before. */
-  async checkRepeated(db: Queryable, effects: readonly LedgerEffect[]): Promise<void> {
-    const settling = new Map(
-      effects.flatMap(({ event, settlements: [row] }) =>
-        row === undefined ? [] : [[String(row['source_id']), event] as const],
-      ),
-    )
-    const keys = [...settling.keys()]
-    for (const row of await rowsByKey(db, settlements.table, settlements.key, keys)) {
-      const event = settling.get(String(row['source_id']))
-      const earlier = BigInt(String(row['position']))
-      if (event && earlier < event.position) await this.#checkEarlier(db, event, earlier)
+  /**
+   * What counts of these: of a settlement whose source the log settled before, no money. It is a finding;
+   * the ledger passes over it. Looked for where the rows are not those that the log asks for.
+   */
+  async counted(
+    { db, digests }: Pick<Look, 'db' | 'digests'>,
+    effects: readonly LedgerEffect[],
+  ): Promise<readonly LedgerEffect[]> {
+    const expected = effects.flatMap((effect) => effect.settlements)
+    const stands = digests?.get(settlements.table)
+    if (expected.length === 0 || (stands && standExactly(settlements, expected, stands)))
+      return effects
+    const settled = new Map<string, bigint>()
+    const keys = expected.map((row) => String(row['source_id']))
+    for (const row of await rowsByKey(db, settlements.table, settlements.key, keys))
+      settled.set(String(row['source_id']), BigInt(String(row['position'])))
+    const here = new Set<string>()
+    const counted: LedgerEffect[] = []
+    for (const effect of effects) {
+      const { event } = effect
+      if (event.type !== 'CallSettled' && event.type !== 'TaskSettled') counted.push(effect)
+      else {
+        const sourceId = settledSource(event)
+        const isRepeat =
+          here.has(sourceId) || (await this.#isEarlier(db, event, settled.get(sourceId)))
+        here.add(sourceId)
+        if (isRepeat) this.#checks.settledTwice(event, 'an earlier settlement exists')
+        counted.push(isRepeat ? withoutSettlement(effect) : effect)
+      }
     }
+    return counted
   }
 
   /** What follows from an event of which nothing is there may lack it too: that is not said again. */
@@ -178,16 +202,19 @@ export class LedgerRows {
     return [...findings, ...judge(lines, { ...matched, pairs: [] })]
   }
 
-  /** Whether the log itself settles the same source at the position of this row. */
-  async #checkEarlier(db: Queryable, event: RecordedEvent, earlier: bigint): Promise<void> {
-    if (event.type !== 'CallSettled') return
+  /** Whether the log itself settles the same source at this earlier position. */
+  async #isEarlier(db: Queryable, event: Settling, earlier: bigint | undefined): Promise<boolean> {
+    if (earlier === undefined || earlier >= event.position) return false
     const place = { after: earlier - 1n, upTo: earlier, limit: 1 }
     const [row] = await rowsBetween(db, timelineTables.events, place)
-    if (row === undefined) return
+    if (row === undefined) return false
     const from = BigInt(String(row['revision']))
     const [before] = await this.#log.readStream(String(row['stream']), { from, limit: 1 })
-    if (before?.type === 'CallSettled' && before.data.callId === event.data.callId)
-      this.#checks.settledTwice(event, before.position)
+    return (
+      before?.type === event.type &&
+      before.position === earlier &&
+      settledSource(before) === settledSource(event)
+    )
   }
 }
 

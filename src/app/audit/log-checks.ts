@@ -5,18 +5,16 @@ import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { AccountPriceHistory } from './account-prices.ts'
-import { settledSource } from './expected-ledger.ts'
+import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
 import type { TaskState } from './task-state.ts'
 
 /**
- * Calls remembered as settled, to see a second settlement before the ledger has refused it; of those
- * long past the ledger's own rows tell.
+ * Calls remembered as settled, to see a second settlement of one; of those long past the ledger's own rows
+ * tell.
  */
 const MAX_REMEMBERED_CALLS = 50_000
-
-type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
 
 /** Checks the log by itself, event by event: P2 and P4. */
 export class LogChecks {
@@ -24,6 +22,7 @@ export class LogChecks {
   readonly #findings: Findings
   readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
   readonly #calls = new BoundedMap<string, true>(MAX_REMEMBERED_CALLS)
+  readonly #repeats = new BoundedMap<bigint, true>(MAX_REMEMBERED_CALLS)
   readonly #accountPrices: AccountPriceHistory
 
   constructor(findings: Findings, accountPrices: AccountPriceHistory) {
@@ -65,9 +64,11 @@ export class LogChecks {
     })
   }
 
-  settledTwice(event: Settling, earlier: bigint): void {
-    const at = `it is settled at position ${earlier} already`
-    this.#find('settled_twice', settledSource(event), event, at)
+  /** A settlement of what is settled already; named once. */
+  settledTwice(event: Settling, why: string): void {
+    if (this.#repeats.get(event.position)) return
+    this.#repeats.set(event.position, true)
+    this.#find('settled_twice', settledSource(event), event, why)
   }
 
   /** P2: the event after a success in its stream is its settlement, by the same command. */
@@ -86,8 +87,7 @@ export class LogChecks {
     const { platformId, settlement } = event.data
     if (!task?.succeeded)
       this.#find('settlement_without_success', platformId, event, 'no success precedes it')
-    if (task?.settled)
-      this.#find('settled_twice', platformId, event, 'an earlier settlement exists')
+    if (task?.settled) this.settledTwice(event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
     // One that was never requested is a finding already.
     this.#checkSettlement(event, task?.requestedAt ?? event.data.settledAt)
@@ -95,8 +95,7 @@ export class LogChecks {
 
   #checkCall(event: Extract<RecordedEvent, { type: 'CallSettled' }>): void {
     const { callId } = event.data
-    if (this.#calls.get(callId))
-      this.#find('settled_twice', callId, event, 'an earlier settlement exists')
+    if (this.#calls.get(callId)) this.settledTwice(event, 'an earlier settlement exists')
     this.#calls.set(callId, true)
     this.#checkSettlement(event, event.data.startedAt)
   }

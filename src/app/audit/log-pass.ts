@@ -213,8 +213,10 @@ export class LogPass {
         this.#lookAt(db, requested, stretch),
         Promise.resolve(events).then((all) => this.#effectsOf(all)),
       ])
-      await this.#compare({ db, stretch, stands }, events, requested, effects)
-      return effects
+      const look = { db, digests: stands.digests }
+      const counted = { ...effects, ledger: await this.ledger.counted(look, effects.ledger) }
+      await this.#compare({ db, stretch, stands }, events, requested, counted)
+      return counted
     })
     for (const { event, balance } of ledger)
       if (balance) this.balances.apply(balance, event.position)
@@ -263,10 +265,7 @@ export class LogPass {
     const { db, stretch, stands } = found
     const look = { ...stretch, db, digests: stands.digests }
     if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
-    else {
-      this.notCompared += events.length
-      await this.ledger.checkRepeated(db, effects.ledger)
-    }
+    else this.notCompared += events.length
     if (stands.holds) this.places.compareHolds(requested, stands.holds, this.ledger.unapplied)
     if (this.models.follows('timeline'))
       this.timeline.judge(await this.timeline.find(look, effects.timeline))

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
+import { countPassedOver } from '../../../projections/engine/passed-over.ts'
 import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
@@ -11,6 +12,7 @@ import {
   summarise,
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { applied, startEngine, testPool } from '../support/database.ts'
@@ -261,30 +263,32 @@ t.test(
 )
 
 t.test('the history that cannot be stops the ledger', async (t) => {
-  for (const [what, damage] of [
-    [
-      'lines that do not sum to the amount',
-      (event: ReturnType<typeof recordCall>) => ({
-        ...event,
-        data: {
-          ...event.data,
-          settlement: { ...(event.data as { settlement: object }).settlement, amount: '1' },
-        },
-      }),
-    ],
-    ['the same call settled twice', (event: ReturnType<typeof recordCall>) => event],
-  ] as const) {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const first = recordCall(recorder, 1)
+  const second = recordCall(recorder, 2)
+  const data = second.data as { settlement: object }
+  const unequal = { ...data, settlement: { ...data.settlement, amount: '1' } }
+  const engine = startEngine(t, {
+    pool,
+    log: new ScriptedLog([first, { ...second, data: unequal } as typeof second]),
+    projections: [ledgerProjection],
+  })
+  await eventually('it stops', () => engine.status().projections[0]?.state === 'stopped')
+  t.equal(engine.status().projections[0]?.stopped?.eventId, second.id)
+  t.equal((await chainHead(pool)).seq, 2n, 'only the first is there')
+})
+
+t.test('a call settled twice is settled once, by its first settlement', async (t) => {
+  const recorder = new Recorder()
+  const events = [1, 2, 1, 3, 3, 1].map((n) => recordCall(recorder, n))
+  const once = [0, 1, 3].flatMap((at) => events[at] ?? [])
+  const hashOf = async (taken: readonly RecordedEvent[], maxEvents: number) => {
     const pool = await testPool(t)
-    const recorder = new Recorder()
-    const first = recordCall(recorder, 1)
-    const second = damage(recordCall(recorder, what.startsWith('the same') ? 1 : 2)) as typeof first
-    const engine = startEngine(t, {
-      pool,
-      log: new ScriptedLog([first, second]),
-      projections: [ledgerProjection],
-    })
-    await eventually('it stops', () => engine.status().projections[0]?.state === 'stopped')
-    t.equal(engine.status().projections[0]?.stopped?.eventId, second.id)
-    t.equal((await chainHead(pool)).seq, 2n, `${what}: only the first is there`)
+    await applied(t, pool, taken, [ledgerProjection], maxEvents)
+    return { ...(await chainHead(pool)), passedOver: await countPassedOver(pool, 'ledger') }
   }
+  const expected = { ...(await hashOf(once, 100)), passedOver: 3 }
+  for (const maxEvents of [1, 2, 100])
+    t.same(await hashOf(events, maxEvents), expected, `${maxEvents} at a time`)
 })
