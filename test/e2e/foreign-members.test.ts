@@ -224,7 +224,9 @@ const plain = (name: string): string => name.toLowerCase().replaceAll('_', '')
 /** In whatever spelling. */
 const refuses = ({ status, text }: Answer, name: string): boolean =>
   (status === 400 || /"status_code":2013/.test(text)) &&
-  [...text.matchAll(/`(\w+)[^`]*`/g)].some(([, one = '']) => plain(one) === plain(name))
+  [...text.matchAll(/(?:`|"param":")(\w+)[^`"]*[`"]/g)].some(
+    ([, one = '']) => plain(one) === plain(name),
+  )
 
 /** One member each; what upstream got of them is told apart by their names. */
 const BATCH = 16
@@ -248,8 +250,10 @@ function timesIn(body: string, name: string): number {
 /** Whether a body has the member, which a plain creation has not, or not with the value. */
 function isIn(body: string, name: string, value: unknown, plainly: string): boolean {
   if (timesIn(body, name) > timesIn(plainly, name)) return true
-  const whole = `"${name}":${JSON.stringify(value)}`
-  return value !== undefined && body.includes(whole) && !plainly.includes(whole)
+  if (value === undefined) return false
+  const inJson = `"${name}":${JSON.stringify(value)}`
+  const inForm = `name="${name}"\r\n\r\n${typeof value === 'string' ? value : JSON.stringify(value)}\r\n`
+  return [inJson, inForm].some((whole) => body.includes(whole) && !plainly.includes(whole))
 }
 
 /** Whether the quote of a creation does not refuse a member in the words of the creation itself. */
