@@ -30,6 +30,8 @@ const assembly = new Set([
   'src/access.ts',
   'src/compose.ts',
   'src/management.ts',
+  'src/use-cases.ts',
+  'src/listen.ts',
   'src/server.ts',
   'src/main.ts',
   'src/cli',

@@ -10,6 +10,8 @@ const env = {
   DATABASE_URL: stack.databaseUrl,
   EVENTSTORE_NAMESPACE: stack.namespace,
   MARKER_SECRET: 'a marker secret of the tests',
+  // So that it is known which models are served.
+  SANDBOX: 'on',
 }
 const run = (...args: readonly string[]) => tollgate(args, env)
 const tenant = 'tenant_acme'
