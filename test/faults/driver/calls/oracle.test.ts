@@ -161,16 +161,24 @@ t.test('a call: unsettled, doubled, wrong or in vain', async (t) => {
   t.ok(codes({ accepted: [{ ...made, client_marker: 'i9-9' }] }).includes('unasked'))
 })
 
-t.test('a call that was sent again under its key is made once, unless it failed', async (t) => {
-  const told = { ...delivered, sent: 3 }
-  t.same(codes({ ...whole, told }), [])
-  t.same(codes({ ...whole, told, accepted: [made, { ...made, id: 'call_b' }] }), ['made_twice'])
-  const vain = { ...made, id: 'call_a', success: false }
-  t.same(codes({ ...whole, told, accepted: [vain, made] }), [])
-  t.same(codes({ ...whole, told, accepted: [made, vain] }), [])
-  t.same(codes({ told: { sent: 2 }, calls: [failed] }), [], 'withheld, and not charged')
-  t.same(codes({ ...whole, told, calls: [settled, settled] }), ['billed_twice', 'twice'])
-})
+t.test(
+  'a call that was sent again under its key is made once, unless it failed or its process died',
+  async (t) => {
+    const told = { ...delivered, sent: 3 }
+    t.same(codes({ ...whole, told }), [])
+    t.same(codes({ ...whole, told, accepted: [made, { ...made, id: 'call_b' }] }), ['made_twice'])
+    const later = { ...made, id: 'call_b', accepted_at: new Date(AT_MS + 60_000).toISOString() }
+    const died = { ...whole, told, accepted: [made, later], deathsMs: [AT_MS + 2_000] }
+    t.same(codes(died), [], 'its process died under the first')
+    t.same(codes({ ...died, deathsMs: [] }), ['made_twice'])
+    t.same(codes({ ...died, calls: [settled, settled] }), ['billed_twice', 'twice'])
+    const vain = { ...made, id: 'call_a', success: false }
+    t.same(codes({ ...whole, told, accepted: [vain, made] }), [])
+    t.same(codes({ ...whole, told, accepted: [made, vain] }), [])
+    t.same(codes({ told: { sent: 2 }, calls: [failed] }), [], 'withheld, and not charged')
+    t.same(codes({ ...whole, told, calls: [settled, settled] }), ['billed_twice', 'twice'])
+  },
+)
 
 t.test(
   'a call is billed under the id its caller has, and not to one who was refused',

@@ -74,16 +74,32 @@ function acceptedByMarker(
   return byMarker
 }
 
-/** Under a key a call is made once, but for one whose failure was written down and cost nothing. */
-function judgeRepeated({ accepted, witness }: CallFindings, { failed }: Bills, say: Say): void {
+/**
+ * Under a key a call is made once while its process lives, but for one whose failure was written down and
+ * cost nothing. A call that its process died under frees the key, and the next request makes it again: the
+ * bills say that one of them is charged at most.
+ */
+function judgeRepeated(findings: CallFindings, { failed }: Bills, say: Say): void {
+  const { accepted, witness } = findings
   const made = new Map<string, number>()
-  for (const { client_marker: marker, success } of accepted)
-    if (success && marker !== null) made.set(marker, (made.get(marker) ?? 0) + 1)
+  for (const call of accepted) {
+    const { client_marker: marker, success } = call
+    if (success && marker !== null && !diedUnder(findings, call))
+      made.set(marker, (made.get(marker) ?? 0) + 1)
+  }
   for (const [marker, { order, sent }] of witness.ordered) {
     const count = made.get(marker) ?? 0
     if (sent > 1 && order.way !== 'async' && count > 1 && !failed.has(marker))
       say('made_twice', marker, `was made ${count} times under its key`)
   }
+}
+
+/** Whether a process died while a call was made. */
+function diedUnder({ deathsMs }: Pick<CallFindings, 'deathsMs'>, call: UpstreamCall): boolean {
+  const acceptedMs = Date.parse(call.accepted_at)
+  return deathsMs.some(
+    (atMs) => atMs >= acceptedMs - CLOCKS_MS && atMs <= acceptedMs + LONGEST_CALL_MS,
+  )
 }
 
 function billsOf(
@@ -150,11 +166,8 @@ function judgeCall(
   if (!upstream.success || delivered || owedFor(order, upstream).length === 0) return
   // What cannot be kept under its key is withheld, and is not charged.
   if ((mayBeLost(order) || ordered.sent > 1) && failed.has(order.marker)) return
-  const acceptedMs = Date.parse(upstream.accepted_at)
-  const died = findings.deathsMs.some(
-    (atMs) => atMs >= acceptedMs - CLOCKS_MS && atMs <= acceptedMs + LONGEST_CALL_MS,
-  )
-  if (!died) say('unsettled', order.marker, `${upstream.model} was made, and its process lived`)
+  if (!diedUnder(findings, upstream))
+    say('unsettled', order.marker, `${upstream.model} was made, and its process lived`)
 }
 
 /** P1, P5: what was sent has a task that began before, and its success is settled or reported. */
