@@ -1,3 +1,4 @@
+import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/uploads/quota.ts'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { Registry } from 'prom-client'
@@ -48,6 +49,12 @@ export function mediaOf(ground: {
       lag: { lagMs: () => 0, look: () => Promise.resolve() },
     }),
     ...parts.media,
+    quota: createUploadQuota({
+      pool,
+      limits: defaultUploadLimits,
+      // Likewise.
+      readModels: { requireCurrent: () => Promise.resolve() },
+    }),
     media: { ...parts.media.media, ...(upload === undefined ? {} : { upload }) },
     journal,
   }
