@@ -14,7 +14,7 @@ import { historyOf } from '../../../projections/timeline/query.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { caughtUp, digestOf, startEngine, testPool } from '../support/database.ts'
+import { caughtUp, digestOf, occupyEntries, startEngine, testPool } from '../support/database.ts'
 import {
   nativeId,
   openTenant,
@@ -192,8 +192,7 @@ t.test('the log going away is survived from the checkpoints', async (t) => {
 t.test('a poison event stops its projection at that event and no other', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(20)
-  const again = recordStep(recorder, { n: 3 }, 'settled')
-  const log = new ScriptedLog([...events, again, recordStep(recorder, { n: 77 }, 'requested')])
+  const log = new ScriptedLog(events)
   const errors: object[] = []
   const engine = startEngine(t, {
     pool,
@@ -201,6 +200,10 @@ t.test('a poison event stops its projection at that event and no other', async (
     projections: allProjections,
     logger: { ...silentLog, error: (fields) => errors.push(fields) },
   })
+  await caughtUp(pool, log, allProjections)
+  const poison = recordCall(recorder, 99)
+  await occupyEntries(pool, poison)
+  for (const event of [poison, recordStep(recorder, { n: 77 }, 'requested')]) log.push(event)
   await caughtUp(
     pool,
     log,
@@ -213,9 +216,9 @@ t.test('a poison event stops its projection at that event and no other', async (
   const ledger = engine.status().projections.find(({ name }) => name === 'ledger')!
   t.equal(ledger.state, 'stopped')
   t.match(ledger.stopped, {
-    eventId: again.id,
-    type: 'TaskSettled',
-    position: again.position.toString(),
+    eventId: poison.id,
+    type: 'CallSettled',
+    position: poison.position.toString(),
   })
   t.equal(ledger.position, events.at(-1)?.position, 'everything before it is applied')
   t.equal(ledger.lagEvents, 2)

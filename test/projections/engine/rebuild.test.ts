@@ -8,7 +8,7 @@ import { balances, chainHead } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import { leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
-import { caughtUp, digestOf, startEngine, testPool } from '../support/database.ts'
+import { caughtUp, digestOf, occupyEntries, startEngine, testPool } from '../support/database.ts'
 import {
   lives,
   openTenant,
@@ -303,8 +303,9 @@ t.test('a projection that stopped over damaged tables goes on once it is rebuilt
   ])
   const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
   await caughtUp(pool, log, [ledgerProjection])
-  await pool.query(`insert into ledger.settlements values ('call_9', 'x', 'USD', 0, 0, 0)`)
-  log.push(recordCall(recorder, 9))
+  const call = recordCall(recorder, 9)
+  await occupyEntries(pool, call)
+  log.push(call)
   await eventually('it stops', () => engine.status().projections[0]?.state === 'stopped')
   const result = await rebuildProjection({ pool, log, projection: ledgerProjection, force: true })
   t.equal(result.comparison?.equal, false)

@@ -84,3 +84,15 @@ export async function applied(
   })
   await engine.stop()
 }
+
+/** Damages the ledger so that it cannot apply an event: rows stand where those of the event belong. */
+export async function occupyEntries(
+  pool: Pool,
+  { position }: { readonly position: bigint },
+): Promise<void> {
+  await pool.query(
+    `insert into ledger.entries
+     select $1, n, 'settled', 'call_damage', 'tenant_x', 'USD', 'a', 'b', 1 from generate_series(0, 3) n`,
+    [position],
+  )
+}
