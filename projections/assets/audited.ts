@@ -71,7 +71,7 @@ export const assetTables = {
 export interface CountedAssets {
   /** Its key in words. */
   readonly key: string
-  /** As it was counted anew and as it stands. */
+  /** As it was counted again and as it stands. */
   readonly counted: string
   readonly stands: string
   /** The last change of what it counts, the earliest that its own position may be; and its own. */

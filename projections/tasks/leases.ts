@@ -47,7 +47,7 @@ export interface LeaseWish {
 
 /**
  * Leases up to `limit` tasks that are due, the longest due first. Leasing makes a task due again at
- * the end of the lease, so one whose owner dies is taken by somebody else then.
+ * the end of the lease, so another process takes it when its owner has died.
  */
 export async function leaseDuePolls(
   db: Queryable,
