@@ -23,10 +23,11 @@ export async function startAccess(deps: {
   readonly tokenUsed: (tokenId: string) => void
 }> {
   const { config, parts, onStop } = deps
-  const { pool, log, clock, logger, throttle } = parts.tasks
+  const { pool, log, catalog, clock, logger, throttle } = parts.tasks
   const authenticator = createAuthenticator({
     pool,
     log,
+    catalog,
     clock,
     logger,
     defaultLimits: config.rateLimits,

@@ -40,6 +40,7 @@ import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createUploadQuota, defaultUploadLimits, type UploadLimits } from './app/uploads/quota.ts'
 import { createThrottle } from './app/throttle/throttle.ts'
+import type { Catalog } from './domain/families/catalog.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock, wallClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
@@ -57,6 +58,7 @@ import type { ObjectStore } from './storage/types.ts'
 export interface Ground {
   readonly pool: Pool
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly channels: readonly Channel[]
   /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
   readonly sandbox: boolean
@@ -117,7 +119,7 @@ export interface Parts {
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */
 export function compose(ground: Ground): Parts {
-  const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
+  const { pool, log, catalog, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
   const providers = createProviders({ clock: wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
@@ -140,8 +142,10 @@ export function compose(ground: Ground): Parts {
   const tasks: TaskDeps = {
     pool,
     log,
+    catalog,
     providers: providers.tasks,
     channels: createChannelDirectory(ground.channels, {
+      catalog,
       clock: monotonic,
       ...(breaker === undefined ? {} : { breaker }),
     }),
@@ -230,6 +234,7 @@ export function compose(ground: Ground): Parts {
     },
     calls: ({ replica, lag }) => ({
       log,
+      catalog,
       channels: tasks.channels,
       prices: tasks.prices,
       funds: createFunds({ pool, replica, lag, clock: monotonic }),

@@ -72,7 +72,7 @@ export async function listen(
 ): Promise<Addresses> {
   const { config, logger } = options
   const { tasks: deps } = parts
-  const { pool, log, clock, throttle } = deps
+  const { pool, log, catalog, clock, throttle } = deps
   const { local } = parts.storage
   const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
   onStop(() => queryPool.end())
@@ -113,7 +113,7 @@ export async function listen(
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: parts.budgets.standings,
     uploads: parts.files.quota,
-    ...management({ ...options, log, db: queryPool, clock }),
+    ...management({ ...options, log, catalog, db: queryPool, clock }),
     ...readsOver({
       db: queryPool,
       logEnd: () => log.endPosition(),

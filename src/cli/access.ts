@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import { listTenants } from '../../projections/access/query.ts'
 import { addUser, openTenant, type AccessDeps, usersOf } from '../app/accounts/bootstrap.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -15,7 +16,7 @@ export interface ActorOption {
 
 /** What commands that change access work with. */
 export function depsOf({ log }: Session, { actor }: ActorOption): AccessDeps {
-  return { log, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
+  return { log, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
 
 export async function openTenantCommand(

@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import pino, { type Logger } from 'pino'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { logRedaction } from '../api/kit/observe.ts'
@@ -193,6 +194,7 @@ async function openDemo(
   }
   const { tenantId, modelToken, profileToken, queryToken, adminToken } = await openDemoTenant({
     log: gateway.log,
+    catalog,
     clock: systemClock,
     correlationId: 'first-start',
     actor: PROGRAM_ACTOR,

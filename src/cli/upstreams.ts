@@ -1,13 +1,14 @@
+import type { ServedModel } from '../domain/pricing/coverage.ts'
 import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
+import { catalog } from '../families/index.ts'
 import { sandboxAccounts } from '../providers/registry.ts'
 import { servedModels } from '../app/pricing/concern.ts'
 import type { Channel } from '../app/ports.ts'
-import type { ServedModel } from '../domain/pricing/coverage.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
@@ -27,7 +28,7 @@ const SANDBOX_READY_TIMEOUT_MS = 30_000
 /** The configured accounts, undefined without any. @throws ChannelFileError naming every fault */
 export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
   if (config.channelsFile === undefined) return undefined
-  return parseChannels(await readChannelsFile(config.channelsFile), (source) =>
+  return parseChannels(catalog, await readChannelsFile(config.channelsFile), (source) =>
     'env' in source ? readVariable(source.env) : readSecretFile(source.file),
   )
 }
@@ -41,14 +42,14 @@ export async function readServedModels(
 ): Promise<readonly ServedModel[] | undefined> {
   if (config.channelsFile !== undefined) {
     const text = await readChannelsFile(config.channelsFile)
-    return servedModels(parseChannels(text, () => 'not read'))
+    return servedModels(parseChannels(catalog, text, () => 'not read'))
   }
   return config.sandbox ? servedModels(channelsOfSandbox('http://sandbox')) : undefined
 }
 
 function channelsOfSandbox(baseUrl: string): readonly Channel[] {
   const { tasks, text, images, speech } = sandboxAccounts
-  return sandboxChannels([...tasks, ...text, ...images, ...speech], { baseUrl })
+  return sandboxChannels(catalog, [...tasks, ...text, ...images, ...speech], { baseUrl })
 }
 
 /** The configured accounts, or the sandbox, started for it. */

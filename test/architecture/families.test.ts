@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
 const textRooms =
-  /^src\/(?:domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
+  /^src\/(?:families\/index\.ts|domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
 
 t.test('the wires of text are named where text is at home', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -102,6 +102,7 @@ const lists = [
   'src/domain/families/tasks.ts',
   'src/domain/families/images.ts',
   'src/domain/families/uploads.ts',
+  'src/families/index.ts',
   'src/providers/registry.ts',
   'infra/sandbox/registry.ts',
 ]

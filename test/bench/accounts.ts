@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import { randomBytes } from 'node:crypto'
 import { Pool, type PoolClient } from 'pg'
 import { accessProjection } from '../../projections/access/projection.ts'
@@ -86,6 +87,7 @@ async function authentication(pool: Pool): Promise<readonly Figure[]> {
   globalThis.gc?.()
   const before = process.memoryUsage().rss
   const { authenticate } = createAuthenticator({
+    catalog,
     pool,
     // Only asked of what does not exist.
     log: { endPosition: () => Promise.resolve(undefined) } as unknown as EventLog,

@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -122,6 +123,7 @@ async function startGround(t: Test, directory: string) {
   t.teardown(() => log.close())
   const demo = await openDemoTenant({
     log,
+    catalog,
     clock: systemClock,
     correlationId: 'test',
     actor: 'tests',

@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -191,7 +192,13 @@ async function start(
   }
   const first = await replica()
   const { gateway } = first
-  const access = { log: gateway.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
+  const access = {
+    log: gateway.log,
+    catalog,
+    clock: systemClock,
+    correlationId: 'test',
+    actor: 'tests',
+  }
   const caughtUp = () => catchUp(gateway)
   const demo = await openDemoTenant(access)
   const other = await openTestTenant(access, 'other')

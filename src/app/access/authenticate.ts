@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
-import { externalModelName } from '../../domain/families/model-names.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
@@ -37,6 +37,7 @@ export interface Authenticator {
 export function createAuthenticator(deps: {
   readonly pool: Pool
   readonly log: EventLog
+  readonly catalog: Catalog
   /** Says which tokens have ended. */
   readonly clock: Clock
   /** Says how long ago one was looked up. */
@@ -50,7 +51,15 @@ export function createAuthenticator(deps: {
   readonly unknownPerMinute?: number
   readonly registry?: Registry
 }): Authenticator {
-  const { pool, log, clock, monotonic = monotonicClock, logger, defaultLimits = noLimits } = deps
+  const {
+    pool,
+    log,
+    catalog,
+    clock,
+    monotonic = monotonicClock,
+    logger,
+    defaultLimits = noLimits,
+  } = deps
   const { queryLimits = noLimits, unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
   const guesses = new UnknownSecrets(unknownPerMinute, monotonic, deps.registry)
   const cache = new TokenCache(monotonic)
@@ -133,7 +142,7 @@ export function createAuthenticator(deps: {
           return overMs > 0 ? tooMany(overMs) : { ok: false, reason: 'unknown' }
         }
         const defaults = token.kind === 'query' ? queryLimits : defaultLimits
-        return judge(token, clock.nowMs(), defaults)
+        return judge(catalog, token, clock.nowMs(), defaults)
       } catch (error) {
         lookUps.failed({ err: error }, 'a token could not be looked up')
         return { ok: false, reason: 'unavailable' }
@@ -195,6 +204,7 @@ function changesToken(
 }
 
 function judge(
+  catalog: Catalog,
   token: FoundToken,
   nowMs: number,
   defaults: Limits,
@@ -211,7 +221,7 @@ function judge(
     tenantId: token.tenantId,
     userId: token.userId,
     // Older tokens name a model by a version alias; a call is always of an external name.
-    models: token.models && new Set(token.models.map(externalModelName)),
+    models: token.models && new Set(token.models.map(catalog.externalModelName)),
     addresses: token.addresses,
     limits: limitsInForce(token.limits, defaults),
     scope: token.scope,

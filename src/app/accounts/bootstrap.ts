@@ -1,6 +1,6 @@
 import { accountDecider, type AccountCommand } from '../../domain/account/decider.ts'
 import { type AccountEventData, accountStream } from '../../domain/account/events.ts'
-import { externalModelName } from '../../domain/families/model-names.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
   type QueryScope,
@@ -22,6 +22,7 @@ import { newId, newSecret, sha256Hex } from '../../kernel/ids.ts'
 
 export interface AccessDeps {
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly clock: Clock
   /** Written beside the events: what did it, e.g. `cli` or `first-start`. */
   readonly correlationId: string
@@ -76,8 +77,8 @@ async function decideOnToken(
 }
 
 /** External names, each once; an alias stands for its model, as it does in a call. */
-function namedModels(names: readonly string[]): string[] {
-  return [...new Set(names.map(externalModelName))]
+function namedModels({ catalog }: AccessDeps, names: readonly string[]): string[] {
+  return [...new Set(names.map(catalog.externalModelName))]
 }
 
 function now(deps: AccessDeps): string {
@@ -173,7 +174,7 @@ export async function issueToken(deps: AccessDeps, input: IssueTokenInput): Prom
     kind: 'issue',
     data: {
       ...facts,
-      ...(models === undefined ? {} : { models: namedModels(models) }),
+      ...(models === undefined ? {} : { models: namedModels(deps, models) }),
       ...(addresses === undefined ? {} : { addresses: [...namedAddresses(addresses)] }),
       tokenId,
       secretHash: sha256Hex(secret),
@@ -233,7 +234,7 @@ export function changeToken(
   },
 ): Promise<Changed> {
   const { changes } = input
-  const models = changes.models && namedModels(changes.models)
+  const models = changes.models && namedModels(deps, changes.models)
   const addresses = changes.addresses && namedAddresses(changes.addresses)
   return decideOnToken(deps, input.tokenId, {
     kind: 'change',

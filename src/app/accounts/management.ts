@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccessDeps } from './bootstrap.ts'
@@ -7,6 +8,7 @@ import type { AccessDeps } from './bootstrap.ts'
 /** What managing accounts and tokens by tokens stands on. */
 export interface ManagementDeps {
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly db: Queryable
   readonly clock: Clock
 }
@@ -23,8 +25,8 @@ type ManagedReadModel = 'access' | 'ledger' | 'prices'
 /** Who changed something waits so long to see it. */
 const SHOWN_MS = 3_000
 
-export function depsOf({ log, clock }: ManagementDeps, by: ByToken): AccessDeps {
-  return { log, clock, correlationId: by.requestId, actor: by.tokenId }
+export function depsOf({ log, catalog, clock }: ManagementDeps, by: ByToken): AccessDeps {
+  return { log, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 
 /** Waits until a read model shows what was written; gives up quietly, because it is written. */

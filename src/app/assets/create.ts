@@ -27,7 +27,7 @@ export function createCreations(
   const { clock, provider } = deps
   return {
     createGroup: async (order) => {
-      const place = placeOf(order)
+      const place = placeOf(deps, order)
       const channel = libraryFor(deps, order.principal.tenantId, place)
       const projectName = projectOf(order.projectName)
       const { name, description } = order
@@ -54,7 +54,7 @@ export function createCreations(
     },
 
     createAsset: async (order) => {
-      placeOf(order)
+      placeOf(deps, order)
       const found = await usableGroup(deps, order)
       const { groupType, region, projectName, channelId } = found.group
       const channel = libraryAt(deps, { channelId, region })

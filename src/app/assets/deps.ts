@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -36,6 +37,7 @@ export const defaultAssetLimits: AssetLimits = {
 export interface AssetDeps {
   readonly pool: Pool
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly provider: AssetProvider
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces

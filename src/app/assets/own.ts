@@ -13,26 +13,26 @@ import type { Naming } from './types.ts'
 
 /** @throws DomainError `asset_not_found`, `asset_region_mismatch` */
 export async function findOwnAsset(
-  { log }: Pick<AssetDeps, 'log'>,
+  deps: Pick<AssetDeps, 'log' | 'catalog'>,
   key: Naming,
 ): Promise<SomeAsset> {
-  const state = ownAsset(await readAsset(log, key.id), key.principal)
+  const state = ownAsset(await readAsset(deps.log, key.id), key.principal)
   const { projectName, region } = state.asset
   if (key.projectName !== undefined && key.projectName !== projectName)
     throw new DomainError('asset_not_found', 'the asset does not exist', {})
-  requireRegion(key, region)
+  requireRegion(deps, key, region)
   return state
 }
 
 /** @throws DomainError `asset_group_not_found`, `asset_region_mismatch` */
 export async function findOwnGroup(
-  { log }: Pick<AssetDeps, 'log'>,
+  deps: Pick<AssetDeps, 'log' | 'catalog'>,
   key: Naming,
 ): Promise<SomeGroup> {
-  const state = ownGroup(await readGroup(log, key.id), key.principal)
+  const state = ownGroup(await readGroup(deps.log, key.id), key.principal)
   const { projectName, region } = state.group
   if (key.projectName !== undefined && key.projectName !== projectName)
     throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})
-  requireRegion(key, region)
+  requireRegion(deps, key, region)
   return state
 }

@@ -1,4 +1,3 @@
-import { findAssetModel } from '../../domain/families/tasks.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { keyedHash } from '../keyed-hash.ts'
 import type { Channel } from '../ports.ts'
@@ -22,11 +21,11 @@ export interface AssetPlace {
 }
 
 /** @throws DomainError `unknown_model`, `model_not_allowed` */
-export function placeOf({
-  principal,
-  model: name,
-}: Pick<Placing, 'principal' | 'model'>): AssetPlace {
-  const found = findAssetModel(name)
+export function placeOf(
+  { catalog }: Pick<AssetDeps, 'catalog'>,
+  { principal, model: name }: Pick<Placing, 'principal' | 'model'>,
+): AssetPlace {
+  const found = catalog.findAssetModel(name)
   const region = found?.model.region
   if (found === undefined || region === undefined)
     throw new DomainError('unknown_model', '`model` is not one whose tasks can use assets', {
@@ -43,10 +42,11 @@ export function placeOf({
 
 /** Of a thing that is named by its id. @throws DomainError as `placeOf`, `asset_region_mismatch` */
 export function requireRegion(
+  deps: Pick<AssetDeps, 'catalog'>,
   { principal, model }: Pick<Naming, 'principal' | 'model'>,
   kept: Channel['region'],
 ): void {
-  if (model === undefined || placeOf({ principal, model }).region === kept) return
+  if (model === undefined || placeOf(deps, { principal, model }).region === kept) return
   throw new DomainError('asset_region_mismatch', `it is kept in the ${kept} region`, {
     param: 'model',
   })

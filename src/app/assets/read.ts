@@ -46,7 +46,7 @@ export function createReads(
 /** What a list shows, once the read model has what this process wrote for the tenant. */
 async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
   const { model, principal, projectName, requestId: _requestId, ...filter } = listing
-  const region = model === undefined ? undefined : placeOf({ principal, model }).region
+  const region = model === undefined ? undefined : placeOf(deps, { principal, model }).region
   const { tenantId, userId } = principal
   await deps.readModels.requireCurrent('assets')
   await catchUp(deps, 'assets', tenantId)

@@ -32,7 +32,7 @@ export function createVerifications(
 
   return {
     startVerification: async (order) => {
-      const place = placeOf(order)
+      const place = placeOf(deps, order)
       const { principal, requestId, callbackUrl } = order
       const { tenantId } = principal
       const channel = libraryFor(deps, tenantId, place, true)
@@ -69,12 +69,12 @@ export function createVerifications(
 
     verificationResult: async (key) => {
       const { credential, principal, requestId } = key
-      placeOf(key)
+      placeOf(deps, key)
       const verificationId = idOf(credential)
       const state = ownVerification(await readVerification(deps.log, verificationId), principal)
       const { projectName, region, channelId } = state.verification
       if (projectOf(key.projectName) !== projectName) throw notFound()
-      requireRegion(key, region)
+      requireRegion(deps, key, region)
       if (state.phase === 'confirmed') return { groupId: await personGroup(deps, state, requestId) }
       const channel = libraryAt(deps, { channelId, region })
       return deps.room.within(channelId, async () => {

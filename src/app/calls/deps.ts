@@ -1,3 +1,4 @@
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { Journal } from '../../eventlog/journal/journal.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -16,6 +17,7 @@ import type { CallMetrics } from './metrics.ts'
 export interface CallDeps {
   /** Only asked whether it takes work; writing goes through the journal. */
   readonly log: Pick<EventLog, 'healthy' | 'ready'>
+  readonly catalog: Catalog
   readonly journal: Pick<Journal, 'record' | 'pending'>
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>

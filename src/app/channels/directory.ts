@@ -1,4 +1,4 @@
-import { callFamilyOf } from '../../domain/families/calls.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import type { Channel } from '../ports.ts'
@@ -72,6 +72,7 @@ interface Slot {
 export function createChannelDirectory(
   channels: readonly Channel[],
   deps: {
+    readonly catalog: Pick<Catalog, 'callFamilyOf'>
     /** Of durations alone. */
     readonly clock: Clock
     readonly random?: Random
@@ -87,7 +88,7 @@ export function createChannelDirectory(
     // A call that waits for a connection would wait behind whole answers.
     maxInFlight:
       channel.maxConcurrent *
-      (callFamilyOf(channel.family) === undefined ? WAITING_PER_CONNECTION : 1),
+      (deps.catalog.callFamilyOf(channel.family) === undefined ? WAITING_PER_CONNECTION : 1),
     restUntilMs: new Map(),
   }))
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))

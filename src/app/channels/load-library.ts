@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { taskFamilies } from '../../domain/families/tasks.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { AssetLibrary } from '../ports.ts'
 import { checkBaseUrl } from './base-url.ts'
 import { readSecret, type SecretResolver, SecretSchema } from './secret-source.ts'
@@ -20,13 +20,14 @@ export type LibraryEntry = Static<typeof LibrarySchema>
 
 /** The library of a channel of this family; undefined where it has a fault. */
 export function readLibrary(
+  catalog: Catalog,
   entry: LibraryEntry,
   family: string,
   secretOf: SecretResolver,
   where: string,
   faults: string[],
 ): AssetLibrary | undefined {
-  if (taskFamilies.get(family)?.takesAssets !== true)
+  if (catalog.taskFamilies.get(family)?.takesAssets !== true)
     faults.push(`${where}: only channels of tasks that can use assets have one`)
   checkBaseUrl(entry.base_url, `${where}.base_url`, faults)
   const { access_key_id: id, secret_access_key: secret } = entry

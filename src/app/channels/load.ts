@@ -1,15 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import {
-  type AnyCallFamily,
-  callFamilies,
-  callFamilyOf,
-  callFamilyOfModel,
-} from '../../domain/families/calls.ts'
-import { imageFamilyOf } from '../../domain/families/images.ts'
+import type { AnyCallFamily, Catalog } from '../../domain/families/catalog.ts'
 import { isTierName, passableMembers } from '../../domain/families/text/price-members.ts'
-import { findTaskModel, taskFamilies } from '../../domain/families/tasks.ts'
 import type { AssetLibrary, Channel, TextChannelLimits } from '../ports.ts'
 import { checkBaseUrl } from './base-url.ts'
 import { LibrarySchema, readLibrary } from './load-library.ts'
@@ -29,47 +22,48 @@ const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 /** No request can ask for more images. */
 const MAX_IMAGE_COUNT = 15
-const FAMILIES = [
-  ...new Set([...taskFamilies.keys(), ...callFamilies.flatMap(({ wires }) => wires)]),
-]
 const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
 
-const ChannelSchema = Type.Object(
-  {
-    id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
-    family: Type.Union(FAMILIES.map((family) => Type.Literal(family))),
-    region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
-    base_url: Type.String({ minLength: 1 }),
-    credential: SecretSchema,
-    models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
-    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
-    max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
-    first_byte_timeout_ms: Type.Optional(Milliseconds),
-    idle_timeout_ms: Type.Optional(Milliseconds),
-    drain_timeout_ms: Type.Optional(Milliseconds),
-    drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
-    largest_output_tokens: Type.Optional(
-      Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS })),
-    ),
-    largest_image_counts: Type.Optional(
-      Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
-    ),
-    audio_mode: Type.Optional(Type.Enum(['json', 'hex'])),
-    credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
-    vector_stores: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
-    ),
-    passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
-    service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
-    library: Type.Optional(LibrarySchema),
-  },
-  { additionalProperties: false },
-)
-type ChannelEntry = Static<typeof ChannelSchema>
+const channelSchema = (catalog: Catalog) =>
+  Type.Object(
+    {
+      id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
+      family: Type.Union(catalog.familyNames.map((family) => Type.Literal(family))),
+      region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+      base_url: Type.String({ minLength: 1 }),
+      credential: SecretSchema,
+      models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
+      weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+      priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
+      timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
+      max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
+      first_byte_timeout_ms: Type.Optional(Milliseconds),
+      idle_timeout_ms: Type.Optional(Milliseconds),
+      drain_timeout_ms: Type.Optional(Milliseconds),
+      drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
+      largest_output_tokens: Type.Optional(
+        Type.Record(
+          Type.String(),
+          Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS }),
+        ),
+      ),
+      largest_image_counts: Type.Optional(
+        Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
+      ),
+      audio_mode: Type.Optional(Type.Enum(['json', 'hex'])),
+      credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
+      vector_stores: Type.Optional(
+        Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
+      ),
+      passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
+      service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
+      library: Type.Optional(LibrarySchema),
+    },
+    { additionalProperties: false },
+  )
+type ChannelEntry = Static<ReturnType<typeof channelSchema>>
 
 /** Every fault of a channel file at once; never a credential. */
 export class ChannelFileError extends Error {
@@ -85,29 +79,34 @@ export class ChannelFileError extends Error {
 }
 
 /** Reads a channel file. @throws ChannelFileError naming every fault. */
-export function parseChannels(yamlText: string, secretOf: SecretResolver): readonly Channel[] {
+export function parseChannels(
+  catalog: Catalog,
+  yamlText: string,
+  secretOf: SecretResolver,
+): readonly Channel[] {
+  const schema = channelSchema(catalog)
   const faults: string[] = []
   const entries = readEntries(yamlText, faults)
   const channels = entries.flatMap((entry, index) => {
     const where = `channels[${index}]`
-    if (!Value.Check(ChannelSchema, entry)) {
-      for (const error of Value.Errors(ChannelSchema, entry))
+    if (!Value.Check(schema, entry)) {
+      for (const error of Value.Errors(schema, entry))
         faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${error.message}`)
       return []
     }
     const before = faults.length
-    checkEntry(entry, where, faults)
+    checkEntry(catalog, entry, where, faults)
     const credential = readSecret(entry.credential, secretOf, `${where}.credential`, faults)
     const library =
       entry.library &&
-      readLibrary(entry.library, entry.family, secretOf, `${where}.library`, faults)
+      readLibrary(catalog, entry.library, entry.family, secretOf, `${where}.library`, faults)
     return faults.length > before || credential === undefined
       ? []
-      : [channelOf(entry, credential, library)]
+      : [channelOf(catalog, entry, credential, library)]
   })
   const seen = new Set<string>()
   for (const entry of entries) {
-    const id = Value.Check(ChannelSchema, entry) ? entry.id : undefined
+    const id = Value.Check(schema, entry) ? entry.id : undefined
     if (id === undefined) continue
     if (seen.has(id)) faults.push(`channel id ${id} is used twice`)
     seen.add(id)
@@ -136,20 +135,20 @@ function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
   return list.slice(0, MAX_CHANNELS)
 }
 
-function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void {
+function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults: string[]): void {
   checkBaseUrl(entry.base_url, `${where}.base_url`, faults)
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
-  const calls = callFamilyOf(entry.family)
+  const calls = catalog.callFamilyOf(entry.family)
   if (entry.audio_mode !== undefined && calls?.answersAudio !== true)
     faults.push(`${where} has settings that only speech channels have`)
-  if (calls !== undefined) return checkCallModels(calls, entry, where, faults)
+  if (calls !== undefined) return checkCallModels(catalog, calls, entry, where, faults)
   if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
     faults.push(`${where} has settings that only text channels have`)
   if (entry.largest_image_counts !== undefined)
     faults.push(`${where} has settings that only image channels have`)
   for (const name of names) {
-    const model = taskFamilies.get(entry.family)?.resolve(name)
+    const model = catalog.taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
       faults.push(`${where}.models.${name} is not an external model name`)
     else if (model.region !== undefined && model.region !== entry.region)
@@ -162,6 +161,7 @@ function checkEntry(entry: ChannelEntry, where: string, faults: string[]): void 
  * and what a call without a limit may cost must be known.
  */
 function checkCallModels(
+  catalog: Catalog,
   calls: AnyCallFamily,
   entry: ChannelEntry,
   where: string,
@@ -169,8 +169,9 @@ function checkCallModels(
 ): void {
   const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
-    const owner = callFamilyOfModel(name)
-    const isTaken = owner === undefined ? findTaskModel(name) !== undefined : owner !== calls
+    const owner = catalog.callFamilyOfModel(name)
+    const isTaken =
+      owner === undefined ? catalog.findTaskModel(name) !== undefined : owner !== calls
     if (!calls.isModelName(name) || isTaken)
       faults.push(`${where}.models.${name} cannot be the name of a ${calls.name} model`)
     if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))
@@ -181,7 +182,7 @@ function checkCallModels(
       faults.push(`${where}.service_tiers: ${tier} cannot be the name of a tier`)
   const counted = entry.largest_image_counts ?? {}
   for (const name of Object.keys(counted))
-    if (!Object.hasOwn(entry.models, name) || imageFamilyOf(name) === undefined)
+    if (!Object.hasOwn(entry.models, name) || catalog.imageFamilyOf(name) === undefined)
       faults.push(`${where}.largest_image_counts.${name} is no image model of the channel`)
   for (const name of Object.keys(largest))
     if (!Object.hasOwn(entry.models, name))
@@ -205,12 +206,13 @@ function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
 }
 
 function channelOf(
+  catalog: Catalog,
   entry: ChannelEntry,
   credential: string,
   library: AssetLibrary | undefined,
 ): Channel {
   const text = textLimitsOf(entry)
-  return fillIn({
+  return fillIn(catalog, {
     id: entry.id,
     family: entry.family,
     region: entry.region,
@@ -240,12 +242,12 @@ function channelOf(
 type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
 
 /** How many images each model makes at once, of channels that make any. */
-function imageCounts({
-  models,
-  largestImageCounts,
-}: Pick<Channel, 'models' | 'largestImageCounts'>): Pick<Channel, 'largestImageCounts'> {
+function imageCounts(
+  catalog: Catalog,
+  { models, largestImageCounts }: Pick<Channel, 'models' | 'largestImageCounts'>,
+): Pick<Channel, 'largestImageCounts'> {
   const usual = Object.keys(models).flatMap((model) => {
-    const count = imageFamilyOf(model)?.usualCount(model)
+    const count = catalog.imageFamilyOf(model)?.usualCount(model)
     return count === undefined ? [] : [[model, count] as const]
   })
   if (usual.length === 0) return {}
@@ -254,15 +256,16 @@ function imageCounts({
 
 /** A channel with what was left out of it. */
 export function fillIn(
+  catalog: Catalog,
   given: Omit<Channel, Defaulted> & Partial<Pick<Channel, Defaulted>>,
 ): Channel {
-  const isCall = callFamilyOf(given.family) !== undefined
+  const isCall = catalog.callFamilyOf(given.family) !== undefined
   return {
     weight: 1,
     priority: 0,
     timeoutMs: isCall ? DEFAULT_CALL_TIMEOUT_MS : DEFAULT_TIMEOUT_MS,
     maxConcurrent: isCall ? DEFAULT_MAX_CONCURRENT_CALLS : DEFAULT_MAX_CONCURRENT,
     ...given,
-    ...imageCounts(given),
+    ...imageCounts(catalog, given),
   }
 }

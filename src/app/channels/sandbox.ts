@@ -1,3 +1,4 @@
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { AssetLibrary, Channel, SandboxAccount } from '../ports.ts'
 import { fillIn } from './load.ts'
 
@@ -17,12 +18,13 @@ export interface SandboxPlace {
 
 /** What is used when no channels are configured: an account on the sandbox for every model. */
 export function sandboxChannels(
+  catalog: Catalog,
   accounts: readonly SandboxAccount[],
   { baseUrl, credential = 'sandbox', timeoutMs }: SandboxPlace,
 ): readonly Channel[] {
   const address = baseUrl.replace(/\/+$/, '')
   return accounts.map(({ path, library, ...account }) =>
-    fillIn({
+    fillIn(catalog, {
       ...account,
       baseUrl: `${address}${path}`,
       credential,

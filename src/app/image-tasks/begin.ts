@@ -1,6 +1,5 @@
 import type { ReadyImages } from '../calls/images/inputs.ts'
 import type { DuePoll } from '../../../projections/tasks/query.ts'
-import { taskFamily } from '../../domain/families/tasks.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
@@ -89,7 +88,7 @@ export async function startImages(
   scale: number,
 ): Promise<KnownImageTask | undefined | 'later'> {
   const { platformId, tenantId, family } = waiting.state.request
-  const { madeHere } = taskFamily(family)
+  const { madeHere } = deps.catalog.taskFamily(family)
   invariant(madeHere, `tasks of ${family} are made here`)
   const nowMs = deps.clock.nowMs()
   const command = {
@@ -102,7 +101,7 @@ export async function startImages(
   for (let tries = 1; ; tries += 1) {
     try {
       const { state, revision } = await executeTaskCommand(
-        deps.log,
+        deps,
         platformId,
         command,
         commandId,

@@ -27,7 +27,7 @@ export async function recordEnd(
   const append = async (): Promise<void> => {
     const context = { correlationId, tenantId }
     const { events, state, position } = await executeTaskCommand(
-      deps.log,
+      deps,
       platformId,
       command,
       commandId,

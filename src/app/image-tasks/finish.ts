@@ -73,7 +73,7 @@ async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | unde
   }
   if (state.phase === 'started') {
     await executeTaskCommand(
-      deps.log,
+      deps,
       platformId,
       { kind: 'uncertain', reason: 'worker_died', at: toTimestamp(nowMs) },
       newCommandId(nowMs),

@@ -1,13 +1,10 @@
 import type { TaskRow } from '../../../projections/tasks/query.ts'
-import { imageFamilies } from '../../domain/families/images.ts'
 import { RESULT_LIFE_MS } from '../../storage/object-key.ts'
 import { findOwnTask } from '../access/visibility.ts'
 import { costOfTask } from '../tasks/cost.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { shownResult } from './results.ts'
 import type { ImageTaskUseCases, ImageTaskView } from './types.ts'
-
-const families = imageFamilies.map(({ name }) => name)
 
 /** Of a task whose outcome nobody saw by its deadline. */
 const UNKNOWN_OUTCOME = {
@@ -18,6 +15,7 @@ const UNKNOWN_OUTCOME = {
 
 /** Query of one task, from our own records: nobody else knows of it. */
 export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'] {
+  const families = deps.catalog.imageFamilies.map(({ name }) => name)
   return async ({ principal, id }) => {
     const row = await findOwnTask(deps, { tenantId: principal.tenantId, families, id })
     const { platformId, model, requestedAtMs: createdAtMs } = row

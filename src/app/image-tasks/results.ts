@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { Buffer } from 'node:buffer'
 import type { ImageSeen } from '../../domain/families/image-rules.ts'
-import { imageFamilyOf } from '../../domain/families/images.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { RESULT_LIFE_MS, resultKey } from '../../storage/object-key.ts'
 import type { KeepImage } from '../calls/images/deps.ts'
@@ -47,7 +46,11 @@ export interface AnsweredImages {
  * @throws as `deliver`, and what `put` throws
  */
 export async function keepResult(
-  { markerSecret, fetchPublic }: Pick<ImageTaskDeps, 'markerSecret' | 'fetchPublic'>,
+  {
+    catalog,
+    markerSecret,
+    fetchPublic,
+  }: Pick<ImageTaskDeps, 'catalog' | 'markerSecret' | 'fetchPublic'>,
   { platformId, atMs }: ResultOf,
   { answer, channel }: AnsweredImages,
   model: string,
@@ -61,7 +64,7 @@ export async function keepResult(
     return key
   }
   const way = { delivery: 'url', channel, signal, keepImage } as const
-  const settlesEach = imageFamilyOf(model)?.settlesEach === true
+  const settlesEach = catalog.imageFamilyOf(model)?.settlesEach === true
   const { body, seen } = await deliver({ fetchPublic }, way, answer, {
     settlesEach,
     nowS: Math.floor(atMs / 1_000),

@@ -26,7 +26,7 @@ export interface QuoteDeps {
 /** Prices of requests that are not made, by what would make them. */
 export function createQuoteUseCases(deps: QuoteDeps): QuoteUseCases {
   const { calls, checkAssets } = deps
-  const tasks = { prices: calls.prices, checkAssets }
+  const tasks = { catalog: calls.catalog, prices: calls.prices, checkAssets }
   const text = createTextFamily({ ...calls, ...deps.text })
   const images = createImageFamily({ ...calls, ...deps.images })
   const speech = createSpeechFamily(deps.speech.provider)

@@ -1,7 +1,7 @@
-import { taskDecider } from '../../domain/families/tasks.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { TaskCommand } from '../../domain/task/decider.ts'
 import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
-import type { TaskState } from '../../domain/task/state.ts'
+import { evolveTask, initialTaskState, type TaskState } from '../../domain/task/state.ts'
 import { executeCommand, type ExecuteResult } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -27,7 +27,7 @@ export function newCommandId(nowMs: number): string {
  * `log_outcome_unknown` the same command id may be run again.
  */
 export function executeTaskCommand(
-  log: EventLog,
+  { log, catalog }: { readonly log: EventLog; readonly catalog: Pick<Catalog, 'taskDecider'> },
   platformId: string,
   command: TaskCommand,
   commandId: string,
@@ -37,7 +37,7 @@ export function executeTaskCommand(
   return executeCommand({
     log,
     stream: taskStream(platformId),
-    decider: taskDecider,
+    decider: catalog.taskDecider,
     command,
     commandId,
     metadata: context,
@@ -50,7 +50,7 @@ export async function loadTask(log: EventLog, platformId: string): Promise<TaskS
   const events = await log.readStream(taskStream(platformId))
   // A task stream holds only task events: its name comes from that aggregate.
   return events.reduce<TaskState>(
-    (state, event) => taskDecider.evolve(state, event as unknown as TaskEvent),
-    taskDecider.initial,
+    (state, event) => evolveTask(state, event as unknown as TaskEvent),
+    initialTaskState,
   )
 }

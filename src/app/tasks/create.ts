@@ -1,5 +1,4 @@
 import type { TaskModel } from '../../domain/families/task-rules.ts'
-import { taskFamily } from '../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
@@ -57,7 +56,7 @@ export function createTaskWith<Order extends TaskOrder>(
   steps: CreationSteps<Order>,
 ): (order: Order) => Promise<CreatedTask> {
   return async (asked) => {
-    const model = modelFor(asked)
+    const model = modelFor(deps, asked)
     const startedMs = deps.monotonic.nowMs()
     await deps.log.ready()
     const chosen = await chooseIdentity(deps, asked)
@@ -94,8 +93,11 @@ async function withAssets(
 }
 
 /** The model an order names. @throws DomainError `unknown_model`, `model_not_allowed` */
-export function modelFor(input: Pick<TaskOrder, 'family' | 'model' | 'principal'>): TaskModel {
-  const model = taskFamily(input.family).resolve(input.model)
+export function modelFor(
+  { catalog }: Pick<TaskDeps, 'catalog'>,
+  input: Pick<TaskOrder, 'family' | 'model' | 'principal'>,
+): TaskModel {
+  const model = catalog.taskFamily(input.family).resolve(input.model)
   if (model === undefined)
     throw new DomainError('unknown_model', 'the model does not exist', { model: input.model })
   const { models } = input.principal
@@ -165,7 +167,7 @@ async function prepare<Order extends TaskOrder>(
   steps: CreationSteps<Order>,
   { order: input, model, platformId }: NewTask<Order>,
 ): Promise<Pick<BegunTask, 'request' | 'lease'>> {
-  const rules = taskFamily(input.family)
+  const rules = deps.catalog.taskFamily(input.family)
   const quote = rules.quote(model.name, input.facts, await deps.prices.of(input.principal.tenantId))
   const { region, name } = model
   const wish = {

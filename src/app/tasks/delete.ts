@@ -171,7 +171,7 @@ async function hide(
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('delete.before-hide')
   const result = await executeTaskCommand(
-    deps.log,
+    deps,
     platformId,
     { kind: 'delete', tokenId, at: toTimestamp(nowMs) },
     newCommandId(nowMs),

@@ -1,5 +1,6 @@
 import type { Budgets } from '../budgets/budgets.ts'
 import type { Pool } from 'pg'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -23,6 +24,7 @@ import type { RecentWrites } from '../access/recent-writes.ts'
 export interface TaskDeps {
   readonly pool: Pool
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly providers: ReadonlyMap<string, TaskProvider>
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces

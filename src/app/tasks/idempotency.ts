@@ -1,5 +1,4 @@
 import type { TaskState } from '../../domain/task/state.ts'
-import { taskFamily } from '../../domain/families/tasks.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -28,7 +27,7 @@ export type Identity =
  */
 export async function chooseIdentity(deps: TaskDeps, input: TaskOrder): Promise<Identity> {
   const { idempotencyKey: key, surface } = input
-  const { idKind } = taskFamily(input.family)
+  const { idKind } = deps.catalog.taskFamily(input.family)
   if (key === undefined)
     return { kind: 'new', platformId: newPlatformId(idKind, deps.clock.nowMs()) }
   const { tenantId } = input.principal

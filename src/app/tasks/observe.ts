@@ -49,7 +49,7 @@ export function createObserve(deps: TaskDeps): Observe {
     const context: CommandContext = { correlationId, tenantId }
     deps.crashPoint('observe.before-append')
     const result = await executeTaskCommand(
-      deps.log,
+      deps,
       platformId,
       { kind: 'observe', observation, at: toTimestamp(nowMs) },
       newCommandId(nowMs),

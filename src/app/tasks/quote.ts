@@ -1,4 +1,4 @@
-import { taskFamily } from '../../domain/families/tasks.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { RequestQuote } from '../pricing/request-quote.ts'
 import { modelFor } from './create.ts'
 import type { TenantPrices } from '../pricing/tenant-prices.ts'
@@ -16,18 +16,21 @@ export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'mo
  */
 export async function quoteTask(
   {
+    catalog,
     prices,
     checkAssets,
-  }: { readonly prices: Pick<TenantPrices, 'of'>; readonly checkAssets: CheckAssets },
+  }: {
+    readonly catalog: Catalog
+    readonly prices: Pick<TenantPrices, 'of'>
+    readonly checkAssets: CheckAssets
+  },
   order: PricedTask,
 ): Promise<RequestQuote> {
-  const { name, region } = modelFor(order)
+  const { name, region } = modelFor({ catalog }, order)
   const { principal, assets } = order
   if (assets !== undefined && region !== undefined)
     await checkAssets({ principal, region, ...assets })
-  return taskFamily(order.family).quote(
-    name,
-    order.facts,
-    await prices.of(order.principal.tenantId),
-  )
+  return catalog
+    .taskFamily(order.family)
+    .quote(name, order.facts, await prices.of(order.principal.tenantId))
 }

@@ -37,7 +37,7 @@ export async function recordRequested(
   let result: TaskResult
   try {
     result = await executeTaskCommand(
-      deps.log,
+      deps,
       platformId,
       { kind: 'request', data: request },
       commandId,
@@ -69,7 +69,7 @@ async function refuseIfRecorded(deps: TaskDeps, request: TaskRequest): Promise<v
   if (state.phase === 'none' || state.request.requestId !== request.requestId) return
   try {
     await executeTaskCommand(
-      deps.log,
+      deps,
       request.platformId,
       {
         kind: 'refuse',
@@ -100,7 +100,7 @@ export async function recordOutcome(
   const known = { state: { phase: 'requested', request }, revision: 0n } as const
   const append = async (): Promise<void> => {
     const { state, revision, position } = await executeTaskCommand(
-      deps.log,
+      deps,
       platformId,
       command,
       commandId,

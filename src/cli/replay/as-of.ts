@@ -1,4 +1,4 @@
-import { taskDecider } from '../../domain/families/tasks.ts'
+import { evolveTask, initialTaskState } from '../../domain/task/state.ts'
 import { taskStream, type TaskEvent } from '../../domain/task/events.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
@@ -17,10 +17,10 @@ const widths = [32, 10, 34, 24, 18, 6] as const
 
 /** The state of a task at a moment. */
 export function foldTask(events: readonly RecordedEvent[], until: Moment): TaskState {
-  let state = taskDecider.initial
+  let state = initialTaskState
   for (const event of events) {
     if (isAfter(event, until)) break
-    if (isTaskEvent(event)) state = taskDecider.evolve(state, event)
+    if (isTaskEvent(event)) state = evolveTask(state, event)
   }
   return state
 }

@@ -50,7 +50,7 @@ export interface CallTerms<Seen> {
 }
 
 /**
- * What the domain knows of a family of synchronous calls: its record in `calls.ts`.
+ * What the domain knows of a family of synchronous calls.
  *
  * @typeParam Request what a call is priced by; not kept while the call runs
  * @typeParam Seen what was seen of an answer
@@ -58,8 +58,6 @@ export interface CallTerms<Seen> {
 export interface CallFamilyRules<Request, Seen> {
   /** As operators call it, e.g. `text`. */
   readonly name: string
-  /** The upstream interfaces that serve it: what a channel names as its `family`. */
-  readonly wires: readonly string[]
   /** Its external names, where they are fixed; undefined where channels choose them. */
   readonly models: readonly string[] | undefined
   /** External names by the further names that its models are taken by; no other family's model may have one. */
@@ -74,7 +72,14 @@ export interface CallFamilyRules<Request, Seen> {
    * SKUs a book has no price for although every call of the model needs one. What only some requests
    * need is not looked at: without a price they alone are refused.
    */
-  readonly unpricedSkus: (wire: string, model: string, book: PriceBook) => readonly string[]
+  readonly unpricedSkus: (family: string, model: string, book: PriceBook) => readonly string[]
+  /** SKUs that no model of tasks has, and that only some requests need. */
+  readonly furtherSkus?: readonly string[]
+  /** Where channels choose the names of models: the SKUs of one, and which it is by a SKU's form. */
+  readonly freeSkus?: {
+    readonly of: (model: string) => readonly string[]
+    readonly modelOf: (sku: string) => string | undefined
+  }
   /** Tokens a call counts towards its token's limit a minute until it ends. */
   readonly expectedTokens: (request: Request) => number
   /** @throws DomainError `price_not_configured` with `details.sku` */

@@ -2,6 +2,7 @@ import type { CallFamilyRules } from './call-rules.ts'
 import { imageCallRules } from './image-rules.ts'
 import { imageFamilies } from './images.ts'
 import { speechCallRules } from './speech/rules.ts'
+import { textFamilies } from './text/models.ts'
 import { textRules } from './text/rules.ts'
 
 /** A record whose requests and answers only its own family can make. */
@@ -15,7 +16,9 @@ export const callFamilies: readonly AnyCallFamily[] = [
 ]
 
 const byWire: ReadonlyMap<string, AnyCallFamily> = new Map(
-  callFamilies.flatMap((rules) => rules.wires.map((wire) => [wire, rules] as const)),
+  callFamilies.flatMap((rules) =>
+    (rules === textRules ? textFamilies : [rules.name]).map((wire) => [wire, rules] as const),
+  ),
 )
 
 /** The synchronous family a channel of this wire serves; undefined where it serves tasks. */

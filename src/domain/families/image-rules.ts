@@ -173,7 +173,6 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
   const { name, models, currency } = family
   return {
     name,
-    wires: [name],
     models,
     isModelName: (model) => models.includes(model),
     ...(family.aliases === undefined ? {} : { aliases: family.aliases }),

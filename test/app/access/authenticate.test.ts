@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import t, { type Test } from 'tap'
 import {
   createAuthenticator,
@@ -31,6 +32,7 @@ async function authenticatorOf(
   defaultLimits = noLimits,
 ): Promise<Authenticator> {
   const authenticator = createAuthenticator({
+    catalog,
     pool: world.pool,
     log: world.log,
     clock: { nowMs },
@@ -56,7 +58,13 @@ const wanted = { tenantId: TENANT, userId: 'user_1', kind: 'model', name: 'test'
 
 t.test('tokens', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const access = { log: world.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
+  const access = {
+    log: world.log,
+    catalog,
+    clock: systemClock,
+    correlationId: 'test',
+    actor: 'tests',
+  }
 
   await t.test(
     'a token works right after it was issued, also if it was tried before',
@@ -121,6 +129,7 @@ t.test('tokens', async (t) => {
       },
     }
     const { authenticate } = createAuthenticator({
+      catalog,
       pool: world.pool,
       log,
       clock: systemClock,
@@ -145,6 +154,7 @@ t.test('tokens', async (t) => {
         },
       })
       const { authenticate } = createAuthenticator({
+        catalog,
         pool,
         log: world.log,
         clock: systemClock,
@@ -229,6 +239,7 @@ t.test('tokens', async (t) => {
     })
     const { log } = world
     const authenticator = createAuthenticator({
+      catalog,
       pool,
       log,
       clock: systemClock,
@@ -269,6 +280,7 @@ t.test('tokens', async (t) => {
       },
     })
     const { authenticate, noticed, noticedUnknown } = createAuthenticator({
+      catalog,
       pool,
       log: world.log,
       clock: systemClock,
@@ -299,6 +311,7 @@ t.test('tokens', async (t) => {
     let nowMs = 1_000_000
     // Nothing is followed: it hears of no change.
     const { authenticate } = createAuthenticator({
+      catalog,
       pool: world.pool,
       log: world.log,
       clock: systemClock,
@@ -375,7 +388,13 @@ t.test('tokens', async (t) => {
 for (const version of SERVER_VERSIONS)
   t.test(`a disabled token stops working within moments, on a log of ${version}`, async (t) => {
     const world = await startWorld(t, { prices: false, version })
-    const access = { log: world.log, clock: systemClock, correlationId: 'test', actor: 'tests' }
+    const access = {
+      log: world.log,
+      catalog,
+      clock: systemClock,
+      correlationId: 'test',
+      actor: 'tests',
+    }
     // It follows from a log in which nothing is a token's yet, as one process after another would.
     const { authenticate } = await authenticatorOf(t, world)
     const { secret, tokenId } = await issueToken(access, wanted)
@@ -397,6 +416,7 @@ t.test('without Postgres a token is neither right nor wrong', async (t) => {
   const world = await startWorld(t, { prices: false })
   const broken = { query: () => Promise.reject(new Error('connection refused')) }
   const { authenticate } = createAuthenticator({
+    catalog,
     pool: broken as unknown as World['pool'],
     log: world.log,
     clock: systemClock,

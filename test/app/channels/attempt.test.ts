@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import {
   attempt,
@@ -38,7 +39,7 @@ function setUp(...ids: readonly string[]) {
   const clock = { nowMs: () => nowMs }
   const all = ids.map((id, priority) => channel(id, { priority }))
   const breaker = { ...defaultBreakerSettings, minimumFailures: 1 }
-  const channels = createChannelDirectory(all, { clock, random: () => 0, breaker })
+  const channels = createChannelDirectory(all, { catalog, clock, random: () => 0, breaker })
   const failures: string[] = []
   const plan: AttemptPlan = {
     wish,

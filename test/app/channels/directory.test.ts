@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import type { Channel } from '../../../src/app/ports.ts'
@@ -24,6 +25,7 @@ function channel(id: string, over: Partial<Channel> = {}): Channel {
 function directory(channels: readonly Channel[], random = 0) {
   let nowMs = 0
   const made = createChannelDirectory(channels, {
+    catalog,
     clock: { nowMs: () => nowMs },
     random: () => random,
   })

@@ -1,8 +1,8 @@
+import { catalog } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
 import type { SecretResolver } from '../../../src/app/channels/secret-source.ts'
-import { taskFamilies } from '../../../src/domain/families/tasks.ts'
 
 const KEYS = `
       access_key_id: { env: LIBRARY_KEY_ID }
@@ -27,7 +27,7 @@ const secrets: SecretResolver = (source) =>
 
 function faultsOf(text: string, secretOf = secrets): readonly string[] {
   try {
-    parseChannels(text, secretOf)
+    parseChannels(catalog, text, secretOf)
   } catch (error) {
     if (error instanceof ChannelFileError) return error.faults
     throw error
@@ -38,7 +38,7 @@ function faultsOf(text: string, secretOf = secrets): readonly string[] {
 t.test(
   'a channel has its library, its secrets trimmed; persons only where it is said',
   async (t) => {
-    const [channel] = parseChannels(file(KEYS), secrets)
+    const [channel] = parseChannels(catalog, file(KEYS), secrets)
     t.same(channel?.library, {
       baseUrl: 'https://library.example.test',
       signingRegion: 'test-region-1',
@@ -47,7 +47,7 @@ t.test(
       verifiesPersons: false,
     })
     const more = '\n      verifies_persons: true\n      project_name: films'
-    const [whole] = parseChannels(file(KEYS + more), secrets)
+    const [whole] = parseChannels(catalog, file(KEYS + more), secrets)
     t.match(whole?.library, { verifiesPersons: true, projectName: 'films' })
   },
 )
@@ -93,7 +93,9 @@ t.test('what a library does not have, or lacks, is a fault', async (t) => {
 })
 
 t.test('only channels of tasks that can use assets have a library', async (t) => {
-  const others = [...taskFamilies.values()].filter(({ takesAssets }) => takesAssets !== true)
+  const others = [...catalog.taskFamilies.values()].filter(
+    ({ takesAssets }) => takesAssets !== true,
+  )
   t.ok(others.length > 1)
   for (const family of [...others.map(({ family }) => family), 'chat', 'speech'])
     t.match(
@@ -108,7 +110,9 @@ t.test('the example file has a library for each region', async (t) => {
     new URL('../../../infra/channels.example.yaml', import.meta.url),
     'utf8',
   )
-  const kept = parseChannels(text, () => 'secret').filter(({ library }) => library !== undefined)
+  const kept = parseChannels(catalog, text, () => 'secret').filter(
+    ({ library }) => library !== undefined,
+  )
   t.same(
     kept.map(({ region, library }) => [region, library?.verifiesPersons]),
     [

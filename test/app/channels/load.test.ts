@@ -1,9 +1,9 @@
+import { catalog } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
 import { sandboxTaskChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 import { textFamilies } from '../../../src/domain/families/text/models.ts'
-import { taskFamilies } from '../../../src/domain/families/tasks.ts'
 
 const minimal = `
 channels:
@@ -17,7 +17,7 @@ channels:
 
 function faultsOf(text: string, secret: string | undefined = 'secret-1'): readonly string[] {
   try {
-    parseChannels(text, () => secret)
+    parseChannels(catalog, text, () => secret)
   } catch (error) {
     if (error instanceof ChannelFileError) return error.faults
     throw error
@@ -27,7 +27,9 @@ function faultsOf(text: string, secret: string | undefined = 'secret-1'): readon
 
 t.test('a minimal entry gets the defaults', async (t) => {
   t.same(
-    parseChannels(minimal, (source) => ('env' in source ? ` ${source.env}-value\n` : undefined)),
+    parseChannels(catalog, minimal, (source) =>
+      'env' in source ? ` ${source.env}-value\n` : undefined,
+    ),
     [
       {
         id: 'main',
@@ -50,8 +52,10 @@ t.test('the example file is valid, covers every video model and every text wire'
     new URL('../../../infra/channels.example.yaml', import.meta.url),
     'utf8',
   )
-  const channels = parseChannels(text, () => 'secret')
-  const videos = [...taskFamilies.values()].filter(({ simpleVideo }) => simpleVideo !== undefined)
+  const channels = parseChannels(catalog, text, () => 'secret')
+  const videos = [...catalog.taskFamilies.values()].filter(
+    ({ simpleVideo }) => simpleVideo !== undefined,
+  )
   for (const { family, models } of videos) {
     const serving = channels.filter((channel) => channel.family === family)
     const served = new Set(serving.flatMap((channel) => Object.keys(channel.models)))
@@ -76,7 +80,7 @@ channels:
     largest_output_tokens: { text-basic: 128000 }
 ${more}`
   t.match(
-    parseChannels(text(''), () => 'secret'),
+    parseChannels(catalog, text(''), () => 'secret'),
     [
       {
         id: 'chat-1',
@@ -88,6 +92,7 @@ ${more}`
   )
   t.match(
     parseChannels(
+      catalog,
       text(`
     first_byte_timeout_ms: 1000
     idle_timeout_ms: 2000
@@ -141,7 +146,7 @@ channels:
     models: { speech-2.8-hd: upstream-1 }
 ${more}`
   t.match(
-    parseChannels(speech('    audio_mode: hex'), () => 'secret'),
+    parseChannels(catalog, speech('    audio_mode: hex'), () => 'secret'),
     [{ audioMode: 'hex' }],
   )
   t.equal(faultsOf(speech('    audio_mode: raw')).length, 1)
@@ -238,7 +243,7 @@ t.test('what is not a channel list is said plainly', async (t) => {
 t.test('without a file the sandbox serves every model', async (t) => {
   const channels = sandboxTaskChannels({ baseUrl: 'http://127.0.0.1:9300/' })
   const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
-  for (const { simpleVideo, models } of taskFamilies.values())
+  for (const { simpleVideo, models } of catalog.taskFamilies.values())
     if (simpleVideo !== undefined) for (const { name } of models) t.ok(served.has(name), name)
   for (const { baseUrl } of channels) t.match(baseUrl, /^http:\/\/127\.0\.0\.1:9300(?:\/[a-z]|$)/)
 })

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
@@ -155,7 +156,13 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
       if (!(await waitForPosition(pool, name, end, 20_000)))
         throw new Error(`the ${name} read model did not catch up`)
   }
-  const access: AccessDeps = { log, clock: systemClock, correlationId: 'test', actor: 'tests' }
+  const access: AccessDeps = {
+    log,
+    catalog,
+    clock: systemClock,
+    correlationId: 'test',
+    actor: 'tests',
+  }
   const tenant = async (tenantId: string, credit: string): Promise<void> => {
     await openTenant(access, { tenantId, name: tenantId })
     await addUser(access, { tenantId, userId: `user_of_${tenantId}`, name: 'User' })
@@ -205,6 +212,7 @@ export function makeReplica(
   owner: string,
 ): Replica {
   const parts = compose({
+    catalog,
     pool: world.pool,
     log: options.log ?? world.log,
     channels: options.channels ?? world.channels,

@@ -1,6 +1,6 @@
+import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import type { SimpleVideo } from '../../../src/domain/families/simple-video.ts'
-import { taskFamilies, taskFamily } from '../../../src/domain/families/tasks.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 
 /** The families as they can be asked for alike. */
@@ -18,7 +18,7 @@ const plain: SimpleVideo = {
 
 function accept(changes: Partial<SimpleVideo>) {
   const order = { ...plain, ...changes }
-  const found = [...taskFamilies.values()].find(({ resolve }) => resolve(order.model))
+  const found = [...catalog.taskFamilies.values()].find(({ resolve }) => resolve(order.model))
   const rules = found?.simpleVideo
   if (rules === undefined) throw new Error(`no family makes ${order.model}`)
   return rules.accept(order)
@@ -77,9 +77,9 @@ t.test('what a family refuses is named as the order has it', async (t) => {
 })
 
 t.test('what each calls its settings is what it keeps of them', async (t) => {
-  for (const { family, simpleVideo } of taskFamilies.values()) {
+  for (const { family, simpleVideo } of catalog.taskFamilies.values()) {
     if (simpleVideo === undefined) continue
-    const { models } = taskFamily(family)
+    const { models } = catalog.taskFamily(family)
     t.ok(models.length > 0)
     t.ok(
       Object.values(simpleVideo.settings).every((name) => /^[a-z_]+$/.test(name)),

@@ -1,7 +1,7 @@
+import { catalog } from '../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
-import { taskDecider } from '../../../src/domain/families/tasks.ts'
 import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskState } from '../../../src/domain/task/state.ts'
@@ -32,8 +32,8 @@ const errors = new Set(['task_state_conflict', 'task_running', 'task_not_found']
 /** Runs a command; a broken rule leaves the task as it is. */
 function run(real: Real, command: TaskCommand): readonly TaskEvent[] | string {
   try {
-    const events = taskDecider.decide(command, real.state)
-    real.state = events.reduce(taskDecider.evolve, real.state)
+    const events = catalog.taskDecider.decide(command, real.state)
+    real.state = events.reduce(catalog.taskDecider.evolve, real.state)
     real.events.push(...events)
     return events
   } catch (error) {
@@ -242,7 +242,7 @@ t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted sche
           settled: false,
           deleted: false,
         }
-        const real: Real = { state: taskDecider.initial, events: [] }
+        const real: Real = { state: catalog.taskDecider.initial, events: [] }
         new Step({ kind: 'request', data }).run(model, real)
         fc.modelRun(() => ({ model, real }), commands)
         explained(real.events, data.quote)
@@ -261,10 +261,10 @@ t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted sche
 t.test('folding the events again gives the same state', async (t) => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
-      const real: Real = { state: taskDecider.initial, events: [] }
+      const real: Real = { state: catalog.taskDecider.initial, events: [] }
       for (const command of [{ kind: 'request' as const, data: request }, ...commands])
         run(real, command)
-      const again = real.events.reduce(taskDecider.evolve, taskDecider.initial)
+      const again = real.events.reduce(catalog.taskDecider.evolve, catalog.taskDecider.initial)
       return JSON.stringify(again) === JSON.stringify(real.state)
     }),
     { numRuns: 500 },
@@ -275,7 +275,7 @@ t.test('folding the events again gives the same state', async (t) => {
 t.test('commands before any request record nothing', async (t) => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
-      const real: Real = { state: taskDecider.initial, events: [] }
+      const real: Real = { state: catalog.taskDecider.initial, events: [] }
       for (const command of commands) run(real, command)
       return real.events.length === 0
     }),

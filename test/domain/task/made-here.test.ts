@@ -1,6 +1,6 @@
+import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { readImageOrder } from '../../../src/domain/families/image/request.ts'
-import { taskFamily } from '../../../src/domain/families/tasks.ts'
 import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest } from '../../../src/domain/task/state.ts'
@@ -37,7 +37,7 @@ const asked: TaskRequest = {
   model,
   facts,
   madeHere: true,
-  quote: taskFamily('image').quote(model, facts, shippedBook),
+  quote: catalog.taskFamily('image').quote(model, facts, shippedBook),
 }
 const request = requestCommand(asked)
 const start: TaskCommand = { kind: 'start', channelId: 'channel-2', expiresAt, at }
@@ -103,7 +103,7 @@ t.test('a result is settled with its success, also out of doubt; past the end ne
 
 t.test('a result that cannot be settled is a failure that may have cost us', async (t) => {
   const { model: byTokens, facts: theirs } = readImageOrder(order({}, { model: 'image-2.5-flare' }))
-  const quote = taskFamily('image').quote(byTokens, theirs, shippedBook)
+  const quote = catalog.taskFamily('image').quote(byTokens, theirs, shippedBook)
   const other = requestCommand({ ...asked, model: byTokens, facts: theirs, quote })
   t.match(after(other, start).when(succeed({ image: 1 })), [
     { type: 'TaskFailed', data: { code: 'upstream_error', possibleCostLeak: true } },

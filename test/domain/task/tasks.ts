@@ -1,6 +1,6 @@
+import { catalog } from '../../../src/families/index.ts'
 import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
 import { quoteVideoA } from '../../../src/domain/families/video-a/pricing.ts'
-import { taskDecider } from '../../../src/domain/families/tasks.ts'
 import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskObservation } from '../../../src/domain/task/observation.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
@@ -88,10 +88,13 @@ export function given(...commands: readonly TaskCommand[]): {
 } {
   return commands.reduce<{ readonly events: readonly TaskEvent[]; readonly state: TaskState }>(
     ({ events, state }, command) => {
-      const decided = taskDecider.decide(command, state)
-      return { events: [...events, ...decided], state: decided.reduce(taskDecider.evolve, state) }
+      const decided = catalog.taskDecider.decide(command, state)
+      return {
+        events: [...events, ...decided],
+        state: decided.reduce(catalog.taskDecider.evolve, state),
+      }
     },
-    { events: [], state: taskDecider.initial },
+    { events: [], state: catalog.taskDecider.initial },
   )
 }
 
@@ -102,7 +105,7 @@ export interface When {
 /** What one more command decides after the given ones. */
 export function after(...commands: readonly TaskCommand[]): When {
   const { state } = given(...commands)
-  return { when: (command) => taskDecider.decide(command, state) }
+  return { when: (command) => catalog.taskDecider.decide(command, state) }
 }
 
 export const types = (events: readonly TaskEvent[]): readonly string[] =>

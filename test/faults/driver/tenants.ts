@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { addUser, issueToken, openTenant } from '../../../src/app/accounts/bootstrap.ts'
 import { grantCredit } from '../../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
@@ -22,7 +23,7 @@ export interface OpenedTenants {
 export async function openDemo(eventStoreUrl: string): Promise<Demo> {
   const log = createEventLog({ url: eventStoreUrl, namespace: NAMESPACE })
   try {
-    const deps = { log, clock: systemClock, correlationId: 'faults', actor: 'faults' }
+    const deps = { log, catalog, clock: systemClock, correlationId: 'faults', actor: 'faults' }
     return await openDemoTenant(deps)
   } finally {
     await log.close()
@@ -36,7 +37,7 @@ export async function openTenants(
 ): Promise<OpenedTenants> {
   const log = createEventLog({ url: eventStoreUrl, namespace: NAMESPACE })
   try {
-    const deps = { log, clock: systemClock, correlationId: 'faults', actor: 'faults' }
+    const deps = { log, catalog, clock: systemClock, correlationId: 'faults', actor: 'faults' }
     await openTenant(deps, { tenantId: SECOND.tenantId, name: 'Second' })
     await addUser(deps, { ...SECOND, name: 'Second user' })
     for (const tenantId of [demoTenantId, SECOND.tenantId])

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import sharp from 'sharp'
 import t from 'tap'
 import { startSandbox } from '../../../infra/sandbox/server.ts'
@@ -13,7 +14,7 @@ const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
 const provider = createArtBProvider()
 t.teardown(() => provider.close())
-const [channel] = sandboxChannels([artBSandbox], { baseUrl: sandbox.url }) as [Channel]
+const [channel] = sandboxChannels(catalog, [artBSandbox], { baseUrl: sandbox.url }) as [Channel]
 const options = { signal: new AbortController().signal, requestId: 'req_1' }
 const SIZE = '2560x1440'
 const TOKENS = (2560 * 1440) / 256

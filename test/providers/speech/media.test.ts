@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { startSandbox } from '../../../infra/sandbox/server.ts'
@@ -11,7 +12,7 @@ const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
 const provider = createMediaProvider()
 t.teardown(() => provider.close())
-const [channel] = sandboxChannels([speechSandbox], {
+const [channel] = sandboxChannels(catalog, [speechSandbox], {
   baseUrl: sandbox.url,
   timeoutMs: 2_000,
 }) as [Channel]

@@ -1,6 +1,5 @@
 import type { ImageSeen } from '../../../domain/families/image-rules.ts'
 import { imageCallRules } from '../../../domain/families/image-rules.ts'
-import { imageFamilyOf } from '../../../domain/families/images.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -28,7 +27,7 @@ export interface PicturedCall extends ImageCallInput {
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
-type Deps = Pick<ImageDeps, 'providers' | 'imagePlace' | 'fetchPublic' | 'clock'>
+type Deps = Pick<ImageDeps, 'catalog' | 'providers' | 'imagePlace' | 'fetchPublic' | 'clock'>
 
 /** Read on for a caller who has gone: as much as an answer may have that is not streamed. */
 const MAX_STREAM_BYTES = 192 << 20
@@ -49,7 +48,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
     resolve: ({ family, model, request, ready }, serving) => {
       const { count, facts } = request
       checkImageCount(model, count, serving)
-      const rules = imageFamilyOf(model)
+      const rules = deps.catalog.imageFamilyOf(model)
       invariant(rules, `the order was read by its family: ${model}`)
       const priced = imageCallRules(rules)
       return {
@@ -122,7 +121,7 @@ function wholeAnswer(
   const { upstreamRequestId, restMs, seen, failure } = answer
   const head = { upstreamRequestId, restMs, seen }
   const nowS = Math.floor(deps.clock.nowMs() / 1_000)
-  const settlesEach = imageFamilyOf(model)?.settlesEach === true
+  const settlesEach = deps.catalog.imageFamilyOf(model)?.settlesEach === true
   let settled = seen
   const body = async (): Promise<JsonObject> => {
     const delivered = await deliver(deps, way, answer, { settlesEach, nowS })

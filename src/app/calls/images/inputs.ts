@@ -1,7 +1,6 @@
 import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { ImageInput, ImageRequest } from '../../../domain/families/image-rules.ts'
-import { imageFamilyOf } from '../../../domain/families/images.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
@@ -17,7 +16,7 @@ const FETCH_TIMEOUT_MS = 30_000
 /** An order whose pictures are at hand; the channel alone is missing. */
 export type ReadyImages = Omit<ImageCall, 'upstreamModel'>
 
-type InputDeps = Pick<ImageDeps, 'openImageFile' | 'fetchPublic'>
+type InputDeps = Pick<ImageDeps, 'catalog' | 'openImageFile' | 'fetchPublic'>
 
 /**
  * Gets the pictures of an order: opens the caller's files, fetches what upstream would not, and
@@ -44,7 +43,7 @@ export async function readyImages(
       Promise.all(inputs.map(sent)),
       mask === undefined ? undefined : sent(mask),
     ])
-    return { ...(await fitted(request, at[0])), inputs: at, mask: ofMask }
+    return { ...(await fitted(deps, request, at[0])), inputs: at, mask: ofMask }
   } catch (error) {
     // The others are not worth waiting for.
     failed.abort()
@@ -105,8 +104,12 @@ function tooLarge(param: string, underBytes = 0): DomainError {
   return new DomainError('image_too_large', said, { param })
 }
 
-async function fitted(request: ImageRequest, base: SentImage | undefined): Promise<ImageRequest> {
-  const fit = imageFamilyOf(request.model)?.fitBase?.(request)
+async function fitted(
+  { catalog }: InputDeps,
+  request: ImageRequest,
+  base: SentImage | undefined,
+): Promise<ImageRequest> {
+  const fit = catalog.imageFamilyOf(request.model)?.fitBase?.(request)
   if (fit === undefined || base?.from !== 'upload') return request
   const sides = await sidesOf(base.bytes)
   return sides === undefined

@@ -1,4 +1,3 @@
-import { uploadPlaces } from '../../../domain/families/uploads.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
@@ -24,7 +23,7 @@ export function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
   return async ({ signal, requestId, ...key }) => {
     const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
-    const { family, model, maxBytes } = uploadPlaces[upload.purpose]
+    const { family, model, maxBytes } = deps.catalog.uploadPlace(upload.purpose)
     const wish: ChannelWish = { family, channelId, ...(model === undefined ? {} : { model }) }
     if (open >= MAX_OPEN)
       throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})

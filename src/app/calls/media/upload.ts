@@ -1,4 +1,3 @@
-import { uploadPlaces } from '../../../domain/families/uploads.ts'
 import { uploadDecider } from '../../../domain/upload/decider.ts'
 import { uploadStream } from '../../../domain/upload/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
@@ -55,7 +54,7 @@ type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
 
 async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): Promise<Sent> {
   const { purpose, filename, requestId } = input
-  const { family, model, maxBytes } = uploadPlaces[purpose]
+  const { family, model, maxBytes } = deps.catalog.uploadPlace(purpose)
   const wish: ChannelWish = { family, ...(model === undefined ? {} : { model }) }
   const first = leaseFor(deps, input.principal.tenantId, wish)
   if (first === undefined) throw nobodyToAsk(deps, wish, {})

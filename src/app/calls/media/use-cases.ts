@@ -1,4 +1,3 @@
-import { uploadPlaces } from '../../../domain/families/uploads.ts'
 import { findOwnUpload } from '../../uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
 import { completeCall } from '../whole.ts'
@@ -13,7 +12,7 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
   const family = createCloneFamily(deps)
   return {
     upload: (input) =>
-      running.run(uploadPlaces[input.purpose].family, (stopped) =>
+      running.run(deps.catalog.uploadPlace(input.purpose).family, (stopped) =>
         uploadMedia(deps, input, stopped),
       ),
     openUpload: createOpenUpload(deps),

@@ -1,4 +1,3 @@
-import { taskFamily } from '../../../domain/families/tasks.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, newCommandId } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -22,6 +21,7 @@ export type LastWord =
  * time is that of asking: a process held since then knows nothing of the deadline.
  */
 export function mayExpire(
+  { catalog }: Pick<TaskDeps, 'catalog'>,
   task: {
     readonly family: string
     readonly requestedAtMs: number
@@ -31,7 +31,7 @@ export function mayExpire(
   askedMs: number,
 ): boolean {
   if (askedMs < task.expiresAtMs) return false
-  const longestMs = taskFamily(task.family).longestExpiryS * 1_000 + GRACE_MS
+  const longestMs = catalog.taskFamily(task.family).longestExpiryS * 1_000 + GRACE_MS
   return last === 'absent' || askedMs >= Math.max(task.requestedAtMs + longestMs, task.expiresAtMs)
 }
 
@@ -53,7 +53,7 @@ export async function expireTask(
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('expire.before-append')
   const { events, state } = await executeTaskCommand(
-    deps.log,
+    deps,
     platformId,
     { kind: 'expire', nativeId: nativeId ?? undefined, at: toTimestamp(nowMs) },
     newCommandId(nowMs),

@@ -16,7 +16,7 @@ export async function giveUp(
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('reconcile.before-give-up')
   const { events, state } = await executeTaskCommand(
-    deps.log,
+    deps,
     platformId,
     {
       kind: 'not-accepted',

@@ -1,4 +1,3 @@
-import { taskFamilies } from '../../../domain/families/tasks.ts'
 import { spread, type Random } from '../../../kernel/random.ts'
 
 /** When a task is asked for next: pure, in milliseconds. */
@@ -21,9 +20,6 @@ const LONGEST_RECONCILE_MS = 300_000
 /** What was given up is watched ever more seldom. */
 const FIRST_WATCH_MS = 60_000
 const LONGEST_WATCH_MS = 3_600_000
-/** No end of what a worker of ours makes is waited for longer. */
-const longestMakingMs =
-  1_000 * Math.max(0, ...[...taskFamilies.values()].map(({ madeHere }) => madeHere?.longestS ?? 0))
 /** No lease lasts longer. */
 const LONGEST_LEASE_MS = 600_000
 /** Spreads tasks that were created together. */
@@ -62,9 +58,14 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
   return (Math.floor(nowMs / pauseMs) + 1) * pauseMs
 }
 
-/** Further ahead nothing is ever due: a time beyond it is of a clock that was set back since. */
+/**
+ * Further ahead nothing is ever due: a time beyond it is of a clock that was set back since.
+ *
+ * @param longestMakingMs no end of what a worker of ours makes is waited for longer
+ */
 export function farthestDueMs(
   scale: number,
+  longestMakingMs: number,
 ): Readonly<Record<'poll' | 'reconcile' | 'watch' | 'make' | 'finish', number>> {
   const spreadOut = Math.max(1, scale) * (1 + JITTER)
   return {

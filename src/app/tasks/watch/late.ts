@@ -123,7 +123,7 @@ async function report(
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('watch.before-append')
   const { events } = await executeTaskCommand(
-    deps.log,
+    deps,
     platformId,
     { kind: 'appeared', nativeId, channelId: channel.id, upstreamStatus, at: toTimestamp(nowMs) },
     newCommandId(nowMs),

@@ -263,7 +263,7 @@ async function settle(
   const nowMs = deps.clock.nowMs()
   const failed = seen instanceof ProviderError
   const last: LastWord = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
-  if (mayExpire(task, last, askedMs)) {
+  if (mayExpire(deps, task, last, askedMs)) {
     try {
       if (await expireTask(deps, task, 'policy-expire')) return undefined
     } catch (error) {

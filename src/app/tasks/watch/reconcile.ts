@@ -5,7 +5,6 @@ import {
   findOpenSubmissions,
   type Reschedule,
 } from '../../../../projections/tasks/query.ts'
-import { taskFamily } from '../../../domain/families/tasks.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
@@ -149,7 +148,7 @@ async function treat(
     if (verdict === 'missing' && isConfirmed(poll.absentAtMs, askedMs)) {
       const looks = { firstMs: poll.absentAtMs, lastMs: askedMs }
       if (await giveUp(deps, poll, looks)) return undefined
-    } else if (verdict !== 'settled' && mayExpire(poll, last, askedMs)) {
+    } else if (verdict !== 'settled' && mayExpire(deps, poll, last, askedMs)) {
       if (await expireTask(deps, poll, 'policy-expire')) return undefined
     }
   } catch (error) {
@@ -195,7 +194,8 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   if (showsMarkers && request.markerIsOurs) return 'absent'
   const windowMs = sendingTimeMs(channels)
   const agreeing = possibleMatches(request, distinct(listed), windowMs, showsMarkers)
-  if (askedMs >= lastLikelyMs(request, taskFamily(request.family), windowMs)) return 'absent'
+  if (askedMs >= lastLikelyMs(request, deps.catalog.taskFamily(request.family), windowMs))
+    return 'absent'
   const rivals = await rivalsOf(deps, request, showsMarkers)
   const only = rivals && onlyMatch(request, rivals, agreeing, windowMs, showsMarkers)
   // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.
@@ -238,7 +238,7 @@ async function declareUncertain(
   const nowMs = deps.clock.nowMs()
   if (nowMs - fromTimestamp(request.requestedAt) < sendingTimeMs(channels)) return
   await executeTaskCommand(
-    deps.log,
+    deps,
     request.platformId,
     { kind: 'uncertain', reason: 'no_outcome', at: toTimestamp(nowMs) },
     newCommandId(nowMs),
@@ -278,7 +278,7 @@ async function adopt(
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('reconcile.before-adopt')
   await executeTaskCommand(
-    deps.log,
+    deps,
     platformId,
     {
       kind: 'submitted',

@@ -27,6 +27,12 @@ export function createSweep(
 ): Sweep {
   const lead = keepLead(deps.pool, 'sweep', { silentMs: SILENT_LEADER_MS })
   let sweepReservations = createReservationSweep(deps)
+  const longestMakingMs =
+    1_000 *
+    Math.max(
+      0,
+      ...[...deps.catalog.taskFamilies.values()].map((one) => one.madeHere?.longestS ?? 0),
+    )
   return {
     round: async () => {
       showOwnGauges(deps)
@@ -40,7 +46,7 @@ export function createSweep(
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const nowMs = deps.clock.nowMs()
       await showBacklog(deps, nowMs)
-      await recallStrayPolls(deps.pool, nowMs, farthestDueMs(settings.scale))
+      await recallStrayPolls(deps.pool, nowMs, farthestDueMs(settings.scale, longestMakingMs))
       await purgeTaskUrls(deps.pool, nowMs)
       await purgeRateUse(deps.pool)
       await purgeCallClaims(deps.pool)

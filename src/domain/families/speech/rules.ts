@@ -3,7 +3,7 @@ import type { Usage } from '../../pricing/usage.ts'
 import type { TaskFacts } from '../../task/events.ts'
 import type { CallFamilyRules } from '../call-rules.ts'
 import type { TaskFamilyRules } from '../task-rules.ts'
-import { offeredModels, speechModel, speechModels } from './models.ts'
+import { offeredModels, speechModel, speechModels, VOICE_CLONE } from './models.ts'
 import {
   CHARACTERS,
   expectedOf,
@@ -31,7 +31,7 @@ export interface SpeechSeen {
 /** Speech that is answered at once. */
 export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   name: SPEECH,
-  wires: [SPEECH],
+  furtherSkus: [VOICE_CLONE],
   models: offeredModels,
   isModelName: (name) => offeredModels.includes(name),
   isBoundedByChannel: false,

@@ -5,13 +5,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import type { AnsweredOtherwise, CallFamilyRules, CallTerms, RatedCall } from '../call-rules.ts'
 import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
-import {
-  isTextFamily,
-  isTextModelName,
-  offeredTools,
-  textFamilies,
-  type TextFamily,
-} from './models.ts'
+import { isTextFamily, isTextModelName, offeredTools, type TextFamily } from './models.ts'
 import {
   candidatesOf,
   holdText,
@@ -20,7 +14,7 @@ import {
   settleText,
   type TextQuote,
 } from './pricing.ts'
-import { type TextUsage, totalTokens } from './usage.ts'
+import { type TextUsage, tokenUnits, toolUnits, totalTokens } from './usage.ts'
 
 /** What a text call is priced by. */
 export interface TextCallRequest {
@@ -113,10 +107,11 @@ function fittingBound(
   }
 }
 
+const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
+
 /** Text on each of its wires. A result without figures is settled at an estimate, never not at all. */
 export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
   name: 'text',
-  wires: textFamilies,
   models: undefined,
   isModelName: isTextModelName,
   isBoundedByChannel: true,
@@ -129,6 +124,11 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
       if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
       throw error
     }
+  },
+  furtherSkus: toolUnits,
+  freeSkus: {
+    of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
+    modelOf: (sku) => TOKEN_SKU.exec(sku)?.[1],
   },
   expectedTokens: ({ family, body, inputSize }) =>
     estimateInputTokens(inputSize) + expectedOutput(family, body),

@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import sharp from 'sharp'
 import t from 'tap'
 import { createFetchRooms } from '../../../../src/app/calls/images/fetch-room.ts'
@@ -72,7 +73,7 @@ void t.test(
     for (const [reason, code] of faults) {
       const fetchPublic = fetching({ a: new FetchFault(reason, 'says why') })
       const work = readyImages(
-        { fetchPublic, openImageFile: noFile },
+        { catalog, fetchPublic, openImageFile: noFile },
         asked([remote('a'), remote('never comes')], sized),
         room(),
         never,
@@ -84,7 +85,7 @@ void t.test(
 
 void t.test('what comes is a picture by its bytes, whatever leads to it', async (t) => {
   const fetchPublic = fetching({ a: png, b: new Uint8Array(Buffer.from('<html>')) })
-  const deps = { fetchPublic, openImageFile: noFile }
+  const deps = { catalog, fetchPublic, openImageFile: noFile }
   const ready = await readyImages(deps, asked([remote('a')], sized), room(), never)
   t.match(ready, { inputs: [{ from: 'upload', mediaType: 'image/png' }], body: { size: '1K' } })
   t.equal(
@@ -96,6 +97,7 @@ void t.test('what comes is a picture by its bytes, whatever leads to it', async 
 void t.test('a file of the caller’s is bounded like what it sends', async (t) => {
   const bytes = new Uint8Array(UNDER_BYTES)
   const deps = {
+    catalog,
     fetchPublic: fetching({}),
     openImageFile: async () =>
       Promise.resolve({ from: 'upload', bytes, mediaType: 'image/png' } as const),
@@ -116,7 +118,7 @@ void t.test('the size that is left to the base picture is read from its head', a
     .webp()
     .toBuffer()
   const base = { from: 'upload', bytes, mediaType: 'image/webp' } as const
-  const deps = { fetchPublic: fetching({}), openImageFile: noFile }
+  const deps = { catalog, fetchPublic: fetching({}), openImageFile: noFile }
   t.match(await readyImages(deps, asked([base]), room(), never), { body: { size: '2K' } })
   const broken = { from: 'upload', bytes: png, mediaType: 'image/png' } as const
   t.equal(await codeOf(readyImages(deps, asked([broken]), room(), never)), 'invalid_request size')
@@ -124,7 +126,7 @@ void t.test('the size that is left to the base picture is read from its head', a
 
 void t.test('fetched pictures are held within a bound, until their call is over', async (t) => {
   const rooms = createFetchRooms(2 * UNDER_BYTES)
-  const deps = { fetchPublic: fetching({ a: png }), openImageFile: noFile }
+  const deps = { catalog, fetchPublic: fetching({ a: png }), openImageFile: noFile }
   const first = rooms.enter()
   await readyImages(deps, asked([remote('a'), remote('a')], sized), first, never)
   const second = rooms.enter()

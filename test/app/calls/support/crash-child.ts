@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
@@ -39,6 +40,7 @@ const pool = new Pool({ connectionString: order.databaseUrl, pipeline: true })
 const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
 const instanceId = newInstanceId(Date.now())
 const parts = compose({
+  catalog,
   pool,
   log,
   channels: sandboxTextChannels({ baseUrl: order.sandboxUrl }),

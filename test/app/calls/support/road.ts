@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
 import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
@@ -32,6 +33,7 @@ export function roadOf({ book, ...offered }: Road) {
     maxConcurrent: 8,
   }))
   const deps: CallDeps = {
+    catalog,
     log: { healthy: () => true, ready: () => Promise.resolve() },
     journal: {
       record: (event) => {
@@ -40,7 +42,7 @@ export function roadOf({ book, ...offered }: Road) {
       },
       pending: () => 0,
     },
-    channels: createChannelDirectory(channels, { clock }),
+    channels: createChannelDirectory(channels, { catalog, clock }),
     prices: { of: () => Promise.resolve(book) },
     funds: {
       hold: (_tenant, currency, pico) => {

@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -89,6 +90,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
     const parts = compose({
+      catalog,
       pool: world.pool,
       log,
       channels: given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),

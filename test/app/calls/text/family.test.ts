@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
@@ -15,7 +16,7 @@ const channelOf = (largest: number): Channel => ({
   largestOutputTokens: { 'text-basic': largest },
 })
 const family = createTextFamily({
-  channels: createChannelDirectory([channel], { clock: systemClock }),
+  channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
   keptIds: createKeptIds('a secret of the tests'),
   limits: defaultCallLimits,
   providers: new Map(),

@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { LOOKS_APART_MS } from '../../../../src/app/tasks/watch/absence.ts'
 import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/commands.ts'
@@ -112,7 +113,7 @@ t.test('who judged an absence does not end what was adopted at that moment', asy
   const { world, lost, replica, twoLooks, look, pass } = await startScene(t)
   const adopt = (id: string, nativeId: string) => () =>
     executeTaskCommand(
-      world.log,
+      { log: world.log, catalog },
       id,
       {
         kind: 'submitted',

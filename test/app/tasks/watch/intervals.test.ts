@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { mayExpire } from '../../../../src/app/tasks/watch/expire.ts'
 import {
@@ -47,10 +48,10 @@ t.test('a task is given up at its deadline only if upstream has nothing of it', 
   const family = 'video-a'
   const longestMs = 73 * 3_600_000
   const task = { family, requestedAtMs: 0, expiresAtMs: 4 * 3_600_000 }
-  t.equal(mayExpire(task, 'absent', task.expiresAtMs - 1), false)
-  t.equal(mayExpire(task, 'absent', task.expiresAtMs), true)
-  t.equal(mayExpire(task, 'open', task.expiresAtMs), false)
-  t.equal(mayExpire(task, 'unreachable', task.expiresAtMs), false)
-  t.equal(mayExpire(task, 'open', longestMs), true)
-  t.equal(mayExpire(task, 'unreachable', longestMs), true)
+  t.equal(mayExpire({ catalog }, task, 'absent', task.expiresAtMs - 1), false)
+  t.equal(mayExpire({ catalog }, task, 'absent', task.expiresAtMs), true)
+  t.equal(mayExpire({ catalog }, task, 'open', task.expiresAtMs), false)
+  t.equal(mayExpire({ catalog }, task, 'unreachable', task.expiresAtMs), false)
+  t.equal(mayExpire({ catalog }, task, 'open', longestMs), true)
+  t.equal(mayExpire({ catalog }, task, 'unreachable', longestMs), true)
 })

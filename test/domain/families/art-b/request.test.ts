@@ -1,8 +1,7 @@
+import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { readArtBOrder } from '../../../../src/domain/families/art-b/request.ts'
 import { artBFamily } from '../../../../src/domain/families/art-b/rules.ts'
-import { callFamilyOfModel } from '../../../../src/domain/families/calls.ts'
-import { imageFamilyOf } from '../../../../src/domain/families/images.ts'
 import { dataUri, jpeg, order, png, refused, webp } from './orders.ts'
 
 const web = 'https://media.example.com/a.png'
@@ -19,8 +18,8 @@ void t.test('a model is taken by its name and by its version, and known by its n
   for (const [version, name] of Object.entries(versions)) {
     t.equal(readArtBOrder(order({}, version)).model, name)
     t.equal(readArtBOrder(order({}, name)).model, name)
-    t.equal(imageFamilyOf(version), artBFamily)
-    t.equal(callFamilyOfModel(version)?.name, 'art-b', 'no other family can have it')
+    t.equal(catalog.imageFamilyOf(version), artBFamily)
+    t.equal(catalog.callFamilyOfModel(version)?.name, 'art-b', 'no other family can have it')
     t.notOk(artBFamily.models.includes(version), 'a channel offers the name')
   }
 })

@@ -1,7 +1,8 @@
+import { uploadPurposes } from '../../../../src/domain/upload/events.ts'
+import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { priceClone } from '../../../../src/domain/families/speech/clone-pricing.ts'
 import { readClone } from '../../../../src/domain/families/speech/clone-request.ts'
-import { MAX_UPLOAD_BYTES, uploadPlaces } from '../../../../src/domain/families/uploads.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
 
@@ -143,8 +144,10 @@ t.test('a clone is rated by the piece, what it says at once as speech', (t) => {
 })
 
 t.test('every purpose has its place and its bound', (t) => {
-  t.equal(uploadPlaces.voice_clone.family, uploadPlaces.prompt_audio.family, 'at one account')
-  t.equal(MAX_UPLOAD_BYTES, 50 * 1024 * 1024)
-  t.ok(Object.values(uploadPlaces).every(({ maxBytes }) => maxBytes <= MAX_UPLOAD_BYTES))
+  const [voice, prompt] = (['voice_clone', 'prompt_audio'] as const).map(catalog.uploadPlace)
+  t.same(voice, prompt, 'at one account')
+  t.equal(catalog.maxUploadBytes, 50 * 1024 * 1024)
+  for (const purpose of uploadPurposes)
+    t.ok(catalog.uploadPlace(purpose).maxBytes <= catalog.maxUploadBytes, purpose)
   t.end()
 })

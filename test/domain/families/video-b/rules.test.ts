@@ -1,7 +1,7 @@
+import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { readStrictDataUri } from '../../../../src/domain/families/checks/strict-data-uri.ts'
-import { findTaskModel } from '../../../../src/domain/families/tasks.ts'
 import { acceptVideoBRequest } from '../../../../src/domain/families/video-b/request.ts'
 import { videoBRules } from '../../../../src/domain/families/video-b/rules.ts'
 import { upstreamBodyOf } from '../../../../src/domain/families/video-b/upstream-body.ts'
@@ -53,7 +53,7 @@ function refusedFor(t: Test, given: object, param: string, title = ''): void {
 }
 
 t.test('models: the two there are; the names of what is billed are none', (t) => {
-  for (const name of ['h3-video', 'h3-video-max']) t.equal(findTaskModel(name)?.name, name)
+  for (const name of ['h3-video', 'h3-video-max']) t.equal(catalog.findTaskModel(name)?.name, name)
   for (const model of [
     'h3-768p-second',
     'h3-2k-second',
@@ -66,7 +66,7 @@ t.test('models: the two there are; the names of what is billed are none', (t) =>
     7,
   ]) {
     refusedFor(t, body({ model }), 'model', String(model))
-    t.equal(findTaskModel(String(model)), undefined, 'nor is it an entry of an allowlist')
+    t.equal(catalog.findTaskModel(String(model)), undefined, 'nor is it an entry of an allowlist')
   }
   t.end()
 })

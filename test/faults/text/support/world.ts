@@ -1,3 +1,4 @@
+import { catalog } from '../../../../src/families/index.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -180,7 +181,13 @@ async function openTenant(
 ): Promise<{ readonly modelToken: string; readonly queryToken: string }> {
   const log = createEventLog({ url, namespace })
   try {
-    return await openDemoTenant({ log, clock: systemClock, correlationId: 'test', actor: 'tests' })
+    return await openDemoTenant({
+      log,
+      catalog,
+      clock: systemClock,
+      correlationId: 'test',
+      actor: 'tests',
+    })
   } finally {
     await log.close()
   }

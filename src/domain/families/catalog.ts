@@ -1,0 +1,246 @@
+import { invariant } from '../../kernel/assert.ts'
+import { nearestName } from '../../kernel/nearest-name.ts'
+import type { ServedModel } from '../pricing/coverage.ts'
+import { createTaskDecider } from '../task/decider.ts'
+import type { UploadPurpose } from '../upload/events.ts'
+import type { CallFamilyRules } from './call-rules.ts'
+import { type ImageFamily, imageCallRules } from './image-rules.ts'
+import { imageTaskRules } from './image-task-rules.ts'
+import type { SimpleVideoRules } from './simple-video.ts'
+import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
+
+/** The families there are, as everything that knows none of them by name asks for them. */
+
+/** A record whose requests and answers only its own family can make. */
+export type AnyCallFamily = CallFamilyRules<never, never>
+
+/** What a provider family decides by itself. Pure; it has at least one of `tasks`, `calls` and `images`. */
+export interface FamilyRules {
+  /** As channel files, events and metrics call it. A family that is offered no more keeps its rules: old events need them. */
+  readonly name: string
+  /** Of its asynchronous tasks. */
+  readonly tasks?: TaskFamilyRules
+  /** Of its synchronous calls. Families whose requests are priced alike, as the wires of text are, share one record. */
+  readonly calls?: AnyCallFamily
+  /** Of images, which give both: calls and tasks of images are the same for every family. */
+  readonly images?: ImageFamily
+  /** Which files of callers its accounts keep. */
+  readonly uploads?: Readonly<Partial<Record<UploadPurpose, KeptUpload>>>
+  /** Paths at which a model of its calls is asked for, as `/v1/models` shows them. */
+  readonly endpoints?: (model: string) => readonly string[]
+}
+
+/** Which accounts of a family take the uploads of a purpose, and how large one may be. */
+export interface KeptUpload {
+  /** Only an account that offers this will do. */
+  readonly model?: string
+  readonly maxBytes: number
+}
+
+/** The same with the family: what a channel names as its `family`. */
+export interface UploadPlace extends KeptUpload {
+  readonly family: string
+}
+
+/** A family whose tasks are videos that can be asked for without knowing it. */
+export type VideoFamily = TaskFamilyRules & { readonly simpleVideo: SimpleVideoRules }
+
+/** A SKU that nothing sells, and the sold one that it is but for a letter or two. */
+export interface UnsoldSku {
+  readonly sku: string
+  readonly meant: string | undefined
+}
+
+export interface Catalog {
+  /** Every name that a channel may give as its `family`. */
+  readonly familyNames: readonly string[]
+  /** Rules of tasks by the name of their family. */
+  readonly taskFamilies: ReadonlyMap<string, TaskFamilyRules>
+  /** The rules of the family that an event or a row names. A name of no family is a defect. */
+  readonly taskFamily: (name: string) => TaskFamilyRules
+  /** The life of a task of any family. */
+  readonly taskDecider: ReturnType<typeof createTaskDecider>
+  readonly videoFamilies: readonly VideoFamily[]
+  readonly imageFamilies: readonly ImageFamily[]
+  /** The model of a task of any family by its external name or an alias. */
+  readonly findTaskModel: (name: string) => TaskModel | undefined
+  /** A model whose tasks may use assets, and its family; undefined for any other name. */
+  readonly findAssetModel: (
+    name: string,
+  ) => { readonly family: string; readonly model: TaskModel } | undefined
+  /** The rules of the calls that a channel of this family serves; undefined where it serves tasks. */
+  readonly callFamilyOf: (family: string) => AnyCallFamily | undefined
+  /** The calls whose catalog has this name; undefined where a channel may choose it freely. */
+  readonly callFamilyOfModel: (name: string) => AnyCallFamily | undefined
+  /** The family of images that a name or an alias of a model belongs to. */
+  readonly imageFamilyOf: (model: string) => ImageFamily | undefined
+  /** The external name that a version alias of any family stands for; every other name as it is. */
+  readonly externalModelName: (name: string) => string
+  /** Every name that a family takes, aliases too; the names of text models are the channels' own. */
+  readonly modelNames: ReadonlySet<string>
+  /** Where the uploads of a purpose go. A purpose that no family has is a defect. */
+  readonly uploadPlace: (purpose: UploadPurpose) => UploadPlace
+  /** Of the largest upload there is. */
+  readonly maxUploadBytes: number
+  /** Paths at which calls of a family for a model are made. */
+  readonly endpointsOf: (family: string, model: string) => readonly string[]
+  /** The model that a SKU is of by its form, where channels choose the names of models. */
+  readonly freeModelOf: (sku: string) => string | undefined
+  /** Every SKU that something can be settled at; `served` is what channels serve. */
+  readonly soldSkus: (served: readonly ServedModel[]) => ReadonlySet<string>
+  /**
+   * Those of the SKUs that nothing can be settled at: a slip, or of a model to come. Where `served` is
+   * undefined any free name may be served.
+   */
+  readonly unsoldSkus: (
+    skus: readonly string[],
+    served: readonly ServedModel[] | undefined,
+  ) => readonly UnsoldSku[]
+}
+
+/** An unsold SKU in words. */
+export function unsoldInWords({ sku, meant }: UnsoldSku): string {
+  return meant === undefined ? sku : `${sku} (did you mean ${meant}?)`
+}
+
+/** Makes the catalog of a list of families; where two could answer, the first does. */
+export function createCatalog(families: readonly FamilyRules[]): Catalog {
+  const tasks = families.flatMap(({ tasks, images }) => [
+    ...(tasks === undefined ? [] : [tasks]),
+    ...(images === undefined ? [] : [imageTaskRules(images)]),
+  ])
+  const calls: CallRules = new Map(
+    families.flatMap(({ name, calls, images }) => {
+      const rules = images === undefined ? calls : imageCallRules(images)
+      return rules === undefined ? [] : [[name, rules] as const]
+    }),
+  )
+  const taskFamilies = new Map(tasks.map((rules) => [rules.family, rules]))
+  const taskFamily = (name: string): TaskFamilyRules => {
+    const rules = taskFamilies.get(name)
+    invariant(rules, `no family of tasks was ever dropped: ${name}`)
+    return rules
+  }
+  return {
+    familyNames: families.map(({ name }) => name),
+    taskFamilies,
+    taskFamily,
+    taskDecider: createTaskDecider(taskFamily),
+    videoFamilies: tasks.flatMap((rules) =>
+      rules.simpleVideo === undefined ? [] : [{ ...rules, simpleVideo: rules.simpleVideo }],
+    ),
+    findTaskModel: (name) => {
+      for (const rules of tasks) {
+        const model = rules.resolve(name)
+        if (model !== undefined) return model
+      }
+      return undefined
+    },
+    findAssetModel: (name) => {
+      for (const { family, takesAssets, resolve } of tasks) {
+        const model = takesAssets ? resolve(name) : undefined
+        if (model !== undefined) return { family, model }
+      }
+      return undefined
+    },
+    endpointsOf: (family, model) =>
+      families.find(({ name }) => name === family)?.endpoints?.(model) ?? [],
+    ...callsOf(families, calls),
+    ...uploadsOf(families),
+    ...namesOf(tasks, calls),
+    ...soldBy(tasks, calls),
+  }
+}
+
+/** By the name of their family. */
+type CallRules = ReadonlyMap<string, AnyCallFamily>
+
+type OfCalls = 'callFamilyOf' | 'callFamilyOfModel' | 'imageFamilyOf' | 'imageFamilies'
+
+function callsOf(families: readonly FamilyRules[], calls: CallRules): Pick<Catalog, OfCalls> {
+  const imageFamilies = families.flatMap(({ images }) => (images === undefined ? [] : [images]))
+  const imagesByModel = new Map(
+    imageFamilies.flatMap((family) =>
+      [...family.models, ...(family.aliases?.keys() ?? [])].map((name) => [name, family] as const),
+    ),
+  )
+  return {
+    imageFamilies,
+    callFamilyOf: (family) => calls.get(family),
+    callFamilyOfModel: (name) =>
+      [...calls.values()].find(
+        ({ models, aliases }) => models?.includes(name) === true || aliases?.has(name) === true,
+      ),
+    imageFamilyOf: (model) => imagesByModel.get(model),
+  }
+}
+
+function uploadsOf(
+  families: readonly FamilyRules[],
+): Pick<Catalog, 'uploadPlace' | 'maxUploadBytes'> {
+  const places = new Map<string, UploadPlace>()
+  for (const { name: family, uploads = {} } of families)
+    for (const [purpose, kept] of Object.entries(uploads)) places.set(purpose, { family, ...kept })
+  return {
+    maxUploadBytes: Math.max(0, ...[...places.values()].map(({ maxBytes }) => maxBytes)),
+    uploadPlace: (purpose) => {
+      const place = places.get(purpose)
+      invariant(place, `a family keeps what is uploaded for ${purpose}`)
+      return place
+    },
+  }
+}
+
+function namesOf(
+  tasks: readonly TaskFamilyRules[],
+  calls: CallRules,
+): Pick<Catalog, 'externalModelName' | 'modelNames'> {
+  const callRules = [...calls.values()]
+  const byAlias = new Map([
+    ...tasks.flatMap(({ models }) =>
+      models.flatMap(({ name, aliases }) => aliases.map((alias) => [alias, name] as const)),
+    ),
+    ...callRules.flatMap(({ aliases }) => [...(aliases ?? [])]),
+  ])
+  return {
+    externalModelName: (name) => byAlias.get(name) ?? name,
+    modelNames: new Set([
+      ...tasks.flatMap(({ models }) => models.map(({ name }) => name)),
+      ...callRules.flatMap(({ models }) => models ?? []),
+      ...byAlias.keys(),
+    ]),
+  }
+}
+
+function soldBy(
+  tasks: readonly TaskFamilyRules[],
+  calls: CallRules,
+): Pick<Catalog, 'freeModelOf' | 'soldSkus' | 'unsoldSkus'> {
+  const free = [...new Set(calls.values())].flatMap(({ freeSkus }) => freeSkus ?? [])
+  const fixed: ReadonlySet<string> = new Set([
+    ...tasks.flatMap(({ models, prices, furtherSkus }) =>
+      models.flatMap(({ name }) => [
+        ...prices(name).map(({ sku }) => sku),
+        ...(furtherSkus?.(name) ?? []),
+      ]),
+    ),
+    ...[...calls.values()].flatMap(({ furtherSkus }) => furtherSkus ?? []),
+  ])
+  const freeModelOf = (sku: string): string | undefined =>
+    fixed.has(sku) ? undefined : free.map(({ modelOf }) => modelOf(sku)).find(Boolean)
+  const soldSkus = (served: readonly ServedModel[]): ReadonlySet<string> =>
+    new Set([
+      ...fixed,
+      ...served.flatMap(({ family, model }) => calls.get(family)?.freeSkus?.of(model) ?? []),
+    ])
+  return {
+    freeModelOf,
+    soldSkus,
+    unsoldSkus: (skus, served) => {
+      const sold = soldSkus(served ?? [])
+      return [...new Set(skus)]
+        .filter((sku) => !sold.has(sku) && (served !== undefined || freeModelOf(sku) === undefined))
+        .map((sku) => ({ sku, meant: nearestName(sku, sold) }))
+    },
+  }
+}

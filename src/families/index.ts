@@ -1,0 +1,47 @@
+import { artBFamily } from '../domain/families/art-b/rules.ts'
+import { createCatalog, type FamilyRules } from '../domain/families/catalog.ts'
+import { genFamily } from '../domain/families/gen/rules.ts'
+import { imageFamily } from '../domain/families/image/rules.ts'
+import { VOICE_CLONE } from '../domain/families/speech/models.ts'
+import { SPEECH, speechCallRules, speechTaskRules } from '../domain/families/speech/rules.ts'
+import { textRules } from '../domain/families/text/rules.ts'
+import { videoARules } from '../domain/families/video-a/rules.ts'
+import { videoBRules } from '../domain/families/video-b/rules.ts'
+import { videoCRules } from '../domain/families/video-c/rules.ts'
+
+const MIB = 1024 * 1024
+const ofVoices = { model: VOICE_CLONE, maxBytes: 20 * MIB }
+
+/** Every provider family. One that is offered no more stays: its events need its rules. */
+export const families: readonly FamilyRules[] = [
+  { name: videoARules.family, tasks: videoARules },
+  {
+    name: videoBRules.family,
+    tasks: videoBRules,
+    uploads: { video_generation_input: { maxBytes: 50 * MIB } },
+  },
+  { name: videoCRules.family, tasks: videoCRules },
+  {
+    name: SPEECH,
+    tasks: speechTaskRules,
+    calls: speechCallRules,
+    uploads: { voice_clone: ofVoices, prompt_audio: ofVoices },
+    endpoints: (model) =>
+      model === VOICE_CLONE
+        ? ['/provB/v1/voice_clone']
+        : ['/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
+  },
+  { name: imageFamily.name, images: imageFamily },
+  { name: genFamily.name, images: genFamily },
+  { name: artBFamily.name, images: artBFamily },
+  { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
+  { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
+  {
+    name: 'native',
+    calls: textRules,
+    endpoints: () => ['/v1beta/models/{model}:generateContent'],
+  },
+]
+
+/** What asks for families by what they are, and knows none by name, is handed this. */
+export const catalog = createCatalog(families)
