@@ -103,6 +103,7 @@ export async function listen(
   const app = await buildApp({
     logger,
     clock,
+    catalog,
     metrics,
     ...access,
     ...useCases(parts, calls),
@@ -119,6 +120,7 @@ export async function listen(
       logEnd: () => log.endPosition(),
       readModels: deps.readModels,
       funds: calls.deps.funds,
+      catalog,
       clock,
       served: servedModels(options.channels),
     }),

@@ -111,7 +111,7 @@ async function start(
   options.storesAnswered?.()
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
-  const startedBook = await publishPrices({ ...options, log, clock })
+  const startedBook = await publishPrices({ ...options, log, catalog, clock })
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
 
@@ -173,6 +173,7 @@ async function start(
     leaving: () => stage === 'leaving',
     concerns: [
       priceConcern({
+        catalog,
         prices: deps.prices,
         served: servedModels(options.channels),
         started: startedBook,

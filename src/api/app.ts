@@ -18,7 +18,7 @@ import type { QuoteUseCases } from '../app/quotes/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
-import { MAX_UPLOAD_BYTES } from '../domain/families/uploads.ts'
+import type { Catalog } from '../domain/families/catalog.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
@@ -57,6 +57,7 @@ export interface ApiDeps extends AccountsDeps, PerToken {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
   readonly clock: Clock
+  readonly catalog: Catalog
   /** Shows a token to whoever sends it. */
   readonly readKey: ReadKey
   /** How the budgets of a token and of its user stand. */
@@ -117,8 +118,8 @@ export interface ApiLimits {
   readonly imageForm: FormLimits
   /** Of one uploaded file and what is said of it. */
   readonly fileForm: FormLimits
-  /** Of one file that is sent on, and of what is said of it. */
-  readonly mediaForm: FormLimits
+  /** Of one file that is sent on, and of what is said of it; the default is for the largest upload of the catalog. */
+  readonly mediaForm?: FormLimits
   /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
   readonly bodyMemoryBytes: number
   /** Request line and headers together. */
@@ -148,17 +149,20 @@ export const defaultLimits: ApiLimits = {
     fields: 8,
     fieldBytes: 1024,
   },
-  mediaForm: {
-    bodyBytes: MAX_UPLOAD_BYTES + 64 * 1024,
-    fileBytes: MAX_UPLOAD_BYTES,
-    files: 1,
-    fields: 8,
-    fieldBytes: 1024,
-  },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
   headerBytes: 16 * 1024,
   requestTimeoutMs: 120_000,
   keepAliveTimeoutMs: 72_000,
+}
+
+function mediaFormOf({ maxUploadBytes }: Catalog): FormLimits {
+  return {
+    bodyBytes: maxUploadBytes + 64 * 1024,
+    fileBytes: maxUploadBytes,
+    files: 1,
+    fields: 8,
+    fieldBytes: 1024,
+  }
 }
 
 /** A server without routes, whose failures are in the shape of the URL that was asked for. */
@@ -259,7 +263,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(provBV2Plugin(video), { prefix: '/provB/v2' })
   await app.register(provCPlugin(large), { prefix: '/provC' })
   const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
-  const { speechBodyBytes: bodyLimitBytes, mediaForm } = limits
+  const { speechBodyBytes: bodyLimitBytes, mediaForm = mediaFormOf(deps.catalog) } = limits
   const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm, foreignMembers }
   await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
   const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }

@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import { readFile } from 'node:fs/promises'
 import { currentPriceBook } from '../../projections/prices/query.ts'
 import {
@@ -110,7 +111,12 @@ async function set(
   after: AccountPricesDocument,
 ): Promise<void> {
   const { tenant: tenantId, json } = options
-  for (const warning of unsoldAccountPrices(after, before, await readServedModels(session.config)))
+  for (const warning of unsoldAccountPrices(
+    catalog,
+    after,
+    before,
+    await readServedModels(session.config),
+  ))
     note(warning)
   const { changed: isChanged, position } = await setAccountPrices(depsOf(session, options), {
     tenantId,

@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import { readFile } from 'node:fs/promises'
 import { listPriceBooks, type PublishedPriceBook } from '../../projections/prices/query.ts'
 import { findPriceBook } from '../app/pricing/find-price-book.ts'
@@ -26,7 +27,7 @@ export async function publishPricesCommand(
   const actor = actorOf(options.actor)
   const demonstrations = options.demonstrations === true
   const outcome = await publishIfWanted(
-    { log, clock: systemClock },
+    { log, catalog, clock: systemClock },
     {
       book: bookOf({ yamlText: await readFile(path, 'utf8'), demonstrations }),
       served: await readServedModels(config),

@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import { findToken, listTokens } from '../../projections/access/query.ts'
 import {
   changeToken,
@@ -169,7 +170,7 @@ export async function listTokensCommand(
 async function modelsOf({ config, pool }: Session, list: string): Promise<string[]> {
   const names = splitList(list)
   const served = await readServedModels(config)
-  const known = createKnownModels({ db: pool, clock: systemClock, served: served ?? [] })
+  const known = createKnownModels({ db: pool, catalog, clock: systemClock, served: served ?? [] })
   if (served !== undefined)
     for (const warning of await checkTokenModels(known, names)) note(warning)
   else

@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import t from 'tap'
 import { rebuildProjection } from '../../projections/engine/rebuild.ts'
 import { ledgerProjection } from '../../projections/ledger/projection.ts'
@@ -208,7 +209,7 @@ t.test('a book that comes into effect leaves what is running at its price', asyn
     price: entry.sku === VIDEO_SKU ? '92' : entry.price,
   }))
   await publishPriceBook(
-    { log: gateway.log, clock: systemClock },
+    { log: gateway.log, catalog, clock: systemClock },
     {
       yamlText: JSON.stringify({
         version: 'double',

@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { publishPriceBook } from '../../src/app/pricing/publish.ts'
@@ -38,7 +39,7 @@ t.test(
     await check('at the start')
     const yamlText = await readFile(new URL('../../infra/pricebook.yaml', import.meta.url), 'utf8')
     await publishPriceBook(
-      { log: stack.gateway.log, clock: systemClock },
+      { log: stack.gateway.log, catalog, clock: systemClock },
       { yamlText, demonstrations: true, correlationId: 'test', actor: 'tests' },
     )
     await stack.caughtUp()

@@ -1,3 +1,4 @@
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { QueryReads } from './reads.ts'
@@ -6,5 +7,6 @@ import type { QueryReads } from './reads.ts'
 export interface AccountRouteDeps {
   readonly accounts: AccountReads
   readonly ledgerPosition: QueryReads['ledgerPosition']
+  readonly catalog: Catalog
   readonly clock: Clock
 }

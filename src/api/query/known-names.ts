@@ -11,9 +11,7 @@ import { hasLines } from '../../../projections/ledger/query.ts'
 import { currentPriceBook } from '../../../projections/prices/query.ts'
 import { createKnownModels } from '../../app/accounts/known-models.ts'
 import { requireCaughtUp } from '../../app/read-models/caught-up.ts'
-import { externalModelName } from '../../domain/families/model-names.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
-import { soldSkus } from '../../domain/families/sold-skus.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import { principalOf } from '../kit/authenticate.ts'
@@ -46,12 +44,13 @@ const MAX_COMPARED = 1_000
 export function createKnownNames(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
+  readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
 }): Looks {
-  const { db, logEnd, clock, served } = deps
+  const { db, logEnd, catalog, clock, served } = deps
   const models = createKnownModels(deps)
-  const sold = soldSkus(served)
+  const sold = catalog.soldSkus(served)
   // What was made a moment ago, on whichever replica, counts.
   const inAccess = async (look: () => Promise<boolean>): Promise<boolean> => {
     if (await look()) return true
@@ -100,7 +99,10 @@ export function createKnownNames(deps: {
 }
 
 /** Reads version aliases as their models, and refuses names that nothing has. */
-export function useKnownNames(instance: FastifyInstance, looks: Looks): void {
+export function useKnownNames(
+  instance: FastifyInstance,
+  { catalog, knownNames: looks }: { readonly catalog: Catalog; readonly knownNames: Looks },
+): void {
   instance.addHook('preHandler', async (request) => {
     const query = request.query as Partial<Record<Filter, unknown>>
     const named = filters.filter((name) => typeof query[name] === 'string')
@@ -108,7 +110,7 @@ export function useKnownNames(instance: FastifyInstance, looks: Looks): void {
     const text = (name: Filter): string | undefined =>
       typeof query[name] === 'string' ? query[name] : undefined
     const model = text('model')
-    if (model !== undefined) query.model = externalModelName(model)
+    if (model !== undefined) query.model = catalog.externalModelName(model)
     // Outside of the scope nothing is said of what there is.
     const within = narrow(visibleTo(principalOf(request)), {
       tenantId: text('tenant_id'),

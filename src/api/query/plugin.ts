@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Authenticate } from '../../app/access/principal.ts'
 import { principalOf, requireToken } from '../kit/authenticate.ts'
 import { type CountQuery, useQueryCount } from '../kit/query-count.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { success } from '../kit/account-surface.ts'
 import { useEnvelope } from '../kit/envelope.ts'
@@ -35,6 +36,7 @@ export interface QueryDeps {
   readonly authenticate: Authenticate
   readonly reads: QueryReads
   readonly accounts: AccountReads
+  readonly catalog: Catalog
   readonly clock: Clock
   readonly countQuery?: CountQuery
   readonly knownNames: Looks
@@ -118,7 +120,7 @@ export function queryPlugin(deps: QueryDeps) {
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
     useQueryCount(instance, deps.countQuery)
-    useKnownNames(instance, deps.knownNames)
+    useKnownNames(instance, deps)
     ledgerRoutes(instance, deps.reads)
     assetRoutes(instance, deps.reads)
     receiptRoute(instance, deps.reads)

@@ -4,7 +4,7 @@ import type { ReadModels } from '../../app/read-models/read-models.ts'
 import type { Funds } from '../../app/spending/funds.ts'
 import { type AccountReads, accountReads } from './account-reads.ts'
 import { type Looks, createKnownNames } from './known-names.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { projectionReads } from './projection-reads.ts'
 import type { QueryReads } from './reads.ts'
@@ -16,6 +16,7 @@ export function readsOver(deps: {
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly funds: Pick<Funds, 'tell'>
+  readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
 }): { readonly reads: QueryReads; readonly accounts: AccountReads; readonly knownNames: Looks } {

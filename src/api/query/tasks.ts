@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { TaskQueryFilter, TaskRow } from '../../../projections/tasks/query.ts'
 import type { SettledAmount } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { taskFamilies } from '../../domain/families/tasks.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { CsvRow } from '../kit/csv.ts'
@@ -28,18 +28,21 @@ import {
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'] as const
 
-const TasksQuerySchema = Type.Object({
-  ...timeRangeMembers,
-  ...pageMembers,
-  tenant_id: Type.Optional(Name),
-  user_id: Type.Optional(Name),
-  family: Type.Optional(Type.Enum([...taskFamilies.keys()])),
-  status: Type.Optional(Type.Enum([...statuses])),
-  model: Type.Optional(Name),
-  task_id: Type.Optional(Name),
-  platform_id: Type.Optional(Name),
-  format: Format,
-})
+const tasksQuerySchema = ({ taskFamilies }: Catalog) =>
+  Type.Object({
+    ...timeRangeMembers,
+    ...pageMembers,
+    tenant_id: Type.Optional(Name),
+    user_id: Type.Optional(Name),
+    family: Type.Optional(Type.Enum([...taskFamilies.keys()])),
+    status: Type.Optional(Type.Enum([...statuses])),
+    model: Type.Optional(Name),
+    task_id: Type.Optional(Name),
+    platform_id: Type.Optional(Name),
+    format: Format,
+  })
+
+type TasksQuery = Static<ReturnType<typeof tasksQuerySchema>>
 
 const TaskItemSchema = Type.Object({
   platform_id: Type.String({ description: 'Our id of the task.' }),
@@ -95,11 +98,7 @@ function toCells(item: TaskItem): CsvRow {
   })
 }
 
-function toFilter(
-  principal: Principal,
-  query: Static<typeof TasksQuerySchema>,
-  range: TimeRange,
-): TaskQueryFilter {
+function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): TaskQueryFilter {
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
   return {
     ...narrow(visibleTo(principal), asked),
@@ -130,7 +129,7 @@ async function itemsOf(accounts: AccountReads, rows: readonly TaskRow[]) {
 async function* exported(
   accounts: AccountReads,
   filter: TaskQueryFilter,
-  asked: Static<typeof TasksQuerySchema>,
+  asked: TasksQuery,
 ): AsyncGenerator<readonly CsvRow[]> {
   if (asked.page !== undefined || asked.page_size !== undefined) {
     yield (await pageOf(accounts, filter, readPage(asked))).items.map(toCells)
@@ -142,7 +141,10 @@ async function* exported(
 }
 
 /** Tasks of every family, newest first, a page by its number. */
-export function tasksRoute(instance: FastifyInstance, { accounts, clock }: AccountRouteDeps): void {
+export function tasksRoute(
+  instance: FastifyInstance,
+  { accounts, catalog, clock }: AccountRouteDeps,
+): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
@@ -154,7 +156,7 @@ export function tasksRoute(instance: FastifyInstance, { accounts, clock }: Accou
           failures: listFailures,
           csv: true,
         }),
-        querystring: TasksQuerySchema,
+        querystring: tasksQuerySchema(catalog),
       },
     },
     async (request, reply) => {

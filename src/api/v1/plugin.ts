@@ -114,7 +114,7 @@ function responsesRoute(app: FastifyInstance, deps: V1Deps): void {
   })
 }
 
-function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
+function modelRoutes(instance: FastifyInstance, deps: V1Deps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
     schema: describe({
@@ -126,7 +126,7 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
     }),
     handler: async (request) => ({
       object: 'list' as const,
-      data: [...(await listModels(texts, principalOf(request)))],
+      data: [...(await listModels(deps, principalOf(request)))],
     }),
   })
   app.get('/models/:id', {
@@ -140,12 +140,12 @@ function modelRoutes(instance: FastifyInstance, texts: TextUseCases): void {
       }),
       params: ModelParamsSchema,
     },
-    handler: async (request) => findModel(texts, principalOf(request), request.params.id),
+    handler: async (request) => findModel(deps, principalOf(request), request.params.id),
   })
   // An id with a slash that was not encoded.
   app.get('/models/*', {
     schema: { hide: true, params: LooseModelParamsSchema },
-    handler: async (request) => findModel(texts, principalOf(request), request.params['*']),
+    handler: async (request) => findModel(deps, principalOf(request), request.params['*']),
   })
 }
 
@@ -160,7 +160,7 @@ export function v1Plugin(deps: V1Deps) {
     useKeptAnswers(app)
     chatRoute(app, deps)
     responsesRoute(app, deps)
-    modelRoutes(app, deps.texts)
+    modelRoutes(app, deps)
     keyRoute(app, deps)
     await app.register(imagesPlugin(deps))
     await app.register(videosPlugin(deps))

@@ -1,8 +1,6 @@
 import { currentPriceBook } from '../../../projections/prices/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { catalogModelNames } from '../../domain/families/model-names.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
-import { textModelOf } from '../../domain/families/sold-skus.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -22,17 +20,18 @@ export interface KnownModels {
  */
 export function createKnownModels(deps: {
   readonly db: Queryable
+  readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
 }): KnownModels {
-  const { db, clock, served } = deps
+  const { db, catalog, clock, served } = deps
   const atOnce: ReadonlySet<string> = new Set([
-    ...catalogModelNames,
+    ...catalog.modelNames,
     ...served.map(({ model }) => model),
   ])
   const priced = async (): Promise<readonly string[]> => {
     const book = await currentPriceBook(db, clock.nowMs())
-    return (book?.entries ?? []).flatMap(({ sku }) => textModelOf(sku) ?? [])
+    return (book?.entries ?? []).flatMap(({ sku }) => catalog.freeModelOf(sku) ?? [])
   }
   const known = async () => new Set([...atOnce, ...(await priced())])
   return {

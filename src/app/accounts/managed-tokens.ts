@@ -1,3 +1,4 @@
+import type { ServedModel } from '../../domain/families/catalog.ts'
 import { countTokens, hasUser, listTokens } from '../../../projections/access/query.ts'
 import { requireNarrower, type TokenChanges } from '../../domain/token/changes.ts'
 import { tokenDecider } from '../../domain/token/decider.ts'
@@ -16,7 +17,6 @@ import {
 import { type ByToken, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { isWithin, type Reach, requireIssuable, requireManageable } from './reach.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'

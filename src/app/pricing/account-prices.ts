@@ -4,8 +4,7 @@ import {
 } from '../../domain/account/prices-document.ts'
 import { accountPricesOf } from '../../domain/account/prices.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
-import { unsoldSkus } from '../../domain/families/sold-skus.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
@@ -60,12 +59,13 @@ export async function setAccountPrices(
  * @throws DomainError `account_prices_invalid` for a SKU that is a sold one but for a letter or two
  */
 export function unsoldAccountPrices(
+  catalog: Catalog,
   { prices }: AccountPricesDocument,
   before: AccountPrices,
   served: readonly ServedModel[] | undefined,
 ): readonly string[] {
   const had = new Set(before.prices.map(({ sku }) => sku))
-  const unsold = unsoldSkus(
+  const unsold = catalog.unsoldSkus(
     prices.map(({ sku }) => sku).filter((sku) => !had.has(sku)),
     served,
   )

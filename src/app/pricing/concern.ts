@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
-import { type ServedModel, unpricedModels } from '../../domain/pricing/coverage.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
+import { unpricedModels } from '../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports.ts'
 import { some } from './named.ts'
@@ -19,12 +20,13 @@ export function servedModels(channels: readonly Pick<Channel, 'family' | 'models
  * the prices, and each still serves what has some, and whatever was created before.
  */
 export function priceConcern(deps: {
+  readonly catalog: Catalog
   readonly prices: PriceBookSource
   readonly served: readonly ServedModel[]
   readonly started: StartedBook
   readonly registry: Registry
 }): { readonly name: 'prices'; readonly look: () => Promise<readonly string[]> } {
-  const { prices, served, started } = deps
+  const { catalog, prices, served, started } = deps
   const gauge: Gauge = new Gauge({
     name: 'tollgate_unpriced_models',
     help: 'Served models some of whose requests the price book in effect has no price for.',
@@ -32,7 +34,7 @@ export function priceConcern(deps: {
     async collect() {
       // With the prices unreadable the last figure stands.
       const models = await prices.current().then(
-        (book) => unpricedModels(served, book),
+        (book) => unpricedModels(catalog, served, book),
         (error: unknown) => (isDomainError(error, 'price_not_configured') ? served : undefined),
       )
       if (models !== undefined) gauge.set(models.length)
@@ -42,7 +44,7 @@ export function priceConcern(deps: {
     try {
       // Once: another book may come into effect at any moment.
       const book = await prices.current()
-      const models = unpricedModels(served, book)
+      const models = unpricedModels(catalog, served, book)
       if (models.length === 0) return withheld(started)
       const named = models.map(({ model, skus }) => `${model} (${some(skus)})`)
       return [...withheld(started), `price book ${book.version} has no price for ${some(named)}`]

@@ -1,6 +1,6 @@
+import type { ServedModel } from '../../domain/families/catalog.ts'
 import { currentPriceBook, type PublishedPriceBook } from '../../../projections/prices/query.ts'
 import { accountPricesFromDocument } from '../../domain/account/prices-document.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
 import type { ManagedTenants } from '../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../accounts/management.ts'
@@ -87,7 +87,7 @@ export function createManagedAccountPrices(
         tenantId,
         accountPricesSaid,
       )
-      const warnings = unsoldAccountPrices(said, before, deps.served)
+      const warnings = unsoldAccountPrices(deps.catalog, said, before, deps.served)
       const { changed, prices } = await setAccountPrices(depsOf(deps, by), input)
       return {
         changed,

@@ -1,9 +1,9 @@
+import type { ServedModel } from '../../domain/families/catalog.ts'
 import {
   listPriceBooks,
   type ListedPriceBook,
   type PublishedPriceBook,
 } from '../../../projections/prices/query.ts'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
 import {
   type PriceBookDifference,
   priceBookDifference,

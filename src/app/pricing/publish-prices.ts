@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -13,13 +14,14 @@ export async function publishPrices(options: {
   readonly config: { readonly priceBookFile: string | undefined }
   readonly sandbox: boolean
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly clock: Clock
   readonly logger: Log
 }): Promise<StartedBook> {
-  const { log, clock } = options
+  const { log, catalog, clock } = options
   const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
   const book = await publishAtStart(
-    { log, clock },
+    { log, catalog, clock },
     { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
   )
   if (book.outcome === 'withheld')

@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import type { ServedModel } from '../../domain/pricing/coverage.ts'
+import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
 import { type PriceBookPublished, priceBookStream } from '../../domain/pricing/events.ts'
 import { priceBookDecider } from '../../domain/pricing/price-book-decider.ts'
 import {
@@ -16,6 +16,7 @@ import { newId } from '../../kernel/ids.ts'
 
 export interface PublishDeps {
   readonly log: EventLog
+  readonly catalog: Catalog
   readonly clock: Clock
 }
 
@@ -85,7 +86,7 @@ export async function lookAtPublication(
   book: PriceBookDocument,
   served: readonly ServedModel[] | undefined,
 ): Promise<Publication> {
-  return lookAhead(book, await publishedBooks(deps.log), served, deps.clock.nowMs())
+  return lookAhead(deps.catalog, book, await publishedBooks(deps.log), served, deps.clock.nowMs())
 }
 
 /** Every published book, in order, straight from the log. */

@@ -1,6 +1,5 @@
 import { invariant } from '../../kernel/assert.ts'
 import { nearestName } from '../../kernel/nearest-name.ts'
-import type { ServedModel } from '../pricing/coverage.ts'
 import { createTaskDecider } from '../task/decider.ts'
 import type { UploadPurpose } from '../upload/events.ts'
 import type { CallFamilyRules } from './call-rules.ts'
@@ -40,6 +39,13 @@ export interface KeptUpload {
 /** The same with the family: what a channel names as its `family`. */
 export interface UploadPlace extends KeptUpload {
   readonly family: string
+}
+
+/** A model some channel serves. */
+export interface ServedModel {
+  readonly family: string
+  /** External name. */
+  readonly model: string
 }
 
 /** A family whose tasks are videos that can be asked for without knowing it. */

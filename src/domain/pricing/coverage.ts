@@ -1,13 +1,5 @@
-import { callFamilyOf } from '../families/calls.ts'
-import { taskFamily } from '../families/tasks.ts'
+import type { Catalog, ServedModel } from '../families/catalog.ts'
 import type { PriceBook } from './price-book.ts'
-
-/** A model some channel serves. */
-export interface ServedModel {
-  readonly family: string
-  /** External name. */
-  readonly model: string
-}
 
 /** A served model that a book has not all prices of. */
 export interface UnpricedModel extends ServedModel {
@@ -20,19 +12,25 @@ export interface UnpricedModel extends ServedModel {
  * looked at: without a price they alone are refused.
  */
 export function unpricedModels(
+  catalog: Catalog,
   served: readonly ServedModel[],
   book: PriceBook,
 ): readonly UnpricedModel[] {
   return served.flatMap(({ family, model }) => {
-    const skus = missingSkus(family, model, book)
+    const skus = missingSkus(catalog, family, model, book)
     return skus.length === 0 ? [] : [{ family, model, skus }]
   })
 }
 
-function missingSkus(family: string, name: string, book: PriceBook): readonly string[] {
-  const calls = callFamilyOf(family)
+function missingSkus(
+  catalog: Catalog,
+  family: string,
+  name: string,
+  book: PriceBook,
+): readonly string[] {
+  const calls = catalog.callFamilyOf(family)
   if (calls !== undefined) return calls.unpricedSkus(family, name, book)
-  const rules = taskFamily(family)
+  const rules = catalog.taskFamily(family)
   if (rules.resolve(name) === undefined) return []
   return rules
     .prices(name)

@@ -1,10 +1,15 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { type ServedModel, type UnpricedModel, unpricedModels } from './coverage.ts'
+import { type UnpricedModel, unpricedModels } from './coverage.ts'
 import type { PriceBookPublished } from './events.ts'
 import { isPublished } from './price-book-decider.ts'
 import { type PriceBookDifference, priceBookDifference } from './price-book-difference.ts'
 import type { PriceBookDocument } from './price-book-document.ts'
-import { type UnsoldSku, unsoldInWords, unsoldSkus } from '../families/sold-skus.ts'
+import {
+  type Catalog,
+  type UnsoldSku,
+  unsoldInWords,
+  type ServedModel,
+} from '../families/catalog.ts'
 import { inEffectAt, type PriceBook, priceBookFromPublished } from './price-book.ts'
 
 /** What publishing a book would bring about, looked at before it is done. */
@@ -35,6 +40,7 @@ export interface Publication {
  * @throws DomainError `price_book_version_taken`, `price_book_replaced`
  */
 export function lookAhead(
+  catalog: Catalog,
   book: PriceBookDocument,
   books: readonly PriceBookPublished[],
   served: readonly ServedModel[] | undefined,
@@ -56,8 +62,8 @@ export function lookAhead(
     takesEffect: isHidden ? 'never' : fromMs > nowMs ? 'later' : 'at_once',
     replaces: replaces?.version,
     difference,
-    unpriced: served && unpricedIn(priceBookFromPublished(book), current, served),
-    unsold: unsoldSkus(
+    unpriced: served && unpricedIn(catalog, priceBookFromPublished(book), current, served),
+    unsold: catalog.unsoldSkus(
       difference.added.map(({ sku }) => sku),
       served,
     ),
@@ -86,6 +92,7 @@ export function whyAsked(publication: Publication): readonly string[] {
 }
 
 function unpricedIn(
+  catalog: Catalog,
   book: PriceBook,
   current: PriceBookPublished | undefined,
   served: readonly ServedModel[],
@@ -94,9 +101,9 @@ function unpricedIn(
   const missingNow = new Set(
     before === undefined
       ? served.map(keyOf)
-      : unpricedModels(served, before).map((model) => keyOf(model)),
+      : unpricedModels(catalog, served, before).map((model) => keyOf(model)),
   )
-  return unpricedModels(served, book).map((model) => ({
+  return unpricedModels(catalog, served, book).map((model) => ({
     ...model,
     soldNow: !missingNow.has(keyOf(model)),
   }))

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
@@ -109,6 +110,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
   const app = await buildApp({
     logger,
     clock: { nowMs: () => nowMs },
+    catalog,
     metrics: new Registry(),
     authenticate,
     tasks,

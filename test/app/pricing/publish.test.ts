@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { priceConcern } from '../../../src/app/pricing/concern.ts'
@@ -26,7 +27,7 @@ function book(version: string, price: string): string {
 
 t.test('publishing and reading prices', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const deps = { log: world.log, clock: systemClock }
+  const deps = { log: world.log, catalog, clock: systemClock }
   const publish = (yamlText: string, demonstrations = true) =>
     publishPriceBook(deps, { yamlText, demonstrations, correlationId: 'test', actor: 'Ada' })
   let nowMs = Date.now()
@@ -67,7 +68,7 @@ t.test('publishing and reading prices', async (t) => {
 
 t.test('of two operators who looked at the same prices the second looks again', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const deps = { log: world.log, clock: systemClock }
+  const deps = { log: world.log, catalog, clock: systemClock }
   const file = (version: string) => ({ yamlText: book(version, '1'), demonstrations: true })
   const looks = await Promise.all(
     ['a', 'b'].map((version) => lookAtPublication(deps, readFile(file(version)), undefined)),
@@ -85,7 +86,7 @@ t.test('of two operators who looked at the same prices the second looks again', 
 
 t.test('a start takes no price away from what is sold', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const deps = { log: world.log, clock: systemClock }
+  const deps = { log: world.log, catalog, clock: systemClock }
   const start = (yamlText: string, demonstrations = false) =>
     publishAtStart(deps, { yamlText, demonstrations })
   const outcomes = await Promise.all([1, 2, 3].map(() => start(book('v1', '46'))))
@@ -110,7 +111,7 @@ t.test('a start takes no price away from what is sold', async (t) => {
 
 t.test('from the sandbox to real accounts and back, each start has its prices', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const deps = { log: world.log, clock: systemClock }
+  const deps = { log: world.log, catalog, clock: systemClock }
   const start = async (demonstrations: boolean) =>
     (await publishAtStart(deps, { yamlText: book('v1', '46'), demonstrations })).outcome
   t.equal(await start(false), 'published', 'v1-list')
@@ -130,7 +131,7 @@ t.test('readiness names served models without a price, and a book that was withh
     { family: 'video-a', model: 'overseas-video-2-0-mini' },
   ]
   const started: StartedBook = { version: 'v9', outcome: 'known', lacking: [] }
-  const concern = priceConcern({ prices, served, started, registry })
+  const concern = priceConcern({ catalog, prices, served, started, registry })
   const gauge = async () => /^tollgate_unpriced_models (\d+)$/m.exec(await registry.metrics())?.[1]
   t.same(await concern.look(), ['no price book is in effect'])
   t.equal(await gauge(), '3')
@@ -140,7 +141,7 @@ t.test('readiness names served models without a price, and a book that was withh
     entry('text-basic-output-token', '2'),
   )
   await publishPriceBook(
-    { log: world.log, clock: systemClock },
+    { log: world.log, catalog, clock: systemClock },
     { yamlText, demonstrations: true, correlationId: 'test', actor: 'tests' },
   )
   await world.settle()
@@ -151,6 +152,7 @@ t.test('readiness names served models without a price, and a book that was withh
   ])
   t.equal(await gauge(), '2')
   const withheld = priceConcern({
+    catalog,
     prices,
     served: served.slice(0, 1),
     started: { ...started, outcome: 'withheld', lacking: ['gone-sku'] },
@@ -171,6 +173,7 @@ t.test('the book that is named is the one that was looked at', async (t) => {
     },
   }
   const concern = priceConcern({
+    catalog,
     prices,
     served: [{ family: 'chat', model: 'text-none' }],
     started: { version: 'v0', outcome: 'known', lacking: [] },

@@ -171,7 +171,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   }
   if (options.prices !== false)
     await publishPriceBook(
-      { log, clock: systemClock },
+      { log, catalog, clock: systemClock },
       {
         yamlText: readFileSync(new URL('../../../infra/pricebook.yaml', import.meta.url), 'utf8'),
         demonstrations: true,

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { unpricedModels } from '../../../src/domain/pricing/coverage.ts'
 import type { PriceBookPublished, PriceEntry } from '../../../src/domain/pricing/events.ts'
@@ -57,39 +58,45 @@ t.test('a difference names what comes, goes and changes, in either currency apar
 
 t.test('a later book that only adds is nobody’s question', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
-  const look = lookAhead(next, [current], served, nowMs)
+  const look = lookAhead(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })
   t.strictSame(whyAsked(look), [])
 })
 
 t.test('asked about: prices that are lost, in the book and of what is served', async (t) => {
-  const look = lookAhead(book('next', LATER, entry('m-input-token')), [current], served, nowMs)
+  const look = lookAhead(
+    catalog,
+    book('next', LATER, entry('m-input-token')),
+    [current],
+    served,
+    nowMs,
+  )
   t.match(look.difference.removed, [{ sku: 'm-output-token' }, { sku: 'gone' }])
   t.strictSame(look.unpriced, [
     { family: 'chat', model: 'm', skus: ['m-output-token'], soldNow: true },
   ])
   t.match(whyAsked(look), [/lacks 2 of the prices of now/, /no price: m$/])
-  const unknown = lookAhead(book('next', LATER, ...text), [current], undefined, nowMs)
+  const unknown = lookAhead(catalog, book('next', LATER, ...text), [current], undefined, nowMs)
   t.equal(unknown.unpriced, undefined)
   t.match(whyAsked(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
 t.test('a model that has no price as it is does not lose it', async (t) => {
   const other = [...served, { family: 'chat', model: 'never' }]
-  const look = lookAhead(book('next', LATER, ...current.entries), [current], other, nowMs)
+  const look = lookAhead(catalog, book('next', LATER, ...current.entries), [current], other, nowMs)
   t.match(look.unpriced, [{ model: 'never', soldNow: false }])
   t.strictSame(whyAsked(look), [])
 })
 
 t.test('asked about: what takes effect at once, and what never does', async (t) => {
-  const past = lookAhead(book('next', NOW, ...current.entries), [current], served, nowMs)
+  const past = lookAhead(catalog, book('next', NOW, ...current.entries), [current], served, nowMs)
   t.equal(past.takesEffect, 'at_once')
   t.match(whyAsked(past), [/takes effect at once/])
   const old = book('next', '2025-01-01T00:00:00Z', ...current.entries)
-  const never = lookAhead(old, [current], served, nowMs)
+  const never = lookAhead(catalog, old, [current], served, nowMs)
   t.match(never, { takesEffect: 'never', replaces: 'now' })
   t.match(whyAsked(never), [/never takes effect: now begins later/])
-  const first = lookAhead(book('next', LATER, ...text), [], served, nowMs)
+  const first = lookAhead(catalog, book('next', LATER, ...text), [], served, nowMs)
   t.match(first, { takesEffect: 'later', replaces: undefined, basis: 0 })
   t.strictSame(whyAsked(first), [])
 })
@@ -98,7 +105,13 @@ t.test(
   'a book is held against the one in effect when it begins, not against today’s',
   async (t) => {
     const upcoming = published(book('soon', '2026-05-15T00:00:00Z', ...text))
-    const look = lookAhead(book('next', LATER, ...text), [current, upcoming], served, nowMs)
+    const look = lookAhead(
+      catalog,
+      book('next', LATER, ...text),
+      [current, upcoming],
+      served,
+      nowMs,
+    )
     t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
     t.strictSame(whyAsked(look), [])
   },
@@ -107,18 +120,20 @@ t.test(
 t.test('the shipped book prices every video model; without demonstrations no text', async (t) => {
   const videos = videoAModels.map(({ name }) => ({ family: 'video-a', model: name }))
   const texts = [{ family: 'responses', model: 'text-basic' }]
-  t.strictSame(unpricedModels([...videos, ...texts], shippedBook), [])
+  t.strictSame(unpricedModels(catalog, [...videos, ...texts], shippedBook), [])
   const list = priceBookFromPublished(withoutDemonstrations(shippedDocument))
-  t.match(unpricedModels([...videos, ...texts], list), [
+  t.match(unpricedModels(catalog, [...videos, ...texts], list), [
     { model: 'text-basic', skus: ['text-basic-input-token'] },
   ])
   const without4k = shippedDocument.entries.filter(
     ({ sku }) => sku !== 'overseas-video-2-0-4k-video',
   )
   t.strictSame(
-    unpricedModels(videos, priceBookFromPublished({ version: '1', entries: without4k })).map(
-      ({ model, skus }) => [model, skus],
-    ),
+    unpricedModels(
+      catalog,
+      videos,
+      priceBookFromPublished({ version: '1', entries: without4k }),
+    ).map(({ model, skus }) => [model, skus]),
     [
       ['overseas-video-2-0', ['overseas-video-2-0-4k-video']],
       ['overseas-video-2-0-filter-off', ['overseas-video-2-0-4k-video']],

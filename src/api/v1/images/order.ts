@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
-import { imageFamilyOf } from '../../../domain/families/images.ts'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -25,8 +25,13 @@ export interface ReadOrder {
 const INTEGERS = ['n', 'output_compression', 'partial_images'] as const
 const FLAGS = ['stream', 'watermark'] as const
 
-export interface ImageOrderDeps {
+/** What an order is read with. */
+interface OrderReading {
+  readonly catalog: Catalog
   readonly resolveHost: ResolveHost
+}
+
+export interface ImageOrderDeps extends OrderReading {
   readonly formLimits: FormLimits
   /** Refuses parts of a form that are misspelt or another interface's. @throws RequestError */
   readonly checkParts: (form: ReadForm) => void
@@ -44,27 +49,27 @@ export async function readOrder(
     kind === 'edit' && isForm(request)
       ? await formOrder(request, kind, deps)
       : jsonOrder(objectBody(request.body), kind)
-  return readAsItsFamily(order, deps.resolveHost, check)
+  return readAsItsFamily(deps, order, check)
 }
 
 /** The same of a body that is JSON. @throws DomainError `invalid_request`, `unknown_model` */
 export function readJsonOrder(
+  deps: OrderReading,
   body: JsonObject,
   kind: ImageKind,
-  resolveHost: ResolveHost,
   check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
-  return readAsItsFamily(jsonOrder(body, kind), resolveHost, check)
+  return readAsItsFamily(deps, jsonOrder(body, kind), check)
 }
 
 async function readAsItsFamily(
+  { catalog, resolveHost }: OrderReading,
   order: ImageOrder,
-  resolveHost: ResolveHost,
   check: (order: ImageOrder) => void = () => undefined,
 ): Promise<ReadOrder> {
   check(order)
   const { kind } = order
-  const family = imageFamilyOf(order.model)
+  const family = catalog.imageFamilyOf(order.model)
   if (family === undefined)
     throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
       model: order.model,

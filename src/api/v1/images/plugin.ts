@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
@@ -25,6 +26,7 @@ import { type ImageOrderDeps, readOrder } from './order.ts'
 import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
 
 export interface ImageRouteDeps {
+  readonly catalog: Catalog
   readonly images: ImageUseCases
   readonly imageTasks: ImageTaskUseCases
   readonly resolveHost: ResolveHost

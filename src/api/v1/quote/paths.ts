@@ -1,4 +1,5 @@
 import type { QuoteUseCases } from '../../../app/quotes/types.ts'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { type ForeignNames, foreignToTexts } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-assets.ts'
@@ -11,11 +12,12 @@ import { readJsonOrder } from '../images/order.ts'
 import { EditBodySchema, GenerationBodySchema } from '../images/schemas.ts'
 import { readResponsesRequest } from '../responses/request.ts'
 import { ChatBodySchema, ResponsesBodySchema } from '../schemas.ts'
-import { videoFamilyOf, videoRules } from '../videos/families.ts'
+import { videoFamilyOf } from '../videos/families.ts'
 import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
 import { CreateVideoBodySchema } from '../videos/schemas.ts'
 
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
+  readonly catalog: Catalog
   readonly quotes: QuoteUseCases
   readonly resolveHost: ResolveHost
   readonly foreignMembers: ForeignNames
@@ -49,6 +51,7 @@ function textPaths({ quotes }: QuoteDeps): readonly QuotedPath[] {
 }
 
 function imagePaths({
+  catalog,
   quotes,
   resolveHost,
   foreignMembers: foreign,
@@ -61,7 +64,7 @@ function imagePaths({
     path: `/v1/images/${kind}s`,
     quote: async ({ principal, requestId, body }) => {
       checks[kind](body)
-      const order = await readJsonOrder(body, kind, resolveHost)
+      const order = await readJsonOrder({ catalog, resolveHost }, body, kind)
       return quotes.images({ ...order, surface: `v1.images.${kind}s`, principal, requestId })
     },
   })
@@ -72,7 +75,12 @@ function imagePaths({
       path: '/v1/images/generations/async',
       quote: async ({ principal, body }) => {
         checks.generation(body)
-        const order = await readJsonOrder(body, 'generation', resolveHost, refuseForTasks)
+        const order = await readJsonOrder(
+          { catalog, resolveHost },
+          body,
+          'generation',
+          refuseForTasks,
+        )
         return quotes.imageTask({ ...order, principal })
       },
     },
@@ -86,8 +94,8 @@ function videoPath(deps: QuoteDeps): QuotedPath {
     quote: async ({ principal, body }) => {
       check(body)
       const order = await readVideoMembers({ fields: body, uploads: [] }, principal, deps)
-      const family = videoFamilyOf(order.model)
-      const accepted = videoRules(family).accept(order)
+      const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
+      const accepted = simpleVideo.accept(order)
       const { model, facts, withAssets: bodyWith } = accepted
       const used = { projectName: undefined, bodyWith }
       const assets = taskAssetsOf(accepted.assets, 'input_reference', used)

@@ -1,23 +1,25 @@
+import type { Catalog, VideoFamily } from '../../../domain/families/catalog.ts'
 import type { SimpleVideoRules } from '../../../domain/families/simple-video.ts'
-import { taskFamilies, taskFamily } from '../../../domain/families/tasks.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
-/** Every family whose tasks are videos that can be asked for alike. */
-export const videoFamilies: readonly string[] = [...taskFamilies.values()]
-  .filter(({ simpleVideo }) => simpleVideo !== undefined)
-  .map(({ family }) => family)
+type Videos = Pick<Catalog, 'videoFamilies'>
+
+/** Names of the families whose tasks are videos that can be asked for alike. */
+export function videoFamilyNames({ videoFamilies }: Videos): readonly string[] {
+  return videoFamilies.map(({ family }) => family)
+}
 
 /** How one of them is spoken to. */
-export function videoRules(family: string): SimpleVideoRules {
-  const { simpleVideo } = taskFamily(family)
-  invariant(simpleVideo, `a family that makes videos: ${family}`)
-  return simpleVideo
+export function videoRules({ videoFamilies }: Videos, family: string): SimpleVideoRules {
+  const found = videoFamilies.find((rules) => rules.family === family)
+  invariant(found, `a family that makes videos: ${family}`)
+  return found.simpleVideo
 }
 
 /** The one a model is of. @throws DomainError `unknown_model` */
-export function videoFamilyOf(model: string): string {
-  const family = videoFamilies.find((name) => taskFamily(name).resolve(model) !== undefined)
-  if (family !== undefined) return family
+export function videoFamilyOf({ videoFamilies }: Videos, model: string): VideoFamily {
+  const found = videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
+  if (found !== undefined) return found
   throw new DomainError('unknown_model', `the model ${model} makes no videos here`, { model })
 }

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TaskKey, TaskUseCases } from '../../../app/tasks/types.ts'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
@@ -20,7 +21,7 @@ import {
 import { taskIdOf } from '../../kit/task-id.ts'
 import { describe } from '../documentation.ts'
 import { sendContent } from './content.ts'
-import { videoFamilies, videoFamilyOf, videoRules } from './families.ts'
+import { videoFamilyNames, videoFamilyOf } from './families.ts'
 import { type OrderDeps, readVideoOrder } from './order.ts'
 import {
   CreateVideoBodySchema,
@@ -35,6 +36,7 @@ import {
 import { toVideo } from './view.ts'
 
 export interface VideoRouteDeps extends Omit<OrderDeps, 'checkParts'> {
+  readonly catalog: Catalog
   readonly tasks: TaskUseCases
   /** Members of other interfaces' creations, which this one refuses. */
   readonly foreignMembers: ForeignNames
@@ -59,8 +61,8 @@ async function create(
   const order = await readVideoOrder(request, principal, deps)
   // From here on only the use case holds the body.
   request.body = undefined
-  const family = videoFamilyOf(order.model)
-  const accepted = videoRules(family).accept(order)
+  const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
+  const accepted = simpleVideo.accept(order)
   const { model, facts, upstreamBody, withAssets: bodyWith } = accepted
   const used = { projectName: undefined, bodyWith }
   const asked = { family, surface: 'v1.videos', requestId: request.id, model, facts, upstreamBody }
@@ -80,20 +82,28 @@ async function create(
   const { platformId, nativeId, createdAtMs } = created
   tellCreated(reply, created)
   const { settings } = facts
-  return toVideo({ family, platformId, nativeId, model, status: 'queued', settings, createdAtMs })
+  return toVideo(deps.catalog, {
+    family,
+    platformId,
+    nativeId,
+    model,
+    status: 'queued',
+    settings,
+    createdAtMs,
+  })
 }
 
-function keyOf(request: FastifyRequest): TaskKey {
+function keyOf(catalog: Catalog, request: FastifyRequest): TaskKey {
   const { id } = request.params as { readonly id: string }
   return {
     principal: principalOf(request),
-    family: videoFamilies,
+    family: videoFamilyNames(catalog),
     id: taskIdOf(id),
     requestId: request.id,
   }
 }
 
-function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
+function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos', {
     schema: {
@@ -109,9 +119,9 @@ function listRoute(instance: FastifyInstance, { tasks }: VideoRouteDeps): void {
     handler: async (request) => {
       const { after, limit = DEFAULT_PAGE_VIDEOS, order = 'desc' } = request.query
       const principal = principalOf(request)
-      const asked = { principal, families: videoFamilies, order, limit }
+      const asked = { principal, families: videoFamilyNames(catalog), order, limit }
       const page = await tasks.pageTasks({ ...asked, after })
-      const data = page.items.map(toVideo)
+      const data = page.items.map((task) => toVideo(catalog, task))
       return {
         object: 'list' as const,
         data,
@@ -131,7 +141,7 @@ export function videosPlugin(given: VideoRouteDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-    const { tasks } = deps
+    const { catalog, tasks } = deps
     app.post('/videos', {
       // Each family judges its own fields; of the schema only misspelt names are told.
       validatorCompiler: refuseMisspelt({}, names),
@@ -162,9 +172,9 @@ export function videosPlugin(given: VideoRouteDeps) {
         params: VideoParamsSchema,
       },
       handler: async (request, reply) => {
-        const view = await tasks.getTask(keyOf(request))
+        const view = await tasks.getTask(keyOf(catalog, request))
         tellTask(reply, view)
-        return toVideo(view)
+        return toVideo(catalog, view)
       },
     })
     app.get('/videos/:id/content', {
@@ -190,7 +200,14 @@ export function videosPlugin(given: VideoRouteDeps) {
       },
       handler: (request, reply) => {
         const { variant = 'video' } = request.query
-        return sendContent(tasks.openResult, keyOf(request), variant, request, reply)
+        return sendContent(
+          catalog,
+          tasks.openResult,
+          keyOf(catalog, request),
+          variant,
+          request,
+          reply,
+        )
       },
     })
     app.delete('/videos/:id', {
@@ -205,7 +222,7 @@ export function videosPlugin(given: VideoRouteDeps) {
         params: VideoParamsSchema,
       },
       handler: async (request, reply) => {
-        const { platformId } = await tasks.deleteTask(keyOf(request))
+        const { platformId } = await tasks.deleteTask(keyOf(catalog, request))
         void reply.header('x-platform-id', platformId)
         return { id: platformId, object: 'video.deleted' as const, deleted: true as const }
       },

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import { videoRules } from './families.ts'
 import type { VideoSchema } from './schemas.ts'
 
@@ -47,8 +48,11 @@ function errorOf({ status, error }: ShownTask): Video['error'] {
 }
 
 /** Its links under the family's own names, and the video's under the one all have. */
-function metadataOf({ family, status, urls }: ShownTask): Pick<Video, 'metadata'> {
-  const { links } = videoRules(family)
+function metadataOf(
+  catalog: Catalog,
+  { family, status, urls }: ShownTask,
+): Pick<Video, 'metadata'> {
+  const { links } = videoRules(catalog, family)
   const video = urls?.[links.video]
   if (status !== 'succeeded' || video === undefined) return {}
   const picture = links.picture === undefined ? undefined : urls?.[links.picture]
@@ -66,9 +70,9 @@ function usageOf({ usage }: ShownTask): Pick<Video, 'usage'> {
 }
 
 /** A task as a video. */
-export function toVideo(task: ShownTask): Video {
+export function toVideo(catalog: Catalog, task: ShownTask): Video {
   const { family, platformId, nativeId, model, status, settings, createdAtMs, updatedAtMs } = task
-  const names = videoRules(family).settings
+  const names = videoRules(catalog, family).settings
   const length = settings[names.seconds]
   const isDone = status === 'succeeded'
   return {
@@ -87,6 +91,6 @@ export function toVideo(task: ShownTask): Video {
     remixed_from_video_id: null,
     ...(nativeId === undefined ? {} : { task_id: nativeId }),
     ...usageOf(task),
-    ...metadataOf(task),
+    ...metadataOf(catalog, task),
   }
 }
