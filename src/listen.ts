@@ -22,6 +22,7 @@ import { createMediaFiles } from './app/uploads/media-files.ts'
 import { type Parts } from './compose.ts'
 import { useCases } from './use-cases.ts'
 import { management } from './management.ts'
+import { surfaces } from './families/index.ts'
 import { dataFiles } from './config.ts'
 import { monotonicClock } from './kernel/clock.ts'
 import { within } from './kernel/pause.ts'
@@ -101,6 +102,7 @@ export async function listen(
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
   const app = await buildApp({
+    surfaces,
     logger,
     clock,
     catalog,

@@ -22,14 +22,17 @@ import type { Catalog } from '../domain/families/catalog.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
-import { createBodyBudget, MEMORY_PER_BYTE, type BodyBudget } from './kit/body-budget.ts'
+import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
-import { sendFailure, useEnvelope } from './kit/envelope.ts'
+import { type Envelope, sendFailure, useEnvelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
+import { foreignToCreations } from './kit/foreign-members.ts'
 import { useObservation } from './kit/observe.ts'
+import { membersOf, type Services, type Surface, useMount } from './kit/surface.ts'
 import type { StandingsOf } from './kit/limit-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
+import type { QuotedPath } from './kit/quoted-path.ts'
 import { type PerToken, usePerToken } from './kit/per-token.ts'
 import { useRequestLogs } from './kit/request-log.ts'
 import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
@@ -39,21 +42,12 @@ import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
-import { assetsPlugin } from './prov-a/assets/plugin.ts'
-import { provAPlugin } from './prov-a/plugin.ts'
-import { provBV1Plugin } from './prov-b/v1/plugin.ts'
-import { provBV2Plugin } from './prov-b/v2/plugin.ts'
-import { provCPlugin } from './prov-c/plugin.ts'
-import { realPersonPlugin } from './real-person/plugin.ts'
-import { envelopeOf } from './surfaces.ts'
-import { foreignMembers } from './creation-members.ts'
-import { quotedPaths } from './quoted-paths.ts'
+import { envelopesOf, mountsOf } from './surfaces.ts'
 import type { ReadOwnBudgets } from './v1/key/plugin.ts'
-import { v1Plugin } from './v1/plugin.ts'
-import { v1betaPlugin } from './v1beta/plugin.ts'
+import { v1Surface } from './v1/routes.ts'
 
 /** Everything the HTTP interface needs, put together by `main.ts`. */
-export interface ApiDeps extends AccountsDeps, PerToken {
+export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
   readonly clock: Clock
@@ -65,6 +59,8 @@ export interface ApiDeps extends AccountsDeps, PerToken {
   /** Where our own HTTP metrics are added and what `/metrics` shows. */
   readonly metrics: Registry
   readonly authenticate: Authenticate
+  /** Of the families, beside those that are no family's. */
+  readonly surfaces: readonly Surface[]
   readonly tasks: TaskUseCases
   /** The asset library and the verification of real persons. */
   readonly assets: AssetUseCases
@@ -104,16 +100,8 @@ export interface ApiDeps extends AccountsDeps, PerToken {
 
 /** The named bounds of the HTTP interface (P10). */
 export interface ApiLimits {
-  /** Of one `/provA` or `/provC` body: inline images make it large. */
-  readonly provABodyBytes: number
-  /** Of one body of an asset action: names and addresses, never media. */
-  readonly assetBodyBytes: number
-  /** Of one `/provB/v2` body, Base64 expansion counted. */
-  readonly provBV2BodyBytes: number
-  /** Of one `/provB/v1` body: texts to be spoken. */
-  readonly speechBodyBytes: number
-  /** Of one text body: inline images, audio and long conversations. */
-  readonly textBodyBytes: number
+  /** Of the largest body below a prefix, where it is not what its mount says. */
+  readonly bodyBytes: Readonly<Record<string, number>>
   /** Of one form with images, and of what is in it. */
   readonly imageForm: FormLimits
   /** Of one uploaded file and what is said of it. */
@@ -130,11 +118,7 @@ export interface ApiLimits {
 }
 
 export const defaultLimits: ApiLimits = {
-  provABodyBytes: 64 * 1024 * 1024,
-  assetBodyBytes: 64 * 1024,
-  provBV2BodyBytes: 64 * 1024 * 1024,
-  speechBodyBytes: 1024 * 1024,
-  textBodyBytes: 64 * 1024 * 1024,
+  bodyBytes: {},
   imageForm: {
     bodyBytes: 128 * 1024 * 1024,
     fileBytes: 50 * 1024 * 1024,
@@ -169,6 +153,7 @@ function mediaFormOf({ maxUploadBytes }: Catalog): FormLimits {
 export function createServer(
   deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'>,
   limits: ApiLimits,
+  envelopeOf: (url: string) => Envelope,
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: deps.logger,
@@ -220,26 +205,34 @@ export function createServer(
   return app
 }
 
-async function registerCalls(
-  app: FastifyInstance,
-  given: ApiDeps,
-  bodies: { readonly bodyBudget: BodyBudget; readonly bodyLimitBytes: number },
-  { imageForm: formLimits, fileForm }: Pick<ApiLimits, 'imageForm' | 'fileForm'>,
-): Promise<void> {
-  const { standingsOf = () => ({}), upstreamHosts = new Set<string>() } = given
-  const streamLimits = { ...defaultStreamLimits, ...given.streamLimits }
-  const { findAssetTypes } = given.assets
-  const calls = { ...given, ...bodies, foreignMembers }
-  const all = { ...calls, standingsOf, upstreamHosts, streamLimits, findAssetTypes }
-  const v1 = { ...all, formLimits, fileForm, quotedPaths: quotedPaths(all) }
-  await app.register(v1Plugin(v1), { prefix: '/v1' })
-  await app.register(v1betaPlugin(all), { prefix: '/v1beta' })
-}
-
 /** Puts the HTTP interface together; the caller listens and closes. */
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
-  const app = createServer(deps, limits)
+  const { mediaForm = mediaFormOf(deps.catalog), fileForm, imageForm: formLimits } = limits
+  const offered = {
+    ...deps,
+    mediaForm,
+    fileForm,
+    formLimits,
+    findAssetTypes: deps.assets.findAssetTypes,
+    standingsOf: deps.standingsOf ?? (() => ({})),
+    upstreamHosts: deps.upstreamHosts ?? new Set<string>(),
+    streamLimits: { ...defaultStreamLimits, ...deps.streamLimits },
+  }
+  const quotedPaths = (): readonly QuotedPath[] =>
+    surfaces.flatMap(({ quotes }) => quotes?.(services) ?? [])
+  const surfaces: readonly Surface[] = [...deps.surfaces, v1Surface(offered, quotedPaths)]
+  const services: Services = {
+    ...offered,
+    foreignMembers: foreignToCreations(membersOf(surfaces)),
+  }
+  const endpoints: Record<string, string> = Object.assign(
+    {},
+    ...surfaces.map((one) => one.endpoints),
+  )
+  const mounts = mountsOf(surfaces)
+  const envelopeOf = envelopesOf(mounts)
+  const app = createServer(deps, limits, envelopeOf)
   useObservation(app, deps.metrics)
   usePerToken(app, deps)
   // Probes and scrapers add what they like.
@@ -252,22 +245,17 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(livenessPlugin())
   if (!deps.operationsElsewhere) await app.register(operatingPlugin(deps))
   if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
-  const { authenticate, tasks, resolveHost, resolveMediaFiles } = deps
-  const clips = { authenticate, tasks, resolveHost, bodyBudget, foreignMembers }
-  const large = { ...clips, bodyLimitBytes: limits.provABodyBytes }
-  await app.register(provAPlugin(large), { prefix: '/provA' })
-  const library = { ...deps, bodyLimitBytes: limits.assetBodyBytes, bodyBudget, foreignMembers }
-  await app.register(assetsPlugin(library), { prefix: '/provA' })
-  await app.register(realPersonPlugin())
-  const video = { ...clips, resolveMediaFiles, bodyLimitBytes: limits.provBV2BodyBytes }
-  await app.register(provBV2Plugin(video), { prefix: '/provB/v2' })
-  await app.register(provCPlugin(large), { prefix: '/provC' })
-  const streamLimits = { ...defaultStreamLimits, ...deps.streamLimits }
-  const { speechBodyBytes: bodyLimitBytes, mediaForm = mediaFormOf(deps.catalog) } = limits
-  const speech = { ...deps, streamLimits, bodyLimitBytes, bodyBudget, mediaForm, foreignMembers }
-  await app.register(provBV1Plugin(speech), { prefix: '/provB/v1' })
-  const bodies = { bodyBudget, bodyLimitBytes: limits.textBodyBytes }
-  await registerCalls(app, deps, bodies, limits)
-  await registerAccounts(app, deps)
+  for (const mount of mounts) {
+    const { prefix } = mount
+    const bodyBytes = limits.bodyBytes[prefix] ?? mount.bodyBytes
+    const plugin = async (below: FastifyInstance): Promise<void> => {
+      useMount(below, mount, mounts, { ...deps, ...services, bodyBudget, bodyBytes })
+      for (const surface of surfaces)
+        if (surface.mount === mount || surface.mount === prefix)
+          await surface.register(below, services)
+    }
+    await app.register(plugin, { prefix })
+  }
+  await registerAccounts(app, { ...deps, endpoints })
   return app
 }

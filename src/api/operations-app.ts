@@ -8,7 +8,7 @@ import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 export async function buildOperationsApp(
   deps: Pick<ApiDeps, 'logger' | 'clock' | 'metrics' | 'health'>,
 ): Promise<FastifyInstance> {
-  const app = createServer(deps, defaultLimits)
+  const app = createServer(deps, defaultLimits, () => operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await app.register(livenessPlugin())
   await app.register(operatingPlugin(deps))

@@ -6,9 +6,9 @@ import { RequestError } from './kit/request-error.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
-import { envelopeOf } from './surfaces.ts'
+import { envelopesOf, mountsOf } from './surfaces.ts'
 
-export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
+export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock' | 'surfaces'> {
   /** Undefined where readiness and metrics are on another port. */
   readonly health: Pick<Health, 'dependencies'> | undefined
 }
@@ -20,10 +20,12 @@ export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
 export async function buildWaitingApp({
   logger,
   clock,
+  surfaces,
   health,
 }: WaitingDeps): Promise<FastifyInstance> {
   // A connection that is kept would outlast the port's handover.
-  const app = createServer({ logger, clock, leaving: () => true }, defaultLimits)
+  const envelopeOf = envelopesOf(mountsOf(surfaces))
+  const app = createServer({ logger, clock, leaving: () => true }, defaultLimits, envelopeOf)
   useEnvelope(app, operatingEnvelope)
   const answered = new Set(['/healthz', ...(health === undefined ? [] : ['/readyz', '/metrics'])])
   app.addHook('onRequest', async (request, reply) => {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { buildWaitingApp } from '../api/waiting-app.ts'
+import { surfaces } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
@@ -135,12 +136,16 @@ function createRoom({ config, logger, listens }: WaitingOptions): Room {
     const wanted = { port: config.port, operationsPort: config.operationsPort, ...ports }
     const elsewhere = wanted.operationsPort !== undefined
     const deps = { logger, clock: systemClock }
-    const app = await buildWaitingApp({ ...deps, health: elsewhere ? undefined : { dependencies } })
+    const app = await buildWaitingApp({
+      ...deps,
+      surfaces,
+      health: elsewhere ? undefined : { dependencies },
+    })
     apps = [app]
     address = await app.listen({ port: wanted.port, host })
     ports = { port: Number(new URL(address).port) }
     if (!elsewhere) return
-    const operations = await buildWaitingApp({ ...deps, health: { dependencies } })
+    const operations = await buildWaitingApp({ ...deps, surfaces, health: { dependencies } })
     apps = [app, operations]
     const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })
     ports = { ...ports, operationsPort: Number(new URL(at).port) }

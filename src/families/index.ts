@@ -1,3 +1,13 @@
+import type { Surface } from '../api/kit/surface.ts'
+import { librarySurface } from '../api/prov-a/assets/routes.ts'
+import { provASurface } from '../api/prov-a/routes.ts'
+import { provBV1Surface } from '../api/prov-b/v1/routes.ts'
+import { provBV2Surface } from '../api/prov-b/v2/routes.ts'
+import { provCSurface } from '../api/prov-c/routes.ts'
+import { realPersonSurface } from '../api/real-person/routes.ts'
+import { chatSurface } from '../api/v1/chat/routes.ts'
+import { responsesSurface } from '../api/v1/responses/routes.ts'
+import { v1betaSurface } from '../api/v1beta/routes.ts'
 import { artBFamily } from '../domain/families/art-b/rules.ts'
 import { createCatalog, type FamilyRules } from '../domain/families/catalog.ts'
 import { genFamily } from '../domain/families/gen/rules.ts'
@@ -45,3 +55,15 @@ export const families: readonly FamilyRules[] = [
 
 /** What asks for families by what they are, and knows none by name, is handed this. */
 export const catalog = createCatalog(families)
+
+export const surfaces: readonly Surface[] = [
+  provASurface,
+  librarySurface,
+  realPersonSurface,
+  provBV2Surface,
+  provCSurface,
+  provBV1Surface,
+  chatSurface,
+  responsesSurface,
+  v1betaSurface,
+]

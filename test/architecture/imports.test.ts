@@ -15,7 +15,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   'src/eventlog': ['src/kernel', 'src/domain'],
   'src/storage': ['src/kernel', 'src/domain'],
   projections: ['src/kernel', 'src/domain', 'src/eventlog'],
-  'src/families': ['src/kernel', 'src/domain'],
+  'src/families': ['src/kernel', 'src/domain', 'src/app', 'src/api'],
   'src/app': ['src/kernel', 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
   'src/providers': ['src/kernel', 'src/domain', 'src/app'],
   'src/api': ['src/kernel', 'src/domain', 'src/app', 'projections'],

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { foreignMembers } from '../../src/api/creation-members.ts'
+import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
+import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
+import { v1Bodies } from '../../src/api/v1/routes.ts'
+import { surfaces } from '../../src/families/index.ts'
 import { pngOf } from '../../infra/sandbox/media/png.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
@@ -10,6 +13,8 @@ const stack = await startStack({
 })
 t.teardown(() => stack.stop())
 const { url, demo } = stack
+
+const foreignMembers = foreignToCreations(membersOfBodies([{ bodies: v1Bodies }, ...surfaces]))
 
 const PICTURE = 'https://media.example.com/boat.png'
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='

@@ -6,7 +6,9 @@ import { frame } from '../api/support/memory-texts.ts'
 import { startText } from '../api/v1/support.ts'
 import { anyChange, anyValue, changed, goodBodies, textComplaint } from './text-support.ts'
 
-const { app, texts } = await startText(t, { limits: { textBodyBytes: 256 * 1024 } })
+const { app, texts } = await startText(t, {
+  limits: { bodyBytes: { '/v1': 256 * 1024, '/v1beta': 256 * 1024 } },
+})
 texts.answer = ({ model }) => ({ model, usage: {} })
 texts.steps = () => [frame({ choices: [], usage: null }), frame({ choices: [] })]
 const paths = Object.keys(goodBodies)

@@ -41,7 +41,7 @@ function memberOf(schema: unknown, name: string): unknown {
 }
 
 /** Ways to write a name that are one to the reader. */
-type Spellings = (name: string) => readonly string[]
+export type Spellings = (name: string) => readonly string[]
 
 interface Described {
   readonly path: string

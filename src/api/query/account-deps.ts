@@ -8,5 +8,7 @@ export interface AccountRouteDeps {
   readonly accounts: AccountReads
   readonly ledgerPosition: QueryReads['ledgerPosition']
   readonly catalog: Catalog
+  /** Paths by the names under which the ledger knows what was asked for there. */
+  readonly endpoints: Readonly<Record<string, string>>
   readonly clock: Clock
 }

@@ -2,7 +2,6 @@ import { Type, type Static } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
 import type { CsvRow } from '../kit/csv.ts'
 import type { LogFacts } from './account-reads.ts'
-import { endpointOf } from './endpoints.ts'
 import { shownPageMembers } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
 import { AnsweredAsOf, Decimal } from './schemas.ts'
@@ -68,7 +67,11 @@ function begunAtMs(row: LogRow, facts: LogFacts): number | undefined {
 }
 
 /** A row with what is known of it beside the ledger; what is not known yet is null. */
-export function toLogItem(row: LogRow, facts: LogFacts): LogItem {
+export function toLogItem(
+  row: LogRow,
+  facts: LogFacts,
+  endpoints: Readonly<Record<string, string>>,
+): LogItem {
   const event = row.kind === 'consume' ? facts.events.get(row.position)?.data : undefined
   const begunMs = row.kind === 'consume' ? begunAtMs(row, facts) : undefined
   const usage = event?.['usage']
@@ -82,7 +85,7 @@ export function toLogItem(row: LogRow, facts: LogFacts): LogItem {
     token_id: row.tokenId,
     token_name: row.tokenId === null ? null : (facts.tokenNames.get(row.tokenId) ?? null),
     model: row.model,
-    endpoint: row.surface === null ? null : endpointOf(row.surface),
+    endpoint: row.surface === null ? null : (endpoints[row.surface] ?? row.surface),
     task_id: row.nativeId,
     platform_id: row.sourceId,
     request_id: row.requestId,

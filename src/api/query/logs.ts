@@ -5,7 +5,6 @@ import type { Principal } from '../../app/access/principal.ts'
 import { type LogKind, logKinds } from '../../../projections/ledger/query.ts'
 import { success } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import type { AccountReads } from './account-reads.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
@@ -55,9 +54,9 @@ async function toFilter(
   }
 }
 
-async function itemsOf(accounts: AccountReads, rows: readonly LogRow[]) {
+async function itemsOf({ accounts, endpoints }: AccountRouteDeps, rows: readonly LogRow[]) {
   const facts = await accounts.logFacts(rows)
-  return rows.map((row) => toLogItem(row, facts))
+  return rows.map((row) => toLogItem(row, facts, endpoints))
 }
 
 /** What moved a tenant's money, newest first, a page by its number. */
@@ -85,12 +84,12 @@ export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): vo
       void reply.header('cache-control', 'no-store').header('vary', 'Accept')
       if (wantsCsv(request, query.format)) {
         const pages = csvPages(query, async (page) =>
-          (await itemsOf(accounts, await logs.page(page))).map(toLogCells),
+          (await itemsOf(deps, await logs.page(page))).map(toLogCells),
         )
         return sendCsv(reply, 'logs', logColumns, pages)
       }
       const { page, pageSize, ...place } = readPage(query)
-      const items = await itemsOf(accounts, await logs.page(place))
+      const items = await itemsOf(deps, await logs.page(place))
       const shown = { page, page_size: pageSize, total: logs.total }
       return success({ ...shown, ...shownRange(range), as_of: String(filter.asOf), items })
     },

@@ -40,6 +40,8 @@ export interface QueryDeps {
   readonly clock: Clock
   readonly countQuery?: CountQuery
   readonly knownNames: Looks
+  /** Paths by the names under which the ledger knows what was asked for there. */
+  readonly endpoints: Readonly<Record<string, string>>
 }
 
 /** These routes only read; whatever body is sent along stays this small. */

@@ -8,10 +8,8 @@ import type { Catalog } from '../../domain/families/catalog.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { CsvRow } from '../kit/csv.ts'
-import type { AccountReads } from './account-reads.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { describe } from './documentation.ts'
-import { endpointOf } from './endpoints.ts'
 import { listFailures } from './envelope.ts'
 import { wantsCsv } from './ledger-query.ts'
 import { pageMembers, pagesBehind, readPage, shownPageMembers } from './numbered-pages.ts'
@@ -70,7 +68,11 @@ const TasksAnswerSchema = successOf(
 
 const columns = Object.keys(TaskItemSchema.properties) as readonly (keyof TaskItem)[]
 
-function toItem(task: TaskRow, settled: SettledAmount | undefined): TaskItem {
+function toItem(
+  task: TaskRow,
+  settled: SettledAmount | undefined,
+  endpoints: AccountRouteDeps['endpoints'],
+): TaskItem {
   return {
     platform_id: task.platformId,
     task_id: task.nativeId,
@@ -78,7 +80,7 @@ function toItem(task: TaskRow, settled: SettledAmount | undefined): TaskItem {
     user_id: task.userId,
     token_id: task.tokenId,
     family: task.family,
-    endpoint: endpointOf(task.surface),
+    endpoint: endpoints[task.surface] ?? task.surface,
     model: task.model,
     status: task.status,
     created_at: Math.floor(task.requestedAtMs / 1_000),
@@ -111,40 +113,40 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
   }
 }
 
+type ItemDeps = Pick<AccountRouteDeps, 'accounts' | 'endpoints'>
+
 async function pageOf(
-  accounts: AccountReads,
+  deps: ItemDeps,
   filter: TaskQueryFilter,
   page: { readonly offset: number; readonly limit: number },
 ) {
-  const { rows, total } = await accounts.tasks(filter, page)
-  return { items: await itemsOf(accounts, rows), total }
+  const { rows, total } = await deps.accounts.tasks(filter, page)
+  return { items: await itemsOf(deps, rows), total }
 }
 
-async function itemsOf(accounts: AccountReads, rows: readonly TaskRow[]) {
+async function itemsOf({ accounts, endpoints }: ItemDeps, rows: readonly TaskRow[]) {
   const settled = await accounts.settledAmounts(rows.map(({ platformId }) => platformId))
-  return rows.map((row) => toItem(row, settled.get(row.platformId)))
+  return rows.map((row) => toItem(row, settled.get(row.platformId), endpoints))
 }
 
 /** The page that was asked for, or all tasks where none was. */
 async function* exported(
-  accounts: AccountReads,
+  deps: ItemDeps,
   filter: TaskQueryFilter,
   asked: TasksQuery,
 ): AsyncGenerator<readonly CsvRow[]> {
   if (asked.page !== undefined || asked.page_size !== undefined) {
-    yield (await pageOf(accounts, filter, readPage(asked))).items.map(toCells)
+    yield (await pageOf(deps, filter, readPage(asked))).items.map(toCells)
     return
   }
   const behind = (after: TaskRow | undefined, limit: number) =>
-    accounts.tasksBehind(filter, after, limit)
-  for await (const rows of pagesBehind(behind)) yield (await itemsOf(accounts, rows)).map(toCells)
+    deps.accounts.tasksBehind(filter, after, limit)
+  for await (const rows of pagesBehind(behind)) yield (await itemsOf(deps, rows)).map(toCells)
 }
 
 /** Tasks of every family, newest first, a page by its number. */
-export function tasksRoute(
-  instance: FastifyInstance,
-  { accounts, catalog, clock }: AccountRouteDeps,
-): void {
+export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
+  const { catalog, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
@@ -165,10 +167,10 @@ export function tasksRoute(
       const filter = toFilter(principalOf(request), query, range)
       void reply.header('cache-control', 'no-store').header('vary', 'Accept')
       if (wantsCsv(request, query.format)) {
-        return sendCsv(reply, 'tasks', columns, exported(accounts, filter, query))
+        return sendCsv(reply, 'tasks', columns, exported(deps, filter, query))
       }
       const { page, pageSize, ...place } = readPage(query)
-      const { items, total } = await pageOf(accounts, filter, place)
+      const { items, total } = await pageOf(deps, filter, place)
       return success({ page, page_size: pageSize, total, ...shownRange(range), items })
     },
   )

@@ -17,7 +17,6 @@ import type { AccountReads } from './account-reads.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
-import { surfaceNames } from './endpoints.ts'
 import { listFailures } from './envelope.ts'
 import { wantsCsv } from './ledger-query.ts'
 import { AnsweredAsOf, AsOf, Decimal, Format, Name, Quantity, Time } from './schemas.ts'
@@ -46,28 +45,29 @@ const keyNames = {
 } as const satisfies Partial<Record<UsageKey, string>>
 type Key = keyof typeof keyNames
 
-const UsageQuerySchema = Type.Object({
-  ...timeRangeMembers,
-  from: Type.Optional(Time),
-  to: Type.Optional(Time),
-  group_by: Type.Optional(
-    Type.String({
-      maxLength: 40,
-      description: `One or two of ${Object.keys(keyNames).join(', ')}, with a comma between; day by default.`,
-      examples: ['day,model'],
-    }),
-  ),
-  tenant_id: Type.Optional(Name),
-  user_id: Type.Optional(Name),
-  token_id: Type.Optional(Name),
-  model: Type.Optional(Name),
-  sku: Type.Optional(Name),
-  surface: Type.Optional(Type.Enum([...surfaceNames])),
-  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
-  as_of: Type.Optional(AsOf),
-  format: Format,
-})
-type UsageQuery = Static<typeof UsageQuerySchema>
+const usageQuerySchema = (surfaceNames: readonly string[]) =>
+  Type.Object({
+    ...timeRangeMembers,
+    from: Type.Optional(Time),
+    to: Type.Optional(Time),
+    group_by: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: `One or two of ${Object.keys(keyNames).join(', ')}, with a comma between; day by default.`,
+        examples: ['day,model'],
+      }),
+    ),
+    tenant_id: Type.Optional(Name),
+    user_id: Type.Optional(Name),
+    token_id: Type.Optional(Name),
+    model: Type.Optional(Name),
+    sku: Type.Optional(Name),
+    surface: Type.Optional(Type.Enum([...surfaceNames])),
+    currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+    as_of: Type.Optional(AsOf),
+    format: Format,
+  })
+type UsageQuery = Static<ReturnType<typeof usageQuerySchema>>
 
 const totals = {
   currency: Type.String({ description: 'Currencies are never added up.' }),
@@ -193,7 +193,7 @@ export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
           failures: [...listFailures, 'log_unavailable'],
           csv: true,
         }),
-        querystring: UsageQuerySchema,
+        querystring: usageQuerySchema(Object.keys(deps.endpoints)),
       },
     },
     async (request, reply) => {

@@ -11,7 +11,7 @@ import { MEMORY_PER_BYTE } from '../../../src/api/kit/body-budget.ts'
 import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
 
 const { app, tasks } = await startApp({
-  limits: { provABodyBytes: 10_000, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
+  limits: { bodyBytes: { '/provA': 10_000 }, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
 })
 await app.listen({ port: 0, host: '127.0.0.1' })
 t.teardown(async () => app.close())
@@ -136,7 +136,7 @@ void t.test('a caller that hung up before it was let in takes no room', async (t
   const asked = new Promise<void>((resolve) => (asking = resolve))
   const known = new Promise<void>((resolve) => (letIn = resolve))
   const slow = await startApp({
-    limits: { provABodyBytes: 10_000, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
+    limits: { bodyBytes: { '/provA': 10_000 }, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
     authenticate: async () => {
       asking()
       await known

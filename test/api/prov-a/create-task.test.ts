@@ -150,7 +150,7 @@ void t.test('400 for a duplicate, prototype or unsafe member, naming it', async 
 })
 
 void t.test('413 for a body over the limit', async (t) => {
-  const small = await startApp({ limits: { provABodyBytes: 1_000 } })
+  const small = await startApp({ limits: { bodyBytes: { '/provA': 1_000 } } })
   t.teardown(async () => small.app.close())
   const answer = await small.app.inject({
     method: 'POST',

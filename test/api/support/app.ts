@@ -1,4 +1,4 @@
-import { catalog } from '../../../src/families/index.ts'
+import { catalog, surfaces } from '../../../src/families/index.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
@@ -111,6 +111,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     logger,
     clock: { nowMs: () => nowMs },
     catalog,
+    surfaces,
     metrics: new Registry(),
     authenticate,
     tasks,

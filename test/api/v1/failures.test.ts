@@ -278,7 +278,7 @@ void t.test('403 for a token of another kind, 503 when tokens cannot be looked u
 })
 
 void t.test('404, 413, 415 and 431 in the shape of the family', async (t) => {
-  const small = await startText(t, { limits: { textBodyBytes: 200 } })
+  const small = await startText(t, { limits: { bodyBytes: { '/v1': 200, '/v1beta': 200 } } })
   const answers = [
     [await post('/v1/nothing', {}), 404, 'unknown_url'],
     [await app.inject({ url: chatPath }), 404, 'unknown_url'],

@@ -1,17 +1,14 @@
 import type { QuoteUseCases } from '../../../app/quotes/types.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
-import { type ForeignNames, foreignToTexts } from '../../kit/foreign-members.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-assets.ts'
 import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import { alsoInChat, alsoInImages, alsoInResponses } from '../also-known.ts'
-import { readChatRequest } from '../chat/request.ts'
+import { alsoInImages } from '../also-known.ts'
 import { refuseForTasks } from '../images/async.ts'
 import { readJsonOrder } from '../images/order.ts'
 import { EditBodySchema, GenerationBodySchema } from '../images/schemas.ts'
-import { readResponsesRequest } from '../responses/request.ts'
-import { ChatBodySchema, ResponsesBodySchema } from '../schemas.ts'
 import { videoFamilyOf } from '../videos/families.ts'
 import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
 import { CreateVideoBodySchema } from '../videos/schemas.ts'
@@ -21,33 +18,6 @@ export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
   readonly quotes: QuoteUseCases
   readonly resolveHost: ResolveHost
   readonly foreignMembers: ForeignNames
-}
-
-function textPaths({ quotes }: QuoteDeps): readonly QuotedPath[] {
-  const checkChat = misspeltRefusal(ChatBodySchema, alsoInChat, { foreign: foreignToTexts })
-  const checkResponses = misspeltRefusal(ResponsesBodySchema, alsoInResponses, {
-    foreign: foreignToTexts,
-  })
-  return [
-    {
-      path: '/v1/chat/completions',
-      quote: async ({ principal, requestId, body }) => {
-        checkChat(body)
-        const asked = readChatRequest(body)
-        const of = { family: 'chat', surface: 'v1.chat', principal, requestId } as const
-        return quotes.text({ ...of, ...asked })
-      },
-    },
-    {
-      path: '/v1/responses',
-      quote: async ({ principal, requestId, body }) => {
-        checkResponses(body)
-        const asked = readResponsesRequest(body)
-        const of = { family: 'responses', surface: 'v1.responses', principal, requestId } as const
-        return quotes.text({ ...of, ...asked })
-      },
-    },
-  ]
 }
 
 function imagePaths({
@@ -104,7 +74,7 @@ function videoPath(deps: QuoteDeps): QuotedPath {
   }
 }
 
-/** What of `/v1` can be priced without being made. Forms, which bring files, cannot. */
+/** What of the images and videos of `/v1` can be priced without being made. Forms, which bring files, cannot. */
 export function v1QuotedPaths(deps: QuoteDeps): readonly QuotedPath[] {
-  return [...textPaths(deps), ...imagePaths(deps), videoPath(deps)]
+  return [...imagePaths(deps), videoPath(deps)]
 }

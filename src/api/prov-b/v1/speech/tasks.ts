@@ -1,72 +1,99 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
-import type { TaskUseCases, TaskView } from '../../../../app/tasks/types.ts'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { TaskView } from '../../../../app/tasks/types.ts'
 import type { ResolveVoice } from '../../../../app/resolve-voice.ts'
 import { CHARACTERS } from '../../../../domain/families/speech/pricing.ts'
-import { readSpeech, withVoice } from '../../../../domain/families/speech/request.ts'
+import {
+  readSpeech,
+  type SpeechRequest,
+  withVoice,
+} from '../../../../domain/families/speech/request.ts'
 import { SPEECH } from '../../../../domain/families/speech/rules.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
-import { bodyHashOf } from '../../../kit/body-hash.ts'
-import { idempotencyKeyOf } from '../../../kit/idempotency-key.ts'
-import { objectBody } from '../../../kit/json-body.ts'
-import { tellCreated, tellTask } from '../../../kit/task-answer.ts'
+import type { TaskCreation } from '../../../kit/creations.ts'
+import type { Services } from '../../../kit/surface.ts'
+import { tellTask } from '../../../kit/task-answer.ts'
+import { queryFailures } from '../../../kit/task-failures.ts'
 import { taskIdOf } from '../../../kit/task-id.ts'
 import { succeeded } from '../answered.ts'
-import type { CreatedSpeechSchema, SpeechTaskSchema } from './schemas.ts'
+import { describe } from '../documentation.ts'
+import { creationFailures } from '../failures.ts'
+import { lacking } from './plugin.ts'
+import {
+  alsoInSpeech,
+  CreatedSpeechSchema,
+  SpeechBodySchema,
+  SpeechTaskQuerySchema,
+  SpeechTaskSchema,
+} from './schemas.ts'
 
 /** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
 
-/** Takes a task. Every answer once its id exists carries `x-platform-id`. */
-export async function createSpeechTask(
-  deps: { readonly tasks: TaskUseCases; readonly resolveVoice: ResolveVoice },
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Static<typeof CreatedSpeechSchema>> {
-  const idempotencyKey = idempotencyKeyOf(request)
-  const asked = readSpeech(objectBody(request.body), 'task')
-  const principal = principalOf(request)
-  const voice = await deps.resolveVoice(principal.tenantId, asked.voiceId)
-  const created = await deps.tasks.createTask({
-    principal,
-    family: SPEECH,
-    surface: 'provB.speech.async',
-    requestId: request.id,
-    model: asked.model,
-    facts: asked.facts,
-    upstreamBody: withVoice(asked, voice.voiceId),
-    callerMarker: undefined,
-    executionExpiresAfterS: undefined,
-    idempotencyKey,
-    bodyHash: bodyHashOf(request),
-    channelId: voice.channelId,
-  })
-  const { platformId, nativeId, usage } = created
-  tellCreated(reply, created)
-  return {
+interface AcceptedSpeech {
+  readonly request: SpeechRequest
+  readonly voice: Awaited<ReturnType<ResolveVoice>>
+}
+
+export const speechTask: TaskCreation<AcceptedSpeech> = {
+  path: '/t2a_async_v2',
+  name: 'provB.speech.async',
+  family: SPEECH,
+  body: SpeechBodySchema,
+  alsoKnown: alsoInSpeech,
+  documented: describe({
+    tag: 'Speech',
+    operationId: 'createSpeechTask',
+    summary: 'Speak a text asynchronously',
+    ok: CreatedSpeechSchema,
+    failures: creationFailures,
+    further: [lacking],
+    headers: ['x-platform-id', 'idempotent-replayed'],
+  }),
+  accept: async (body, { tenantId }, { resolveVoice }) => {
+    const request = readSpeech(body, 'task')
+    return { request, voice: await resolveVoice(tenantId, request.voiceId) }
+  },
+  order: ({ request, voice: { voiceId, channelId } }) => ({
+    model: request.model,
+    facts: request.facts,
+    upstreamBody: withVoice(request, voiceId),
+    channelId,
+  }),
+  answer: ({ platformId, nativeId, usage }, _accepted, request) => ({
     task_id: nativeId,
     file_id: nativeId,
     platform_id: platformId,
     ...charactersIn(usage),
     ...succeeded(request),
-  }
+  }),
 }
 
-/** Looks at a task. */
-export async function querySpeechTask(
-  { getTask }: Pick<TaskUseCases, 'getTask'>,
-  id: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Static<typeof SpeechTaskSchema>> {
-  const view = await getTask({
-    principal: principalOf(request),
-    family: SPEECH,
-    id: taskIdOf(id),
-    requestId: request.id,
+export function speechTaskRoute(instance: FastifyInstance, { tasks }: Services): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {
+    schema: {
+      ...describe({
+        tag: 'Speech',
+        operationId: 'getSpeechTask',
+        summary: 'Query asynchronous speech',
+        costs: true,
+        ok: SpeechTaskSchema,
+        failures: [...queryFailures, 'parameter_invalid'],
+        headers: ['x-platform-id'],
+      }),
+      querystring: SpeechTaskQuerySchema,
+    },
+    handler: async (request, reply) => {
+      const view = await tasks.getTask({
+        principal: principalOf(request),
+        family: SPEECH,
+        id: taskIdOf(request.query.task_id),
+        requestId: request.id,
+      })
+      tellTask(reply, view)
+      void reply.header('cache-control', 'no-store')
+      return { ...shown(view), ...succeeded(request) }
+    },
   })
-  tellTask(reply, view)
-  void reply.header('cache-control', 'no-store')
-  return { ...shown(view), ...succeeded(request) }
 }
 
 const statuses = {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Cloned, MediaUseCases } from '../../../../app/calls/media/types.ts'
+import type { Cloned } from '../../../../app/calls/media/types.ts'
 import { readClone } from '../../../../domain/families/speech/clone-request.ts'
 import { VOICE_CLONE } from '../../../../domain/families/speech/models.ts'
 import { SPEECH } from '../../../../domain/families/speech/rules.ts'
@@ -7,11 +7,11 @@ import { costOf } from '../../../../domain/pricing/cost.ts'
 import { principalOf } from '../../../kit/authenticate.ts'
 import { callerPresence } from '../../../kit/caller.ts'
 import { costHeaders } from '../../../kit/cost.ts'
-import type { ForeignNames } from '../../../kit/foreign-members.ts'
 import { CallKeySchema } from '../../../kit/idempotency-key.ts'
 import { objectBody } from '../../../kit/json-body.ts'
 import { keyedBy } from '../../../kit/keyed-call.ts'
 import { refuseMisspelt } from '../../../kit/misspelt.ts'
+import type { Services } from '../../../kit/surface.ts'
 import { succeeded } from '../answered.ts'
 import { describe } from '../documentation.ts'
 import { callFailures } from '../failures.ts'
@@ -25,52 +25,46 @@ function shown({ inputSensitive, demoAudio, characters }: Cloned) {
   }
 }
 
-interface VoiceRouteDeps {
-  readonly media: MediaUseCases
-  /** Members of other interfaces' creations, which this one refuses. */
-  readonly foreignMembers: ForeignNames
-}
-
-/** Clones of voices, to be registered below `/provB/v1`. */
-export function voicesPlugin({ media, foreignMembers: foreign }: VoiceRouteDeps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
-  return async (app: FastifyInstance): Promise<void> => {
-    app.post('/voice_clone', {
-      validatorCompiler: refuseMisspelt({}, { foreign }),
-      schema: {
-        ...describe({
-          tag: 'Speech',
-          operationId: 'cloneVoice',
-          summary: 'Clone a voice',
-          costs: true,
-          ok: ClonedSchema,
-          failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
-          headers: ['x-call-id', 'idempotent-replayed'],
-        }),
-        headers: CallKeySchema,
-        body: CloneBodySchema,
-      },
-      handler: async (request, reply) => {
-        const order = readClone(objectBody(request.body))
-        // From here on only the use case holds the body.
-        request.body = undefined
-        const call = await media.clone({
-          principal: principalOf(request),
-          family: SPEECH,
-          surface: 'provB.voice-clone',
-          model: VOICE_CLONE,
-          requestId: request.id,
-          callerGone: callerPresence(reply),
-          request: order,
-          ...keyedBy(request),
-        })
-        void reply.headers({
-          'x-call-id': call.callId,
-          ...costHeaders(costOf(call.settlement)),
-          'cache-control': 'no-store',
-        })
-        return { ...shown(call.body), ...succeeded(request) }
-      },
-    })
-  }
+/** Clones of voices. */
+export function voicesRoute(
+  app: FastifyInstance,
+  { media, foreignMembers: foreign }: Services,
+): void {
+  app.post('/voice_clone', {
+    validatorCompiler: refuseMisspelt({}, { foreign }),
+    schema: {
+      ...describe({
+        tag: 'Speech',
+        operationId: 'cloneVoice',
+        summary: 'Clone a voice',
+        costs: true,
+        ok: ClonedSchema,
+        failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
+        headers: ['x-call-id', 'idempotent-replayed'],
+      }),
+      headers: CallKeySchema,
+      body: CloneBodySchema,
+    },
+    handler: async (request, reply) => {
+      const order = readClone(objectBody(request.body))
+      // From here on only the use case holds the body.
+      request.body = undefined
+      const call = await media.clone({
+        principal: principalOf(request),
+        family: SPEECH,
+        surface: 'provB.voice-clone',
+        model: VOICE_CLONE,
+        requestId: request.id,
+        callerGone: callerPresence(reply),
+        request: order,
+        ...keyedBy(request),
+      })
+      void reply.headers({
+        'x-call-id': call.callId,
+        ...costHeaders(costOf(call.settlement)),
+        'cache-control': 'no-store',
+      })
+      return { ...shown(call.body), ...succeeded(request) }
+    },
+  })
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { answer } from '../kit/answer-documentation.ts'
+import type { Surface } from '../kit/surface.ts'
 
-const PATH = '/real-person/callback'
+const PREFIX = '/real-person'
+const PATH = `${PREFIX}/callback`
 
 const style =
   'body{font:1.1rem/1.6 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem}'
@@ -41,15 +43,17 @@ const headers = {
  * It is the same for everybody: it says nothing of how the verification went, and of its query, which
  * holds the one-time credential, nothing is read, shown, kept or logged.
  */
-export function realPersonPlugin() {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
-  return async (app: FastifyInstance): Promise<void> => {
+export const realPersonSurface: Surface = {
+  mount: { prefix: PREFIX, isOpen: true, bodyBytes: 1024 },
+  endpoints: {},
+  bodies: [],
+  register: (app: FastifyInstance): void => {
     app.addHook('onRequest', (request, _reply, done) => {
       // Whatever is said of this request from here on, its query cannot be in it.
       request.raw.url = PATH
       done()
     })
-    app.get(PATH, {
+    app.get('/callback', {
       schema: {
         operationId: 'getRealPersonCallback',
         tags: ['Assets'],
@@ -59,5 +63,5 @@ export function realPersonPlugin() {
       handler: async (_request, reply) =>
         reply.headers(headers).type('text/html; charset=utf-8').send(page),
     })
-  }
+  },
 }

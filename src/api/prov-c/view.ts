@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import type { TaskView } from '../../../app/tasks/types.ts'
-import { CREDITS } from '../../../domain/families/video-c/pricing.ts'
-import { toTimestamp } from '../../../kernel/clock.ts'
-import { shownSettings } from '../../kit/task-answer.ts'
-import type { ClipSchema } from '../schemas.ts'
+import type { TaskView } from '../../app/tasks/types.ts'
+import { CREDITS } from '../../domain/families/video-c/pricing.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { shownSettings } from '../kit/task-answer.ts'
+import type { ClipSchema } from './schemas.ts'
 
 type Clip = Static<typeof ClipSchema>
 

@@ -1,0 +1,115 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import type { CreatedTask, CreateTaskInput } from '../../app/tasks/types.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { principalOf } from './authenticate.ts'
+import { bodyHashOf } from './body-hash.ts'
+import { IdempotencyKeySchema, idempotencyKeyOf } from './idempotency-key.ts'
+import { objectBody } from './json-body.ts'
+import { refuseMisspelt } from './misspelt.ts'
+import type { AlsoKnown } from './names.ts'
+import { misspeltRefusal, type QuotedPath } from './quoted-path.ts'
+import type { Mount, Services, Surface } from './surface.ts'
+import { tellCreated } from './task-answer.ts'
+
+/** Routes that create tasks of a family, declared: the route, its price and its name follow. */
+
+type Ordered = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody'> &
+  Partial<Pick<CreateTaskInput, 'assets' | 'channelId' | 'callerMarker' | 'executionExpiresAfterS'>>
+
+/** @typeParam Accepted a body that was judged */
+export interface TaskCreation<Accepted> {
+  /** Below the prefix of the mount. */
+  readonly path: string
+  /** What the log and the ledger call it. */
+  readonly name: string
+  readonly family: string
+  readonly body: TSchema
+  readonly alsoKnown?: AlsoKnown
+  /** What the description says of the route beside the body. */
+  readonly documented: FastifySchema
+  /** Judges a body. @throws DomainError naming the member */
+  readonly accept: (
+    body: JsonObject,
+    principal: Principal,
+    services: Services,
+  ) => Accepted | Promise<Accepted>
+  readonly order: (accepted: Accepted) => Ordered
+  readonly answer: (created: CreatedTask, accepted: Accepted, request: FastifyRequest) => object
+}
+
+/** The surface of some creations; `further` adds the routes of what they made. */
+export function creationsOf<Accepted>(
+  mount: Mount,
+  creations: readonly TaskCreation<Accepted>[],
+  further: (app: FastifyInstance, services: Services) => void,
+): Surface {
+  return {
+    mount,
+    endpoints: Object.fromEntries(
+      creations.map(({ name, path }) => [name, `${mount.prefix}${path}`]),
+    ),
+    bodies: creations.map(({ body, alsoKnown = {} }) => ({ schema: body, also: alsoKnown })),
+    register: (app, services) => {
+      for (const creation of creations) createRoute(app, creation, services)
+      further(app, services)
+    },
+    quotes: (services) => creations.map((creation) => quotedPath(mount.prefix, creation, services)),
+  }
+}
+
+function createRoute<Accepted>(
+  app: FastifyInstance,
+  creation: TaskCreation<Accepted>,
+  services: Services,
+): void {
+  const { path, body, alsoKnown = {}, documented } = creation
+  app.post(path, {
+    schema: { ...documented, headers: IdempotencyKeySchema, body },
+    // The family judges the body; of the schema only misspelt names are told.
+    validatorCompiler: refuseMisspelt(alsoKnown, { foreign: services.foreignMembers }),
+    handler: (request, reply) => create(creation, services, request, reply),
+  })
+}
+
+/** Every answer once the id exists carries `x-platform-id`. */
+async function create<Accepted>(
+  { family, name, accept, order, answer }: TaskCreation<Accepted>,
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<object> {
+  const idempotencyKey = idempotencyKeyOf(request)
+  const principal = principalOf(request)
+  const accepted = await accept(objectBody(request.body), principal, services)
+  const created = await services.tasks.createTask({
+    callerMarker: undefined,
+    executionExpiresAfterS: undefined,
+    ...order(accepted),
+    family,
+    principal,
+    surface: name,
+    requestId: request.id,
+    idempotencyKey,
+    bodyHash: bodyHashOf(request),
+  })
+  tellCreated(reply, created)
+  return answer(created, accepted, request)
+}
+
+function quotedPath<Accepted>(
+  prefix: string,
+  { path, family, body: schema, alsoKnown = {}, accept, order }: TaskCreation<Accepted>,
+  services: Services,
+): QuotedPath {
+  const check = misspeltRefusal(schema, alsoKnown, { foreign: services.foreignMembers })
+  return {
+    path: `${prefix}${path}`,
+    quote: async ({ principal, body }) => {
+      check(body)
+      const { model, facts, assets } = order(await accept(body, principal, services))
+      return services.quotes.task({ principal, family, model, facts, assets })
+    },
+  }
+}

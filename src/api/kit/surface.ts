@@ -1,0 +1,146 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { Authenticate } from '../../app/access/principal.ts'
+import type { AssetUseCases } from '../../app/assets/types.ts'
+import type { MediaUseCases } from '../../app/calls/media/types.ts'
+import type { SpeechUseCases } from '../../app/calls/speech/types.ts'
+import type { TextUseCases } from '../../app/calls/text/types.ts'
+import type { QuoteUseCases } from '../../app/quotes/types.ts'
+import type { ResolveVoice } from '../../app/resolve-voice.ts'
+import type { TaskUseCases } from '../../app/tasks/types.ts'
+import type { ResolveMediaFiles } from '../../app/uploads/media-files.ts'
+import type { ResolveHost } from '../../kernel/public-url.ts'
+import { requireToken } from './authenticate.ts'
+import { type BodyBudget, useBodyBudget } from './body-budget.ts'
+import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
+import type { StreamLimits } from './event-stream.ts'
+import type { ForeignNames } from './foreign-members.ts'
+import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
+import { useKeptAnswers } from './keyed-call.ts'
+import { limitHeadersOf, type StandingsOf, useLimitHeaders } from './limit-headers.ts'
+import { namesKnown, type Spellings } from './misspelt.ts'
+import type { FormLimits } from './multipart.ts'
+import type { AlsoKnown } from './names.ts'
+import type { QuotedPath } from './quoted-path.ts'
+
+/** How a prefix is answered, and the routes below it. */
+
+/** A prefix with one error shape and one way of reading bodies. */
+export interface Mount {
+  readonly prefix: string
+  /** Where it answers only some URLs of a prefix that another mount has as well. */
+  readonly owns?: (url: string) => boolean
+  /** The shape of failures, also of a URL that has no route. Absent: that of the operating routes. */
+  readonly envelopeOf?: (url: string) => Envelope
+  /** The same of a request that was read, where more is known by then. */
+  readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
+  /** Of the largest body. */
+  readonly bodyBytes: number
+  readonly body?: JsonBodyOptions
+  /** No token is asked for. */
+  readonly isOpen?: true
+  /** Headers that hold the bare token where there is no `Authorization`. */
+  readonly keyHeaders?: readonly string[]
+  /** Answers of calls are repeated under their `Idempotency-Key`. */
+  readonly keepsAnswers?: true
+  /** Answers say how the caller stands with its limits. */
+  readonly tellsLimits?: true
+}
+
+/** The body of a creation, as far as the names of its members go. */
+export interface KnownBody {
+  readonly schema: TSchema
+  readonly also?: AlsoKnown
+  readonly spellings?: Spellings
+}
+
+/** Routes below a mount. */
+export interface Surface {
+  /** Its own, or the prefix of one that surfaces share. */
+  readonly mount: Mount | string
+  /** Paths by the names under which the log and the ledger know what was asked for there. */
+  readonly endpoints: Readonly<Record<string, string>>
+  /** Bodies of its creations. Other creations refuse their members by name, where they have none of that name. */
+  readonly bodies: readonly KnownBody[]
+  readonly register: (app: FastifyInstance, services: Services) => void | Promise<void>
+  /** What of it can be priced without being made. */
+  readonly quotes?: (services: Services) => readonly QuotedPath[]
+}
+
+/** What the gateway offers every surface. */
+export interface Services {
+  readonly tasks: TaskUseCases
+  readonly texts: TextUseCases
+  readonly speech: SpeechUseCases
+  readonly media: MediaUseCases
+  readonly assets: AssetUseCases
+  readonly quotes: QuoteUseCases
+  readonly resolveVoice: ResolveVoice
+  readonly resolveMediaFiles: ResolveMediaFiles
+  readonly resolveHost: ResolveHost
+  /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
+  readonly upstreamHosts: ReadonlySet<string>
+  readonly foreignMembers: ForeignNames
+  readonly streamLimits: StreamLimits
+  /** How callers stand with their limits. */
+  readonly standingsOf: StandingsOf
+  /** Of one file that is sent on, and of what is said of it. */
+  readonly mediaForm: FormLimits
+}
+
+/** How streams of a surface are sent whose answers say how the caller stands with its limits. */
+export function streamOptions(
+  { streamLimits, standingsOf }: Pick<Services, 'streamLimits' | 'standingsOf'>,
+  request: FastifyRequest,
+) {
+  return { limits: streamLimits, headers: () => limitHeadersOf(request, standingsOf) }
+}
+
+/** Names of all members that the creations of surfaces have. */
+export function membersOf(surfaces: readonly Pick<Surface, 'bodies'>[]): readonly string[] {
+  return surfaces.flatMap(({ bodies }) =>
+    bodies.flatMap(({ schema, also = {}, spellings }) => namesKnown(schema, also, spellings)),
+  )
+}
+
+/** The mount that answers a URL. */
+export function mountOf(mounts: readonly Mount[], url: string): Mount | undefined {
+  const below = mounts.filter(
+    ({ prefix }) => url.startsWith(prefix) && /^[/?#]|^$/.test(url.slice(prefix.length)),
+  )
+  return (
+    below.find(({ owns }) => owns?.(url) === true) ?? below.find(({ owns }) => owns === undefined)
+  )
+}
+
+interface MountDeps {
+  readonly authenticate: Authenticate
+  readonly bodyBudget: BodyBudget
+  readonly standingsOf: StandingsOf
+  /** Of the largest body. */
+  readonly bodyBytes: number
+}
+
+/** Gives everything below a plugin the ways of a mount; `others` share its prefix. */
+export function useMount(
+  app: FastifyInstance,
+  mount: Mount,
+  others: readonly Mount[],
+  { authenticate, bodyBudget, bodyBytes, standingsOf }: MountDeps,
+): void {
+  const { envelopeOf } = mount
+  if (envelopeOf !== undefined) {
+    const shapeOf = (request: FastifyRequest): Envelope => {
+      // Of a prefix that several have, one says in whose shape there is no such route.
+      const { readEnvelopeOf, envelopeOf: ofUrl } = mountOf(others, request.url) ?? mount
+      return readEnvelopeOf?.(request) ?? ofUrl?.(request.url) ?? envelopeOf(request.url)
+    }
+    if (mount.owns === undefined) useEnvelopes(app, shapeOf)
+    else useErrors(app, shapeOf)
+  }
+  useBodyBudget(app, bodyBudget, bodyBytes)
+  useJsonBody(app, bodyBytes, mount.body)
+  if (mount.isOpen !== true) requireToken(app, authenticate, 'model', mount.keyHeaders)
+  if (mount.tellsLimits === true) useLimitHeaders(app, standingsOf)
+  if (mount.keepsAnswers === true) useKeptAnswers(app)
+}

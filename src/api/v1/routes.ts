@@ -1,0 +1,113 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { TextUseCases } from '../../app/calls/text/types.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import { modelFailures } from '../kit/call-failures.ts'
+import type { QuotedPath } from '../kit/quoted-path.ts'
+import { behindToken } from '../kit/route-failures.ts'
+import type { KnownBody, Mount, Surface } from '../kit/surface.ts'
+import { alsoInImages } from './also-known.ts'
+import { describe } from './documentation.ts'
+import { v1Envelope } from './envelope.ts'
+import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
+import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
+import { EditBodySchema, GenerationBodySchema } from './images/schemas.ts'
+import { type KeyRouteDeps, keyRoute } from './key/plugin.ts'
+import { findModel, listModels } from './models/models.ts'
+import { quotePlugin } from './quote/plugin.ts'
+import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
+import {
+  LooseModelParamsSchema,
+  ModelListSchema,
+  ModelParamsSchema,
+  ModelSchema,
+} from './schemas.ts'
+import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
+import { CreateVideoBodySchema } from './videos/schemas.ts'
+
+/** What `/v1` has of no family alone: images, videos, files, models and quotes. */
+
+export interface V1Deps
+  extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps {
+  readonly texts: TextUseCases
+}
+
+/** Surfaces of families have routes below it as well. */
+export const v1: Mount = {
+  prefix: '/v1',
+  envelopeOf: () => v1Envelope,
+  // Inline images, audio and long conversations.
+  bodyBytes: 64 * 1024 * 1024,
+  body: { anyText: true, withoutHash: true },
+  keepsAnswers: true,
+  tellsLimits: true,
+}
+
+/** Of its creations, as every other creation knows them. */
+export const v1Bodies: readonly KnownBody[] = [
+  { schema: GenerationBodySchema, also: alsoInImages.generation },
+  { schema: EditBodySchema, also: alsoInImages.edit },
+  { schema: CreateVideoBodySchema },
+]
+
+/** @param quotedPaths every path whose creations can be priced, of every surface */
+export function v1Surface(
+  deps: Omit<V1Deps, 'foreignMembers'>,
+  quotedPaths: () => readonly QuotedPath[],
+): Surface {
+  return {
+    mount: v1,
+    endpoints: {
+      'v1.videos': '/v1/videos',
+      'v1.images.generations': '/v1/images/generations',
+      'v1.images.edits': '/v1/images/edits',
+      'v1.images.generations.async': '/v1/images/generations/async',
+      'v1.images.edits.async': '/v1/images/edits/async',
+    },
+    bodies: v1Bodies,
+    register: async (app, { foreignMembers }) => {
+      modelRoutes(app, deps)
+      keyRoute(app, deps)
+      await app.register(imagesPlugin({ ...deps, foreignMembers }))
+      await app.register(videosPlugin({ ...deps, foreignMembers }))
+      await app.register(filesPlugin(deps))
+      await app.register(quotePlugin({ quotedPaths: quotedPaths() }))
+    },
+    quotes: ({ foreignMembers }) => v1QuotedPaths({ ...deps, foreignMembers }),
+  }
+}
+
+function modelRoutes(instance: FastifyInstance, deps: Pick<V1Deps, 'catalog' | 'texts'>): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/models', {
+    schema: describe({
+      tag: 'Text',
+      operationId: 'listModels',
+      summary: 'List the models the token may use',
+      ok: ModelListSchema,
+      failures: behindToken,
+    }),
+    handler: async (request) => ({
+      object: 'list' as const,
+      data: [...(await listModels(deps, principalOf(request)))],
+    }),
+  })
+  app.get('/models/:id', {
+    schema: {
+      ...describe({
+        tag: 'Text',
+        operationId: 'getModel',
+        summary: 'Show a model',
+        ok: ModelSchema,
+        failures: modelFailures,
+      }),
+      params: ModelParamsSchema,
+    },
+    handler: async (request) => findModel(deps, principalOf(request), request.params.id),
+  })
+  // An id with a slash that was not encoded.
+  app.get('/models/*', {
+    schema: { hide: true, params: LooseModelParamsSchema },
+    handler: async (request) => findModel(deps, principalOf(request), request.params['*']),
+  })
+}
