@@ -49,9 +49,9 @@ import {
   createOpenPublic,
   createPublicFetch,
   type PublicFetchDeps,
-} from './providers/kit/http/public-fetch.ts'
-import { resolveByDns } from './providers/kit/http/resolve-host.ts'
-import { createProviders } from './providers/registry.ts'
+} from './families/kit/http/public-fetch.ts'
+import { resolveByDns } from './families/kit/http/resolve-host.ts'
+import { createProviders } from './families/providers.ts'
 import type { ObjectStore } from './storage/types.ts'
 
 /** What a gateway stands on. */

@@ -4,7 +4,7 @@ import type { TaskObservation } from '../domain/task/observation.ts'
 
 export type { TaskObservation }
 
-/** Where faces upstream (`providers/`) and faces callers (`api/`) meet. */
+/** Where faces upstream (`upstream` of each family) and faces callers (`api/`) meet. */
 
 /** One upstream account; the credential stays inside the provider's client. */
 export interface Channel {

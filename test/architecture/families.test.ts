@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
 const textRooms =
-  /^src\/(?:families\/index\.ts|domain\/families\/text|providers\/(?:chat|responses|native|kit\/text|registry\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
+  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|kit\/text|providers\.ts|index\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
 
 t.test('the wires of text are named where text is at home', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -51,7 +51,7 @@ const familyRooms: Readonly<
     words: /video-?a/i,
     rooms: [
       'src/domain/families/video-a/',
-      'src/providers/video-a/',
+      'src/families/video-a/',
       'src/api/prov-a/',
       'infra/sandbox/video-a/',
     ],
@@ -60,7 +60,7 @@ const familyRooms: Readonly<
     words: /video-b(?![a-z])|[vV]ideoB(?![a-z])|\bh3-/,
     rooms: [
       'src/domain/families/video-b/',
-      'src/providers/video-b/',
+      'src/families/video-b/',
       'src/api/prov-b/v2/',
       'infra/sandbox/video-b/',
     ],
@@ -69,28 +69,28 @@ const familyRooms: Readonly<
     words: /video-c|[vV]ideoC(?![a-z])|\bclip(?:q\d|\d\.)/,
     rooms: [
       'src/domain/families/video-c/',
-      'src/providers/video-c/',
+      'src/families/video-c/',
       'src/api/prov-c/',
       'infra/sandbox/video-c/',
     ],
   },
   image: {
     words: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
-    rooms: ['src/domain/families/image/', 'src/providers/image/', 'infra/sandbox/image/'],
+    rooms: ['src/domain/families/image/', 'src/families/image/', 'infra/sandbox/image/'],
   },
   gen: {
     words: /\bgen-(?:2|3\.1|3-pro-image)|\.\/gen\/|family: 'gen'|FAMILY = 'gen'/,
-    rooms: ['src/domain/families/gen/', 'src/providers/gen/', 'infra/sandbox/gen/'],
+    rooms: ['src/domain/families/gen/', 'src/families/gen/', 'infra/sandbox/gen/'],
   },
   'art-b': {
     words: /\bart-?b\b/i,
-    rooms: ['src/domain/families/art-b/', 'src/providers/art-b/', 'infra/sandbox/art-b/'],
+    rooms: ['src/domain/families/art-b/', 'src/families/art-b/', 'infra/sandbox/art-b/'],
   },
   speech: {
     words: /\bspeech-2|(?:family:|FAMILY =|SPEECH =) 'speech'/,
     rooms: [
       'src/domain/families/speech/',
-      'src/providers/speech/',
+      'src/families/speech/',
       'src/api/prov-b/v1/',
       'infra/sandbox/speech/',
     ],
@@ -98,7 +98,7 @@ const familyRooms: Readonly<
 }
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']
-const lists = ['src/families/index.ts', 'src/providers/registry.ts', 'infra/sandbox/registry.ts']
+const lists = ['src/families/index.ts', 'src/families/providers.ts', 'infra/sandbox/registry.ts']
 
 t.test('no file outside the rooms of a family names it', (t) => {
   const known = sources

@@ -15,10 +15,9 @@ const below: Readonly<Record<string, readonly string[]>> = {
   'src/eventlog': ['src/kernel', 'src/domain'],
   'src/storage': ['src/kernel', 'src/domain'],
   projections: ['src/kernel', 'src/domain', 'src/eventlog'],
-  'src/families': ['src/kernel', 'src/domain', 'src/app', 'src/api'],
   'src/app': ['src/kernel', 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
-  'src/providers': ['src/kernel', 'src/domain', 'src/app'],
   'src/api': ['src/kernel', 'src/domain', 'src/app', 'projections'],
+  'src/families': ['src/kernel', 'src/domain', 'src/app', 'src/api', 'projections'],
   'src/console': ['src/kernel', 'src/domain', 'src/app', 'projections'],
   'infra/embedded': ['src/kernel'],
   'infra/sandbox': ['src/kernel'],
@@ -38,12 +37,12 @@ const assembly = new Set([
   'src/cli',
 ])
 
-/** Where providers meet the application. */
+/** Where faces upstream meet the application. */
 const ports = new Set(
   ['', 'text-', 'speech-', 'media-', 'asset-', 'image-'].map((of) => `src/app/${of}ports.ts`),
 )
 
-/** Layers of the providers' kit: text and tasks build on HTTP, which knows of neither. */
+/** Layers of what faces upstream share: text and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {
   http: ['http'],
   image: ['http', 'image'],
@@ -53,16 +52,42 @@ const kitBelow: Readonly<Record<string, readonly string[]>> = {
 
 /** What a file of the kit imports against its layers; families it never knows. */
 function kitOffences(file: SourceFile): string[] {
-  const [, layer] = /^src\/providers\/kit\/(\w+)\//.exec(file.path) ?? []
+  const [, layer] = /^src\/families\/kit\/(\w+)\//.exec(file.path) ?? []
   if (layer === undefined) return []
   const allowed = kitBelow[layer]
   if (!allowed) return [`${file.path}: stands in no known layer of the kit`]
   const imports = file.imports
-    .filter((target) => target.startsWith('src/providers/'))
-    .filter((target) => !allowed.some((name) => target.startsWith(`src/providers/kit/${name}/`)))
+    .filter((target) => target.startsWith('src/families/'))
+    .filter((target) => !allowed.some((name) => target.startsWith(`src/families/kit/${name}/`)))
     .map((target) => `${file.path} imports ${target}: against the layers of the kit`)
   const foreign = layer === 'http' && /\b(?:Text|Task)[A-Z]\w*|domain\//.exec(file.text)
   return foreign ? [...imports, `${file.path} speaks of ${foreign[0]}`] : imports
+}
+
+/** What each room of a family may use of the others; the record of a family uses all. */
+const familyBelow: Readonly<Record<string, readonly string[]>> = {
+  rules: ['rules'],
+  upstream: ['rules', 'upstream'],
+  surface: ['rules', 'surface'],
+  library: ['rules', 'library'],
+}
+
+/** Why a file of a family may not import another file; undefined where it may. */
+function familyOffence(path: string, target: string): string | undefined {
+  const [, , family = '', room = ''] = path.split('/')
+  const isRecord = !path.startsWith(`src/families/${family}/${room}/`)
+  if (isRecord) return undefined
+  const isKit = family === 'kit'
+  if (target.startsWith('src/app/') && (isKit || room === 'upstream') && !ports.has(target))
+    return 'what faces upstream meets the application in its ports'
+  if (target.startsWith('src/api/') && (isKit || room === 'upstream' || room === 'rules'))
+    return 'only what faces callers knows the API'
+  if (target.startsWith('src/app/') && room === 'rules') return 'rules know the domain alone'
+  if (!target.startsWith('src/families/')) return undefined
+  const [, , theirs, theirRoom = ''] = target.split('/')
+  if (theirs === 'kit') return undefined
+  if (theirs !== family) return 'another family'
+  return familyBelow[room]?.includes(theirRoom) ? undefined : `not of what ${room} may use`
 }
 
 function offences(file: SourceFile): string[] {
@@ -75,14 +100,14 @@ function offences(file: SourceFile): string[] {
     const say = (why: string): string[] => [`${file.path} imports ${target}: ${why}`]
     if (targetRoom !== room && !allowed.includes(targetRoom))
       return say('against the dependency rule')
-    if (room === 'src/providers' || room === 'src/api') {
+    if (room === 'src/api') {
       const [, , mine] = file.path.split('/')
       const [, , theirs] = target.split('/')
       const shared = theirs === 'kit' || file.path.split('/').length === 3
       if (targetRoom === room && mine !== theirs && !shared) return say('a sibling folder')
     }
-    if (room === 'src/providers' && targetRoom === 'src/app' && !ports.has(target))
-      return say('providers meet the application in its ports')
+    const why = room === 'src/families' ? familyOffence(file.path, target) : undefined
+    if (why !== undefined) return say(why)
     if (
       room === 'projections' &&
       targetRoom === 'src/domain' &&
@@ -107,8 +132,8 @@ t.test('every import follows the dependency rule', (t) => {
   t.end()
 })
 
-t.test('the kit of the providers is layered: http below text and task', (t) => {
-  const kit = sources.filter((file) => file.path.startsWith('src/providers/kit/'))
+t.test('what faces upstream share is layered: http below text and task', (t) => {
+  const kit = sources.filter((file) => file.path.startsWith('src/families/kit/'))
   t.ok(kit.length > 15, `read ${kit.length} files`)
   t.same(kit.flatMap(kitOffences), [])
   const layers = kit.map((file) => file.path.split('/')[3])
@@ -208,7 +233,7 @@ t.test('time and randomness are handed in', (t) => {
   t.same(
     inRooms.filter(({ text }) => /\b(?:system|wall)Clock\b/.test(text)).map(({ path }) => path),
     // The default of an argument: a provider may name a date to wait for.
-    ['src/providers/kit/http/retry-after.ts'],
+    ['src/families/kit/http/retry-after.ts'],
     'unix time is read where everything is put together',
   )
   t.end()

@@ -5,7 +5,7 @@ import OpenAI, { toFile } from 'openai'
 import sharp from 'sharp'
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/bootstrap.ts'
-import { genSandbox } from '../../src/providers/gen/sandbox.ts'
+import { genSandbox } from '../../src/families/gen/upstream/sandbox.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 

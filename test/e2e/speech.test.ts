@@ -2,7 +2,7 @@ import t from 'tap'
 import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { durationMs } from '../providers/speech/sounds.ts'
+import { durationMs } from '../families/speech/upstream/sounds.ts'
 import { type Answer, call, queriesOf, steadyHeaders, TASKS } from './support/client.ts'
 import { RAW, withRawSpeech } from './support/raw-speech.ts'
 

@@ -248,7 +248,11 @@ void t.test('400 that names the values for any other value of a filter', async (
       for (const value of schema.enum ?? []) t.match(answer.text, value, where)
     }
   t.ok(filters > 20, `${filters} filters`)
-  for (const mode of videoCModes) t.ok(surfaces.some(({ endpoints }) => `provC.${mode}` in endpoints), mode)
+  for (const mode of videoCModes)
+    t.ok(
+      surfaces.some(({ endpoints }) => `provC.${mode}` in endpoints),
+      mode,
+    )
 })
 
 void t.test('no odd value of any member of a body is a 5xx', async (t) => {

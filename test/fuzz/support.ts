@@ -119,5 +119,7 @@ export async function attempt(
 
 /** An app whose use cases and reads never fail by themselves: any 5xx is the input's doing. */
 export async function startFuzzed(): Promise<Harness> {
-  return startApp({ limits: { bodyBytes: { '/provA': 64 * 1024, '/provC': 64 * 1024, '/provB/v2': 64 * 1024 } } })
+  return startApp({
+    limits: { bodyBytes: { '/provA': 64 * 1024, '/provC': 64 * 1024, '/provB/v2': 64 * 1024 } },
+  })
 }

@@ -1,7 +1,7 @@
 import { catalog } from '../../src/families/index.ts'
 import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
 import type { Channel } from '../../src/app/ports.ts'
-import { sandboxAccounts } from '../../src/providers/registry.ts'
+import { sandboxAccounts } from '../../src/families/providers.ts'
 
 /** The sandbox for every model of a task, one channel a family and region. */
 export const sandboxTaskChannels = (place: SandboxPlace): readonly Channel[] =>

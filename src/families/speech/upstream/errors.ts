@@ -1,0 +1,91 @@
+import { ProviderError } from '../../../app/ports.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import type { ExchangeResponse } from '../../kit/http/exchange.ts'
+import { losslessCount, textOf } from '../../kit/http/fields.ts'
+import { fromResponse, type UpstreamError } from '../../kit/http/refusals.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
+
+/** On this wire every answer is a 200, and `base_resp.status_code` says what became of it. */
+
+/** What an answer says of itself; undefined where it says nothing. */
+export interface BaseResp {
+  /** 0 is success. */
+  readonly code: number
+  readonly message: string
+}
+
+/** The audio was made, and then found wanting. */
+const OUTPUT_SENSITIVE = 1027
+
+/** The status each code stands for, in the manner of other wires. */
+const statuses: ReadonlyMap<number, number> = new Map(
+  (
+    [
+      // A timeout behind the service: it may have worked.
+      [408, [1001]],
+      [429, [1002, 1039, 1041, 2045, 2062]],
+      [401, [1004, 2049]],
+      [402, [1008, 1028, 1030, 2056, 2061]],
+      [403, [2038]],
+      [500, [1000, 1013, 1024, 1033]],
+      [400, [1026, OUTPUT_SENSITIVE, 1042, 1043, 1044, 2013, 2037, 2039, 2042, 2048, 20132]],
+    ] as const
+  ).flatMap(([status, codes]) => codes.map((code) => [code, status] as const)),
+)
+
+export function baseRespOf(body: unknown): BaseResp | undefined {
+  const said = isJsonObject(body) ? body['base_resp'] : undefined
+  if (!isJsonObject(said)) return undefined
+  const code = losslessCount(said['status_code'])
+  return code === undefined ? undefined : { code, message: textOf(said['status_msg']) ?? '' }
+}
+
+/** The status a failure stands for; undefined for a success, and for a body that does not say. */
+export function statusOf(body: unknown): number | undefined {
+  const said = baseRespOf(body)
+  if (said === undefined || said.code === 0) return undefined
+  return statuses.get(said.code) ?? 500
+}
+
+/** The envelope of a failure. */
+export function readError(body: unknown): UpstreamError | undefined {
+  const said = baseRespOf(body)
+  if (said === undefined || said.code === 0) return undefined
+  return {
+    code: String(said.code),
+    type: undefined,
+    message: said.message,
+    param: undefined,
+    account: false,
+    rateLimited: statuses.get(said.code) === 429,
+    retryAfterMs: undefined,
+  }
+}
+
+/** A complete answer that is a failure; undefined where it is none. */
+export function refusalIn(
+  body: unknown,
+  { statusCode, headers }: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
+  scrub: Scrubber,
+): ProviderError | undefined {
+  const error = readError(body)
+  const status = statusCode === 200 ? statusOf(body) : statusCode
+  if (status === undefined) return undefined
+  if (Number(error?.code) === OUTPUT_SENSITIVE)
+    return new ProviderError('invalid', 'certain', scrub(error?.message ?? ''), {
+      code: error?.code,
+    })
+  return fromResponse({ statusCode: status, headers }, error, scrub)
+}
+
+/** A failure that upstream wrote into a stream; `begun`: some of its audio was there before. */
+export function refusalInStream(
+  body: unknown,
+  begun: boolean,
+  scrub: Scrubber,
+): ProviderError | undefined {
+  const refused = refusalIn(body, { statusCode: 200, headers: {} }, scrub)
+  if (refused === undefined || !begun) return refused
+  const { kind, message, code, retryAfterMs } = refused
+  return new ProviderError(kind, 'certain', message, { code, retryAfterMs })
+}

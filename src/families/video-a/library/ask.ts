@@ -1,0 +1,111 @@
+import type { CallOptions, Channel } from '../../../app/ports.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type { ExchangeResponse } from '../../kit/http/exchange.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import { parseJson } from '../../kit/http/fields.ts'
+import { createLines } from '../../kit/http/lines.ts'
+import { rethrow } from '../../kit/http/open-events.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
+import { fromTaskResponse, type UpstreamError } from '../../kit/task/errors.ts'
+import { resultOf } from './answers.ts'
+import { hiding, isSuccess, readLibraryError, statusOf } from './errors.ts'
+import { queryText, signedHeaders } from './sign.ts'
+
+/** One action asked of an asset library, and its answer. */
+
+const VERSION = '2024-01-01'
+/** As the signature names the service. */
+const SERVICE = 'ark'
+const CONTENT_TYPE = 'application/json'
+/** No action takes longer, whatever a creation of the channel may take. */
+const MAX_TIMEOUT_MS = 60_000
+const NO_REASON = 'The asset library gave no reason.'
+
+export interface Action {
+  readonly name: string
+  readonly body: JsonObject
+  /** What of the request must not come back to callers in a message. */
+  readonly hidden?: readonly string[]
+}
+
+/** A complete answer, whatever it says. */
+export interface Answered {
+  readonly response: ExchangeResponse
+  readonly body: unknown
+  readonly error: UpstreamError | undefined
+  readonly scrub: Scrubber
+}
+
+/** The libraries of all channels; one connection pool per channel. */
+export interface Libraries {
+  /** @throws ProviderError where there is no complete answer */
+  readonly ask: (channel: Channel, action: Action, options: CallOptions) => Promise<Answered>
+  readonly close: () => Promise<void>
+}
+
+/** `clock` is the wall clock, which upstream compares with its own. */
+export function createLibraries(clock: Clock): Libraries {
+  const lines = createLines({
+    address: (channel) => libraryOf(channel).baseUrl,
+    headers: () => ({ accept: CONTENT_TYPE }),
+    connections: ({ maxConcurrent }) => maxConcurrent,
+    fallback: NO_REASON,
+  })
+  return {
+    ask: async (channel, { name, body: members, hidden = [] }, { signal }) => {
+      const { exchange, host, basePath, headers, scrub } = lines.of(channel)
+      const library = libraryOf(channel)
+      const { accessKeyId, secretAccessKey, signingRegion: region } = library
+      const query = { Action: name, Version: VERSION }
+      const path = `${basePath}/`
+      const body = JSON.stringify(members)
+      const signed = signedHeaders(
+        { host, path, query, contentType: CONTENT_TYPE, body, atMs: clock.nowMs() },
+        { accessKeyId, secretAccessKey, region, service: SERVICE },
+      )
+      // No id of the request beside them: further `x-` headers would have to be signed as well.
+      const response = await exchange
+        .request({
+          method: 'POST',
+          path: `${path}?${queryText(query)}`,
+          headers: { ...headers, ...signed },
+          body,
+          timeoutMs: Math.min(channel.timeoutMs, MAX_TIMEOUT_MS),
+          signal,
+        })
+        .catch(rethrow)
+      const told = parseJson(response.text)
+      return {
+        response,
+        body: told,
+        error: readLibraryError(told),
+        scrub: hiding(scrub, [...hidden, accessKeyId, secretAccessKey, library.projectName ?? '']),
+      }
+    },
+    close: () => lines.close(),
+  }
+}
+
+/** Where the account keeps assets; only channels that have a place for them are asked. */
+export function libraryOf({ id, library }: Channel): NonNullable<Channel['library']> {
+  invariant(library, `channel ${id} has an asset library`)
+  return library
+}
+
+/** It says that there is no such thing; an address that nobody knows answers without an envelope. */
+export function isMissing({ response, error }: Answered): boolean {
+  if (error === undefined || error.account) return false
+  return error.missing === true || response.statusCode === 404
+}
+
+/** What an answer says that went well. @throws ProviderError for any other, or one that is not JSON. */
+export function resultIn({ response, body, error, scrub }: Answered): JsonObject {
+  const statusCode = statusOf(response.statusCode, error)
+  if (!isSuccess(statusCode))
+    throw fromTaskResponse({ statusCode, headers: response.headers }, error, scrub)
+  const result = resultOf(body)
+  if (result === undefined) throw malformed()
+  return result
+}

@@ -1,0 +1,66 @@
+import t from 'tap'
+import type { TextRequest } from '../../../../src/app/text-ports.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+
+const request: TextRequest = {
+  model: 'text-basic',
+  upstreamModel: 'upstream-text',
+  body: {},
+  keptId: (_kind, id) => id,
+}
+const scrub = (message: string): string => message
+const usage = { prompt_tokens: 30, completion_tokens: 2, total_tokens: 32 }
+const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
+
+/** `usage` as an unstreamed answer and as the last chunk of a stream show it. */
+function shown(reported: object): unknown[] {
+  const whole = chatWire.readAnswer({ model: 'x', choices, usage: reported }, request, scrub)
+  const data = JSON.stringify({ id: 'c', model: 'upstream-text', choices: [], usage: reported })
+  const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data })
+  const parsed = JSON.parse(chunk?.data ?? '{}') as Record<string, unknown>
+  t.same(Object.keys(parsed), ['id', 'model', 'choices', 'usage'])
+  t.equal(parsed['model'], 'text-basic')
+  return [whole?.body['usage'], parsed['usage']]
+}
+
+t.test('cache writes are spelled as this surface has them and left out when empty', async (t) => {
+  const cases: readonly (readonly [object, object])[] = [
+    [{ cached_tokens: 4, cache_write_tokens: 0, cache_write_5m_tokens: 0 }, { cached_tokens: 4 }],
+    [
+      { cached_tokens: 4, cache_write_tokens: 9 },
+      { cached_tokens: 4, cached_write_tokens: 9, cached_write_5m_tokens: 9 },
+    ],
+    [
+      { cache_write_tokens: 9, cache_write_5m_tokens: 4, cache_write_1h_tokens: 5 },
+      { cached_write_tokens: 9, cached_write_5m_tokens: 4, cached_write_1h_tokens: 5 },
+    ],
+    [
+      { cache_creation: { ephemeral_1h_input_tokens: 5 }, audio_tokens: 0 },
+      { audio_tokens: 0, cached_write_tokens: 5, cached_write_1h_tokens: 5 },
+    ],
+    [{ cached_write_tokens: 0, cached_write_5m_tokens: null }, {}],
+  ]
+  for (const [upstream, details] of cases) {
+    const expected = { ...usage, prompt_tokens_details: details }
+    t.same(shown({ ...usage, prompt_tokens_details: upstream }), [expected, expected])
+  }
+})
+
+t.test('cache writes beside the details move into them', async (t) => {
+  const details = { cached_write_tokens: 2, cached_write_5m_tokens: 2 }
+  const expected = { ...usage, prompt_tokens_details: details }
+  t.same(shown({ ...usage, cache_creation_input_tokens: 2 }), [expected, expected])
+})
+
+t.test('what names no cache writes passes byte for byte', async (t) => {
+  const data =
+    '{"id":"c", "model":"text-basic","usage":{"prompt_tokens":1.0,"x":12345678901234567890}}'
+  const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data })
+  t.equal(chunk?.data, data)
+})
+
+t.test('what is shown changes nothing of what is billed', async (t) => {
+  const reported = { ...usage, prompt_tokens_details: { cache_write_tokens: 9 } }
+  const whole = chatWire.readAnswer({ choices, usage: reported }, request, scrub)
+  t.match(whole?.tally().usage, { input: 21, 'cache-write-5m': 9, output: 2 })
+})

@@ -1,0 +1,119 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frames.ts'
+
+const LIMIT = 1_000_000
+
+function split(pieces: readonly string[]): readonly Frame[] {
+  const parser = createFrameParser(LIMIT)
+  return pieces.flatMap((piece) => parser.feed(piece))
+}
+
+/** What the standard says, of the whole text at once. */
+function reference(text: string): readonly Frame[] {
+  const frames: Frame[] = []
+  let event: string | undefined
+  let data: string[] = []
+  for (const line of text.split(/\r\n|\r|\n/).slice(0, -1)) {
+    const [, field, value] = /^([^:]*)(?:: ?(.*))?$/su.exec(line) ?? []
+    if (line === '') {
+      if (data.length > 0) frames.push({ event, data: data.join('\n') })
+      event = undefined
+      data = []
+    } else if (field === 'data') data.push(value ?? '')
+    else if (field === 'event') event = value === '' ? undefined : value
+  }
+  return frames
+}
+
+/** Text cut at arbitrary places. */
+const cut = (text: string, at: readonly number[]): readonly string[] => {
+  const places = [...new Set(at.map((one) => one % (text.length + 1)))].toSorted((a, b) => a - b)
+  return [0, ...places].map((from, index) => text.slice(from, places[index] ?? text.length))
+}
+
+const value = fc.stringMatching(/^[ -z|~é☀]{0,12}$/)
+const line = fc.oneof(
+  value.map((text) => `data: ${text}`),
+  value.map((text) => `data:${text}`),
+  value.map((text) => `event: ${text}`),
+  value.map((text) => `: ${text}`),
+  fc.constantFrom('data', 'event', 'id: 7', 'retry: 10', 'other: x', ':'),
+)
+const stream = fc
+  .array(fc.tuple(fc.array(line, { maxLength: 4 }), fc.constantFrom('\n', '\r\n', '\r')), {
+    maxLength: 8,
+  })
+  .map((events) =>
+    events.map(([lines, eol]) => [...lines, '', ''].join(eol).slice(0, -eol.length) + eol).join(''),
+  )
+
+t.test('frames are what the standard says, however the text is cut', async (t) => {
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (text, at) => {
+      // The reference waits for what may follow a last CR; a line of comment makes that moot.
+      const whole = `${text}:\n`
+      return isDeepStrictEqual(split(cut(whole, at)), reference(whole))
+    }),
+    { numRuns: 300 },
+  )
+  t.pass()
+})
+
+t.test('LF, CR and CRLF end lines, also when CR and LF come apart', async (t) => {
+  const two: Frame[] = [
+    { event: undefined, data: '1' },
+    { event: undefined, data: '2' },
+  ]
+  t.same(split(['data: 1\n\ndata: 2\n\n']), two)
+  t.same(split(['data: 1\r\rdata: 2\r\r']), two)
+  t.same(split(['data: 1\r\n\r', '\ndata: 2\r', '\n\r', '\n']), two)
+  t.same(split(['\uFEFFdata: 1\n\ndata: 2\n\n']), two)
+})
+
+t.test('several data lines are joined, comments and other fields are left out', async (t) => {
+  t.same(split([': hi\nid: 1\nevent: a\ndata: 1\ndata:2\ndata\n\n']), [
+    { event: 'a', data: '1\n2\n' },
+  ])
+  t.same(split(['event: a\n\ndata: 1\n\n']), [{ event: undefined, data: '1' }])
+})
+
+t.test('a bare object outside any field is kept', async (t) => {
+  const pretty = '{\n  "error": {\n    "code": 503\n  }\n}\n'
+  t.same(split([`data: 1\n\n${pretty}\n`]).at(-1)?.data, pretty.trimEnd())
+  const parser = createFrameParser(LIMIT)
+  parser.feed('data: 1\r\n\r\n{"error":')
+  parser.feed('{"code":503}}')
+  t.equal(parser.end()?.data, '{"error":{"code":503}}')
+})
+
+t.test('what is left at the end is told once', async (t) => {
+  const parser = createFrameParser(LIMIT)
+  t.same(parser.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
+  t.same(parser.end(), { event: undefined, data: '2' })
+  t.equal(parser.end(), undefined)
+})
+
+t.test(
+  'a frame beyond its bound is refused, in one piece or in many, in one line or in many',
+  async (t) => {
+    const bounded = () => createFrameParser(100)
+    t.throws(() => bounded().feed(`data: ${'x'.repeat(101)}`), { name: 'FrameTooLargeError' })
+    const pieces = bounded()
+    t.throws(() => {
+      for (let piece = 0; piece < 30; piece += 1) pieces.feed('data: 12345\n')
+    })
+    const many = bounded()
+    for (let frame = 0; frame < 100; frame += 1) many.feed('data: 1234567890\n\n')
+  },
+)
+
+t.test('a large frame in small pieces takes time in proportion to its size', async (t) => {
+  const parser = createFrameParser(LIMIT * 100)
+  const piece = 'x'.repeat(16_384)
+  parser.feed('data: ')
+  for (let fed = 0; fed < 2_000; fed += 1) parser.feed(piece)
+  const [frame] = parser.feed('\n\n')
+  t.equal(frame?.data.length, 2_000 * 16_384)
+})

@@ -1,0 +1,72 @@
+import t from 'tap'
+import {
+  addSearches,
+  nativeOutputBytes,
+  nativeUsage,
+} from '../../../../src/families/native/upstream/usage.ts'
+import { readNativeError } from '../../../../src/families/kit/http/native-errors.ts'
+
+t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {
+  t.match(
+    nativeUsage(
+      {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 40,
+        toolUsePromptTokenCount: 7,
+        candidatesTokenCount: 5,
+        thoughtsTokenCount: 30,
+      },
+      2,
+    ),
+    { input: 67, 'cached-input': 40, output: 35, 'web-search-call': 2 },
+  )
+})
+
+t.test('members that are zero are left out upstream; wrong figures are no figures', async (t) => {
+  t.match(nativeUsage({ promptTokenCount: 3 }, 0), { input: 3, output: 0 })
+  t.match(nativeUsage({}, 0), { input: 0, output: 0 })
+  t.equal(nativeUsage(undefined, 0), undefined)
+  t.equal(nativeUsage({ promptTokenCount: -1 }, 0), undefined)
+})
+
+t.test('each query that differs and is not empty is a search, however often told', async (t) => {
+  const known = new Set<string>()
+  const tell = (...candidates: object[]) => {
+    addSearches({ candidates }, known)
+    return known.size
+  }
+  const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
+  t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
+  t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
+  t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
+  addSearches({}, known)
+  t.equal(known.size, 4)
+})
+
+t.test('pictures and calls count as output', async (t) => {
+  const parts = [{ text: 'é' }, { inlineData: { data: 'AA' } }, { functionCall: { name: 'f' } }]
+  t.equal(
+    nativeOutputBytes({ candidates: [{ content: { parts } }] }),
+    2 + 1_032 + JSON.stringify({ functionCall: { name: 'f' } }).length,
+  )
+})
+
+t.test('errors are read wrapped or not, with the delay they ask for', async (t) => {
+  const error = {
+    code: 429,
+    status: 'RESOURCE_EXHAUSTED',
+    message: 'm',
+    details: [{ '@type': 'x/google.rpc.RetryInfo', retryDelay: '57.238747106s' }],
+  }
+  for (const body of [{ error }, [{ error }]])
+    t.match(readNativeError(body), { rateLimited: true, retryAfterMs: 57_239, account: false })
+  t.match(
+    readNativeError({
+      error: { code: 400, status: 'INVALID_ARGUMENT', details: [{ reason: 'API_KEY_INVALID' }] },
+    }),
+    { account: true },
+  )
+  t.equal(readNativeError({ candidates: [] }), undefined)
+})
