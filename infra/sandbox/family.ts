@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { LibraryStore } from './assets/store.ts'
-import type { Callbacks } from './callbacks.ts'
 import type { CallStore } from './calls/store.ts'
 import type { ExchangeKit } from './http/exchange.ts'
 import type { MovableClock } from './kit/clock.ts'
 import type { Random } from './kit/random.ts'
-import type { SandboxOptions } from './options.ts'
 import type { TaskStore } from './tasks/store.ts'
+import type { Callbacks } from './callbacks.ts'
+import type { SandboxOptions } from './options.ts'
 
 /** What the frame lends every family. */
 export interface FamilyKit extends ExchangeKit {

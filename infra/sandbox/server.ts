@@ -4,27 +4,27 @@ import fastify, { type FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { LibraryStore } from './assets/store.ts'
 import { libraryViews, type LibraryViews } from './assets/view.ts'
-import { Callbacks } from './callbacks.ts'
-import { CallStore, type CallFilter } from './calls/store.ts'
+import { type CallFilter, CallStore } from './calls/store.ts'
 import { callView, type CallView } from './calls/view.ts'
+import { FaultBoard } from './faults/board.ts'
+import { RequestCounters } from './http/counters.ts'
+import { type LoggedRequest, RequestLog } from './http/request-log.ts'
+import { movableClock } from './kit/clock.ts'
+import { seededRandom } from './kit/random.ts'
+import { TaskStore } from './tasks/store.ts'
+import type { AcceptedTask } from './tasks/view.ts'
+import { Callbacks } from './callbacks.ts'
 import {
+  type AcceptedFilter,
   acceptedPage,
   addControlRoutes,
   advanceClock,
   resetAll,
-  type AcceptedFilter,
   type SandboxKit,
 } from './control.ts'
 import type { FamilyKit } from './family.ts'
-import { FaultBoard } from './faults/board.ts'
-import { RequestCounters } from './http/counters.ts'
-import { RequestLog, type LoggedRequest } from './http/request-log.ts'
-import { movableClock } from './kit/clock.ts'
-import { seededRandom } from './kit/random.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
 import { families } from './registry.ts'
-import { TaskStore } from './tasks/store.ts'
-import type { AcceptedTask } from './tasks/view.ts'
 
 /** A running sandbox. */
 export interface Sandbox extends LibraryViews {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AcceptedCall } from '../calls/store.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn, UnknownSwitch, wordOf } from '../faults/vocabulary.ts'
 import {
   errorAnswer,
   failureAnswer,
@@ -9,17 +9,17 @@ import {
   newRequestId,
   Refusal,
 } from '../http/dotted-errors.ts'
-import { runExchange, type Answer } from '../http/exchange.ts'
+import { type Answer, runExchange } from '../http/exchange.ts'
 import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
 import { acceptPictures } from '../images/accept.ts'
-import { jsonBody, textIn, type Fields } from '../text/fields.ts'
+import { type Fields, jsonBody, textIn } from '../kit/body.ts'
+import { IdMaker } from '../kit/random.ts'
 import { EVENT_STREAM } from '../text/headers.ts'
-import { IdMaker } from '../text/ids.ts'
 import { bearerKey, runText, type TextWire } from '../text/run.ts'
 import type { Asker } from '../text/service.ts'
 import { bytesOf, fileAnswer, fileName, PICTURES_PATH, urlOf } from './files.ts'
-import { parseDrawing, type DrawingAsk } from './parse.ts'
-import { type Drawn, drawingUsage, errorOf, planDrawing } from './plan.ts'
+import { type DrawingAsk, parseDrawing } from './parse.ts'
+import { drawingUsage, type Drawn, errorOf, planDrawing } from './plan.ts'
 
 const FAMILY = 'art-b'
 

@@ -1,5 +1,5 @@
 import type { FamilyKit } from '../family.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomHex } from '../kit/random.ts'
 import { SERVICE } from './key.ts'

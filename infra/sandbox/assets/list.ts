@@ -1,5 +1,5 @@
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
-import type { Fields } from '../text/fields.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
+import type { Fields } from '../kit/body.ts'
 import { integerOf, invalid, neededObject, neededWord, textOf, textsOf, wordIn } from './members.ts'
 import { GROUP_TYPES, type GroupType, STATUSES } from './record.ts'
 

@@ -1,5 +1,5 @@
 import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
-import { textIn, type Fields } from '../text/fields.ts'
+import { type Fields, textIn } from '../kit/body.ts'
 
 /** Members of bodies that hold an address of the caller's. */
 const ADDRESSES = ['URL', 'CallbackURL']

@@ -1,5 +1,5 @@
 import { Refusal } from '../http/dotted-errors.ts'
-import { isFields, NO_FIELDS, type Fields } from '../text/fields.ts'
+import { type Fields, isFields, NO_FIELDS } from '../kit/body.ts'
 
 /** Reads members of a body, telling what is wrong with one as this wire does: by a code that names it. */
 

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { randomHex, type Random } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/random.ts'
 import { stampOf } from './envelope.ts'
 
 /**

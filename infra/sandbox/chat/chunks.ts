@@ -1,8 +1,8 @@
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
-import type { IdMaker } from '../text/ids.ts'
+import type { IdMaker } from '../kit/random.ts'
 import { argumentPieces, type PlannedCall, type Script } from '../text/script.ts'
-import { chatUsage, citations, finishReason, FINGERPRINT, type ChatHead } from './body.ts'
+import { type ChatHead, chatUsage, citations, FINGERPRINT, finishReason } from './body.ts'
 import type { ChatRequest } from './parse.ts'
 
 /** A stream's answer and everything its chunks are made of. */

@@ -1,9 +1,9 @@
+import { type Fields, isFields, NO_FIELDS, numberIn, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
 import type { AnswerForm, Forced, OfferedFunction, PromptUnit, TextAsk } from '../text/ask.ts'
 import { TextRefusal } from '../text/errors.ts'
-import { isFields, NO_FIELDS, numberIn, objectsIn, textIn, type Fields } from '../text/fields.ts'
 import { findModel, type TextModel } from '../text/models.ts'
-import { tokensOf, type Medium } from '../text/tokens.ts'
+import { type Medium, tokensOf } from '../text/tokens.ts'
 
 /** A chat request as far as this upstream reads it; what it does not know it ignores. */
 export interface ChatRequest extends TextAsk {

@@ -1,5 +1,5 @@
-import { seededRandom, type Random } from '../kit/random.ts'
-import { mergeFaults, NO_FAULTS, parseSwitches, UnknownSwitch, type Faults } from './vocabulary.ts'
+import { type Random, seededRandom } from '../kit/random.ts'
+import { type Faults, mergeFaults, NO_FAULTS, parseSwitches, UnknownSwitch } from './vocabulary.ts'
 
 /** What a process-wide rule may be narrowed to; an absent member matches everything. */
 export interface FaultMatch {

@@ -1,6 +1,6 @@
-import { NativeRefusal } from '../native/errors.ts'
 import { sidesOf } from '../images/picture.ts'
-import { isFields, NO_FIELDS, objectsIn, textIn, type Fields } from '../text/fields.ts'
+import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
+import { NativeRefusal } from '../native/errors.ts'
 import { MEDIUM_TOKENS, tokensOf } from '../text/tokens.ts'
 
 /** A request for a picture as this upstream understands it. */

@@ -1,5 +1,5 @@
+import { type Random, randomHex } from '../kit/random.ts'
 import type { Answer } from './exchange.ts'
-import { randomHex, type Random } from '../kit/random.ts'
 
 /** A refusal on a wire with dotted codes: its code decides its HTTP status. */
 export class Refusal extends Error {

@@ -1,7 +1,6 @@
-import { sidesOf, type PictureFormat } from '../images/picture.ts'
-import type { ReadForm } from '../images/form.ts'
+import { type PictureFormat, sidesOf } from '../images/picture.ts'
+import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
 import { TextRefusal } from '../text/errors.ts'
-import { isFields, type Fields } from '../text/fields.ts'
 
 /** A request for pictures as this upstream understands it. */
 export interface ImageAsk {

@@ -30,3 +30,19 @@ export function randomHex(random: Random, length: number): string {
   for (let i = 0; i < length; i += 1) text += randomInteger(random, 16).toString(16)
   return text
 }
+
+/** Makes ids that are new in this process and, unless the seed is given, in any other. */
+export class IdMaker {
+  readonly #start: string
+  #made = 0
+
+  constructor(random: Random) {
+    this.#start = randomBase36(random, 12)
+  }
+
+  /** The prefix and 20 base-36 digits. */
+  next(prefix: string): string {
+    this.#made += 1
+    return prefix + this.#start + this.#made.toString(36).padStart(8, '0')
+  }
+}

@@ -1,7 +1,7 @@
 import type { CallUsage } from '../calls/store.ts'
-import { MEDIUM_TOKENS, type Medium } from '../text/tokens.ts'
-import type { IdMaker } from '../text/ids.ts'
+import type { IdMaker } from '../kit/random.ts'
 import type { PlannedCall, Script } from '../text/script.ts'
+import { type Medium, MEDIUM_TOKENS } from '../text/tokens.ts'
 import type { NativeRequest } from './parse.ts'
 
 /** What every body of one answer ends with. */

@@ -1,14 +1,14 @@
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
-import type { IdMaker } from '../text/ids.ts'
+import type { IdMaker } from '../kit/random.ts'
 import type { Script } from '../text/script.ts'
 import {
   blockedBody,
   callPart,
   finishReason,
   grounding,
-  nativeUsage,
   type NativeTail,
+  nativeUsage,
 } from './body.ts'
 import type { NativeRequest } from './parse.ts'
 

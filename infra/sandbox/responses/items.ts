@@ -1,5 +1,5 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
-import type { IdMaker } from '../text/ids.ts'
+import type { IdMaker } from '../kit/random.ts'
 import type { PlannedCall, Script } from '../text/script.ts'
 import type { Told } from '../text/words.ts'
 

@@ -5,11 +5,11 @@ import {
   modelNamed,
   tokenLimit,
 } from '../chat/parse.ts'
+import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
 import type { AnswerForm, Forced, OfferedFunction, PromptUnit, TextAsk } from '../text/ask.ts'
 import { TextRefusal } from '../text/errors.ts'
-import { isFields, NO_FIELDS, objectsIn, textIn, type Fields } from '../text/fields.ts'
-import { tokensOf, type Medium } from '../text/tokens.ts'
+import { type Medium, tokensOf } from '../text/tokens.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
 export interface ResponsesRequest extends TextAsk {

@@ -1,4 +1,4 @@
-import { isFields, NO_FIELDS, numberIn, textIn, type Fields } from '../text/fields.ts'
+import { type Fields, isFields, NO_FIELDS, numberIn, textIn } from '../kit/body.ts'
 import { type Audio, durationOf, FORMATS } from './audio.ts'
 import { SpeechRefusal } from './errors.ts'
 

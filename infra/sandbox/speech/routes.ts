@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
+import { type Fields, jsonBody, textIn } from '../kit/body.ts'
 import { idInPath, queryOf, taskHandlers } from '../tasks/run.ts'
-import { jsonBody, textIn, type Fields } from '../text/fields.ts'
 import { runText, type TextRequest, type TextWire } from '../text/run.ts'
 import { AUDIO_PATH, fileAnswer } from './audio.ts'
 import { addCloneRoute } from './clone.ts'

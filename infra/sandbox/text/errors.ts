@@ -1,7 +1,7 @@
-import { countOf, NO_FAULTS, UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, NO_FAULTS, UnknownSwitch } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
+import type { IdMaker } from '../kit/random.ts'
 import { textHeaders } from './headers.ts'
-import type { IdMaker } from './ids.ts'
 
 /** A refusal of the chat and responses wires: its code decides status and type. */
 export class TextRefusal extends Error {

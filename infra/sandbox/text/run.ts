@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
 import { NO_MARKERS, parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import type { Faults } from '../faults/vocabulary.ts'
-import { runExchange, type Answer } from '../http/exchange.ts'
+import { type Answer, runExchange } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
-import { textIn, type Fields } from './fields.ts'
+import { type Fields, textIn } from '../kit/body.ts'
 import type { Asker } from './service.ts'
 
 /** How one wire reads credentials and tells errors. */

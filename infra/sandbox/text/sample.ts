@@ -1,4 +1,4 @@
-import { isFields, type Fields } from './fields.ts'
+import { type Fields, isFields } from '../kit/body.ts'
 
 const MAX_DEPTH = 12
 const MAX_ITEMS = 20

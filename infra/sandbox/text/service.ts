@@ -3,10 +3,10 @@ import type { AcceptedCall, CallOutcome } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { PromptMarkers } from '../faults/marker.ts'
 import type { Faults } from '../faults/vocabulary.ts'
+import { IdMaker } from '../kit/random.ts'
 import type { TextAsk } from './ask.ts'
 import { PrefixCache } from './cache.ts'
-import { IdMaker } from './ids.ts'
-import { scriptOf, type Script } from './script.ts'
+import { type Script, scriptOf } from './script.ts'
 
 /** Who asked, and what they call themselves. */
 export interface Asker {

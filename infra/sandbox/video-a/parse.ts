@@ -1,9 +1,9 @@
-import type { SandboxOptions } from '../options.ts'
 import { Refusal } from '../http/dotted-errors.ts'
-import { parseContent, type Content } from './parse-content.ts'
+import type { Fields } from '../kit/body.ts'
+import type { SandboxOptions } from '../options.ts'
 import { isGeneration25, isSmall, versionedModel } from './models.ts'
+import { type Content, parseContent } from './parse-content.ts'
 import { RATIOS, RESOLUTIONS } from './tokens.ts'
-import type { Fields } from '../text/fields.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {

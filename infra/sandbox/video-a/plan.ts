@@ -1,5 +1,5 @@
-import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
-import { randomInteger, type Random } from '../kit/random.ts'
+import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
+import { type Random, randomInteger } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
 import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'

@@ -1,5 +1,5 @@
 import type { Answer } from '../http/exchange.ts'
-import { randomHex, type Random } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/random.ts'
 
 /** A refusal on this wire: the number in its message decides its status and type. */
 export class Refusal extends Error {

@@ -1,5 +1,5 @@
+import type { Fields } from '../kit/body.ts'
 import { Refusal } from './errors.ts'
-import type { Fields } from '../text/fields.ts'
 
 /** A creation as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {

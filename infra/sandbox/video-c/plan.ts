@@ -1,7 +1,7 @@
-import { taskPlan } from '../tasks/plan.ts'
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
-import { randomInteger, type Random } from '../kit/random.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
+import { type Random, randomInteger } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
+import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { randomHex } from '../kit/random.ts'
-import { taskHandlers, type BodyWire } from '../tasks/run.ts'
+import { type BodyWire, taskHandlers } from '../tasks/run.ts'
 import { isTerminal } from '../tasks/timeline.ts'
 import { isLetIn, type TextWire } from '../text/run.ts'
 import { MEDIA_PATH, taskBody } from './body.ts'

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { credentialHash } from '../calls/credential-hash.ts'
-import { randomHex, type Random } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/random.ts'
 import type { StoredTask } from '../tasks/store.ts'
 
 /** Callbacks are signed with the credential that made the task, which is on no record: it is learned. */
