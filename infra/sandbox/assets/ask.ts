@@ -1,4 +1,4 @@
-import { credentialHash } from '../calls/credential-hash.ts'
+import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Faults } from '../faults/vocabulary.ts'
 import type { Fields } from '../kit/body.ts'

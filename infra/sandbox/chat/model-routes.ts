@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { runText, type TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { textHeaders } from '../text/headers.ts'
 import { offeredModels, type TextModel } from '../text/models.ts'
-import { runText, type TextWire } from '../text/run.ts'
 import type { Asker, TextService } from '../text/service.ts'
 import { modelNamed } from './parse.ts'
 

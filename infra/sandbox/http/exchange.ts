@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AcceptedCall } from '../calls/store.ts'
 import type { FaultBoard, FaultSubject } from '../faults/board.ts'
-import { countOf, isOn, mergeFaults, wordOf, type Faults } from '../faults/vocabulary.ts'
-import type { RequestCounters } from './counters.ts'
-import type { RequestLog } from './request-log.ts'
+import { countOf, type Faults, isOn, mergeFaults, wordOf } from '../faults/vocabulary.ts'
 import { sendStream, type StreamAnswer } from './stream.ts'
+import type { RequestCounters, RequestLog } from './traffic.ts'
 import { destroy, hang, pause, sendBadHttp, sendTruncated } from './wreck.ts'
 
 /** What a family answers. An object is sent as JSON. */

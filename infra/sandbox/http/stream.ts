@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { AcceptedCall } from '../calls/store.ts'
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 
 /** One server-sent event. */
 export interface StreamFrame {

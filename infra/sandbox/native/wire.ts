@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { isLetIn, type TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
-import { isLetIn, type TextWire } from '../text/run.ts'
 import {
   INVALID_KEY,
   nativeErrorAnswer,

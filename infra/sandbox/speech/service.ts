@@ -1,5 +1,4 @@
-import { credentialHash } from '../calls/credential-hash.ts'
-import type { AcceptedCall } from '../calls/store.ts'
+import { type AcceptedCall, credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'

@@ -1,7 +1,7 @@
+import { bearerKey, type TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
 import { randomHex } from '../kit/random.ts'
-import { bearerKey, type TextWire } from '../text/run.ts'
 import { failureAnswer, refusalAnswer, refusedAnswer, SpeechRefusal } from './errors.ts'
 import { bare } from './int64.ts'
 

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
 import { type Faults, UnknownSwitch } from '../faults/vocabulary.ts'
 import { type Answer, runExchange } from '../http/exchange.ts'
 import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'
-import type { TextWire } from '../text/run.ts'
 
 /** How one wire of tasks reads the bodies it is sent. */
 export interface BodyWire {

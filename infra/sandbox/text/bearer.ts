@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import { isLetIn, type TextWire } from '../calls/run.ts'
 import type { SandboxOptions } from '../options.ts'
-import { TextRefusal, textMessage, type TextErrors } from './errors.ts'
-import { isLetIn, type TextWire } from './run.ts'
+import { type TextErrors, textMessage, TextRefusal } from './errors.ts'
 
 /** The bearer credential of a request. @throws TextRefusal */
 function credentialOf(options: SandboxOptions, request: FastifyRequest): string {

@@ -1,5 +1,5 @@
 import type { CallUsage } from '../calls/store.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 
 /** Tokens written to the cache, as chat and responses tell them: only where one is written. */
 export function cacheWriteFields(usage: CallUsage, caches: boolean, faults: Faults) {

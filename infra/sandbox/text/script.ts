@@ -1,10 +1,10 @@
 import type { CallUsage } from '../calls/store.ts'
-import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn, UnknownSwitch, wordOf } from '../faults/vocabulary.ts'
 import { promptTokens, type TextAsk } from './ask.ts'
-import { NO_CACHE, type CacheUse } from './cache.ts'
+import { type CacheUse, NO_CACHE } from './cache.ts'
 import { sampleOf } from './sample.ts'
 import { tokensOf, TOOL_PROMPT_TOKENS } from './tokens.ts'
-import { cutTo, inPieces, NOTHING_TOLD, wordsOf, type Told } from './words.ts'
+import { cutTo, inPieces, NOTHING_TOLD, type Told, wordsOf } from './words.ts'
 
 /** A function call of an answer. */
 export interface PlannedCall {

@@ -1,5 +1,4 @@
-import { credentialHash } from '../calls/credential-hash.ts'
-import type { AcceptedCall, CallOutcome } from '../calls/store.ts'
+import { type AcceptedCall, type CallOutcome, credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { PromptMarkers } from '../faults/marker.ts'
 import type { Faults } from '../faults/vocabulary.ts'

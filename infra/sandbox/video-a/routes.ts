@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { bearerKey, type TextWire } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import {
   errorAnswer,
@@ -7,8 +8,7 @@ import {
   newRequestId,
   Refusal,
 } from '../http/dotted-errors.ts'
-import { idInPath, queryOf, taskHandlers, type BodyWire } from '../tasks/run.ts'
-import { bearerKey, type TextWire } from '../text/run.ts'
+import { type BodyWire, idInPath, queryOf, taskHandlers } from '../tasks/run.ts'
 import { MEDIA_PATH, taskBody } from './body.ts'
 import { ResultFiles } from './media.ts'
 import { parseBody } from './parse.ts'

@@ -1,4 +1,4 @@
-import { credentialHash } from '../calls/credential-hash.ts'
+import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { credentialHash } from '../calls/credential-hash.ts'
+import { credentialHash } from '../calls/store.ts'
 import { type Random, randomHex } from '../kit/random.ts'
 import type { StoredTask } from '../tasks/store.ts'
 

@@ -6,7 +6,7 @@ import type { Faults } from '../faults/vocabulary.ts'
 import { type Answer, runExchange } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
 import { type Fields, textIn } from '../kit/body.ts'
-import type { Asker } from './service.ts'
+import type { Asker } from '../text/service.ts'
 
 /** How one wire reads credentials and tells errors. */
 export interface TextWire {

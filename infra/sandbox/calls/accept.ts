@@ -1,7 +1,6 @@
-import { credentialHash } from '../calls/credential-hash.ts'
-import type { AcceptedCall, CallFacts } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Asker } from '../text/service.ts'
+import { type AcceptedCall, type CallFacts, credentialHash } from './store.ts'
 
 /** What an image family records of a call it accepted. */
 export interface AcceptedPictures {
