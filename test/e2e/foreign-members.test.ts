@@ -3,7 +3,7 @@ import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { v1Bodies } from '../../src/api/v1/routes.ts'
 import { surfaces } from '../../src/families/index.ts'
-import { pngOf } from '../../infra/sandbox/media/png.ts'
+import { pngOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { pngOf } from '../../infra/sandbox/media/png.ts'
+import { pngOf } from '../../infra/sandbox/media/pictures.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'

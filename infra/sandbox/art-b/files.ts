@@ -1,8 +1,8 @@
 import type { FamilyKit } from '../family.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
-import { pictureOf, type PictureFormat } from '../images/picture.ts'
-import { checkSignedUrl, signUrl } from '../media/signed-url.ts'
+import { checkSignedUrl, signUrl } from '../media/files.ts'
+import { type PictureFormat, pictureOf } from '../media/pictures.ts'
 import type { DrawingAsk } from './parse.ts'
 
 /** Path under which result files are served. */

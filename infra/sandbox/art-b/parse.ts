@@ -1,6 +1,6 @@
 import { messageOf, Refusal } from '../http/dotted-errors.ts'
-import { type PictureFormat, sidesOf } from '../images/picture.ts'
 import { type Fields, isFields } from '../kit/body.ts'
+import { type PictureFormat, sidesOf } from '../media/pictures.ts'
 
 /** A request for pictures as this upstream understands it. */
 export interface DrawingAsk {

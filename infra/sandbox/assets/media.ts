@@ -1,10 +1,9 @@
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
-import { fileAnswer, noFile } from '../media/file-answer.ts'
-import { mp3Of } from '../media/mp3.ts'
+import { checkSignedUrl, fileAnswer, noFile } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
-import { pngOf } from '../media/png.ts'
-import { checkSignedUrl } from '../media/signed-url.ts'
+import { pngOf } from '../media/pictures.ts'
+import { mp3Of } from '../media/sound.ts'
 import { assetState, type AssetType, statusOf } from './record.ts'
 
 /** Path under which assets can be looked at. */

@@ -1,5 +1,5 @@
-import { sidesOf } from '../images/picture.ts'
 import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
+import { sidesOf } from '../media/pictures.ts'
 import { NativeRefusal } from '../native/errors.ts'
 import { MEDIUM_TOKENS, tokensOf } from '../text/tokens.ts'
 

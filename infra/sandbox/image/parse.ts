@@ -1,5 +1,5 @@
-import { type PictureFormat, sidesOf } from '../images/picture.ts'
 import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
+import { type PictureFormat, sidesOf } from '../media/pictures.ts'
 import { TextRefusal } from '../text/errors.ts'
 
 /** A request for pictures as this upstream understands it. */

@@ -1,8 +1,6 @@
 import type { Answer } from '../http/exchange.ts'
-import { flacOf } from '../media/flac.ts'
-import { mp3Of } from '../media/mp3.ts'
-import { pcmOf, type SoundFormat, wavOf } from '../media/pcm.ts'
-import { checkSignedUrl } from '../media/signed-url.ts'
+import { checkSignedUrl } from '../media/files.ts'
+import { flacOf, mp3Of, pcmOf, type SoundFormat, wavOf } from '../media/sound.ts'
 
 /** What a text sounds like. */
 

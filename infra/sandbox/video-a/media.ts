@@ -1,8 +1,8 @@
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
+import { checkSignedUrl } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
-import { pngOf } from '../media/png.ts'
-import { checkSignedUrl } from '../media/signed-url.ts'
+import { pngOf } from '../media/pictures.ts'
 import { MEDIA_PATH } from './body.ts'
 import type { VideoDetail } from './plan.ts'
 

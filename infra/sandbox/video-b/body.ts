@@ -1,4 +1,4 @@
-import { signUrl } from '../media/signed-url.ts'
+import { signUrl } from '../media/files.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import type { Segment } from '../tasks/timeline.ts'
 import { messageOf } from './errors.ts'

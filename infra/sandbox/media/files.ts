@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Answer } from '../http/exchange.ts'
 
 /** Fixed: what it guards are pictures of nothing, and URLs must survive a restart. */
 const SIGNING_KEY = 'sandbox-result-url'
@@ -40,4 +41,30 @@ export function checkSignedUrl(
   }
   const iso = date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z')
   return nowMs >= Date.parse(iso) + Number(seconds) * 1000 ? 'ExpiredSignature' : null
+}
+
+/** How the stores of result files answer. */
+
+/** A file, or the part of it that is asked for. */
+export function fileAnswer(bytes: Buffer, type: string, range: string | undefined): Answer {
+  const headers = { 'content-type': type, 'accept-ranges': 'bytes' }
+  const asked = /^bytes=(\d{1,12})-(\d{0,12})$/.exec(range ?? '')
+  if (asked === null) return { status: 200, body: bytes, headers }
+  const first = Number(asked[1])
+  const last = Math.min(bytes.length - 1, asked[2] === '' ? Infinity : Number(asked[2]))
+  if (first > last)
+    return {
+      status: 416,
+      body: '',
+      headers: { ...headers, 'content-range': `bytes */${bytes.length}` },
+    }
+  const place = `bytes ${first}-${last}/${bytes.length}`
+  const body = bytes.subarray(first, last + 1)
+  return { status: 206, body, headers: { ...headers, 'content-range': place } }
+}
+
+/** Why there is none. */
+export function noFile(status: number, code: string): Answer {
+  const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code></Error>\n`
+  return { status, body, headers: { 'content-type': 'application/xml' } }
 }
