@@ -1,10 +1,9 @@
 import type { Logger } from 'pino'
 import { request } from 'undici'
 import type { Clock } from '../../src/kernel/clock.ts'
+import { type CallbackPlan, isTerminal, type Segment, timeline } from './tasks/record.ts'
+import type { StoredTask, TaskStore } from './tasks/store.ts'
 import type { SandboxOptions } from './options.ts'
-import type { TaskStore, StoredTask } from './tasks/store.ts'
-import type { CallbackPlan } from './tasks/record.ts'
-import { isTerminal, timeline, type Segment } from './tasks/timeline.ts'
 
 /** What a query would answer for a task in a given stretch of its life; null: nobody is told of it. */
 export type RenderCallback = (task: StoredTask, segment: Segment) => object | null

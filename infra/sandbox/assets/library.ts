@@ -1,10 +1,9 @@
 import type { FamilyKit } from '../family.ts'
-import { wordOf, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/dotted-errors.ts'
 import { taskPlan } from '../tasks/plan.ts'
-import type { TaskPlan } from '../tasks/record.ts'
-import type { TaskState } from '../tasks/timeline.ts'
-import { freshId, openingOf, type Ask } from './ask.ts'
+import type { TaskPlan, TaskState } from '../tasks/record.ts'
+import { type Ask, freshId, openingOf } from './ask.ts'
 import { type Listed, pageOf, parseListing } from './list.ts'
 import { invalid, neededText, neededWord, objectOf, projectOf, textOf, wordIn } from './members.ts'
 import {

@@ -1,5 +1,4 @@
-import { NO_MARKS, type TaskPlan } from '../tasks/record.ts'
-import { stateAt, type TaskState } from '../tasks/timeline.ts'
+import { NO_MARKS, stateAt, type TaskPlan, type TaskState } from '../tasks/record.ts'
 import type { Region } from './key.ts'
 
 /** What an asset is. */

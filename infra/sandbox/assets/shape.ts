@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import { signUrl } from '../media/files.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import type { TaskState } from '../tasks/record.ts'
 import { MEDIA_PATH } from './media.ts'
 import { type AssetRecord, type GroupRecord, statusOf } from './record.ts'
 

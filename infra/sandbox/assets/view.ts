@@ -1,6 +1,6 @@
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import type { FamilyKit } from '../family.ts'
-import { ending } from '../tasks/timeline.ts'
+import { ending } from '../tasks/record.ts'
 import {
   type AssetRecord,
   assetState,

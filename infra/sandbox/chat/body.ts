@@ -1,7 +1,7 @@
 import type { CallUsage } from '../calls/store.ts'
 import type { Faults } from '../faults/vocabulary.ts'
 import type { IdMaker } from '../kit/random.ts'
-import { cacheWriteFields } from '../text/cache-writes.ts'
+import { cacheWriteFields } from '../text/cache.ts'
 import type { PlannedCall, Script, ScriptEnd } from '../text/script.ts'
 import type { ChatRequest } from './parse.ts'
 

@@ -3,9 +3,9 @@ import { runText, type TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
-import { textHeaders } from '../text/headers.ts'
 import { offeredModels, type TextModel } from '../text/models.ts'
 import type { Asker, TextService } from '../text/service.ts'
+import { textHeaders } from '../text/wire.ts'
 import { modelNamed } from './parse.ts'
 
 const CREATED = 1_768_435_200

@@ -1,9 +1,16 @@
 import { type Fields, isFields, NO_FIELDS, numberIn, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
-import type { AnswerForm, Forced, OfferedFunction, PromptUnit, TextAsk } from '../text/ask.ts'
-import { TextRefusal } from '../text/errors.ts'
+import {
+  type AnswerForm,
+  type Forced,
+  type Medium,
+  type OfferedFunction,
+  type PromptUnit,
+  type TextAsk,
+  tokensOf,
+} from '../text/ask.ts'
 import { findModel, type TextModel } from '../text/models.ts'
-import { type Medium, tokensOf } from '../text/tokens.ts'
+import { TextRefusal } from '../text/wire.ts'
 
 /** A chat request as far as this upstream reads it; what it does not know it ignores. */
 export interface ChatRequest extends TextAsk {

@@ -5,10 +5,16 @@ import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
 import { type Fields, jsonBody, textIn } from '../kit/body.ts'
-import { bearerWire } from '../text/bearer.ts'
-import { errorObject, TextErrors, textMessage, TextRefusal } from '../text/errors.ts'
-import { EVENT_STREAM, textHeaders } from '../text/headers.ts'
 import { type Asker, TextService } from '../text/service.ts'
+import {
+  bearerWire,
+  errorObject,
+  EVENT_STREAM,
+  TextErrors,
+  textHeaders,
+  textMessage,
+  TextRefusal,
+} from '../text/wire.ts'
 import { chatBody, type ChatHead, chatUsage } from './body.ts'
 import { chatFrames } from './chunks.ts'
 import { addModelRoutes } from './model-routes.ts'

@@ -1,7 +1,7 @@
 import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
 import { sidesOf } from '../media/pictures.ts'
 import { NativeRefusal } from '../native/errors.ts'
-import { MEDIUM_TOKENS, tokensOf } from '../text/tokens.ts'
+import { MEDIUM_TOKENS, tokensOf } from '../text/ask.ts'
 
 /** A request for a picture as this upstream understands it. */
 export interface GenAsk {

@@ -1,6 +1,6 @@
 import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
 import { type PictureFormat, sidesOf } from '../media/pictures.ts'
-import { TextRefusal } from '../text/errors.ts'
+import { TextRefusal } from '../text/wire.ts'
 
 /** A request for pictures as this upstream understands it. */
 export interface ImageAsk {

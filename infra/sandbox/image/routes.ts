@@ -8,10 +8,16 @@ import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
 import { jsonBody, readForm, textIn } from '../kit/body.ts'
 import { IdMaker } from '../kit/random.ts'
 import { pictureOf } from '../media/pictures.ts'
-import { bearerWire } from '../text/bearer.ts'
-import { errorObject, TextErrors, textMessage, TextRefusal } from '../text/errors.ts'
-import { EVENT_STREAM, textHeaders } from '../text/headers.ts'
 import type { Asker } from '../text/service.ts'
+import {
+  bearerWire,
+  errorObject,
+  EVENT_STREAM,
+  TextErrors,
+  textHeaders,
+  textMessage,
+  TextRefusal,
+} from '../text/wire.ts'
 import { fieldsOfForm, type ImageAsk, parseImage } from './parse.ts'
 
 const FAMILY = 'image'

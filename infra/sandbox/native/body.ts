@@ -1,7 +1,7 @@
 import type { CallUsage } from '../calls/store.ts'
 import type { IdMaker } from '../kit/random.ts'
+import { type Medium, MEDIUM_TOKENS } from '../text/ask.ts'
 import type { PlannedCall, Script } from '../text/script.ts'
-import { type Medium, MEDIUM_TOKENS } from '../text/tokens.ts'
 import type { NativeRequest } from './parse.ts'
 
 /** What every body of one answer ends with. */

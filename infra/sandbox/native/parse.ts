@@ -1,8 +1,16 @@
 import { type Fields, isFields, NO_FIELDS, numberIn, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
-import type { AnswerForm, Forced, OfferedFunction, PromptUnit, TextAsk } from '../text/ask.ts'
+import {
+  type AnswerForm,
+  type Forced,
+  type Medium,
+  mediumOf,
+  type OfferedFunction,
+  type PromptUnit,
+  type TextAsk,
+  tokensOf,
+} from '../text/ask.ts'
 import { findModel, type TextModel } from '../text/models.ts'
-import { type Medium, mediumOf, tokensOf } from '../text/tokens.ts'
 import { NativeRefusal } from './errors.ts'
 
 /** A native request as far as this upstream reads it. */

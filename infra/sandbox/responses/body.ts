@@ -1,8 +1,8 @@
 import type { CallUsage } from '../calls/store.ts'
 import type { Faults } from '../faults/vocabulary.ts'
-import { cacheWriteFields } from '../text/cache-writes.ts'
-import { textMessage } from '../text/errors.ts'
+import { cacheWriteFields } from '../text/cache.ts'
 import type { Script } from '../text/script.ts'
+import { textMessage } from '../text/wire.ts'
 import type { ResponsesRequest } from './parse.ts'
 
 /** What heads every body of one response. */

@@ -1,9 +1,9 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import { argumentPieces, type Script } from '../text/script.ts'
-import { endedResponse, openResponse, statusOf, type ResponseHead } from './body.ts'
-import { codeOf, doneItem, openItem, summaryPart, textPart, type OutputItem } from './items.ts'
+import { endedResponse, openResponse, type ResponseHead, statusOf } from './body.ts'
+import { codeOf, doneItem, openItem, type OutputItem, summaryPart, textPart } from './items.ts'
 import type { ResponsesRequest } from './parse.ts'
 
 /** A stream's answer and everything its events are made of. */

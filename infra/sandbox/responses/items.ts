@@ -1,7 +1,6 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
 import type { IdMaker } from '../kit/random.ts'
-import type { PlannedCall, Script } from '../text/script.ts'
-import type { Told } from '../text/words.ts'
+import type { PlannedCall, Script, Told } from '../text/script.ts'
 
 /** One item of the output, with what its stream needs to tell it bit by bit. */
 export type OutputItem =

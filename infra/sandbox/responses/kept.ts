@@ -1,5 +1,5 @@
 import { type Fields, objectsIn, textIn } from '../kit/body.ts'
-import { TextRefusal } from '../text/errors.ts'
+import { TextRefusal } from '../text/wire.ts'
 
 const MAX_KEPT = 20_000
 

@@ -7,9 +7,16 @@ import {
 } from '../chat/parse.ts'
 import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
-import type { AnswerForm, Forced, OfferedFunction, PromptUnit, TextAsk } from '../text/ask.ts'
-import { TextRefusal } from '../text/errors.ts'
-import { type Medium, tokensOf } from '../text/tokens.ts'
+import {
+  type AnswerForm,
+  type Forced,
+  type Medium,
+  type OfferedFunction,
+  type PromptUnit,
+  type TextAsk,
+  tokensOf,
+} from '../text/ask.ts'
+import { TextRefusal } from '../text/wire.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
 export interface ResponsesRequest extends TextAsk {

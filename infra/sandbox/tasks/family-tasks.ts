@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
+import type { TaskState } from './record.ts'
 import type { NewTask, StoredTask } from './store.ts'
-import type { TaskState } from './timeline.ts'
 
 const MAX_ID_TRIES = 1_000
 

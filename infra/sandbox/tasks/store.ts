@@ -1,6 +1,12 @@
-import { memoryJournal, openJournal, type Journal } from './journal.ts'
-import { NO_MARKS, type TaskMarks, type TaskRecord } from './record.ts'
-import { stateAt, type Retention, type TaskState } from './timeline.ts'
+import { type Journal, memoryJournal, openJournal } from './journal.ts'
+import {
+  NO_MARKS,
+  type Retention,
+  stateAt,
+  type TaskMarks,
+  type TaskRecord,
+  type TaskState,
+} from './record.ts'
 
 /** A record with what happened to it since. */
 export interface StoredTask {

@@ -1,7 +1,7 @@
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import type { CallbackCounts } from '../callbacks.ts'
+import { ending, isTerminal } from './record.ts'
 import type { StoredTask, TaskStore } from './store.ts'
-import { ending, isTerminal } from './timeline.ts'
 
 /** An accepted task as `GET /__sandbox/accepted` lists it: what a test compares a ledger with. */
 export interface AcceptedTask {

@@ -1,7 +1,7 @@
 import { messageOf } from '../http/dotted-errors.ts'
 import { signUrl } from '../media/files.ts'
+import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
-import type { Segment } from '../tasks/timeline.ts'
 import type { VideoDetail } from './plan.ts'
 
 /** Path under which result files are served. */

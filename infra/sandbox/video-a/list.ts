@@ -1,9 +1,9 @@
 import type { FamilyKit } from '../family.ts'
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
-import type { FoundTask } from '../tasks/family-tasks.ts'
-import type { StoredTask } from '../tasks/store.ts'
-import type { TaskState } from '../tasks/timeline.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/dotted-errors.ts'
+import type { FoundTask } from '../tasks/family-tasks.ts'
+import type { TaskState } from '../tasks/record.ts'
+import type { StoredTask } from '../tasks/store.ts'
 import type { VideoDetail } from './plan.ts'
 
 /** One page of tasks, newest first. */

@@ -1,6 +1,6 @@
 import { signUrl } from '../media/files.ts'
+import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
-import type { Segment } from '../tasks/timeline.ts'
 import { messageOf } from './errors.ts'
 import type { VideoDetail } from './plan.ts'
 

@@ -1,4 +1,4 @@
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import type { SandboxOptions } from '../options.ts'
 import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'

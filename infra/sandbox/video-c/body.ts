@@ -1,7 +1,6 @@
 import { signUrl } from '../media/files.ts'
-import type { TaskRecord } from '../tasks/record.ts'
+import type { Segment, TaskRecord } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
-import type { Segment } from '../tasks/timeline.ts'
 import type { VideoDetail, VideoUsage } from './plan.ts'
 
 /** Path under which result files are served. */

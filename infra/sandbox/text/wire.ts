@@ -1,7 +1,46 @@
+import type { FastifyRequest } from 'fastify'
+import { isLetIn, type TextWire } from '../calls/run.ts'
 import { countOf, type Faults, NO_FAULTS, UnknownSwitch } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { IdMaker } from '../kit/random.ts'
-import { textHeaders } from './headers.ts'
+import type { SandboxOptions } from '../options.ts'
+
+const LIMIT_REQUESTS = 10_000
+const LIMIT_TOKENS = '2000000'
+
+/** A duration as these headers state it: `12ms`, `1s`, `6m0s`. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${ms}ms`
+  const seconds = Math.floor(ms / 1000)
+  const rest = seconds % 60
+  const partial = ms % 1000 === 0 ? String(rest) : (rest + (ms % 1000) / 1000).toFixed(3)
+  return seconds < 60 ? `${partial}s` : `${Math.floor(seconds / 60)}m${partial}s`
+}
+
+/** Headers of every answer of the chat and responses wires; `remaining` and `reset-ms` are switches. */
+export function textHeaders(requestId: string, faults: Faults): Record<string, string> {
+  const remaining = countOf(faults, 'remaining')
+  const resetMs = countOf(faults, 'reset-ms')
+  const reset = resetMs === null ? '6ms' : durationText(resetMs)
+  return {
+    'x-request-id': requestId,
+    'openai-processing-ms': '5',
+    'openai-version': '2020-10-01',
+    'openai-organization': 'org-sandbox0123456789',
+    'x-ratelimit-limit-requests': String(LIMIT_REQUESTS),
+    'x-ratelimit-limit-tokens': LIMIT_TOKENS,
+    'x-ratelimit-remaining-requests': String(remaining ?? LIMIT_REQUESTS - 1),
+    'x-ratelimit-remaining-tokens': LIMIT_TOKENS,
+    'x-ratelimit-reset-requests': reset,
+    'x-ratelimit-reset-tokens': '0s',
+  }
+}
+
+/** Headers that make an answer a stream of events. */
+export const EVENT_STREAM = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+} as const
 
 /** A refusal of the chat and responses wires: its code decides status and type. */
 export class TextRefusal extends Error {
@@ -168,5 +207,30 @@ export class TextErrors {
     if (error instanceof TextRefusal) return this.answer(error, NO_FAULTS)
     if (!(error instanceof UnknownSwitch)) return null
     return this.answer(new TextRefusal('invalid_sandbox_marker', `${error.message}.`), NO_FAULTS)
+  }
+}
+
+/** The bearer credential of a request. @throws TextRefusal */
+function credentialOf(options: SandboxOptions, request: FastifyRequest): string {
+  const key = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+  if (key === undefined) {
+    const why =
+      "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+    throw new TextRefusal('invalid_api_key', why)
+  }
+  if (!isLetIn(options.apiKeys, key)) {
+    throw new TextRefusal('invalid_api_key', textMessage('invalid_api_key'))
+  }
+  return key
+}
+
+/** The wire manners chat and responses share. */
+export function bearerWire(family: string, options: SandboxOptions, errors: TextErrors): TextWire {
+  return {
+    family,
+    credential: (request) => credentialOf(options, request),
+    refused: (error) => errors.refused(error),
+    refusal: (code, faults) => errors.refusal(code, faults),
+    failure: (status, faults) => errors.failure(status, faults),
   }
 }
