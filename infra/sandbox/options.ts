@@ -55,6 +55,14 @@ export const defaultOptions: SandboxOptions = {
   logLevel: 'info',
 }
 
+/** Whether a model is among those a sandbox was told to know besides its own. */
+export function knownTo({ models }: Pick<SandboxOptions, 'models'>, name: string): boolean {
+  return models.some((pattern) => {
+    const source = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*')
+    return new RegExp(`^${source}$`).test(name)
+  })
+}
+
 /** A command line that cannot be run. */
 export class OptionError extends Error {
   readonly code = 'invalid_option'

@@ -1,4 +1,5 @@
-import { messageOf, Refusal } from '../http/dotted-errors.ts'
+import { messageOf } from '../http/dotted-wire.ts'
+import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields } from '../kit/body.ts'
 import { type PictureFormat, sidesOf } from '../media/pictures.ts'
 

@@ -1,5 +1,6 @@
-import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
-import { messageOf } from '../http/dotted-errors.ts'
+import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
+import { messageOf } from '../http/dotted-wire.ts'
+import { type PictureFormat, pictureOf } from '../media/pictures.ts'
 import type { DrawingAsk } from './parse.ts'
 
 /** What one picture of an answer comes to. */
@@ -59,4 +60,30 @@ export function drawingUsage(ask: DrawingAsk, drawn: readonly Drawn[], faults: F
     input_images: ask.references,
     ...(searches === null ? {} : { tool_usage: { web_search: searches } }),
   }
+}
+
+/** Path under which result files are served. */
+export const PICTURES_PATH = '/media/art-b'
+
+const NAME = /^[a-z0-9]{8,40}-\d{1,3}-(\d{1,5})x(\d{1,5})(-black)?(-half)?\.(png|jpeg)$/
+
+/** What one picture of an answer is, by the name of its file: nothing has to be kept of it. */
+export function fileName(id: string, index: number, ask: DrawingAsk, faults: Faults): string {
+  const black = isOn(faults, 'black') || (isOn(faults, 'one-black') && index === 0)
+  const marks = `${black ? '-black' : ''}${isOn(faults, 'other-size') ? '-half' : ''}`
+  return `${id}-${index}-${ask.width}x${ask.height}${marks}.${ask.format}`
+}
+
+/** The bytes of a file of that name; null when there is none. */
+export async function bytesOf(name: string): Promise<Buffer | null> {
+  const [, width, height, black, half, format] = NAME.exec(name) ?? []
+  if (width === undefined) return null
+  const by = half === undefined ? 1 : 2
+  const sides = [Number(width) / by, Number(height) / by] as const
+  return pictureOf(
+    Math.ceil(sides[0]),
+    Math.ceil(sides[1]),
+    format as PictureFormat,
+    black !== undefined,
+  )
 }

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/kernel/clock.ts'
-import { Refusal } from '../http/dotted-errors.ts'
+import { Refusal } from '../http/wire.ts'
 import type { SandboxOptions } from '../options.ts'
 import { KNOWN_KEY, type Region, REGIONS, SERVICE } from './key.ts'
 import { ALGORITHM, bodyHashOf, type Scope, signatureOf, TERMINATOR } from './signature.ts'

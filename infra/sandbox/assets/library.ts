@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import { type Faults, wordOf } from '../faults/vocabulary.ts'
-import { Refusal } from '../http/dotted-errors.ts'
+import { Refusal } from '../http/wire.ts'
 import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan, TaskState } from '../tasks/record.ts'
 import { type Ask, freshId, openingOf } from './ask.ts'

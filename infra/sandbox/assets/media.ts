@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
-import { checkSignedUrl, fileAnswer, noFile } from '../media/files.ts'
+import { checkSignedUrl, partOfFile, noFile } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
 import { pngOf } from '../media/pictures.ts'
 import { mp3Of } from '../media/sound.ts'
@@ -40,5 +40,5 @@ export function mediaAnswer(
   const state = asset && assetState(asset, nowMs)
   if (asset === null || !state?.visible || statusOf(state) !== 'Active')
     return noFile(404, 'NoSuchKey')
-  return fileAnswer(...bytesOf(asset.assetType), range)
+  return partOfFile(...bytesOf(asset.assetType), range)
 }

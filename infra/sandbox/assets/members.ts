@@ -1,4 +1,4 @@
-import { Refusal } from '../http/dotted-errors.ts'
+import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, NO_FIELDS } from '../kit/body.ts'
 
 /** Reads members of a body, telling what is wrong with one as this wire does: by a code that names it. */

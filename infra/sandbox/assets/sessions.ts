@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
-import { Refusal } from '../http/dotted-errors.ts'
+import { Refusal } from '../http/wire.ts'
 import { freshId, openingOf, type Ask } from './ask.ts'
 import { invalid, neededText, projectOf } from './members.ts'
 import { type GroupRecord, type SessionRecord, sessionStatus, type Submission } from './record.ts'

@@ -21,12 +21,12 @@ function timeOf(atMs: number): string {
 export function assetShape(
   asset: AssetRecord,
   state: TaskState,
-  { baseUrl, clock }: Pick<FamilyKit, 'baseUrl' | 'clock'>,
+  kit: Pick<FamilyKit, 'baseUrl' | 'options' | 'clock'>,
 ): object {
   const { id, name, assetType, groupId, projectName, plan } = asset
   const status = statusOf(state)
   const code = plan.failCode ?? UNSAID
-  const url = (): string => signUrl(baseUrl(), `${MEDIA_PATH}/${id}`, clock.nowMs(), URL_SECONDS)
+  const url = (): string => signUrl(kit, `${MEDIA_PATH}/${id}`, kit.clock.nowMs(), URL_SECONDS)
   return {
     Id: id,
     Name: name,

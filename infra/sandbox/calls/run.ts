@@ -1,36 +1,85 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
 import { NO_MARKERS, parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import type { Faults } from '../faults/vocabulary.ts'
-import { type Answer, runExchange } from '../http/exchange.ts'
+import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
-import { type Fields, textIn } from '../kit/body.ts'
-import type { Asker } from '../text/service.ts'
+import { runOnWire, type Wire } from '../http/wire.ts'
+import { jsonBody, textIn, type Fields } from '../kit/body.ts'
 
-/** How one wire reads credentials and tells errors. */
-export interface TextWire {
-  readonly family: string
-  /** The credential of a request. Throws the wire's refusal when it is missing or not let in. */
-  readonly credential: (request: FastifyRequest) => string
-  /** The answer for something thrown, or null when it is no refusal. */
-  readonly refused: (error: unknown) => Answer | null
-  readonly refusal: (code: string, faults: Faults) => Answer
-  readonly failure: (status: number, faults: Faults) => Answer
+/** Who asked, and what they call themselves. */
+export interface Asker {
+  readonly credential: string
+  readonly markers: PromptMarkers
+  readonly safetyIdentifier: string | null
 }
 
-/** One request of a text wire before it is acted on. */
-export interface TextRequest {
+/** A call before it is acted on. */
+export interface CallRequest {
   readonly op: string
   readonly model: string | null
   readonly body: Fields | null
-  /** The last user message. */
+  /** Where switches may stand: the last user message, or what is in its place. */
   readonly userText: string
   readonly perform: (
     asker: Asker,
     faults: Faults,
   ) => Answer | StreamAnswer | Promise<Answer | StreamAnswer>
 }
+
+/** Runs a call: faults, then what was asked; a refusal becomes an answer. */
+export async function runCall(
+  kit: FamilyKit,
+  wire: Wire,
+  { op, model, body, userText, perform }: CallRequest,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  let markers: PromptMarkers = NO_MARKERS
+  let fault: unknown = null
+  try {
+    markers = parseMarkers(userText)
+  } catch (error) {
+    fault = error
+  }
+  const safetyIdentifier = body === null ? null : textIn(body, 'safety_identifier')
+  const subject = { model, id: null, clientMarker: markers.clientMarker, safetyIdentifier }
+  const call = {
+    op,
+    subject,
+    promptFaults: markers.faults,
+    perform: async (faults: Faults) => {
+      const credential = wire.credential(request)
+      if (fault !== null) throw fault
+      return perform({ credential, markers, safetyIdentifier }, faults)
+    },
+  }
+  return runOnWire(kit, wire, call, request, reply)
+}
+
+/** What a family says of a call it reads; the rest follows from a JSON body. */
+export type ReadCall = Pick<CallRequest, 'userText' | 'perform'> & Partial<CallRequest>
+
+/** Adds a route of calls. */
+export function addCall(
+  app: FastifyInstance,
+  kit: FamilyKit,
+  wire: Wire,
+  path: string,
+  read: (body: Fields | null, request: FastifyRequest) => ReadCall | Promise<ReadCall>,
+): void {
+  app.post(path, async (request, reply) => {
+    const body = jsonBody(request.body)
+    const op = body?.['stream'] === true ? 'stream' : 'create'
+    const call = { op, model: body && textIn(body, 'model'), body }
+    return runCall(kit, wire, { ...call, ...(await read(body, request)) }, request, reply)
+  })
+}
+
+export type TextWire = Wire
+export type TextRequest = CallRequest
+export const runText = runCall
 
 /** Whether a credential is let in. */
 export function isLetIn(known: readonly string[], key: string): boolean {
@@ -40,58 +89,4 @@ export function isLetIn(known: readonly string[], key: string): boolean {
     const wanted = Buffer.from(one)
     return wanted.length === given.length && timingSafeEqual(wanted, given)
   })
-}
-
-/** The bearer credential of a request; null when there is none, or none that is let in. */
-export function bearerKey(known: readonly string[], request: FastifyRequest): string | null {
-  const key = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-  return key === undefined || !isLetIn(known, key) ? null : key
-}
-
-/** Runs a request: faults, then what was asked; a refusal becomes an answer. */
-export async function runText(
-  kit: FamilyKit,
-  wire: TextWire,
-  asked: TextRequest,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  let markers: PromptMarkers = NO_MARKERS
-  let fault: unknown = null
-  try {
-    markers = parseMarkers(asked.userText)
-  } catch (error) {
-    fault = error
-  }
-  const safetyIdentifier = asked.body === null ? null : textIn(asked.body, 'safety_identifier')
-  await runExchange(
-    kit,
-    {
-      family: wire.family,
-      op: asked.op,
-      subject: {
-        model: asked.model,
-        id: null,
-        clientMarker: markers.clientMarker,
-        safetyIdentifier,
-      },
-      promptFaults: markers.faults,
-      perform: async (faults) => {
-        try {
-          const credential = wire.credential(request)
-          if (fault !== null) throw fault
-          return await asked.perform({ credential, markers, safetyIdentifier }, faults)
-        } catch (error) {
-          const answer = wire.refused(error)
-          if (answer === null) throw error
-          return answer
-        }
-      },
-      refusal: wire.refusal,
-      failure: wire.failure,
-    },
-    request,
-    reply,
-  )
-  return reply
 }

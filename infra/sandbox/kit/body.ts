@@ -25,15 +25,26 @@ export function numberIn(fields: Fields, name: string): number | null {
   return typeof value === 'number' ? value : null
 }
 
+/** The value of a JSON text; undefined for none. */
+function jsonOf(body: unknown): unknown {
+  try {
+    return JSON.parse(Buffer.isBuffer(body) ? body.toString('utf8') : '')
+  } catch {
+    return undefined
+  }
+}
+
 /** A body as a JSON object, or null. */
 export function jsonBody(body: unknown): Fields | null {
-  if (!Buffer.isBuffer(body)) return null
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    return isFields(value) ? value : null
-  } catch {
-    return null
-  }
+  const value = jsonOf(body)
+  return isFields(value) ? value : null
+}
+
+/** A body as a JSON object. @throws what `refuse` makes for what is no JSON, or no object. */
+export function objectBody(body: unknown, refuse: (isJson: boolean) => Error): Fields {
+  const value = jsonOf(body)
+  if (isFields(value)) return value
+  throw refuse(value !== undefined)
 }
 
 /** A body of `multipart/form-data`, read whole. */

@@ -1,5 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
+import { idInPath, queryOf } from '../http/wire.ts'
 
 /** Fixed: what it guards are pictures of nothing, and URLs must survive a restart. */
 const SIGNING_KEY = 'sandbox-result-url'
@@ -13,7 +16,12 @@ function basicDate(atMs: number): string {
 }
 
 /** A result URL that is good for so many seconds from a moment; always the same for the same moment. */
-export function signUrl(baseUrl: string, path: string, atMs: number, seconds: number): string {
+export function signUrl(
+  { baseUrl, options }: Pick<FamilyKit, 'baseUrl' | 'options'>,
+  path: string,
+  atMs: number,
+  seconds = options.urlSeconds,
+): string {
   const date = basicDate(atMs)
   const query = new URLSearchParams({
     'X-Tos-Algorithm': 'TOS4-HMAC-SHA256',
@@ -23,7 +31,7 @@ export function signUrl(baseUrl: string, path: string, atMs: number, seconds: nu
     'X-Tos-SignedHeaders': 'host',
     'X-Tos-Signature': signature(path, date, String(seconds)),
   })
-  return `${baseUrl}${path}?${query.toString()}`
+  return `${baseUrl()}${path}?${query.toString()}`
 }
 
 /** Why a result URL is refused, or null when it is good. */
@@ -43,10 +51,8 @@ export function checkSignedUrl(
   return nowMs >= Date.parse(iso) + Number(seconds) * 1000 ? 'ExpiredSignature' : null
 }
 
-/** How the stores of result files answer. */
-
 /** A file, or the part of it that is asked for. */
-export function fileAnswer(bytes: Buffer, type: string, range: string | undefined): Answer {
+export function partOfFile(bytes: Buffer, type: string, range: string | undefined): Answer {
   const headers = { 'content-type': type, 'accept-ranges': 'bytes' }
   const asked = /^bytes=(\d{1,12})-(\d{0,12})$/.exec(range ?? '')
   if (asked === null) return { status: 200, body: bytes, headers }
@@ -63,8 +69,26 @@ export function fileAnswer(bytes: Buffer, type: string, range: string | undefine
   return { status: 206, body, headers: { ...headers, 'content-range': place } }
 }
 
+/** A file that is not given in parts. */
+export function wholeFile(bytes: Buffer, type: string): Answer {
+  return { status: 200, body: bytes, headers: { 'content-type': type } }
+}
+
 /** Why there is none. */
 export function noFile(status: number, code: string): Answer {
   const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code></Error>\n`
   return { status, body, headers: { 'content-type': 'application/xml' } }
+}
+
+/** A file of a folder for whoever holds its URL, or why not: 403 for a bad or expired URL, 404 for no such file. */
+export async function signedFile(
+  { clock }: Pick<FamilyKit, 'clock'>,
+  request: FastifyRequest,
+  folder: string,
+  find: (name: string) => Answer | null | Promise<Answer | null>,
+): Promise<Answer> {
+  const name = idInPath(request)
+  const refused = checkSignedUrl(`${folder}/${name}`, queryOf(request), clock.nowMs())
+  if (refused !== null) return noFile(403, refused)
+  return (await find(name)) ?? noFile(404, 'NoSuchKey')
 }

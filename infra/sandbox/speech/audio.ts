@@ -1,5 +1,7 @@
+import type { FastifyRequest } from 'fastify'
+import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
-import { checkSignedUrl } from '../media/files.ts'
+import { signedFile, signUrl, wholeFile } from '../media/files.ts'
 import { flacOf, mp3Of, pcmOf, type SoundFormat, wavOf } from '../media/sound.ts'
 
 /** What a text sounds like. */
@@ -57,20 +59,20 @@ function audioNamed(name: string): Audio | null {
   }
 }
 
-/** A file, or why not: 403 for a bad or expired URL, 404 for no such file. */
-export function fileAnswer(name: string, query: URLSearchParams, nowMs: number): Answer {
-  const refused = checkSignedUrl(`${AUDIO_PATH}/${name}`, query, nowMs)
-  const audio = refused === null ? audioNamed(name) : null
-  if (audio !== null)
-    return {
-      status: 200,
-      body: bytesOf(audio),
-      headers: { 'content-type': TYPES[audio.format] },
-    }
-  const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${refused ?? 'NoSuchKey'}</Code></Error>\n`
-  return {
-    status: refused === null ? 404 : 403,
-    body,
-    headers: { 'content-type': 'application/xml' },
-  }
+/** Where a result is. */
+export function audioUrl(
+  kit: Pick<FamilyKit, 'baseUrl' | 'options' | 'clock'>,
+  id: string,
+  audio: Audio,
+  seconds?: number,
+): string {
+  return signUrl(kit, `${AUDIO_PATH}/${fileName(id, audio)}`, kit.clock.nowMs(), seconds)
+}
+
+/** A result for whoever holds its URL. */
+export function audioFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
+  return signedFile(kit, request, AUDIO_PATH, (name) => {
+    const audio = audioNamed(name)
+    return audio && wholeFile(bytesOf(audio), TYPES[audio.format])
+  })
 }

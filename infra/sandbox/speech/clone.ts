@@ -1,20 +1,18 @@
 import type { FastifyInstance } from 'fastify'
-import { runText, type TextWire } from '../calls/run.ts'
+import { acceptCall } from '../calls/answer.ts'
+import { addCall, type Asker } from '../calls/run.ts'
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
-import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
+import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
-import { type Fields, isFields, jsonBody, textIn } from '../kit/body.ts'
+import { isFields, textIn, type Fields } from '../kit/body.ts'
 import { randomHex } from '../kit/random.ts'
-import { signUrl } from '../media/files.ts'
-import type { Asker } from '../text/service.ts'
-import { AUDIO_PATH, durationOf, fileName } from './audio.ts'
-import { refusalAnswer, SpeechRefusal } from './errors.ts'
+import { audioUrl, durationOf } from './audio.ts'
+import { filesOf, type StoredFile } from './files.ts'
 import { charactersOf } from './parse.ts'
-import { FAMILY, NO_TOKENS, reportedOf } from './service.ts'
-import { filesOf, type StoredFile } from './store.ts'
+import { FAMILY, reportedOf, type Speakers } from './service.ts'
 import type { Voices } from './voices.ts'
-import { succeeded } from './wire.ts'
+import { refusalAnswer, refusalOf, succeeded } from './wire.ts'
 
 /** What records and rules call the offer. */
 const VOICE_CLONE = 'voice-clone'
@@ -24,7 +22,7 @@ const PROMPT_LENGTH = 2048
 /** How auditions are made. */
 const AUDITION = { sampleRate: 32_000, channels: 1, bitrate: 128_000, format: 'mp3' } as const
 
-const invalid = (what: string) => new SpeechRefusal(2013, what)
+const invalid = (what: string) => refusalOf(2013, what)
 
 /** Seconds of a WAV as its head says; null for what has another head. */
 function secondsOf({ bytes }: StoredFile): number | null {
@@ -47,14 +45,14 @@ class CloneService {
     const { credential } = asker
     const order = cloneOrder(text, body)
     const seconds = secondsOf(this.#file(credential, order.fileId, 'voice_clone'))
-    if (seconds !== null && (seconds < 10 || seconds > 300)) throw new SpeechRefusal(SAMPLE_LENGTH)
+    if (seconds !== null && (seconds < 10 || seconds > 300)) throw refusalOf(SAMPLE_LENGTH)
     if (order.promptId !== null) {
       const prompt = secondsOf(this.#file(credential, order.promptId, 'prompt_audio'))
-      if (prompt !== null && prompt >= 8) throw new SpeechRefusal(PROMPT_LENGTH)
+      if (prompt !== null && prompt >= 8) throw refusalOf(PROMPT_LENGTH)
     }
     const fail = wordOf(faults, 'fail')
     if (fail === null && !this.#voices.add(order.voiceId, credential))
-      throw new SpeechRefusal(DUPLICATE_VOICE)
+      throw refusalOf(DUPLICATE_VOICE)
     if (isOn(faults, 'forget-voice')) this.#voices.drop(order.voiceId)
     return this.#answer(order, asker, faults, fail)
   }
@@ -66,42 +64,29 @@ class CloneService {
   }
 
   #answer(order: CloneOrder, asker: Asker, faults: Faults, fail: string | null): Answer {
-    const { calls, clock, random } = this.#kit
     const characters = reportedOf(charactersOf(order.audition), faults)
     const durationMs = durationOf(characters, 1)
     const extra = { usage_characters: characters, audio_length: durationMs }
-    const id = randomHex(random, 32)
-    const call = calls.accept({
+    const id = randomHex(this.#kit.random, 32)
+    const call = acceptCall(this.#kit, FAMILY, asker, {
       id,
-      family: FAMILY,
       model: VOICE_CLONE,
       requestedModel: order.model ?? '',
-      clientMarker: asker.markers.clientMarker,
       safetyIdentifier: null,
-      credential: credentialHash(asker.credential),
-      acceptedAtMs: clock.nowMs(),
       stream: false,
-      outcome: fail === null ? 'completed' : 'failed',
       failCode: fail,
-      usage: NO_TOKENS,
       wireUsage: extra,
       toolCalls: { voice_clone: 1 },
     })
-    if (fail !== null) return { ...refusalAnswer(Number(fail), id), call }
+    if (fail !== null) return { ...refusalAnswer(fail, id), call }
     const usage = !isOn(faults, 'no-usage')
+    const audio = { ...AUDITION, durationMs }
     const body = {
       ...sensitivityOf(faults),
-      demo_audio:
-        order.audition === '' ? '' : this.#urlOf(fileName(id, { ...AUDITION, durationMs })),
+      demo_audio: order.audition === '' ? '' : audioUrl(this.#kit, id, audio),
       ...(usage ? { extra_info: extra } : {}),
     }
     return { ...succeeded(this.#kit, body), call, usage }
-  }
-
-  #urlOf(name: string): string {
-    const { options, clock } = this.#kit
-    const path = `${AUDIO_PATH}/${name}`
-    return signUrl(this.#kit.baseUrl(), path, clock.nowMs(), options.urlSeconds)
   }
 }
 
@@ -125,7 +110,7 @@ function digitsOf(text: string, name: string): string | null {
   return new RegExp(`"${name}"\\s*:\\s*"?(\\d{1,19})\\b`).exec(text)?.[1] ?? null
 }
 
-/** @throws SpeechRefusal */
+/** @throws Refusal */
 function cloneOrder(text: string, body: Fields | null): CloneOrder {
   if (body === null) throw invalid('body')
   const voiceId = textIn(body, 'voice_id') ?? ''
@@ -146,28 +131,19 @@ function cloneOrder(text: string, body: Fields | null): CloneOrder {
 /** Clones a voice. Faults stand in its audition text or in the text of its prompt. */
 export function addCloneRoute(
   app: FastifyInstance,
-  kit: FamilyKit,
-  wire: TextWire,
-  { at, voices }: { readonly at: string; readonly voices: Voices },
+  { kit, wire, voices }: Speakers,
+  at: string,
 ): void {
   const service = new CloneService(kit, voices)
-  app.post(`${at}/v1/voice_clone`, (request, reply) => {
+  addCall(app, kit, wire, `${at}/v1/voice_clone`, (body, request) => {
     const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''
-    const body = jsonBody(request.body)
     const prompt = body?.['clone_prompt']
     const spoken = [body && textIn(body, 'text'), isFields(prompt) && textIn(prompt, 'prompt_text')]
-    return runText(
-      kit,
-      wire,
-      {
-        op: 'clone',
-        model: VOICE_CLONE,
-        body,
-        userText: spoken.filter((one) => typeof one === 'string').join(' '),
-        perform: (asker, faults) => service.clone(text, body, asker, faults),
-      },
-      request,
-      reply,
-    )
+    return {
+      op: 'clone',
+      model: VOICE_CLONE,
+      userText: spoken.filter((one) => typeof one === 'string').join(' '),
+      perform: (asker, faults) => service.clone(text, body, asker, faults),
+    }
   })
 }

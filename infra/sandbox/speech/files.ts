@@ -1,16 +1,72 @@
 import type { FastifyInstance } from 'fastify'
-import { runText, type TextWire } from '../calls/run.ts'
+import { addCall } from '../calls/run.ts'
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
+import { queryOf, type Wire } from '../http/wire.ts'
 import { readForm, type ReadForm } from '../kit/body.ts'
 import { checkSignedUrl, signUrl } from '../media/files.ts'
-import { queryOf, taskHandlers } from '../tasks/run.ts'
-import type { Asker } from '../text/service.ts'
-import { SpeechRefusal } from './errors.ts'
-import { int64 } from './int64.ts'
-import { filesOf, type StoredFile } from './store.ts'
-import { succeeded } from './wire.ts'
+import { taskHandlers } from '../tasks/run.ts'
+import { int64, refusalOf, succeeded } from './wire.ts'
+
+/** A file of an account. */
+export interface StoredFile {
+  /** In decimal. */
+  readonly id: string
+  readonly purpose: string
+  readonly filename: string
+  readonly bytes: Buffer
+  readonly createdAtMs: number
+}
+
+/** Files beyond are the oldest and forgotten. */
+const MAX_FILES = 2_000
+/** First of the ids: no double holds it nor those that follow. */
+const FIRST_ID = 2n ** 53n + 1n
+
+/** Files by the account they belong to, in memory. */
+class FileStore {
+  readonly #files = new Map<string, StoredFile>()
+  readonly #nowMs: () => number
+  #nextId = FIRST_ID
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** Odd ids alone: rounded to a double, each would be another. */
+  add(account: string, file: Omit<StoredFile, 'id' | 'createdAtMs'>): StoredFile {
+    const id = this.#nextId.toString()
+    this.#nextId += 2n
+    const stored = { ...file, id, createdAtMs: this.#nowMs() }
+    this.#files.set(`${account}\n${id}`, stored)
+    if (this.#files.size > MAX_FILES) {
+      const [oldest] = this.#files.keys()
+      if (oldest !== undefined) this.#files.delete(oldest)
+    }
+    return stored
+  }
+
+  find(account: string, id: string): StoredFile | undefined {
+    return this.#files.get(`${account}\n${id}`)
+  }
+
+  reset(): void {
+    this.#files.clear()
+  }
+}
+
+const stores = new WeakMap<object, FileStore>()
+
+/** The files of a sandbox: whatever speaks of the same accounts shares them. */
+export function filesOf(kit: FamilyKit): FileStore {
+  const known = stores.get(kit)
+  if (known !== undefined) return known
+  const store = new FileStore(kit.clock.nowMs)
+  stores.set(kit, store)
+  kit.onReset(() => store.reset())
+  return store
+}
 
 const MB = 1024 * 1024
 /** Where files are downloaded, by whoever holds the URL. */
@@ -41,20 +97,18 @@ const EXTENSIONS: Readonly<Record<string, Kind>> = {
   zip: 'zip',
 }
 
-/** The parts of an upload. @throws SpeechRefusal */
+/** The parts of an upload. @throws Refusal */
 function uploadOf(form: ReadForm | null) {
-  if (form === null) throw new SpeechRefusal(2013, 'body is no form')
+  if (form === null) throw refusalOf(2013, 'body is no form')
   const purpose = form.texts.get('purpose')
   const limits = purpose === undefined ? undefined : purposes[purpose]
-  if (purpose === undefined || limits === undefined) throw new SpeechRefusal(2013, 'purpose')
+  if (purpose === undefined || limits === undefined) throw refusalOf(2013, 'purpose')
   const [file, ...others] = form.files
-  if (file === undefined || file.name !== 'file' || others.length > 0)
-    throw new SpeechRefusal(2013, 'file')
+  if (file === undefined || file.name !== 'file' || others.length > 0) throw refusalOf(2013, 'file')
   const kind = EXTENSIONS[/\.([a-z0-9]+)$/i.exec(file.filename)?.[1]?.toLowerCase() ?? '']
   const limit = kind === undefined ? undefined : limits[kind]
-  if (limit === undefined) throw new SpeechRefusal(2013, 'file format not supported')
-  if (file.bytes.length > limit || file.bytes.length === 0)
-    throw new SpeechRefusal(2013, 'file size')
+  if (limit === undefined) throw refusalOf(2013, 'file format not supported')
+  if (file.bytes.length > limit || file.bytes.length === 0) throw refusalOf(2013, 'file size')
   return { purpose, filename: file.filename, bytes: file.bytes }
 }
 
@@ -70,13 +124,11 @@ function shown({ id, bytes, createdAtMs, filename, purpose }: StoredFile) {
 export function addUploadRoute(
   app: FastifyInstance,
   kit: FamilyKit,
-  wire: TextWire,
+  wire: Wire,
   at: string,
   made: (id: string, credential: string) => Buffer = noFile,
-) {
+): void {
   const store = filesOf(kit)
-  const account = ({ credential }: Asker): string => credentialHash(credential)
-
   const { asked } = taskHandlers(kit, wire)
   app.get(
     `${at}/v1/files/retrieve_content`,
@@ -90,29 +142,23 @@ export function addUploadRoute(
       (request) => queryOf(request).get('file_id') ?? '',
     ),
   )
-  app.post(`${at}/v1/files/upload`, async (request, reply) => {
+  addCall(app, kit, wire, `${at}/v1/files/upload`, async (_json, request) => {
     const form = await readForm(request.body, request.headers['content-type'] ?? '')
-    return runText(
-      kit,
-      wire,
-      {
-        op: 'upload',
-        model: null,
-        body: null,
-        userText: form?.files[0]?.filename ?? '',
-        perform: (asker) => {
-          const stored = store.add(account(asker), uploadOf(form))
-          return succeeded(kit, { file: shown(stored) })
-        },
+    return {
+      op: 'upload',
+      model: null,
+      body: null,
+      userText: form?.files[0]?.filename ?? '',
+      perform: ({ credential }) => {
+        const stored = store.add(credentialHash(credential), uploadOf(form))
+        return succeeded(kit, { file: shown(stored) })
       },
-      request,
-      reply,
-    )
+    }
   })
 }
 
 function noFile(): never {
-  throw new SpeechRefusal(2013, 'file_id')
+  throw refusalOf(2013, 'file_id')
 }
 
 /** Where a file is; undefined for none of the account's. */
@@ -121,7 +167,7 @@ export function fileAnswer(kit: FamilyKit, credential: string, id: string): Answ
   const stored = filesOf(kit).find(account, id)
   if (stored === undefined) return undefined
   const path = `${DOWNLOADS_PATH}/${account}/${id}`
-  const url = signUrl(kit.baseUrl(), path, kit.clock.nowMs(), DOWNLOAD_SECONDS)
+  const url = signUrl(kit, path, kit.clock.nowMs(), DOWNLOAD_SECONDS)
   return succeeded(kit, { file: { ...shown(stored), download_url: url } })
 }
 

@@ -1,6 +1,7 @@
 import { type Fields, isFields, NO_FIELDS, numberIn, textIn } from '../kit/body.ts'
 import { type Audio, durationOf, FORMATS } from './audio.ts'
-import { SpeechRefusal } from './errors.ts'
+import type { Refusal } from '../http/wire.ts'
+import { refusalOf } from './wire.ts'
 
 /** A request for speech as this upstream understands it. */
 export interface SpeechAsk {
@@ -19,8 +20,8 @@ const EFFECTS = 'spacious_echo auditorium_echo lofi_telephone robotic'.split(' '
 const RATES = [8_000, 16_000, 22_050, 24_000, 32_000, 44_100]
 const BITRATES = [32_000, 64_000, 128_000, 256_000]
 
-function invalid(why: string): SpeechRefusal {
-  return new SpeechRefusal(2013, why)
+function invalid(why: string): Refusal {
+  return refusalOf(2013, why)
 }
 
 function groupIn(body: Fields, name: string): Fields {
@@ -82,7 +83,7 @@ function checkVoice(body: Fields, model: string): { voiceId: string; speed: numb
   return { voiceId, speed: between(group, 'speed', 1, 0.5, 2) }
 }
 
-/** @throws SpeechRefusal */
+/** @throws Refusal */
 export function parseSpeech(body: Fields | null, isTask: boolean): SpeechAsk {
   if (body === null) throw invalid('the body is no JSON object')
   const model = textIn(body, 'model')

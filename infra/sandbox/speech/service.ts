@@ -1,32 +1,27 @@
-import { type AcceptedCall, credentialHash } from '../calls/store.ts'
+import { answerCall, frameOf } from '../calls/answer.ts'
+import type { Asker } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
-import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
-import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
+import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import type { StreamFrame } from '../http/stream.ts'
+import type { Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
-import { IdMaker, randomHex } from '../kit/random.ts'
-import { signUrl } from '../media/files.ts'
-import type { Asker } from '../text/service.ts'
-import { EVENT_STREAM } from '../text/wire.ts'
-import { AUDIO_PATH, bytesOf, fileName } from './audio.ts'
-import { refusalAnswer, SpeechRefusal } from './errors.ts'
+import { randomHex, type IdMaker } from '../kit/random.ts'
+import { audioUrl, bytesOf } from './audio.ts'
 import { parseSpeech, type SpeechAsk } from './parse.ts'
 import type { Voices } from './voices.ts'
+import { refusalAnswer, refusalOf, SUCCESS } from './wire.ts'
 
 /** The family's name in records, counters and fault rules. */
 export const FAMILY = 'speech'
 /** Bytes of audio in one piece of a stream. */
 const PIECE_BYTES = 8_192
-const SUCCESS = { status_code: 0, status_msg: 'success' }
-/** Nothing of speech is counted in tokens. */
-export const NO_TOKENS = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_5m_tokens: 0,
-  cache_write_1h_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-  tool_prompt_tokens: 0,
+
+/** What speech is made with. */
+export interface Speakers {
+  readonly kit: FamilyKit
+  readonly wire: Wire
+  readonly ids: IdMaker
+  readonly voices: Voices
 }
 
 /** Characters that are reported, whatever was spoken. */
@@ -34,39 +29,34 @@ export function reportedOf(characters: number, faults: Faults): number {
   return isOn(faults, 'zero-usage') ? 0 : (countOf(faults, 'tokens') ?? characters)
 }
 
+/** A request whose voice the account may use. @throws Refusal */
+export function readSpeech(
+  { voices }: Speakers,
+  body: Fields | null,
+  credential: string,
+  isTask: boolean,
+): SpeechAsk {
+  const ask = parseSpeech(body, isTask)
+  if (!voices.has(ask.voiceId, credential)) throw refusalOf(2042)
+  return ask
+}
+
 /** Speaks at once. */
-export class SpeechService {
-  readonly #kit: FamilyKit
-  readonly #voices: Voices
-  readonly #ids: IdMaker
-
-  constructor(kit: FamilyKit, voices: Voices) {
-    this.#kit = kit
-    this.#voices = voices
-    this.#ids = new IdMaker(kit.random)
+export function speak(speakers: Speakers, body: Fields | null, asker: Asker, faults: Faults) {
+  const { kit, wire, ids } = speakers
+  const ask = readSpeech(speakers, body, asker.credential, false)
+  const id = ids.next('')
+  const characters = reportedOf(ask.characters, faults)
+  const accepted = {
+    id,
+    model: ask.model,
+    safetyIdentifier: null,
+    stream: ask.stream,
+    breaksBy: ask.stream && faults.has('error-after') ? '1033' : null,
+    wireUsage: { usage_characters: characters },
   }
-
-  traceId(): string {
-    return randomHex(this.#kit.random, 32)
-  }
-
-  /** A request whose voice the account may use. @throws SpeechRefusal */
-  read(body: Fields | null, credential: string, isTask: boolean): SpeechAsk {
-    const ask = parseSpeech(body, isTask)
-    if (!this.#voices.has(ask.voiceId, credential)) throw new SpeechRefusal(2042)
-    return ask
-  }
-
-  speak(body: Fields | null, asker: Asker, faults: Faults): Answer | StreamAnswer {
-    const ask = this.read(body, asker.credential, false)
-    const fail = wordOf(faults, 'fail')
-    const streamFails = ask.stream && faults.has('error-after')
-    const failCode = fail ?? (streamFails ? '1033' : null)
-    const id = this.#ids.next('')
-    const characters = reportedOf(ask.characters, faults)
-    const call = this.#accept(ask, asker, id, characters, failCode)
-    const traceId = this.traceId()
-    if (fail !== null && !streamFails) return { ...refusalAnswer(Number(fail), traceId), call }
+  return answerCall(kit, wire, { asker, faults }, accepted, () => {
+    const traceId = randomHex(kit.random, 32)
     const tellsUsage = !isOn(faults, 'no-usage')
     const audio = bytesOf(ask.audio)
     const extraInfo = {
@@ -82,70 +72,17 @@ export class SpeechService {
       audio_channel: ask.audio.channels,
     }
     const end = { extra_info: extraInfo, trace_id: traceId, base_resp: SUCCESS }
-    if (ask.stream) return this.#stream(ask, audio, end, { call, tellsUsage, faults })
-    const told = ask.byUrl ? this.#urlOf(fileName(id, ask.audio)) : audio.toString('hex')
-    return {
-      status: 200,
-      headers: { 'trace-id': traceId },
-      call,
-      usage: tellsUsage,
-      body: { data: { audio: told, status: 2, ced: '' }, ...end },
-    }
-  }
-
-  #stream(
-    { repeatsWhole }: SpeechAsk,
-    audio: Buffer,
-    end: { readonly trace_id: string },
-    way: { readonly call: AcceptedCall; readonly tellsUsage: boolean; readonly faults: Faults },
-  ): StreamAnswer {
-    const { call, tellsUsage, faults } = way
-    const { trace_id: traceId } = end
-    return {
-      status: 200,
-      headers: { 'trace-id': traceId, ...EVENT_STREAM },
-      eol: isOn(faults, 'crlf') ? '\r\n' : '\n',
-      frames: framesOf(audio, repeatsWhole, end, tellsUsage),
-      failure: () => ({
-        event: null,
-        data: JSON.stringify(refusalAnswer(1033, traceId).body),
-        usage: false,
-        last: true,
-      }),
-      call,
-    }
-  }
-
-  #urlOf(name: string): string {
-    const { options, clock } = this.#kit
-    const path = `${AUDIO_PATH}/${name}`
-    return signUrl(this.#kit.baseUrl(), path, clock.nowMs(), options.urlSeconds)
-  }
-
-  #accept(
-    ask: SpeechAsk,
-    asker: Asker,
-    id: string,
-    characters: number,
-    failCode: string | null,
-  ): AcceptedCall {
-    return this.#kit.calls.accept({
-      id,
-      family: FAMILY,
-      model: ask.model,
-      requestedModel: ask.model,
-      clientMarker: asker.markers.clientMarker,
-      safetyIdentifier: null,
-      credential: credentialHash(asker.credential),
-      acceptedAtMs: this.#kit.clock.nowMs(),
-      stream: ask.stream,
-      outcome: failCode === null ? 'completed' : 'failed',
-      failCode,
-      usage: NO_TOKENS,
-      wireUsage: { usage_characters: characters },
-      toolCalls: {},
-    })
-  }
+    const headers = { 'trace-id': traceId }
+    if (ask.stream)
+      return {
+        headers,
+        frames: framesOf(audio, ask.repeatsWhole, end, tellsUsage),
+        failure: () => frameOf(refusalAnswer('1033', traceId).body, { last: true }),
+      }
+    const told = ask.byUrl ? audioUrl(kit, id, ask.audio) : audio.toString('hex')
+    const data = { audio: told, status: 2, ced: '' }
+    return { headers, usage: tellsUsage, body: { data, ...end } }
+  })
 }
 
 /** Pieces, and at the end all of it once more unless that was not wanted. */
@@ -162,8 +99,8 @@ function* framesOf(
       trace_id: end.trace_id,
       base_resp: SUCCESS,
     }
-    yield { event: null, data: JSON.stringify(frame), usage: false, last: false }
+    yield frameOf(frame)
   }
   const data = { audio: repeatsWhole ? audio.toString('hex') : '', status: 2, ced: '' }
-  yield { event: null, data: JSON.stringify({ data, ...end }), usage: tellsUsage, last: true }
+  yield frameOf({ data, ...end }, { usage: tellsUsage, last: true })
 }

@@ -50,3 +50,13 @@ export function taskPlan(faults: Faults, options: SandboxOptions, life: Life = {
     callback: callbackOf(callbackUrl, faults),
   }
 }
+
+/** What a success reports, and what later queries do: `later` more, under `usage-changes`. */
+export function usagesOf<Usage>(
+  faults: Faults,
+  usage: (more: number) => Usage,
+  later: number,
+): { readonly usage: Usage | null; readonly usageLater: Usage | null } {
+  if (isOn(faults, 'usage-missing')) return { usage: null, usageLater: null }
+  return { usage: usage(0), usageLater: isOn(faults, 'usage-changes') ? usage(later) : null }
+}

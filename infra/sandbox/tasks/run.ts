@@ -1,19 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TextWire } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
-import { type Faults, UnknownSwitch } from '../faults/vocabulary.ts'
-import { type Answer, runExchange } from '../http/exchange.ts'
-import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'
+import type { Faults } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
+import { idInPath, queryOf, runOnWire, type Wire } from '../http/wire.ts'
+import { NO_FIELDS, textIn, type Fields } from '../kit/body.ts'
 
 /** How one wire of tasks reads the bodies it is sent. */
 export interface BodyWire {
-  /** The body as an object. Throws the wire's refusal. */
+  /** The body as an object. @throws Refusal */
   readonly parse: (body: Buffer | null) => Fields
   /** The prompt's markers, as far as a body can be read at all. @throws UnknownSwitch */
   readonly markersOf: (body: Fields) => PromptMarkers
-  /** The wire's refusal of a switch that does not exist. */
-  readonly unknownSwitch: (error: UnknownSwitch) => Error
   /** The member that callers are known by, where there is one. */
   readonly safetyMember?: string
 }
@@ -40,21 +38,28 @@ type IdOf = (request: FastifyRequest) => string
 interface Call {
   readonly op: string
   readonly id: string
-  readonly model: string | null
-  readonly safetyIdentifier: string | null
-  readonly markers: PromptMarkers
+  readonly model?: string | null
+  readonly safetyIdentifier?: string | null
+  readonly markers?: PromptMarkers
   readonly perform: (faults: Faults) => Outcome
 }
 
-const NO_BODY = { model: null, safetyIdentifier: null, markers: NO_MARKERS }
-
 /** Makes the handlers of a wire: each runs a request with its faults, and a refusal becomes an answer. */
-export function taskHandlers(kit: FamilyKit, wire: TextWire) {
+export function taskHandlers(kit: FamilyKit, wire: Wire) {
   const handle =
     (callOf: (request: FastifyRequest) => Call): Handler =>
-    async (request, reply) => {
-      await run(kit, wire, callOf(request), request, reply)
-      return reply
+    (request, reply) => {
+      const { op, id, markers = NO_MARKERS, perform, ...told } = callOf(request)
+      // What a fault rule may match: from the body of a creation, else from the task that is meant.
+      const record = kit.store.get(id)?.record
+      const subject = {
+        id: id === '' ? null : id,
+        model: told.model ?? record?.model ?? null,
+        clientMarker: markers.clientMarker ?? record?.clientMarker ?? null,
+        safetyIdentifier: told.safetyIdentifier ?? record?.safetyIdentifier ?? null,
+      }
+      const call = { op, subject, promptFaults: markers.faults, perform }
+      return runOnWire(kit, wire, call, request, reply)
     }
   const askedOf = (request: FastifyRequest, id: string, faults: Faults): Asked => ({
     id,
@@ -67,7 +72,7 @@ export function taskHandlers(kit: FamilyKit, wire: TextWire) {
     asked: (op: string, act: (asked: Asked) => Outcome, idOf: IdOf = idInPath): Handler =>
       handle((request) => {
         const id = idOf(request)
-        return { ...NO_BODY, op, id, perform: (faults) => act(askedOf(request, id, faults)) }
+        return { op, id, perform: (faults) => act(askedOf(request, id, faults)) }
       }),
     /** With one, which is refused only once the credential was checked. */
     sent: (op: string, bodies: BodyWire, act: (sent: Sent) => Outcome): Handler =>
@@ -89,64 +94,16 @@ export function taskHandlers(kit: FamilyKit, wire: TextWire) {
         }
       }),
     /** For whoever has the URL. */
-    open: (op: string, act: (request: FastifyRequest) => Outcome): Handler =>
-      handle((request) => ({ ...NO_BODY, op, id: '', perform: () => act(request) })),
+    open: (op: string, act: (request: FastifyRequest) => Outcome, idOf: IdOf = () => ''): Handler =>
+      handle((request) => ({ op, id: idOf(request), perform: () => act(request) })),
   }
 }
 
-export function queryOf(request: FastifyRequest): URLSearchParams {
-  return new URL(request.url, 'http://sandbox').searchParams
-}
-
-/** `:id` of a path; empty where it has none. */
-export function idInPath(request: FastifyRequest): string {
-  return (request.params as { readonly id?: string }).id ?? ''
-}
-
-async function run(
-  kit: FamilyKit,
-  wire: TextWire,
-  { op, id, model, safetyIdentifier, markers, perform }: Call,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  // What a fault rule may match: from the body of a creation, else from the task that is meant.
-  const record = kit.store.get(id)?.record
-  await runExchange(
-    kit,
-    {
-      family: wire.family,
-      op,
-      subject: {
-        id: id === '' ? null : id,
-        model: model ?? record?.model ?? null,
-        clientMarker: markers.clientMarker ?? record?.clientMarker ?? null,
-        safetyIdentifier: safetyIdentifier ?? record?.safetyIdentifier ?? null,
-      },
-      promptFaults: markers.faults,
-      perform: async (faults) => {
-        try {
-          return await perform(faults)
-        } catch (error) {
-          const answer = wire.refused(error)
-          if (answer === null) throw error
-          return answer
-        }
-      },
-      refusal: wire.refusal,
-      failure: wire.failure,
-    },
-    request,
-    reply,
-  )
-}
-
-function readBody(wire: TextWire, bodies: BodyWire, request: FastifyRequest) {
+function readBody(wire: Wire, bodies: BodyWire, request: FastifyRequest) {
   try {
     const body = bodies.parse(Buffer.isBuffer(request.body) ? request.body : null)
     return { body, markers: bodies.markersOf(body), fault: null }
-  } catch (error) {
-    const fault = error instanceof UnknownSwitch ? bodies.unknownSwitch(error) : error
+  } catch (fault) {
     if (wire.refused(fault) === null) throw fault
     return { body: NO_FIELDS, markers: NO_MARKERS, fault }
   }

@@ -1,4 +1,5 @@
-import { messageOf } from '../http/dotted-errors.ts'
+import type { FamilyKit } from '../family.ts'
+import { messageOf } from '../http/dotted-wire.ts'
 import { signUrl } from '../media/files.ts'
 import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
@@ -7,21 +8,15 @@ import type { VideoDetail } from './plan.ts'
 /** Path under which result files are served. */
 export const MEDIA_PATH = '/media/video-a'
 
-function content(id: string, detail: VideoDetail, atMs: number, site: Site): object {
-  const url = (file: string): string =>
-    signUrl(site.baseUrl, `${MEDIA_PATH}/${file}`, atMs, site.urlSeconds)
+type Site = Pick<FamilyKit, 'baseUrl' | 'options'>
+
+function content(site: Site, id: string, detail: VideoDetail, atMs: number): object {
+  const url = (file: string): string => signUrl(site, `${MEDIA_PATH}/${file}`, atMs)
   const video = { video_url: url(`${id}.${detail.outputFormat ?? 'mp4'}`) }
   return detail.returnLastFrame ? { ...video, last_frame_url: url(`${id}-last.png`) } : video
 }
 
-/** Where result URLs point and how long they are good. */
-export interface Site {
-  readonly baseUrl: string
-  readonly urlSeconds: number
-}
-
-function result(task: StoredTask, detail: VideoDetail): object {
-  const { record, marks } = task
+function result({ record, marks }: StoredTask, detail: VideoDetail): object {
   const usage = marks.toldAtMs === null ? record.usage : (record.usageLater ?? record.usage)
   return {
     ...(usage === null ? {} : { usage }),
@@ -35,7 +30,7 @@ function result(task: StoredTask, detail: VideoDetail): object {
 }
 
 /** A task as queries, lists and callbacks show it in a stretch of its life. */
-export function taskBody(task: StoredTask, segment: Segment, site: Site): object {
+export function taskBody(site: Site, task: StoredTask, segment: Segment): object {
   const { record } = task
   const detail = record.detail as unknown as VideoDetail
   const succeeded = segment.phase === 'succeeded'
@@ -45,7 +40,7 @@ export function taskBody(task: StoredTask, segment: Segment, site: Site): object
     id: record.id,
     model: record.model,
     status: segment.strange ?? segment.phase,
-    ...(succeeded ? { content: content(record.id, detail, segment.atMs, site) } : {}),
+    ...(succeeded ? { content: content(site, record.id, detail, segment.atMs) } : {}),
     ...(succeeded ? result(task, detail) : {}),
     ...(segment.phase === 'failed' ? { error: { code, message } } : {}),
     created_at: Math.floor(record.acceptedAtMs / 1000),

@@ -1,8 +1,8 @@
-import { Refusal } from '../http/dotted-errors.ts'
+import { Refusal } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
-import type { SandboxOptions } from '../options.ts'
-import { isGeneration25, isSmall, versionedModel } from './models.ts'
-import { type Content, parseContent } from './parse-content.ts'
+import { Members } from '../kit/members.ts'
+import { knownTo, type SandboxOptions } from '../options.ts'
+import { type Content, parseContent } from './content.ts'
 import { RATIOS, RESOLUTIONS } from './tokens.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
@@ -27,65 +27,43 @@ export interface VideoRequest {
   readonly webSearch: boolean
 }
 
-const invalid = (name: string, why: string): Refusal =>
-  new Refusal(
-    `InvalidParameter.${name}`,
-    `The parameter \`${name}\` specified in the request is not valid: ${why}.`,
-    name,
-  )
+const VERSIONED = /-\d{6}$/
+const VIDEO_NAME = /^[a-z0-9][a-z0-9.-]*-video-[a-z0-9.-]+$/
+const ENDPOINT = /^ep-[a-z0-9-]+$/
+const MAX_NAME_LENGTH = 200
 
-/** The body as an object. @throws Refusal */
-export function parseBody(body: Buffer | null): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(body?.toString('utf8') ?? '')
-  } catch {
-    throw new Refusal('InvalidParameter', 'The request body is not valid JSON.')
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Refusal('InvalidParameter', 'The request body must be a JSON object.')
-  }
-  return value as Fields
+/** The versioned name this upstream answers with, or null for a model it does not know. */
+function versionedModel(name: string, options: SandboxOptions): string | null {
+  if (name.length > MAX_NAME_LENGTH) return null
+  if (knownTo(options, name)) return name
+  if (ENDPOINT.test(name) || (VIDEO_NAME.test(name) && VERSIONED.test(name))) return name
+  if (!VIDEO_NAME.test(name)) return null
+  if (name.includes('-2-5')) return `${name}-260628`
+  return name.includes('-mini') ? `${name}-260615` : `${name}-260128`
 }
 
-/** null counts as absent, as this upstream reads it. */
-function field(body: Fields, name: string): unknown {
-  return Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined
+/** Whether the stricter rules of the newer generation hold for a model. */
+function isGeneration25(model: string): boolean {
+  return /-2-5(?:-|$)/.test(model)
 }
 
-function integer(body: Fields, name: string, min: number, max: number): number | null {
-  const value = field(body, name)
-  if (value === undefined) return null
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-    throw invalid(name, `it must be an integer from ${min} to ${max}`)
-  }
-  return value
+/** Models that render 480p and 720p only. */
+function isSmall(model: string): boolean {
+  return /-(?:fast|mini)(?:-|$)/.test(model)
 }
 
-function flag(body: Fields, name: string, absent: boolean): boolean {
-  const value = field(body, name)
-  if (value === undefined) return absent
-  if (typeof value !== 'boolean') throw invalid(name, 'it must be a boolean')
-  return value
-}
+const members = (body: Fields): Members =>
+  new Members(body, {
+    invalid: (name, why) =>
+      new Refusal(
+        `InvalidParameter.${name}`,
+        `The parameter \`${name}\` specified in the request is not valid: ${why}.`,
+        name,
+      ),
+  })
 
-function text(body: Fields, name: string): string | null {
-  const value = field(body, name)
-  if (value === undefined) return null
-  if (typeof value !== 'string') throw invalid(name, 'it must be a string')
-  return value
-}
-
-function oneOf(body: Fields, name: string, allowed: readonly string[]): string | null {
-  const value = text(body, name)
-  if (value !== null && !allowed.includes(value)) {
-    throw invalid(name, `it must be one of ${allowed.join(', ')}`)
-  }
-  return value
-}
-
-function parseModel(body: Fields, options: SandboxOptions): readonly [string, string] {
-  const requested = text(body, 'model')
+function parseModel(body: Members, options: SandboxOptions): readonly [string, string] {
+  const requested = body.text('model')
   if (requested === null || requested === '') {
     throw new Refusal(
       'MissingParameter.model',
@@ -103,54 +81,57 @@ function parseModel(body: Fields, options: SandboxOptions): readonly [string, st
   return [model, requested]
 }
 
-function parseDuration(body: Fields, model: string): number {
+function parseDuration(body: Members, model: string): number {
   const longest = isGeneration25(model) ? 30 : 15
-  const duration = integer(body, 'duration', -1, longest) ?? 5
-  if (duration !== -1 && duration < 4) throw invalid('duration', `it must be -1 or 4 to ${longest}`)
+  const duration = body.integer('duration', -1, longest) ?? 5
+  if (duration !== -1 && duration < 4)
+    throw body.invalid('duration', `it must be -1 or 4 to ${longest}`)
   return duration
 }
 
-function parseTools(body: Fields): boolean {
-  const tools = field(body, 'tools')
+function parseTools(body: Members): boolean {
+  const tools = body.any('tools')
   if (tools === undefined) return false
-  if (!Array.isArray(tools) || tools.length > 10) throw invalid('tools', 'it must be a short array')
+  if (!Array.isArray(tools) || tools.length > 10)
+    throw body.invalid('tools', 'it must be a short array')
   for (const tool of tools as readonly unknown[]) {
     const type = typeof tool === 'object' && tool !== null ? (tool as Fields)['type'] : undefined
-    if (type !== 'web_search') throw invalid('tools', 'the only tool is web_search')
+    if (type !== 'web_search') throw body.invalid('tools', 'the only tool is web_search')
   }
   return tools.length > 0
 }
 
-function parseCallback(body: Fields): string | null {
-  const url = text(body, 'callback_url')
+function parseCallback(body: Members): string | null {
+  const url = body.text('callback_url')
   if (url === null || url === '') return null
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw invalid('callback_url', 'it must be a URL')
+    throw body.invalid('callback_url', 'it must be a URL')
   }
   return url
 }
 
 function parsePicture(
-  body: Fields,
+  body: Members,
   model: string,
   content: Content,
 ): { readonly ratio: string; readonly resolution: string } {
-  const ratio = oneOf(body, 'ratio', [...RATIOS, 'adaptive'])
-  const resolution = oneOf(body, 'resolution', RESOLUTIONS) ?? '720p'
+  const ratio = body.word('ratio', [...RATIOS, 'adaptive'])
+  const resolution = body.word('resolution', RESOLUTIONS) ?? '720p'
   if (isSmall(model) && resolution !== '480p' && resolution !== '720p') {
-    throw invalid('resolution', 'this model renders 480p and 720p')
+    throw body.invalid('resolution', 'this model renders 480p and 720p')
   }
   if (isGeneration25(model) && content.hasFirstFrame && ratio !== null && ratio !== 'adaptive') {
-    throw invalid('ratio', 'the output follows the first-frame image, use adaptive')
+    throw body.invalid('ratio', 'the output follows the first-frame image, use adaptive')
   }
   return { ratio: ratio ?? 'adaptive', resolution }
 }
 
 /** Reads a create request. @throws Refusal */
-export function parseRequest(body: Fields, options: SandboxOptions): VideoRequest {
+export function parseRequest(fields: Fields, options: SandboxOptions): VideoRequest {
+  const body = members(fields)
   const [model, requestedModel] = parseModel(body, options)
-  const content = parseContent(field(body, 'content'))
-  const frames = isGeneration25(model) ? null : integer(body, 'frames', 29, 289)
+  const content = parseContent(body.any('content'))
+  const frames = isGeneration25(model) ? null : body.integer('frames', 29, 289)
   return {
     model,
     requestedModel,
@@ -158,15 +139,15 @@ export function parseRequest(body: Fields, options: SandboxOptions): VideoReques
     duration: parseDuration(body, model),
     frames,
     ...parsePicture(body, model, content),
-    seed: integer(body, 'seed', -1, 4_294_967_295),
-    generateAudio: flag(body, 'generate_audio', true),
-    draft: flag(body, 'draft', false),
-    returnLastFrame: flag(body, 'return_last_frame', false),
-    outputFormat: oneOf(body, 'output_format', ['mp4', 'mov']),
-    serviceTier: oneOf(body, 'service_tier', ['default', 'flex']) ?? 'default',
-    executionExpiresAfter: integer(body, 'execution_expires_after', 3600, 259_200) ?? 172_800,
-    priority: integer(body, 'priority', 0, 9),
-    safetyIdentifier: text(body, 'safety_identifier'),
+    seed: body.integer('seed', -1, 4_294_967_295),
+    generateAudio: body.flag('generate_audio') ?? true,
+    draft: body.flag('draft') ?? false,
+    returnLastFrame: body.flag('return_last_frame') ?? false,
+    outputFormat: body.word('output_format', ['mp4', 'mov']),
+    serviceTier: body.word('service_tier', ['default', 'flex']) ?? 'default',
+    executionExpiresAfter: body.integer('execution_expires_after', 3600, 259_200) ?? 172_800,
+    priority: body.integer('priority', 0, 9),
+    safetyIdentifier: body.text('safety_identifier'),
     callbackUrl: parseCallback(body),
     webSearch: parseTools(body),
   }

@@ -1,34 +1,25 @@
-import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
-import { type Random, randomInteger } from '../kit/random.ts'
+import { countOf, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { randomInteger, type Random } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
-import { taskPlan } from '../tasks/plan.ts'
+import { taskPlan, usagesOf } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 import { tokensOf } from './tokens.ts'
 
+/** What is written down elsewhere, or nowhere. */
+type NotShown =
+  | 'model'
+  | 'requestedModel'
+  | 'content'
+  | 'safetyIdentifier'
+  | 'callbackUrl'
+  | 'webSearch'
+
 /** What a rendered answer needs besides the record's common members. */
-export interface VideoDetail {
+export interface VideoDetail extends Omit<VideoRequest, NotShown> {
   readonly seed: number
-  readonly resolution: string
-  readonly ratio: string
-  readonly duration: number
-  readonly frames: number | null
-  readonly generateAudio: boolean
-  readonly draft: boolean
-  readonly returnLastFrame: boolean
-  readonly outputFormat: string | null
-  readonly serviceTier: string
-  readonly executionExpiresAfter: number
-  readonly priority: number | null
   /** Named in the message of a failure. */
   readonly failRequestId: string
-}
-
-/** The `usage` member on this wire. */
-export interface VideoUsage {
-  readonly completion_tokens: number
-  readonly total_tokens: number
-  readonly tool_usage?: { readonly web_search: number }
 }
 
 /** Length chosen when the caller leaves it to the model, seconds. */
@@ -44,43 +35,38 @@ export function detailOf(
   random: Random,
   failRequestId: string,
 ): VideoDetail {
+  const {
+    model: _model,
+    requestedModel: _requested,
+    content: _content,
+    safetyIdentifier: _safety,
+    callbackUrl: _callback,
+    webSearch: _search,
+    ...shown
+  } = request
   const chosenSeed = request.seed ?? -1
   return {
+    ...shown,
     seed: chosenSeed === -1 ? randomInteger(random, 1_000_000) : chosenSeed,
-    resolution: request.resolution,
     ratio: request.ratio === 'adaptive' ? '16:9' : request.ratio,
     duration: request.duration === -1 ? AUTOMATIC_SECONDS : request.duration,
-    frames: request.frames,
-    generateAudio: request.generateAudio,
-    draft: request.draft,
-    returnLastFrame: request.returnLastFrame,
-    outputFormat: request.outputFormat,
-    serviceTier: request.serviceTier,
-    executionExpiresAfter: request.executionExpiresAfter,
-    priority: request.priority,
     failRequestId,
   }
 }
 
 /** What a success will report, and what later queries will. */
-export function usageOf(
-  request: VideoRequest,
-  detail: VideoDetail,
-  faults: Faults,
-): { readonly usage: VideoUsage | null; readonly usageLater: VideoUsage | null } {
-  if (isOn(faults, 'usage-missing')) return { usage: null, usageLater: null }
+export function usageOf(request: VideoRequest, detail: VideoDetail, faults: Faults) {
   const perReference = countOf(faults, 'reference-seconds') ?? REFERENCE_SECONDS
   const own = detail.frames === null ? detail.duration : (detail.frames - 1) / 24
   const seconds = own + perReference * request.content.referenceVideos
   const tokens = countOf(faults, 'tokens') ?? tokensOf(detail.resolution, detail.ratio, seconds)
   const searches = request.webSearch ? (countOf(faults, 'tool-searches') ?? 1) : null
-  const usage = (count: number): VideoUsage => ({
-    completion_tokens: count,
-    total_tokens: count,
+  const usage = (more: number): object => ({
+    completion_tokens: tokens + more,
+    total_tokens: tokens + more,
     ...(searches === null ? {} : { tool_usage: { web_search: searches } }),
   })
-  const later = isOn(faults, 'usage-changes') ? usage(tokens + USAGE_CHANGE_TOKENS) : null
-  return { usage: usage(tokens), usageLater: later }
+  return usagesOf(faults, usage, USAGE_CHANGE_TOKENS)
 }
 
 /** Why an accepted task will fail, or null. An edit must leave length and ratio to the model. */

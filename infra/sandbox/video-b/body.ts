@@ -1,3 +1,4 @@
+import type { FamilyKit } from '../family.ts'
 import { signUrl } from '../media/files.ts'
 import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
@@ -7,28 +8,22 @@ import type { VideoDetail } from './plan.ts'
 /** Path under which result files are served. */
 export const MEDIA_PATH = '/media/video-b'
 
-/** Where result URLs point and how long they are good. */
-export interface Site {
-  readonly baseUrl: string
-  readonly urlSeconds: number
-  /** Each query signs a URL of its own. */
-  readonly nowMs: number
-}
+type Site = Pick<FamilyKit, 'baseUrl' | 'options' | 'clock'>
 
-function endOf(task: StoredTask, segment: Segment, site: Site): object {
-  const { record, marks } = task
-  if (segment.phase === 'failed') {
+function endOf(site: Site, { record, marks }: StoredTask, { phase }: Segment): object {
+  if (phase === 'failed') {
     const code = record.plan.failCode ?? '1000'
     return { error: { code, message: messageOf(code) }, usage: {} }
   }
-  if (segment.phase !== 'succeeded') return {}
+  if (phase !== 'succeeded') return {}
   const usage = marks.toldAtMs === null ? record.usage : (record.usageLater ?? record.usage)
-  const url = signUrl(site.baseUrl, `${MEDIA_PATH}/${record.id}.mp4`, site.nowMs, site.urlSeconds)
+  // Each query signs a URL of its own.
+  const url = signUrl(site, `${MEDIA_PATH}/${record.id}.mp4`, site.clock.nowMs())
   return { content: { url }, ...(usage === null ? {} : { usage }) }
 }
 
 /** A task as lists hold it. */
-export function taskOf(task: StoredTask, segment: Segment, site: Site): object {
+export function taskOf(site: Site, task: StoredTask, segment: Segment): object {
   const { record } = task
   const { resolution, ratio, duration } = record.detail as unknown as VideoDetail
   return {
@@ -42,13 +37,13 @@ export function taskOf(task: StoredTask, segment: Segment, site: Site): object {
     resolution,
     ratio,
     duration,
-    ...endOf(task, segment, site),
+    ...endOf(site, task, segment),
   }
 }
 
 /** The same as queries and callbacks show it. */
-export function taskBody(task: StoredTask, segment: Segment, site: Site): object {
+export function taskBody(site: Site, task: StoredTask, segment: Segment): object {
   const { tellsBaseResp } = task.record.detail as unknown as VideoDetail
   const base = tellsBaseResp ? { base_resp: { status_code: 0, status_msg: 'success' } } : {}
-  return { task: taskOf(task, segment, site), ...base }
+  return { task: taskOf(site, task, segment), ...base }
 }

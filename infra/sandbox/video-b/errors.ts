@@ -1,15 +1,9 @@
+import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
-import { type Random, randomHex } from '../kit/random.ts'
+import { bearerKey, proxyPage, Refusal, type Wire, wireOf } from '../http/wire.ts'
+import { randomHex } from '../kit/random.ts'
 
-/** A refusal on this wire: the number in its message decides its status and type. */
-export class Refusal extends Error {
-  readonly number: string
-
-  constructor(number: string, message = messageOf(number)) {
-    super(message)
-    this.number = number
-  }
-}
+/** Errors of this wire: the number in a message decides its status and type. */
 
 const TYPES: Readonly<Record<number, string>> = {
   400: 'bad_request_error',
@@ -45,39 +39,43 @@ const MESSAGES: Readonly<Record<string, string>> = {
   '2049': 'invalid api key',
 }
 
+/** Nothing of that id, or not of this account: a 404 of the number that is a 500 elsewhere. */
+export const NOT_FOUND = new Refusal('1000', 'record not found')
+
 /** The text that goes with a number where nothing more is known. */
 export function messageOf(number: string): string {
   return MESSAGES[number] ?? 'request failed'
 }
 
-function answerOf(status: number, message: string, random: Random): Answer {
-  const type = TYPES[status] ?? 'server_error'
-  return {
-    status,
-    body: {
-      type: 'error',
-      error: { type, message, http_code: String(status) },
-      request_id: randomHex(random, 32),
-    },
+/** How this family reads credentials and tells errors. */
+export function videoWire({ random, options }: FamilyKit, family: string): Wire {
+  const answerOf = (status: number, message: string): Answer => {
+    const type = TYPES[status] ?? 'server_error'
+    const error = { type, message, http_code: String(status) }
+    return { status, body: { type: 'error', error, request_id: randomHex(random, 32) } }
   }
-}
-
-export function errorAnswer({ number, message }: Refusal, random: Random): Answer {
-  return answerOf(STATUSES[number] ?? 400, `${message} (${number})`, random)
-}
-
-/** Nothing of that id, or not of this account. */
-export function notFound(random: Random): Answer {
-  return answerOf(404, 'record not found (1000)', random)
-}
-
-/** What a bare status looks like: the envelope where the service itself speaks, else a proxy's page. */
-export function failureAnswer(status: number, random: Random): Answer {
-  const type = TYPES[status]
-  if (type !== undefined) return answerOf(status, `${type.replaceAll('_', ' ')} (1000)`, random)
+  const wire = wireOf(
+    {
+      family,
+      keyOf: bearerKey,
+      denied: () => new Refusal('1004', messageOf('1004')),
+      unknownSwitch: (message) => new Refusal('2013', message),
+      messageOf,
+      codeOfStatus: {},
+      answer: (refusal) => {
+        const { code, message } = refusal
+        const status = refusal === NOT_FOUND ? 404 : (STATUSES[code] ?? 400)
+        return answerOf(status, `${message} (${code})`)
+      },
+    },
+    options.apiKeys,
+  )
   return {
-    status: status >= 200 && status <= 599 ? status : 500,
-    body: `<html><head><title>${status}</title></head><body><h1>${status}</h1></body></html>\n`,
-    headers: { 'content-type': 'text/html' },
+    ...wire,
+    failure: (status) => {
+      const type = TYPES[status]
+      if (type === undefined) return proxyPage(status)
+      return answerOf(status, `${type.replaceAll('_', ' ')} (1000)`)
+    },
   }
 }

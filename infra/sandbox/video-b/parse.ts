@@ -1,5 +1,5 @@
-import type { Fields } from '../kit/body.ts'
-import { Refusal } from './errors.ts'
+import { isFields, objectBody, type Fields } from '../kit/body.ts'
+import { Refusal } from '../http/wire.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {
@@ -26,20 +26,15 @@ const MAX_ITEMS = 13
 const invalid = (why: string): Refusal => new Refusal('2013', `invalid params, ${why}`)
 
 function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid(`${what} must be an object`)
-  return value as Fields
+  if (!isFields(value)) throw invalid(`${what} must be an object`)
+  return value
 }
 
 /** The body as an object. @throws Refusal */
 export function parseBody(body: Buffer | null): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(body?.toString('utf8') ?? '')
-  } catch {
-    throw invalid('the body is not valid JSON')
-  }
-  return fieldsOf(value, 'the body')
+  return objectBody(body, (isJson) =>
+    invalid(isJson ? 'the body must be an object' : 'the body is not valid JSON'),
+  )
 }
 
 function word(body: Fields, name: string, allowed: readonly string[]): string {

@@ -1,92 +1,143 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { bearerKey, type TextWire } from '../calls/run.ts'
+import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
+import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
+import type { Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
-import { checkSignedUrl, fileAnswer, noFile } from '../media/files.ts'
+import { Refusal } from '../http/wire.ts'
+import { objectsIn, textIn, type Fields } from '../kit/body.ts'
+import { randomHex, randomInteger } from '../kit/random.ts'
+import { partOfFile, signedFile } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/mp4.ts'
 import { addDownloadRoute, addUploadRoute } from '../speech/files.ts'
 import { speechWire } from '../speech/wire.ts'
-import { type BodyWire, idInPath, queryOf, taskHandlers } from '../tasks/run.ts'
-import { MEDIA_PATH, taskBody } from './body.ts'
-import { errorAnswer, failureAnswer, Refusal } from './errors.ts'
-import { parseBody } from './parse.ts'
-import type { VideoDetail } from './plan.ts'
-import { FAMILY, markersOf, VideoService } from './service.ts'
+import { taskPlan } from '../tasks/plan.ts'
+import { taskHandlers, type BodyWire, type Sent } from '../tasks/run.ts'
+import { FamilyTasks, numberIn, type FoundTask, type Listing } from '../tasks/service.ts'
+import { MEDIA_PATH, taskBody, taskOf } from './body.ts'
+import { NOT_FOUND, videoWire } from './errors.ts'
+import { parseBody, parseRequest } from './parse.ts'
+import { detailOf, usageOf, type VideoDetail } from './plan.ts'
 
+const FAMILY = 'video-b'
 /** Upstreams of this kind have other families beside this one on their paths. */
 const BASE_PATH = '/video-b/v2'
+const MAX_PAGE = 100
 
-const bodies: BodyWire = {
-  parse: parseBody,
-  markersOf,
-  unknownSwitch: ({ message }) => new Refusal('2013', message),
+const bodies: BodyWire = { parse: parseBody, markersOf }
+
+/** The prompt's markers, as far as a body can be read at all. @throws UnknownSwitch */
+function markersOf({ content }: Fields): PromptMarkers {
+  const texts = objectsIn(content).map((item) => textIn(item, 'text'))
+  return parseMarkers(texts.filter((text) => text !== null).join('\n'))
 }
 
-/** How this family reads credentials and tells errors. */
-function videoWire({ random, options }: FamilyKit): TextWire {
-  return {
-    family: FAMILY,
-    credential: (request) => {
-      const key = bearerKey(options.apiKeys, request)
-      if (key === null) throw new Refusal('1004')
-      return key
-    },
-    refused: (error) => (error instanceof Refusal ? errorAnswer(error, random) : null),
-    refusal: (number) => errorAnswer(new Refusal(number), random),
-    failure: (status) => failureAnswer(status, random),
+/** The operations of this wire, each for one account; they throw Refusal for what they refuse. */
+class VideoService {
+  readonly #kit: FamilyKit
+  readonly #tasks: FamilyTasks
+
+  constructor(kit: FamilyKit) {
+    this.#kit = kit
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
+
+  /** Accepts a task: answered only once it is durable, and its receiver knows of it. */
+  async create({ body, credential, faults }: Sent): Promise<Answer> {
+    const { options, random, callbacks } = this.#kit
+    const request = parseRequest(body)
+    const { model, callbackUrl } = request
+    if (callbackUrl !== null && !(await callbacks.challenge(callbackUrl, randomHex(random, 32))))
+      throw new Refusal('2013', 'invalid params, callback_url does not give the challenge back')
+    const number = (): number => randomInteger(random, 100_000_000_000_000)
+    const id = this.#tasks.freshId(() => `4${String(number()).padStart(14, '0')}`)
+    await this.#tasks.accept({
+      id,
+      model,
+      clientMarker: parseMarkers(request.prompt).clientMarker,
+      credential,
+      plan: taskPlan(faults, options, { callbackUrl }),
+      ...usageOf(request, faults),
+      detail: { ...detailOf(request, id) },
+    })
+    return ok({ task_id: id })
+  }
+
+  get(id: string, credential: string): Answer {
+    const found = this.#find(id, credential)
+    return ok(this.#tasks.tell(found, (task, state) => taskBody(this.#kit, task, state)))
+  }
+
+  /** Everything an account has made, newest first. */
+  list(query: URLSearchParams, credential: string, faults: Faults): Answer {
+    const page = pageNumber(query, 'page_num', 1, 100_000) - 1
+    const size = pageNumber(query, 'page_size', 20, MAX_PAGE)
+    const account = credentialHash(credential)
+    const fits: Listing['fits'] = ({ record }) => record.credential === account
+    const { items, total } = this.#tasks.list({ page, size, faults, fits })
+    const render = (...found: FoundTask): object => taskOf(this.#kit, ...found)
+    return ok({ tasks: items.map((found) => this.#tasks.tell(found, render)), total })
+  }
+
+  /** Cancels what is queued, deletes what has ended, refuses the rest. */
+  async remove(id: string, credential: string): Promise<Answer> {
+    const found = this.#find(id, credential)
+    const [, { phase }] = found
+    if (phase === 'running' || phase === 'cancelled')
+      throw new Refusal('2013', `invalid params, a ${phase} task cannot be deleted`)
+    const wasQueued = await this.#tasks.remove(found)
+    const [action, status] = wasQueued ? ['cancelled', 'cancelled'] : ['deleted', phase]
+    return ok({ task_id: id, action, status })
+  }
+
+  #find(id: string, credential: string): FoundTask {
+    return this.#tasks.find(id, () => NOT_FOUND, credential)
+  }
+}
+
+function pageNumber(query: URLSearchParams, name: string, absent: number, max: number): number {
+  const invalid = () => new Refusal('2013', `invalid params, ${name} must be from 1 to ${max}`)
+  return numberIn(query, name, { absent, min: 1, max }, invalid, /^[1-9]\d{0,5}$/)
+}
+
+function ok(body: object): Answer {
+  return { status: 200, body }
+}
+
+/** A result file for whoever holds its signed URL. */
+function resultFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
+  return signedFile(kit, request, MEDIA_PATH, (name) => {
+    const task = kit.store.get(/^(\d{15})\.mp4$/.exec(name)?.[1] ?? '')
+    if (task === null) return null
+    const { duration } = task.record.detail as unknown as VideoDetail
+    return partOfFile(mp4OfSeconds(duration), 'video/mp4', request.headers.range)
+  })
 }
 
 function addRoutes(app: FastifyInstance, kit: FamilyKit): void {
   const service = new VideoService(kit)
-  const { asked, sent, open } = taskHandlers(kit, videoWire(kit))
-
-  app.post(
-    `${BASE_PATH}/video_generation`,
-    sent('create', bodies, ({ body, credential, faults }) =>
-      service.create(body, credential, faults),
-    ),
+  const { asked, sent, open } = taskHandlers(kit, videoWire(kit, FAMILY))
+  const create = sent('create', bodies, (call) => service.create(call))
+  const get = asked('get', ({ id, credential }) => service.get(id, credential))
+  const remove = asked('delete', ({ id, credential }) => service.remove(id, credential))
+  const list = asked('list', ({ query, credential, faults }) =>
+    service.list(query, credential, faults),
   )
-  app.get(
-    `${BASE_PATH}/query/video_generation/:id`,
-    asked('get', ({ id, credential }) => service.get(id, credential)),
-  )
-  app.get(
-    `${BASE_PATH}/query/video_generation`,
-    asked('list', ({ query, credential, faults }) => service.list(query, credential, faults)),
-  )
-  app.delete(
-    `${BASE_PATH}/video_generation/:id`,
-    asked('delete', ({ id, credential }) => service.remove(id, credential)),
-  )
+  app.post(`${BASE_PATH}/video_generation`, create)
+  app.get(`${BASE_PATH}/query/video_generation/:id`, get)
+  app.get(`${BASE_PATH}/query/video_generation`, list)
+  app.delete(`${BASE_PATH}/video_generation/:id`, remove)
   app.get(
     `${MEDIA_PATH}/:id`,
     open('media', (request) => resultFile(kit, request)),
   )
 }
 
-/** A result file for whoever holds its signed URL. */
-function resultFile(kit: FamilyKit, request: FastifyRequest): Answer {
-  const file = idInPath(request)
-  const refused = checkSignedUrl(`${MEDIA_PATH}/${file}`, queryOf(request), kit.clock.nowMs())
-  if (refused !== null) return noFile(403, refused)
-  const task = kit.store.get(/^(\d{15})\.mp4$/.exec(file)?.[1] ?? '')
-  if (task === null) return noFile(404, 'NoSuchKey')
-  const { duration } = task.record.detail as unknown as VideoDetail
-  return fileAnswer(mp4OfSeconds(duration), 'video/mp4', request.headers.range)
-}
-
 /** The `/provB` video upstream: create with its challenge, query, list, delete, callbacks, files. */
 export const videoB: SandboxFamily = {
   name: FAMILY,
   register: (app, kit) => {
-    kit.callbacks.renderWith(FAMILY, (task, segment) =>
-      taskBody(task, segment, {
-        baseUrl: kit.baseUrl(),
-        urlSeconds: kit.options.urlSeconds,
-        nowMs: kit.clock.nowMs(),
-      }),
-    )
+    kit.callbacks.renderWith(FAMILY, (task, segment) => taskBody(kit, task, segment))
     addRoutes(app, kit)
     // Accounts of videos take files as those of speech do.
     addUploadRoute(app, kit, speechWire(kit, FAMILY), '/video-b')

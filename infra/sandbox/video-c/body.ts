@@ -1,18 +1,15 @@
+import type { FamilyKit } from '../family.ts'
 import { signUrl } from '../media/files.ts'
 import type { Segment, TaskRecord } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
-import type { VideoDetail, VideoUsage } from './plan.ts'
+import type { VideoDetail } from './plan.ts'
 
 /** Path under which result files are served. */
 export const MEDIA_PATH = '/media/video-c'
 /** How long a task is `created` before it is in the queue. */
 const CREATED_MS = 100
 
-/** Where result URLs point and how long they are good. */
-export interface Site {
-  readonly baseUrl: string
-  readonly urlSeconds: number
-}
+type Site = Pick<FamilyKit, 'baseUrl' | 'options' | 'clock'>
 
 const words = {
   queued: 'queueing',
@@ -35,36 +32,34 @@ function errorOf(task: StoredTask, { phase }: Segment): string {
   return phase === 'failed' ? (task.record.plan.failCode ?? 'InternalServiceFailure') : ''
 }
 
-function creationsOf({ record }: StoredTask, segment: Segment, site: Site): readonly object[] {
+function creationsOf(site: Site, { record }: StoredTask, segment: Segment): readonly object[] {
   if (segment.phase !== 'succeeded') return []
   const detail = record.detail as unknown as VideoDetail
-  const url = (file: string): string =>
-    signUrl(site.baseUrl, `${MEDIA_PATH}/${file}`, segment.atMs, site.urlSeconds)
+  const url = (file: string): string => signUrl(site, `${MEDIA_PATH}/${file}`, segment.atMs)
   const video = { id: detail.creationId, url: url(`${record.id}.mp4`) }
   const shown = { ...video, cover_url: url(`${record.id}-cover.png`) }
   return [detail.watermark ? { ...shown, watermarked_url: url(`${record.id}-mark.mp4`) } : shown]
 }
 
 /** Known from the start; what failed or was cancelled gets its own back. */
-function creditsOf({ record, marks }: StoredTask, { phase }: Segment): Partial<VideoUsage> {
+function creditsOf({ record, marks }: StoredTask, { phase }: Segment): object {
   if (phase === 'failed' || phase === 'cancelled' || phase === 'expired') return { credits: 0 }
   const later = marks.toldAtMs === null ? null : record.usageLater
-  const usage = (later ?? record.usage) as VideoUsage | null
-  return usage === null ? {} : { credits: usage.credits }
+  return later ?? record.usage ?? {}
 }
 
 /** A task as queries, lists and callbacks show it in a stretch of its life. */
-export function taskBody(task: StoredTask, segment: Segment, site: Site, nowMs: number): object {
+export function taskBody(site: Site, task: StoredTask, segment: Segment): object {
   const detail = task.record.detail as unknown as VideoDetail
   return {
     id: task.record.id,
-    state: stateOf(task, segment, nowMs),
+    state: stateOf(task, segment, site.clock.nowMs()),
     err_code: errorOf(task, segment),
     ...creditsOf(task, segment),
     payload: detail.payload,
     bgm: detail.bgm,
     off_peak: detail.offPeak,
-    creations: creationsOf(task, segment, site),
+    creations: creationsOf(site, task, segment),
   }
 }
 

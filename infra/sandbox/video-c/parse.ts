@@ -1,5 +1,6 @@
-import type { Fields } from '../kit/body.ts'
-import { Refusal } from './errors.ts'
+import { Refusal } from '../http/wire.ts'
+import { objectBody, type Fields } from '../kit/body.ts'
+import { Members } from '../kit/members.ts'
 
 /** A creation as far as this upstream reads it; what it does not know it ignores. */
 export interface VideoRequest {
@@ -33,101 +34,65 @@ const RATIOS = ['16:9', '9:16', '1:1', '3:4', '4:3']
 const MAX_PROMPT_CHARACTERS = 2_000
 const MAX_PAYLOAD_CHARACTERS = 1_048_576
 
-const invalid = (name: string, why: string): Refusal =>
-  new Refusal('FieldInvalid', `field ${name} is invalid: ${why}`)
-
 /** The body as an object. @throws Refusal */
 export function parseBody(body: Buffer | null): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(body?.toString('utf8') ?? '')
-  } catch {
-    throw new Refusal('BadRequest', 'body is not valid JSON')
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Refusal('BadRequest', 'body must be an object')
-  return value as Fields
+  return objectBody(body, (isJson) => {
+    const why = isJson ? 'body must be an object' : 'body is not valid JSON'
+    return new Refusal('BadRequest', why)
+  })
 }
 
-function field(body: Fields, name: string): unknown {
-  return Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined
-}
+const members = (body: Fields): Members =>
+  new Members(body, {
+    invalid: (name, why) => new Refusal('FieldInvalid', `field ${name} is invalid: ${why}`),
+    maxLength: 8_192,
+    tooLong: 'it is too long',
+  })
 
-function text(body: Fields, name: string, absent: string, maxLength = 8_192): string {
-  const value = field(body, name)
-  if (value === undefined) return absent
-  if (typeof value !== 'string') throw invalid(name, 'it must be a string')
-  if (Array.from(value).length > maxLength) throw invalid(name, 'it is too long')
-  return value
-}
-
-function oneOf(body: Fields, name: string, allowed: readonly string[], absent: string): string {
-  const value = text(body, name, absent)
-  if (!allowed.includes(value)) throw invalid(name, `it must be one of ${allowed.join(', ')}`)
-  return value
-}
-
-function flag(body: Fields, name: string): boolean {
-  const value = field(body, name) ?? false
-  if (typeof value !== 'boolean') throw invalid(name, 'it must be a boolean')
-  return value
-}
-
-function integer(body: Fields, name: string, min: number, max: number): number | null {
-  const value = field(body, name)
-  if (value === undefined) return null
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max)
-    throw invalid(name, `it must be an integer from ${min} to ${max}`)
-  return value
-}
-
-function parseImages(body: Fields, mode: Mode): number {
-  const images = field(body, 'images') ?? []
+function parseImages(body: Members, mode: Mode): number {
+  const images = body.any('images') ?? []
   if (!Array.isArray(images) || !images.every((image) => typeof image === 'string'))
-    throw invalid('images', 'it must be an array of strings')
+    throw body.invalid('images', 'it must be an array of strings')
   const [min, max] = IMAGES[mode]
   if (images.length < min || images.length > max)
     throw new Refusal('FieldItemCountOutOfRange', `field images must have ${min} to ${max} items`)
   return images.length
 }
 
-function parseModel(body: Fields): string {
-  const model = text(body, 'model', '')
+function parseModel(body: Members): string {
+  const model = body.text('model') ?? ''
   if (model === '') throw new Refusal('FieldLacking', 'field model is lacking')
   if (!MODEL.test(model)) throw new Refusal('ModelUnavailable', `model ${model} is unavailable`)
   return model
 }
 
 /** @throws Refusal */
-export function parseRequest(mode: Mode, body: Fields): VideoRequest {
+export function parseRequest(mode: Mode, fields: Fields): VideoRequest {
+  const body = members(fields)
   const model = parseModel(body)
-  const prompt = text(body, 'prompt', '', MAX_PROMPT_CHARACTERS)
+  const prompt = body.text('prompt', MAX_PROMPT_CHARACTERS) ?? ''
   if (prompt === '' && (mode === 'text2video' || mode === 'reference2video'))
     throw new Refusal('FieldLacking', 'field prompt is lacking')
-  const callbackUrl = text(body, 'callback_url', '')
-  if (callbackUrl !== '' && !URL.canParse(callbackUrl)) throw invalid('callback_url', 'no URL')
+  const callbackUrl = body.text('callback_url') ?? ''
+  if (callbackUrl !== '' && !URL.canParse(callbackUrl)) throw body.invalid('callback_url', 'no URL')
   // A number on this wire, unlike what callers of others write.
-  integer(body, 'wm_position', 1, 4)
-  text(body, 'wm_url', '')
+  body.integer('wm_position', 1, 4)
+  body.text('wm_url')
   return {
     mode,
     model,
     prompt,
     images: parseImages(body, mode),
-    duration: integer(body, 'duration', 1, 16) ?? (/^reel\d/.test(model) ? 4 : 5),
-    resolution: oneOf(body, 'resolution', ['540p', '720p', '1080p'], '720p'),
-    aspectRatio: oneOf(body, 'aspect_ratio', RATIOS, '16:9'),
-    movementAmplitude: oneOf(
-      body,
-      'movement_amplitude',
-      ['auto', 'small', 'medium', 'large'],
-      'auto',
-    ),
-    bgm: flag(body, 'bgm'),
-    seed: integer(body, 'seed', 0, 2 ** 31 - 1),
-    payload: text(body, 'payload', '', MAX_PAYLOAD_CHARACTERS),
-    offPeak: flag(body, 'off_peak'),
-    watermark: flag(body, 'watermark'),
+    duration: body.integer('duration', 1, 16) ?? (/^reel\d/.test(model) ? 4 : 5),
+    resolution: body.word('resolution', ['540p', '720p', '1080p']) ?? '720p',
+    aspectRatio: body.word('aspect_ratio', RATIOS) ?? '16:9',
+    movementAmplitude:
+      body.word('movement_amplitude', ['auto', 'small', 'medium', 'large']) ?? 'auto',
+    bgm: body.flag('bgm') ?? false,
+    seed: body.integer('seed', 0, 2 ** 31 - 1),
+    payload: body.text('payload', MAX_PAYLOAD_CHARACTERS) ?? '',
+    offPeak: body.flag('off_peak') ?? false,
+    watermark: body.flag('watermark') ?? false,
     callbackUrl: callbackUrl === '' ? null : callbackUrl,
   }
 }

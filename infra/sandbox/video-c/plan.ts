@@ -1,7 +1,7 @@
-import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
+import { countOf, type Faults } from '../faults/vocabulary.ts'
 import { type Random, randomInteger } from '../kit/random.ts'
 import type { SandboxOptions } from '../options.ts'
-import { taskPlan } from '../tasks/plan.ts'
+import { taskPlan, usagesOf } from '../tasks/plan.ts'
 import type { TaskPlan } from '../tasks/record.ts'
 import type { VideoRequest } from './parse.ts'
 
@@ -46,9 +46,8 @@ export function detailOf(
 }
 
 export function usageOf({ credits }: VideoDetail, faults: Faults) {
-  if (isOn(faults, 'usage-missing')) return { usage: null, usageLater: null }
-  const later = isOn(faults, 'usage-changes') ? { credits: credits + USAGE_CHANGE_CREDITS } : null
-  return { usage: { credits } satisfies VideoUsage, usageLater: later }
+  const usage = (more: number): VideoUsage => ({ credits: credits + more })
+  return usagesOf(faults, usage, USAGE_CHANGE_CREDITS)
 }
 
 /** Everything that will become of a task. */

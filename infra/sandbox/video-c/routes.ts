@@ -1,70 +1,182 @@
-import type { FastifyInstance } from 'fastify'
-import { isLetIn, type TextWire } from '../calls/run.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { randomHex } from '../kit/random.ts'
+import { parseMarkers } from '../faults/marker.ts'
+import { isOn, type Faults } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
+import { Refusal } from '../http/wire.ts'
+import { textIn } from '../kit/body.ts'
+import { randomInteger, type Random } from '../kit/random.ts'
+import { partOfFile, signedFile } from '../media/files.ts'
+import { mp4OfSeconds } from '../media/mp4.ts'
+import { pngOf } from '../media/pictures.ts'
 import { isTerminal } from '../tasks/record.ts'
-import { type BodyWire, taskHandlers } from '../tasks/run.ts'
-import { MEDIA_PATH, taskBody } from './body.ts'
-import { errorAnswer, failureAnswer, messageOf, Refusal } from './errors.ts'
-import { resultFile } from './media.ts'
-import { modes, parseBody } from './parse.ts'
-import { FAMILY, markersOf, VideoService } from './service.ts'
-import { CallbackKeys } from './signature.ts'
+import { taskHandlers, type BodyWire, type Sent } from '../tasks/run.ts'
+import { FamilyTasks, numberIn, type FoundTask } from '../tasks/service.ts'
+import { MEDIA_PATH, settingsBody, stateOf, taskBody } from './body.ts'
+import { modes, parseBody, parseRequest, type Mode } from './parse.ts'
+import { detailOf, planOf, usageOf, type VideoDetail } from './plan.ts'
+import { CallbackKeys, refusalOf, videoWire } from './wire.ts'
 
+const FAMILY = 'video-c'
 const BASE_PATH = '/ent/v2'
+const MAX_PAGE = 100
+/** What every account begins with. */
+const CREDITS = 1_000_000_000
+const cover = pngOf(64, 64)
 
 const bodies: BodyWire = {
   parse: parseBody,
-  markersOf,
-  unknownSwitch: ({ message }) => new Refusal('FieldInvalid', message),
+  markersOf: (body) => parseMarkers(textIn(body, 'prompt') ?? ''),
   safetyMember: 'payload',
 }
 
-/** How this family reads credentials, which are `Token` and not `Bearer`, and tells errors. */
-function videoWire({ random, options }: FamilyKit, keys: CallbackKeys): TextWire {
-  const traceId = (): string => randomHex(random, 32)
-  return {
-    family: FAMILY,
-    credential: (request) => {
-      const key = /^Token\s+(\S+)$/.exec(request.headers.authorization ?? '')?.[1]
-      if (key === undefined || !isLetIn(options.apiKeys, key)) throw new Refusal('Unauthorized')
-      keys.learn(key)
-      return key
-    },
-    refused: (error) =>
-      error instanceof Refusal ? errorAnswer(error.reason, error.message, traceId()) : null,
-    refusal: (reason) => errorAnswer(reason, messageOf(reason), traceId()),
-    failure: (status) => failureAnswer(status, traceId()),
+/** The operations of this wire; each throws Refusal for what it refuses. */
+class VideoService {
+  readonly #kit: FamilyKit
+  readonly #tasks: FamilyTasks
+
+  constructor(kit: FamilyKit) {
+    this.#kit = kit
+    this.#tasks = new FamilyTasks(kit, FAMILY)
   }
+
+  /** Accepts a task: answered only once it is durable. */
+  async create(mode: Mode, { body, credential, faults }: Sent): Promise<Answer> {
+    const { options, random } = this.#kit
+    const request = parseRequest(mode, body)
+    const { model, prompt, payload, bgm } = request
+    const detail = detailOf(request, faults, random, digits(random))
+    const record = await this.#tasks.accept({
+      id: this.#tasks.freshId(() => digits(random)),
+      model,
+      // Where other wires have a field of its own for it.
+      safetyIdentifier: payload === '' ? null : payload,
+      clientMarker: parseMarkers(prompt).clientMarker,
+      credential,
+      plan: planOf(request, faults, options),
+      ...usageOf(detail, faults),
+      detail: { ...detail },
+    })
+    return ok({
+      task_id: record.id,
+      state: 'created',
+      ...settingsBody(record),
+      prompt,
+      images: [],
+      payload,
+      bgm,
+      off_peak: request.offPeak,
+      credits: detail.credits,
+    })
+  }
+
+  get(id: string): Answer {
+    return ok(this.#tell(this.#find(id)))
+  }
+
+  /** Newest first. */
+  list(query: URLSearchParams, faults: Faults): Answer {
+    const page = pageNumber(query, 'pager.page', 0, 100_000)
+    const size = pageNumber(query, 'pager.pagesz', 10, MAX_PAGE)
+    const ids = new Set(query.getAll('task_ids').filter((id) => id !== ''))
+    const { items, hasMore } = this.#tasks.list({
+      page,
+      size,
+      faults,
+      fits: ({ record }) => ids.size === 0 || ids.has(record.id),
+    })
+    const tasks = items.map((found) => ({
+      ...this.#tell(found),
+      ...settingsBody(found[0].record),
+      ...(isOn(faults, 'unmarked') ? { payload: '' } : {}),
+      ...(isOn(faults, 'usage-missing') ? { credits: undefined } : {}),
+    }))
+    return ok({ tasks, next_page_token: hasMore ? 'more' : '' })
+  }
+
+  /** Cancels what waits; its credits come back. */
+  async cancel({ id, body }: Sent): Promise<Answer> {
+    if (body['id'] !== id) throw new Refusal('FieldLacking', 'field id is lacking')
+    const found = this.#find(id)
+    const [task, state] = found
+    if (state.phase !== 'queued') {
+      const nowMs = this.#kit.clock.nowMs()
+      const word = state.phase === 'running' ? 'scheduled' : stateOf(task, state, nowMs)
+      throw new Refusal('BadRequest', `task state is ${word}, can not cancel`)
+    }
+    await this.#tasks.remove(found)
+    return ok({})
+  }
+
+  /** What an account has left. */
+  credits(credential: string): Answer {
+    const { store, clock } = this.#kit
+    const account = credentialHash(credential)
+    const nowMs = clock.nowMs()
+    const taken = store
+      .all()
+      .filter(({ record }) => record.family === FAMILY && record.credential === account)
+      .filter((task) =>
+        ['queued', 'running', 'succeeded'].includes(store.stateOf(task, nowMs).phase),
+      )
+      .reduce((sum, { record }) => sum + (record.detail as unknown as VideoDetail).credits, 0)
+    return ok({ remains: [{ type: 'metered', credit_remain: CREDITS - taken }], packages: [] })
+  }
+
+  #tell(found: FoundTask): object {
+    return this.#tasks.tell(found, (task, state) => taskBody(this.#kit, task, state))
+  }
+
+  #find(id: string): FoundTask {
+    return this.#tasks.find(id, () => refusalOf('TaskNotFound'))
+  }
+}
+
+function pageNumber(query: URLSearchParams, name: string, absent: number, max: number): number {
+  const invalid = () => new Refusal('PageSizeOutOfRange', `${name} is out of range`)
+  return numberIn(query, name, { absent, min: 0, max }, invalid)
+}
+
+/** Sixteen: as text only are all of them safe. */
+function digits(random: Random): string {
+  return `8${String(randomInteger(random, 1_000_000_000_000_000)).padStart(15, '0')}`
+}
+
+function ok(body: object): Answer {
+  return { status: 200, body }
+}
+
+/** A result file for whoever holds its signed URL, in parts where it is asked for in parts. */
+function resultFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
+  const { range } = request.headers
+  return signedFile(kit, request, MEDIA_PATH, (name) => {
+    const [, id = '', kind] = /^(\d{16})(\.mp4|-mark\.mp4|-cover\.png)$/.exec(name) ?? []
+    const task = kit.store.get(id)
+    if (task === null) return null
+    if (kind === '-cover.png') return partOfFile(cover, 'image/png', range)
+    const { duration } = task.record.detail as unknown as VideoDetail
+    return partOfFile(mp4OfSeconds(duration), 'video/mp4', range)
+  })
 }
 
 function addRoutes(app: FastifyInstance, kit: FamilyKit, keys: CallbackKeys): void {
   const service = new VideoService(kit)
-  const { asked, sent, open } = taskHandlers(kit, videoWire(kit, keys))
+  const { asked, sent, open } = taskHandlers(kit, videoWire(kit, FAMILY, keys))
+  const cancel = sent('cancel', bodies, (call) => service.cancel(call))
+  const get = asked('get', ({ id }) => service.get(id))
+  const list = asked('list', ({ query, faults }) => service.list(query, faults))
+  const credits = asked('credits', ({ credential }) => service.credits(credential))
 
   for (const mode of modes)
     app.post(
       `${BASE_PATH}/${mode}`,
-      sent('create', bodies, ({ body, credential, faults }) =>
-        service.create(mode, body, credential, faults),
-      ),
+      sent('create', bodies, (call) => service.create(mode, call)),
     )
-  app.post(
-    `${BASE_PATH}/tasks/:id/cancel`,
-    sent('cancel', bodies, ({ id, body }) => service.cancel(id, body)),
-  )
-  app.get(
-    `${BASE_PATH}/tasks/:id/creations`,
-    asked('get', ({ id }) => service.get(id)),
-  )
-  app.get(
-    `${BASE_PATH}/tasks`,
-    asked('list', ({ query, faults }) => service.list(query, faults)),
-  )
-  app.get(
-    `${BASE_PATH}/credits`,
-    asked('credits', ({ credential }) => service.credits(credential)),
-  )
+  app.post(`${BASE_PATH}/tasks/:id/cancel`, cancel)
+  app.get(`${BASE_PATH}/tasks/:id/creations`, get)
+  app.get(`${BASE_PATH}/tasks`, list)
+  app.get(`${BASE_PATH}/credits`, credits)
   app.get(
     `${MEDIA_PATH}/:id`,
     open('media', (request) => resultFile(kit, request)),
@@ -78,12 +190,11 @@ export const videoC: SandboxFamily = {
     const keys = new CallbackKeys(kit.random, kit.nowMs)
     kit.callbacks.renderWith(
       FAMILY,
-      (task, segment) => {
+      (task, segment) =>
         // Nobody is told that a task waits.
-        if (segment.phase !== 'running' && !isTerminal(segment.phase)) return null
-        const site = { baseUrl: kit.baseUrl(), urlSeconds: kit.options.urlSeconds }
-        return taskBody(task, segment, site, kit.clock.nowMs())
-      },
+        segment.phase === 'running' || isTerminal(segment.phase)
+          ? taskBody(kit, task, segment)
+          : null,
       (task, target) => keys.headersFor(task, target),
     )
     addRoutes(app, kit, keys)

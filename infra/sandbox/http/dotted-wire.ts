@@ -1,17 +1,8 @@
-import { type Random, randomHex } from '../kit/random.ts'
-import type { Answer } from './exchange.ts'
+import type { FamilyKit } from '../family.ts'
+import { randomHex } from '../kit/random.ts'
+import { bearerKey, Refusal, wireOf, type Wire } from './wire.ts'
 
-/** A refusal on a wire with dotted codes: its code decides its HTTP status. */
-export class Refusal extends Error {
-  readonly code: string
-  readonly param: string
-
-  constructor(code: string, message: string, param = '') {
-    super(message)
-    this.code = code
-    this.param = param
-  }
-}
+/** The errors of the wire with dotted codes, such as `InvalidParameter.content`. */
 
 interface StatusRule {
   readonly status: number
@@ -85,24 +76,8 @@ export function messageOf(code: string): string {
 }
 
 /** A request id in this upstream's form. */
-export function newRequestId(random: Random, nowMs: number): string {
-  return `02${nowMs}${randomHex(random, 32)}`
-}
-
-/** An error answer with all four members; the message ends with the request id. */
-export function errorAnswer(
-  code: string,
-  message: string,
-  param: string,
-  requestId: string,
-): Answer {
-  const { status, type } = ruleOf(code)
-  const text = `${message} Request id: ${requestId}`
-  return {
-    status,
-    body: { error: { code, message: text, param, type } },
-    headers: { 'x-request-id': requestId },
-  }
+export function newRequestId({ random, clock }: Pick<FamilyKit, 'random' | 'clock'>): string {
+  return `02${clock.nowMs()}${randomHex(random, 32)}`
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -115,13 +90,29 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   500: 'InternalServiceError',
 }
 
-/** What a bare status looks like: the envelope where the service itself speaks, else a proxy's page. */
-export function failureAnswer(status: number, requestId: string): Answer {
-  const code = CODE_OF_STATUS[status]
-  if (code !== undefined) return errorAnswer(code, messageOf(code), '', requestId)
-  return {
-    status: status >= 200 && status <= 599 ? status : 500,
-    body: `<html><head><title>${status}</title></head><body><h1>${status}</h1></body></html>\n`,
-    headers: { 'content-type': 'text/html' },
-  }
+/** The wire of a family; `prompted` is the member that switches stand in. */
+export function dottedWire(kit: FamilyKit, family: string, prompted: string): Wire {
+  return wireOf(
+    {
+      family,
+      keyOf: bearerKey,
+      denied: () => new Refusal('AuthenticationError', messageOf('AuthenticationError')),
+      unknownSwitch: (message) =>
+        new Refusal('InvalidParameter.SandboxMarker', `${message}.`, prompted),
+      messageOf,
+      codeOfStatus: CODE_OF_STATUS,
+      // All four members; the message ends with the request id.
+      answer: ({ code, message: text, param }) => {
+        const { status, type } = ruleOf(code)
+        const requestId = newRequestId(kit)
+        const message = `${text} Request id: ${requestId}`
+        return {
+          status,
+          body: { error: { code, message, param: param ?? '', type } },
+          headers: { 'x-request-id': requestId },
+        }
+      },
+    },
+    kit.options.apiKeys,
+  )
 }

@@ -1,11 +1,14 @@
-import { Refusal } from '../http/dotted-errors.ts'
+import { type AssetRecord, assetState, type AssetType, statusOf } from '../assets/record.ts'
+import type { Region } from '../assets/key.ts'
+import type { FamilyKit } from '../family.ts'
+import { Refusal } from '../http/wire.ts'
+import type { Fields } from '../kit/body.ts'
 
 /** What matters of a request's content; prompts and media are not kept. */
 export interface Content {
   readonly prompt: string
   readonly referenceVideos: number
   readonly hasFirstFrame: boolean
-  readonly textOnly: boolean
   /** What is taken from the account's asset library. */
   readonly assets: readonly AssetReference[]
 }
@@ -37,7 +40,7 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
 const MAX_ITEMS = 200
 
 /** The refusal of a part of the content. */
-export const invalid = (where: string, why: string): Refusal =>
+const invalid = (where: string, why: string): Refusal =>
   new Refusal(
     'InvalidParameter.content',
     `The parameter \`${where}\` specified in the request is not valid: ${why}.`,
@@ -48,7 +51,7 @@ const missing = (where: string): Refusal =>
   new Refusal('MissingParameter.content', `The request is missing \`${where}\`.`, where)
 
 function memberOf(item: object, name: string): unknown {
-  return Object.hasOwn(item, name) ? (item as Readonly<Record<string, unknown>>)[name] : undefined
+  return Object.hasOwn(item, name) ? (item as Fields)[name] : undefined
 }
 
 /** Web address, asset, or inline data where the kind takes it: reference video does not. */
@@ -110,9 +113,42 @@ export function parseContent(value: unknown): Content {
   if (textOnly && prompt.trim() === '') throw missing('content.text')
   return {
     prompt,
-    textOnly,
     referenceVideos: items.filter((item) => item.kind === 'video_url').length,
     hasFirstFrame: items.some((item) => item.role === 'first_frame'),
     assets: items.flatMap(({ asset }) => (asset === null ? [] : [asset])),
+  }
+}
+
+const TYPES: Readonly<Record<AssetReference['kind'], AssetType>> = {
+  image_url: 'Image',
+  video_url: 'Video',
+  audio_url: 'Audio',
+}
+
+/** Where a model runs, as its name says; null for one whose name does not. */
+function regionOf(model: string): Region | null {
+  if (model.startsWith('domestic-')) return 'cn-beijing'
+  return model.startsWith('overseas-') ? 'ap-southeast-1' : null
+}
+
+/** Refuses what the library of the model's region does not have, or not ready. @throws Refusal */
+export function checkAssets(
+  { assets, clock }: Pick<FamilyKit, 'assets' | 'clock'>,
+  model: string,
+  references: readonly AssetReference[],
+): void {
+  const nowMs = clock.nowMs()
+  const region = regionOf(model)
+  const isUsable = (asset: AssetRecord): boolean => {
+    const state = assetState(asset, nowMs)
+    return (
+      (region ?? asset.region) === asset.region && state.visible && statusOf(state) === 'Active'
+    )
+  }
+  for (const { id, kind, where } of references) {
+    const asset = assets.asset(id)
+    if (asset === null || !isUsable(asset))
+      throw invalid(where, 'the asset does not exist or is not active')
+    if (asset.assetType !== TYPES[kind]) throw invalid(where, `the asset is no ${TYPES[kind]}`)
   }
 }
