@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { callView, type CallView } from './calls/view.ts'
+import { callView } from './calls/view.ts'
 import type { FamilyKit } from './family.ts'
 import type { FaultRule } from './faults/board.ts'
 import { UnknownSwitch } from './faults/vocabulary.ts'
-import { acceptedView, type AcceptedTask } from './tasks/view.ts'
+import { idInPath, queryOf } from './http/wire.ts'
+import { isFields, type Fields } from './kit/body.ts'
+import type { StoredTask } from './tasks/store.ts'
+import { acceptedView } from './tasks/view.ts'
 
 /** Items of one page at most. */
-export const MAX_PAGE = 10_000
+const MAX_PAGE = 10_000
 
 /** The frame itself. */
 export interface SandboxKit extends FamilyKit {
@@ -14,75 +17,70 @@ export interface SandboxKit extends FamilyKit {
   readonly forget: () => void
 }
 
-/** One page of what was accepted. */
-export interface AcceptedPage {
-  readonly items: readonly AcceptedTask[]
-  /** Pass it as `after`; null on the last page. */
-  readonly next_after: number | null
-  readonly total: number
+/** Which page: what comes after a sequence number, so many items of it. */
+export interface PageAsked {
+  readonly after: number
+  readonly limit: number
 }
 
-/** What narrows a page of accepted tasks. */
-export interface AcceptedFilter {
-  readonly family?: string | null
-  readonly client_marker?: string | null
-  readonly safety_identifier?: string | null
+/** Which page a query asks for. @throws RangeError */
+export function pageIn(query: URLSearchParams): PageAsked {
+  return {
+    after: numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER),
+    limit: Math.max(1, numberIn(query, 'limit', 1000, MAX_PAGE)),
+  }
 }
 
-/** Accepted tasks after a sequence number, oldest first. */
+/** One page, oldest first, rendered by `show`; pass `next_after` as `after`, null on the last page. */
+export function pageOf<Kept, Shown>(
+  all: readonly Kept[],
+  { after, limit }: PageAsked,
+  seqOf: (kept: Kept) => number,
+  show: (kept: Kept) => Shown,
+) {
+  const rest = all.filter((kept) => seqOf(kept) > after)
+  const page = rest.slice(0, limit)
+  const last = page.at(-1)
+  const nextAfter = last !== undefined && rest.length > page.length ? seqOf(last) : null
+  return { items: page.map(show), next_after: nextAfter, total: all.length }
+}
+
+/** What narrows the tasks that were accepted; absent or null members match everything. */
+export type AcceptedFilter = {
+  readonly [Name in 'family' | 'client_marker' | 'safety_identifier']?: string | null
+}
+
+/** One page of the tasks that were accepted. */
 export function acceptedPage(
   kit: FamilyKit,
-  after: number,
-  limit: number,
-  filter: AcceptedFilter = {},
-): AcceptedPage {
-  const fits = (wanted: string | null | undefined, value: string | null): boolean =>
-    wanted === undefined || wanted === null || wanted === value
-  const matching = kit.store
+  asked: PageAsked,
+  { family, client_marker, safety_identifier }: AcceptedFilter = {},
+) {
+  const nowMs = kit.clock.nowMs()
+  const all = kit.store
     .all()
     .filter(
       ({ record }) =>
-        fits(filter.family, record.family) &&
-        fits(filter.client_marker, record.clientMarker) &&
-        fits(filter.safety_identifier, record.safetyIdentifier),
+        (family ?? record.family) === record.family &&
+        (client_marker ?? record.clientMarker) === record.clientMarker &&
+        (safety_identifier ?? record.safetyIdentifier) === record.safetyIdentifier,
     )
-  const rest = matching.filter(({ record }) => record.seq > after)
-  const nowMs = kit.clock.nowMs()
-  const items = rest
-    .slice(0, limit)
-    .map((task) => acceptedView(kit.store, task, nowMs, kit.callbacks.countsOf(task.record.id)))
-  const last = items.at(-1)
-  const more = last !== undefined && rest.length > items.length
-  return { items, next_after: more ? last.seq : null, total: matching.length }
+  const seqOf = ({ record }: StoredTask): number => record.seq
+  return pageOf(all, asked, seqOf, (task) =>
+    acceptedView(kit.store, task, nowMs, kit.callbacks.countsOf(task.record.id)),
+  )
 }
 
-/** One page of accepted calls. */
-export interface CallPage {
-  readonly items: readonly CallView[]
-  /** Pass it as `after`; null on the last page. */
-  readonly next_after: number | null
-  /** Calls kept, whatever the filter. */
-  readonly total: number
-  /** Calls that were dropped, being the oldest. */
-  readonly forgotten: number
-}
-
-function callPage(kit: FamilyKit, query: URLSearchParams): CallPage {
-  const after = numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER)
-  const limit = Math.max(1, numberIn(query, 'limit', 1000, MAX_PAGE))
+/** One page of accepted calls; `total` are all that are kept, `forgotten` those that were dropped, the oldest. */
+function callPage(kit: FamilyKit, query: URLSearchParams): object {
+  const { after, limit } = pageIn(query)
   const found = kit.calls.list(after, limit + 1, {
     family: query.get('family'),
     client_marker: query.get('client_marker'),
     model: query.get('model'),
   })
-  const items = found.slice(0, limit).map(callView)
-  const last = items.at(-1)
-  return {
-    items,
-    next_after: last !== undefined && found.length > limit ? last.seq : null,
-    total: kit.calls.size,
-    forgotten: kit.calls.forgotten,
-  }
+  const page = pageOf(found, { after, limit }, ({ seq }) => seq, callView)
+  return { ...page, total: kit.calls.size, forgotten: kit.calls.forgotten }
 }
 
 /** Forgets tasks, calls, libraries, callbacks, fault rules, counters and the request log. */
@@ -103,17 +101,15 @@ export function advanceClock(kit: FamilyKit, byMs: number): void {
   kit.callbacks.clockMoved()
 }
 
-function bodyOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
+function bodyOf(request: FastifyRequest): Fields {
   const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''
   const value: unknown = text === '' ? {} : JSON.parse(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new RangeError('the body must be a JSON object')
-  }
-  return value as Readonly<Record<string, unknown>>
+  if (!isFields(value)) throw new RangeError('the body must be a JSON object')
+  return value
 }
 
 /** @throws RangeError when a member has the wrong type. */
-function ruleOf(body: Readonly<Record<string, unknown>>): FaultRule {
+function ruleOf(body: Fields): FaultRule {
   const { faults, rate, match, once, seed } = body
   const known = new Set(['faults', 'rate', 'match', 'once', 'seed'])
   const stray = Object.keys(body).find((name) => !known.has(name))
@@ -145,12 +141,7 @@ function matchOf(match: unknown): FaultRule['match'] {
 }
 
 /** A whole number of a query. @throws RangeError */
-export function numberIn(
-  query: URLSearchParams,
-  name: string,
-  absent: number,
-  max: number,
-): number {
+function numberIn(query: URLSearchParams, name: string, absent: number, max: number): number {
   const text = query.get(name)
   if (text === null) return absent
   if (!/^\d{1,15}$/.test(text)) throw new RangeError(`${name} must be a whole number`)
@@ -162,7 +153,7 @@ type Control = (request: FastifyRequest, query: URLSearchParams) => object | Pro
 /** Runs a control; a fault in what was asked is a 400 that says so. */
 export function guarded(control: Control) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const query = new URL(request.url, 'http://sandbox').searchParams
+    const query = queryOf(request)
     try {
       return await reply.send(await control(request, query))
     } catch (error) {
@@ -189,7 +180,7 @@ function addFaultRoutes(app: FastifyInstance, kit: FamilyKit): void {
   app.delete(
     '/__sandbox/faults/:id',
     guarded((request) => ({
-      cleared: kit.board.clear((request.params as { readonly id: string }).id),
+      cleared: kit.board.clear(idInPath(request)),
     })),
   )
 }
@@ -209,16 +200,11 @@ export function addControlRoutes(app: FastifyInstance, kit: SandboxKit): void {
   app.get(
     '/__sandbox/accepted',
     guarded((_request, query) =>
-      acceptedPage(
-        kit,
-        numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER),
-        Math.max(1, numberIn(query, 'limit', 1000, MAX_PAGE)),
-        {
-          family: query.get('family'),
-          client_marker: query.get('client_marker'),
-          safety_identifier: query.get('safety_identifier'),
-        },
-      ),
+      acceptedPage(kit, pageIn(query), {
+        family: query.get('family'),
+        client_marker: query.get('client_marker'),
+        safety_identifier: query.get('safety_identifier'),
+      }),
     ),
   )
   app.get(

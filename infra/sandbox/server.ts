@@ -141,7 +141,7 @@ export async function startSandbox(
     options,
     faults: kit.board,
     ...libraryViews(kit),
-    accepted: (filter) => acceptedPage(kit, 0, Number.MAX_SAFE_INTEGER, filter).items,
+    accepted: (filter) => acceptedPage(kit, { after: 0, limit: Infinity }, filter).items,
     calls: (filter) => kit.calls.list(0, Number.MAX_SAFE_INTEGER, filter).map(callView),
     requests: () => kit.counters.view(),
     requestLog: () => kit.requests.list(0),

@@ -1,18 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
-import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
+import { NO_MARKERS, parseMarkers, type PromptMarkers } from '../faults/marker.ts'
 import { type Faults, UnknownSwitch } from '../faults/vocabulary.ts'
-import { Refusal } from '../http/wire.ts'
+import { queryOf, Refusal } from '../http/wire.ts'
 import { type Answer, type Exchange, runExchange } from '../http/exchange.ts'
 import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'
-import { queryOf } from '../http/wire.ts'
-import type { Ask } from './ask.ts'
-import { authorize, namedRegion } from './authorize.ts'
-import { Envelope, VERSION } from './envelope.ts'
+import { Envelope, VERSION } from './body.ts'
 import { Library } from './library.ts'
-import { markersOf } from './markers.ts'
-import { bodyOf } from './members.ts'
+import { type Ask, bodyOf } from './parse.ts'
 import type { Sessions } from './sessions.ts'
+import { authorize, namedRegion } from './signature.ts'
 
 /** The family's name in counters and fault rules. */
 export const FAMILY = 'assets'
@@ -76,6 +73,23 @@ function readRequest(request: FastifyRequest): Read {
     if (!(fault instanceof Refusal)) throw fault
     return { ...asked, body: NO_FIELDS, markers: NO_MARKERS, fault }
   }
+}
+
+/** Members of bodies that hold an address of the caller's. */
+const ADDRESSES = ['URL', 'CallbackURL']
+
+/** As it was before it was put into an address; what was never encoded is left as it is. */
+function decoded(address: string): string {
+  try {
+    return decodeURIComponent(address.replaceAll('+', '%20'))
+  } catch {
+    return address
+  }
+}
+
+/** The markers in the path or the query of an address in a body. @throws UnknownSwitch */
+function markersOf(body: Fields): PromptMarkers {
+  return parseMarkers(ADDRESSES.map((name) => decoded(textIn(body, name) ?? '')).join('\n'))
 }
 
 /** What a request is called in records and rules: by its marker, else by the name it gives. */

@@ -1,11 +1,19 @@
 import type { FamilyKit } from '../family.ts'
 import { type Faults, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
+import { NO_FIELDS } from '../kit/body.ts'
 import { taskPlan } from '../tasks/plan.ts'
 import type { TaskPlan, TaskState } from '../tasks/record.ts'
-import { type Ask, freshId, openingOf } from './ask.ts'
-import { type Listed, pageOf, parseListing } from './list.ts'
-import { invalid, neededText, neededWord, objectOf, projectOf, textOf, wordIn } from './members.ts'
+import { assetShape, groupShape } from './body.ts'
+import {
+  type Ask,
+  freshId,
+  LibraryMembers,
+  type Listed,
+  openingOf,
+  pageOf,
+  parseListing,
+} from './parse.ts'
 import {
   ASSET_TYPES,
   type AssetRecord,
@@ -16,7 +24,6 @@ import {
   type GroupType,
   statusOf,
 } from './record.ts'
-import { assetShape, groupShape } from './shape.ts'
 
 const MAX_ID_LENGTH = 200
 const MAX_NAME_LENGTH = 64
@@ -37,12 +44,12 @@ export class Library {
   }
 
   async createGroup(ask: Ask): Promise<object> {
-    const { body } = ask
-    const name = neededText(body, 'Name', MAX_NAME_LENGTH)
-    const description = textOf(body, 'Description', MAX_DESCRIPTION_LENGTH) ?? ''
-    const groupType = wordIn(body, 'GroupType', GROUP_TYPES) ?? 'AIGC'
-    if (groupType !== 'AIGC') throw invalid('GroupType', 'only a verified person is given one')
-    const opening = openingOf(this.#kit, ask, () => freshId(this.#kit, 'group'))
+    const body = new LibraryMembers(ask.body)
+    const name = body.neededText('Name', MAX_NAME_LENGTH)
+    const description = body.text('Description', MAX_DESCRIPTION_LENGTH) ?? ''
+    const groupType = body.word('GroupType', GROUP_TYPES) ?? 'AIGC'
+    if (groupType !== 'AIGC') throw body.invalid('GroupType', 'only a verified person is given one')
+    const opening = openingOf(this.#kit, ask, body.project, () => freshId(this.#kit, 'group'))
     const { id, acceptedAtMs: updatedAtMs } = opening
     await this.#kit.assets.add({
       ...opening,
@@ -57,17 +64,17 @@ export class Library {
   }
 
   async createAsset(ask: Ask): Promise<object> {
-    const { body, faults } = ask
-    const groupId = neededText(body, 'GroupId', MAX_ID_LENGTH)
-    checkUrl(neededText(body, 'URL', MAX_URL_LENGTH))
-    const assetType = neededWord(body, 'AssetType', ASSET_TYPES)
-    const name = textOf(body, 'Name', MAX_NAME_LENGTH) ?? ''
-    const moderation = objectOf(body, 'Moderation')
-    if (moderation && wordIn(moderation, 'Moderation.Strategy', ['Default', 'Skip']) === 'Skip')
-      throw invalid('Moderation', 'the strategy Skip is not available')
+    const body = new LibraryMembers(ask.body)
+    const groupId = body.neededText('GroupId', MAX_ID_LENGTH)
+    checkUrl(body)
+    const assetType = body.needed('AssetType', body.word('AssetType', ASSET_TYPES))
+    const name = body.text('Name', MAX_NAME_LENGTH) ?? ''
+    const moderation = new LibraryMembers(body.object('Moderation') ?? NO_FIELDS, 'Moderation.')
+    if (moderation.word('Strategy', ['Default', 'Skip']) === 'Skip')
+      throw body.invalid('Moderation', 'the strategy Skip is not available')
     const { groupType } = this.#group(ask, groupId)
-    const plan = this.#planOf(groupType, faults)
-    const opening = openingOf(this.#kit, ask, () => freshId(this.#kit, 'asset'))
+    const plan = this.#planOf(groupType, ask.faults)
+    const opening = openingOf(this.#kit, ask, body.project, () => freshId(this.#kit, 'asset'))
     const { id, acceptedAtMs: updatedAtMs } = opening
     const asset: AssetRecord = {
       ...opening,
@@ -149,7 +156,7 @@ export class Library {
   async updateAsset(ask: Ask): Promise<object> {
     const [asset] = this.#asked(ask)
     checkChangeable(asset)
-    const name = neededText(ask.body, 'Name', MAX_NAME_LENGTH)
+    const name = new LibraryMembers(ask.body).neededText('Name', MAX_NAME_LENGTH)
     const updatedAtMs = this.#kit.clock.nowMs()
     await this.#kit.assets.replace([{ ...asset, name, updatedAtMs }])
     return { Id: asset.id }
@@ -158,8 +165,9 @@ export class Library {
   async updateGroup(ask: Ask): Promise<object> {
     const group = this.#askedGroup(ask)
     checkChangeable(group)
-    const name = textOf(ask.body, 'Name', MAX_NAME_LENGTH) ?? group.name
-    const description = textOf(ask.body, 'Description', MAX_DESCRIPTION_LENGTH) ?? group.description
+    const body = new LibraryMembers(ask.body)
+    const name = body.text('Name', MAX_NAME_LENGTH) ?? group.name
+    const description = body.text('Description', MAX_DESCRIPTION_LENGTH) ?? group.description
     const updatedAtMs = this.#kit.clock.nowMs()
     await this.#kit.assets.replace([{ ...group, name, description, updatedAtMs }])
     return { Id: group.id }
@@ -185,7 +193,7 @@ export class Library {
   }
 
   #asked(ask: Ask): readonly [AssetRecord, TaskState] {
-    const asset = this.#kit.assets.asset(neededText(ask.body, 'Id', MAX_ID_LENGTH))
+    const asset = this.#kit.assets.asset(idOf(ask))
     const state = asset && assetState(asset, this.#kit.clock.nowMs())
     if (asset === null || !state?.visible || !isOf(asset, ask))
       throw new Refusal('ResourceNotFound.Asset', 'The specified asset does not exist.')
@@ -193,7 +201,7 @@ export class Library {
   }
 
   #askedGroup(ask: Ask): GroupRecord {
-    return this.#group(ask, neededText(ask.body, 'Id', MAX_ID_LENGTH))
+    return this.#group(ask, idOf(ask))
   }
 
   #group(ask: Ask, id: string): GroupRecord {
@@ -214,15 +222,20 @@ export class Library {
   }
 }
 
+function idOf({ body }: Ask): string {
+  return new LibraryMembers(body).neededText('Id', MAX_ID_LENGTH)
+}
+
 /** Libraries know nothing of each other, and neither do projects. */
-function isOf(record: AssetRecord | GroupRecord, ask: Ask): boolean {
-  return record.region === ask.region && record.projectName === projectOf(ask.body)
+function isOf(record: AssetRecord | GroupRecord, { region, body }: Ask): boolean {
+  return record.region === region && record.projectName === new LibraryMembers(body).project
 }
 
 /** Fetched by upstream, which this one does not play: no address is ever asked. */
-function checkUrl(url: string): void {
+function checkUrl(body: LibraryMembers): void {
+  const url = body.neededText('URL', MAX_URL_LENGTH)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw invalid('URL', 'it must be a public web address')
+    throw body.invalid('URL', 'it must be a public web address')
 }
 
 /** The general library keeps what it has. */

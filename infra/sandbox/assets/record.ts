@@ -1,5 +1,5 @@
 import { NO_MARKS, stateAt, type TaskPlan, type TaskState } from '../tasks/record.ts'
-import type { Region } from './key.ts'
+import type { Region } from './signature.ts'
 
 /** What an asset is. */
 export const ASSET_TYPES = ['Image', 'Video', 'Audio'] as const
@@ -112,4 +112,9 @@ export function sessionStatus(
   if (!submission.passed) return 'failed'
   if (submission.readyAtMs === null || nowMs < submission.readyAtMs) return 'pending'
   return failCode === null ? 'passed' : 'failed'
+}
+
+/** `YYYYMMDDhhmmss` in UTC, as ids of this upstream begin. */
+export function stampOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 19).replace(/[-:T]/g, '')
 }

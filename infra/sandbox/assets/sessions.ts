@@ -1,10 +1,16 @@
+import { createHash, createHmac } from 'node:crypto'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
-import { freshId, openingOf, type Ask } from './ask.ts'
-import { invalid, neededText, projectOf } from './members.ts'
-import { type GroupRecord, type SessionRecord, sessionStatus, type Submission } from './record.ts'
-import { newTicket, sessionIdOf, tokenOf } from './tickets.ts'
+import { randomHex, type Random } from '../kit/random.ts'
+import { type Ask, freshId, LibraryMembers, openingOf } from './parse.ts'
+import {
+  type GroupRecord,
+  type SessionRecord,
+  sessionStatus,
+  stampOf,
+  type Submission,
+} from './record.ts'
 
 /** Path of the page a person is sent to. */
 export const PAGE_PATH = '/verify'
@@ -35,17 +41,18 @@ export class Sessions {
 
   /** Begins one. @throws Refusal */
   async create(ask: Ask): Promise<object> {
-    const { body, faults } = ask
+    const { faults } = ask
+    const body = new LibraryMembers(ask.body)
     const { random, clock, options, assets } = this.#kit
-    const callbackUrl = neededText(body, 'CallbackURL', MAX_URL_LENGTH)
+    const callbackUrl = body.neededText('CallbackURL', MAX_URL_LENGTH)
     if (!URL.canParse(callbackUrl) || new URL(callbackUrl).protocol !== 'https:')
-      throw invalid('CallbackURL', 'it must be an https address')
+      throw body.invalid('CallbackURL', 'it must be an https address')
     const nowMs = clock.nowMs()
     const ticket = newTicket(random, nowMs)
     const token = tokenOf(ticket)
     const lifeMs = Math.round(TOKEN_LIFE_MS * options.timeScale)
     await assets.add({
-      ...openingOf(this.#kit, ask, () => sessionIdOf(token)),
+      ...openingOf(this.#kit, ask, body.project, () => sessionIdOf(token)),
       kind: 'session',
       callbackUrl,
       resultMs: isOn(faults, 'stall') ? null : (countOf(faults, 'running-ms') ?? 0),
@@ -59,9 +66,10 @@ export class Sessions {
 
   /** What came of one: no group while that is not known. @throws Refusal */
   result(ask: Ask): object {
-    const token = neededText(ask.body, 'BytedToken', MAX_TOKEN_LENGTH)
+    const body = new LibraryMembers(ask.body)
+    const token = body.neededText('BytedToken', MAX_TOKEN_LENGTH)
     const session = this.#kit.assets.session(sessionIdOf(token))
-    const isOwn = session?.region === ask.region && session.projectName === projectOf(ask.body)
+    const isOwn = session?.region === ask.region && session.projectName === body.project
     const status = isOwn ? sessionStatus(session, this.#kit.clock.nowMs()) : 'failed'
     switch (status) {
       case 'pending':
@@ -138,4 +146,28 @@ export class Sessions {
     const mapped = this.#kit.options.callbackMap.get(url.hostname.toLowerCase())
     return mapped === undefined ? url : new URL(`${mapped}${url.pathname}${url.search}${url.hash}`)
   }
+}
+
+/**
+ * The credentials of a verification: a ticket opens its page, a token asks for its result. The token
+ * follows from the ticket, and the session's id from the token, so that neither has to be kept.
+ */
+
+/** Fixed: what it guards are verifications of nobody, and links must survive a restart. */
+const TOKEN_KEY = 'sandbox-verification'
+
+/** What a link to the page holds. */
+function newTicket(random: Random, nowMs: number): string {
+  return `${stampOf(nowMs)}${randomHex(random, 32)}`
+}
+
+/** What the result is asked for with. */
+function tokenOf(ticket: string): string {
+  const secret = createHmac('sha256', TOKEN_KEY).update(ticket).digest('hex')
+  return `${ticket.slice(0, 14)}${secret.slice(0, 32).toUpperCase()}`
+}
+
+/** What the session is kept under. */
+function sessionIdOf(token: string): string {
+  return `session-${createHash('sha256').update(token).digest('hex').slice(0, 24)}`
 }

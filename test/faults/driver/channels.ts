@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { KNOWN_KEY } from '../../../infra/sandbox/assets/key.ts'
+import { KNOWN_KEY } from '../../../infra/sandbox/assets/signature.ts'
 
 /** The channel file of a run: every family, each on the one account that the sandbox has of it. */
 

@@ -5,7 +5,7 @@ import {
   signatureOf,
   signingKey,
 } from '../../../infra/sandbox/assets/signature.ts'
-import { KNOWN_KEY } from '../../../infra/sandbox/assets/key.ts'
+import { KNOWN_KEY } from '../../../infra/sandbox/assets/signature.ts'
 import { sandboxLibraryKey } from '../../../src/app/channels/sandbox.ts'
 import { createHash } from 'node:crypto'
 import {

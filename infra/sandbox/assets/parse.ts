@@ -1,0 +1,188 @@
+import { credentialHash } from '../calls/store.ts'
+import type { FamilyKit } from '../family.ts'
+import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import { Refusal } from '../http/wire.ts'
+import { isFields, NO_FIELDS, objectBody, type Fields } from '../kit/body.ts'
+import { Members } from '../kit/members.ts'
+import { randomBase36 } from '../kit/random.ts'
+import { type Accepted, GROUP_TYPES, type GroupType, stampOf, STATUSES } from './record.ts'
+import type { Caller } from './signature.ts'
+
+const DEFAULT_PROJECT = 'default'
+const MAX_PROJECT_LENGTH = 64
+
+/** The body as an object; an empty one has no members. @throws Refusal */
+export function bodyOf(body: Buffer): Fields {
+  if (body.length === 0) return NO_FIELDS
+  return objectBody(body, (isJson) => {
+    const why = isJson ? 'must be a JSON object' : 'is not valid JSON'
+    return new Refusal('InvalidParameter', `The request body ${why}.`)
+  })
+}
+
+/** Members as this wire tells what is wrong with one: by a code that names it, by its path. */
+export class LibraryMembers extends Members {
+  readonly #path: string
+
+  constructor(fields: Fields, path = '') {
+    const invalid = (name: string, why: string): Refusal =>
+      new Refusal(
+        `InvalidParameter.${path}${name}`,
+        `The parameter ${path}${name} is not valid: ${why}.`,
+      )
+    super(fields, { invalid, onlyWords: true })
+    this.#path = path
+  }
+
+  /** What was read of a member that must be there, and not be empty. @throws Refusal */
+  needed<Value>(name: string, value: Value | null): Value {
+    if (value !== null && value !== '') return value
+    const path = `${this.#path}${name}`
+    throw new Refusal(`MissingParameter.${path}`, `The request is missing the parameter ${path}.`)
+  }
+
+  neededText(name: string, maxLength: number): string {
+    return this.needed(name, this.text(name, maxLength))
+  }
+
+  /** A list of texts, at most so many, or null; an empty one counts as absent. */
+  texts(name: string, maxItems: number): readonly string[] | null {
+    const value = this.any(name)
+    if (value === undefined) return null
+    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
+      throw this.invalid(name, 'it must be an array of strings')
+    if (value.length > maxItems) throw this.invalid(name, `at most ${maxItems} items`)
+    return value.length === 0 ? null : value
+  }
+
+  object(name: string): Fields | null {
+    const value = this.any(name)
+    if (value === undefined) return null
+    if (!isFields(value)) throw this.invalid(name, 'it must be an object')
+    return value
+  }
+
+  /** The project a request is about. */
+  get project(): string {
+    return this.text('ProjectName', MAX_PROJECT_LENGTH) || DEFAULT_PROJECT
+  }
+}
+
+/** A request whose signature is right. */
+export interface Ask extends Caller {
+  readonly body: Fields
+  readonly faults: Faults
+  /** Of `[[client=…]]`, else the name that is given. */
+  readonly clientMarker: string | null
+  readonly clientRequestId: string | null
+}
+
+type Kit = Pick<FamilyKit, 'assets' | 'clock' | 'random'>
+
+/** A free id, such as `asset-20260102030405-a1b2c`; taken from now on. */
+export function freshId({ assets, clock, random }: Kit, prefix: 'asset' | 'group'): string {
+  const stamp = stampOf(clock.nowMs())
+  return assets.freshId(() => `${prefix}-${stamp}-${randomBase36(random, 5)}`)
+}
+
+/** The beginning of the record of what is asked for. */
+export function openingOf(kit: Kit, ask: Ask, projectName: string, newId: () => string): Accepted {
+  const { region, accessKeyId, clientMarker, clientRequestId } = ask
+  return {
+    seq: kit.assets.newSeq(),
+    id: newId(),
+    region,
+    projectName,
+    acceptedAtMs: kit.clock.nowMs(),
+    clientMarker,
+    clientRequestId,
+    credential: credentialHash(accessKeyId),
+  }
+}
+
+/** Lists of assets and of groups: what is filtered, sorted and paged alike. */
+
+const MAX_PAGE_SIZE = 100
+const MAX_FILTER_ITEMS = 100
+const MAX_NAME_LENGTH = 64
+
+const SORTS = ['CreateTime', 'UpdateTime', 'GroupId'] as const
+const ORDERS = ['Desc', 'Asc'] as const
+
+/** What a list query asks for. */
+export interface Listing {
+  readonly groupType: GroupType
+  readonly groupIds: readonly string[] | null
+  readonly statuses: readonly string[] | null
+  /** Exactly so. */
+  readonly name: string | null
+  readonly pageNumber: number
+  readonly pageSize: number
+  readonly sortBy: (typeof SORTS)[number]
+  readonly ascending: boolean
+}
+
+/** What a thing is listed by. */
+export interface Listed {
+  readonly seq: number
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+  readonly groupId: string
+  readonly shape: () => object
+}
+
+/** Reads a list query; pages reach `maxReach` items at most. @throws Refusal */
+export function parseListing(fields: Fields, maxReach: number): Listing {
+  const body = new LibraryMembers(fields)
+  const filter = new LibraryMembers(body.needed('Filter', body.object('Filter')), 'Filter.')
+  const groupType = filter.needed('GroupType', filter.word('GroupType', GROUP_TYPES))
+  const statuses = filter.texts('Statuses', MAX_FILTER_ITEMS)
+  if (statuses?.some((status) => !STATUSES.some((one) => one === status)))
+    throw filter.invalid('Statuses', `each must be one of ${STATUSES.join(', ')}`)
+  // The other way of paging is not played: what asks for it is told, not given something else.
+  const unplayed = ['NextToken', 'MaxResults'].find((name) => fields[name] !== undefined)
+  if (unplayed !== undefined) throw body.invalid(unplayed, 'use PageNumber and PageSize')
+  const pageSize = body.integer('PageSize', 1, MAX_PAGE_SIZE) ?? 10
+  const pageNumber = body.integer('PageNumber', 1, maxReach) ?? 1
+  if (pageNumber * pageSize > maxReach)
+    throw body.invalid('PageNumber', `pages reach ${maxReach} items at most`)
+  return {
+    groupType,
+    groupIds: filter.texts('GroupIds', MAX_FILTER_ITEMS),
+    statuses,
+    name: filter.text('Name', MAX_NAME_LENGTH) || null,
+    pageNumber,
+    pageSize,
+    sortBy: body.word('SortBy', SORTS) ?? 'CreateTime',
+    ascending: (body.word('SortOrder', ORDERS) ?? 'Desc') === 'Asc',
+  }
+}
+
+function compare(a: Listed, b: Listed, sortBy: Listing['sortBy']): number {
+  switch (sortBy) {
+    case 'CreateTime':
+      return a.createdAtMs - b.createdAtMs || a.seq - b.seq
+    case 'UpdateTime':
+      return a.updatedAtMs - b.updatedAtMs || a.seq - b.seq
+    case 'GroupId':
+      return a.groupId < b.groupId ? -1 : a.groupId > b.groupId ? 1 : a.seq - b.seq
+  }
+}
+
+/** The page of what was found that a listing asks for. */
+export function pageOf(found: readonly Listed[], listing: Listing, faults: Faults): object {
+  const { pageNumber, sortBy, ascending } = listing
+  const pageSize = Math.min(listing.pageSize, countOf(faults, 'page-cap') ?? listing.pageSize)
+  const all = isOn(faults, 'empty-list') ? [] : found
+  const sign = ascending ? 1 : -1
+  const sorted = [...all].sort((a, b) => sign * compare(a, b, sortBy))
+  const page = sorted.slice((pageNumber - 1) * pageSize, pageNumber * pageSize)
+  return {
+    Items: page.map(({ shape }) =>
+      isOn(faults, 'unmarked') ? { ...shape(), Name: undefined } : shape(),
+    ),
+    TotalCount: all.length,
+    PageNumber: pageNumber,
+    PageSize: pageSize,
+  }
+}
