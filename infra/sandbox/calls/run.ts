@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
 import { NO_MARKERS, parseMarkers, type PromptMarkers } from '../faults/marker.ts'
@@ -74,19 +73,5 @@ export function addCall(
     const op = body?.['stream'] === true ? 'stream' : 'create'
     const call = { op, model: body && textIn(body, 'model'), body }
     return runCall(kit, wire, { ...call, ...(await read(body, request)) }, request, reply)
-  })
-}
-
-export type TextWire = Wire
-export type TextRequest = CallRequest
-export const runText = runCall
-
-/** Whether a credential is let in. */
-export function isLetIn(known: readonly string[], key: string): boolean {
-  if (known.length === 0) return true
-  const given = Buffer.from(key)
-  return known.some((one) => {
-    const wanted = Buffer.from(one)
-    return wanted.length === given.length && timingSafeEqual(wanted, given)
   })
 }

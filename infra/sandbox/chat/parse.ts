@@ -10,7 +10,7 @@ import {
   tokensOf,
 } from '../text/ask.ts'
 import { findModel, type TextModel } from '../text/models.ts'
-import { TextRefusal } from '../text/wire.ts'
+import { Refusal } from '../http/wire.ts'
 
 /** A chat request as far as this upstream reads it; what it does not know it ignores. */
 export interface ChatRequest extends TextAsk {
@@ -45,37 +45,37 @@ export function effortTokens(effort: unknown): number | null {
   return typeof effort === 'string' ? (REASONING[effort] ?? null) : null
 }
 
-/** A model that is offered. @throws TextRefusal */
+/** A model that is offered. @throws Refusal */
 export function modelNamed(name: string | null, options: SandboxOptions): TextModel {
   if (name === null || name === '') {
-    throw new TextRefusal('invalid_value', 'you must provide a model parameter', 'model')
+    throw new Refusal('invalid_value', 'you must provide a model parameter', 'model')
   }
   const model = findModel(name, options)
   if (model !== null) return model
   const shown = name.slice(0, 100)
   const why = `The model \`${shown}\` does not exist or you do not have access to it.`
-  throw new TextRefusal('model_not_found', why, 'model')
+  throw new Refusal('model_not_found', why, 'model')
 }
 
-/** A count of tokens. @throws TextRefusal when it is stated but no whole number above 0. */
+/** A count of tokens. @throws Refusal when it is stated but no whole number above 0. */
 export function tokenLimit(body: Fields, name: string): number | null {
   const value = body[name]
   if (value === undefined || value === null) return null
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw new TextRefusal(
+  throw new Refusal(
     'invalid_value',
     `Invalid value for '${name}': must be a positive integer.`,
     name,
   )
 }
 
-/** @throws TextRefusal when the temperature is stated but not from 0 to 2. */
+/** @throws Refusal when the temperature is stated but not from 0 to 2. */
 export function checkTemperature(body: Fields): void {
   const { temperature } = body
   if (temperature === undefined || temperature === null) return
   if (typeof temperature === 'number' && temperature >= 0 && temperature <= 2) return
   const why = "Invalid 'temperature': expected a number from 0 to 2."
-  throw new TextRefusal('invalid_value', why, 'temperature')
+  throw new Refusal('invalid_value', why, 'temperature')
 }
 
 /** Whether a message or part asks for the one-hour cache. */
@@ -88,7 +88,7 @@ function unitOf(message: Fields, index: number): PromptUnit {
   const role = textIn(message, 'role')
   if (role === null || !ROLES.has(role)) {
     const why = `Invalid value for 'messages[${index}].role': expected one of ${[...ROLES].join(', ')}.`
-    throw new TextRefusal('invalid_value', why, `messages[${index}].role`)
+    throw new Refusal('invalid_value', why, `messages[${index}].role`)
   }
   const { content } = message
   if (typeof content === 'string') {
@@ -100,7 +100,7 @@ function unitOf(message: Fields, index: number): PromptUnit {
     if (role === 'assistant' || content === null)
       return { role, text: extra, media: [], longCache: false }
     const why = `Invalid type for 'messages[${index}].content': expected a string or an array of parts.`
-    throw new TextRefusal('invalid_type', why, `messages[${index}].content`)
+    throw new Refusal('invalid_type', why, `messages[${index}].content`)
   }
   const parts = objectsIn(content)
   const texts = parts.map((part) => textIn(part, 'text') ?? '').filter((text) => text !== '')
@@ -146,18 +146,18 @@ function formOf(format: unknown): AnswerForm {
   return { kind: 'schema', schema: wrapper['schema'] }
 }
 
-/** Reads a chat request. @throws TextRefusal */
+/** Reads a chat request. @throws Refusal */
 export function parseChat(body: Fields | null, options: SandboxOptions): ChatRequest {
   if (body === null) {
     const why = 'We could not parse the JSON body of your request.'
-    throw new TextRefusal('invalid_json', why)
+    throw new Refusal('invalid_json', why)
   }
   const requestedModel = textIn(body, 'model')
   const model = modelNamed(requestedModel, options)
   const { messages } = body
   if (!Array.isArray(messages) || messages.length === 0) {
     const why = "Invalid 'messages': expected an array with at least one message."
-    throw new TextRefusal('invalid_value', why, 'messages')
+    throw new Refusal('invalid_value', why, 'messages')
   }
   checkTemperature(body)
   const units = messages.map((one, index) => unitOf(isFields(one) ? one : NO_FIELDS, index))

@@ -1,111 +1,96 @@
-import type { FastifyInstance } from 'fastify'
-import { runText } from '../calls/run.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { answerCall, frameOf, textError } from '../calls/answer.ts'
+import { addCall, type Asker, runCall } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
-import type { StreamAnswer } from '../http/stream.ts'
-import { type Fields, jsonBody, textIn } from '../kit/body.ts'
-import { type Asker, TextService } from '../text/service.ts'
-import {
-  bearerWire,
-  errorObject,
-  EVENT_STREAM,
-  TextErrors,
-  textHeaders,
-  textMessage,
-  TextRefusal,
-} from '../text/wire.ts'
-import { chatBody, type ChatHead, chatUsage } from './body.ts'
-import { chatFrames } from './chunks.ts'
-import { addModelRoutes } from './model-routes.ts'
-import { lastUserText, parseChat } from './parse.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
+import { idInPath, type Wire } from '../http/wire.ts'
+import type { Fields } from '../kit/body.ts'
+import { offeredModels, type TextModel } from '../text/models.ts'
+import { callOf, TextService } from '../text/service.ts'
+import { errorObject, textHeaders, textWire } from '../text/wire.ts'
+import { chatBody, chatFrames, chatUsage } from './body.ts'
+import { lastUserText, modelNamed, parseChat } from './parse.ts'
 
 const FAMILY = 'chat'
+/** When every model was made, as their list says. */
+const CREATED = 1_768_435_200
 
-/** Answers chat requests. */
-class ChatService {
-  readonly #kit: FamilyKit
-  readonly #text: TextService
-  readonly #errors: TextErrors
-
-  constructor(kit: FamilyKit, text: TextService, errors: TextErrors) {
-    this.#kit = kit
-    this.#text = text
-    this.#errors = errors
+/** Answers a chat request. */
+function create(
+  { kit, wire, text }: { readonly kit: FamilyKit; readonly wire: Wire; readonly text: TextService },
+  body: Fields | null,
+  asker: Asker,
+  faults: Faults,
+) {
+  const request = parseChat(body, kit.options)
+  const { ids } = text
+  const script = text.plan(request, asker, faults)
+  const reported = chatUsage(script.usage, request.model.caches, faults)
+  const head = {
+    id: ids.next('chatcmpl-'),
+    created: text.nowSeconds(),
+    model: request.model.version,
   }
-
-  create(body: Fields | null, asker: Asker, faults: Faults): Answer | StreamAnswer {
-    const request = parseChat(body, this.#kit.options)
-    const { ids } = this.#text
-    const script = this.#text.plan(request, asker, faults)
-    const reported = chatUsage(script.usage, request.model.caches, faults)
-    const head: ChatHead = {
-      id: ids.next('chatcmpl-'),
-      created: this.#text.nowSeconds(),
-      model: request.model.version,
-    }
-    const streamFails = request.stream && faults.has('error-after')
-    const fail = wordOf(faults, 'fail')
-    const failCode = fail ?? (streamFails ? 'server_error' : null)
-    const call = this.#text.accept({
-      family: FAMILY,
-      id: head.id,
-      ask: request,
-      asker,
-      script,
-      wireUsage: reported,
-      failCode,
-    })
-    if (fail !== null && !streamFails) {
-      const refusal = new TextRefusal(fail, textMessage(fail))
-      return { ...this.#errors.answer(refusal, faults), call }
-    }
+  const breaksBy = request.stream && faults.has('error-after') ? 'server_error' : null
+  const accepted = { ...callOf(request, script, head.id, reported), breaksBy }
+  return answerCall(kit, wire, { asker, faults }, accepted, ({ facts }) => {
     const usage = isOn(faults, 'no-usage') ? null : reported
     const headers = textHeaders(ids.next('req_'), faults)
     if (!request.stream) {
       const answer = chatBody(head, request, script, usage, ids)
-      return { status: 200, body: answer, headers, call, usage: usage !== null }
+      return { headers, body: answer, usage: usage !== null }
     }
+    const error = { error: errorObject(facts.failCode ?? 'server_error') }
     return {
-      status: 200,
-      headers: { ...headers, ...EVENT_STREAM },
-      eol: isOn(faults, 'crlf') ? '\r\n' : '\n',
+      headers,
       frames: chatFrames({ head, request, script, usage, ids, faults }),
-      failure: () => {
-        const error = JSON.stringify({ error: errorObject(failCode ?? 'server_error') })
-        return isOn(faults, 'bare-error')
-          ? error
-          : { event: null, data: error, usage: false, last: true }
-      },
-      call,
+      failure: () => textError(frameOf(error, { last: true }), faults),
     }
-  }
+  })
+}
+
+function modelObject(model: TextModel): object {
+  return { id: model.name, object: 'model', created: CREATED, owned_by: 'sandbox' }
+}
+
+/** `GET /v1/models` and one of them by id. */
+function addModelRoutes(
+  app: FastifyInstance,
+  kit: FamilyKit,
+  wire: Wire,
+  { ids }: TextService,
+): void {
+  const answer =
+    (read: (request: FastifyRequest) => object) =>
+    (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const perform = (_asker: Asker, faults: Faults) => ({
+        status: 200,
+        body: read(request),
+        headers: textHeaders(ids.next('req_'), faults),
+      })
+      const call = { op: 'models', model: null, body: null, userText: '', perform }
+      return runCall(kit, wire, call, request, reply)
+    }
+  app.get(
+    '/v1/models',
+    answer(() => ({ object: 'list', data: offeredModels.map(modelObject) })),
+  )
+  app.get(
+    '/v1/models/:id',
+    answer((request) => modelObject(modelNamed(idInPath(request), kit.options))),
+  )
 }
 
 /** The chat completions upstream, and the list of models. */
 export const chat: SandboxFamily = {
   name: FAMILY,
-  register: (app: FastifyInstance, kit) => {
+  register: (app, kit) => {
     const text = new TextService(kit)
-    const errors = new TextErrors(text.ids)
-    const service = new ChatService(kit, text, errors)
-    const wire = bearerWire(FAMILY, kit.options, errors)
-    app.post('/v1/chat/completions', (request, reply) => {
-      const body = jsonBody(request.body)
-      return runText(
-        kit,
-        wire,
-        {
-          op: body?.['stream'] === true ? 'stream' : 'create',
-          model: body === null ? null : textIn(body, 'model'),
-          body,
-          userText: lastUserText(body),
-          perform: (asker, faults) => service.create(body, asker, faults),
-        },
-        request,
-        reply,
-      )
-    })
+    const wire = textWire(FAMILY, kit, text.ids)
+    addCall(app, kit, wire, '/v1/chat/completions', (body) => ({
+      userText: lastUserText(body),
+      perform: (asker, faults) => create({ kit, wire, text }, body, asker, faults),
+    }))
     addModelRoutes(app, kit, wire, text)
   },
 }

@@ -1,6 +1,6 @@
 import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
 import { sidesOf } from '../media/pictures.ts'
-import { NativeRefusal } from '../native/errors.ts'
+import { Refusal } from '../http/wire.ts'
 import { MEDIUM_TOKENS, tokensOf } from '../text/ask.ts'
 
 /** A request for a picture as this upstream understands it. */
@@ -58,8 +58,8 @@ const CONFIG_MEMBERS = [
 ]
 const STEP = 16
 
-function invalid(message: string): NativeRefusal {
-  return new NativeRefusal('INVALID_ARGUMENT', message)
+function invalid(message: string): Refusal {
+  return new Refusal('INVALID_ARGUMENT', message)
 }
 
 function onlyMembers(fields: Fields, known: readonly string[], where: string): void {
@@ -70,11 +70,11 @@ function onlyMembers(fields: Fields, known: readonly string[], where: string): v
     )
 }
 
-/** @throws NativeRefusal */
+/** @throws Refusal */
 export async function parseGen(body: Fields | null, name: string): Promise<GenAsk> {
   const model = PAINTERS.find((one) => one.name === name)
   if (model === undefined)
-    throw new NativeRefusal('NOT_FOUND', `models/${name.slice(0, 100)} is not found for v1beta.`)
+    throw new Refusal('NOT_FOUND', `models/${name.slice(0, 100)} is not found for v1beta.`)
   if (body === null) throw invalid('Invalid JSON payload received. Unexpected end of string.')
   onlyMembers(body, MEMBERS, 'request')
   const parts = objectsIn(body['contents']).flatMap(({ parts: said }) => objectsIn(said))

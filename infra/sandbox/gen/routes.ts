@@ -1,20 +1,16 @@
-import { acceptPictures } from '../calls/accept.ts'
-import { runText } from '../calls/run.ts'
+import { answerCall, NO_TOKENS } from '../calls/answer.ts'
+import { addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
-import { jsonBody } from '../kit/body.ts'
+import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { Refusal, type Wire } from '../http/wire.ts'
 import { IdMaker } from '../kit/random.ts'
 import { pictureOf } from '../media/pictures.ts'
-import { nativeErrorAnswer, NativeRefusal } from '../native/errors.ts'
 import { lastUserText } from '../native/parse.ts'
-import { keyedWire, targetOf } from '../native/wire.ts'
+import { JSON_HEADERS, keyedWire, messageOf, targetOf } from '../native/wire.ts'
 import { tokensOf } from '../text/ask.ts'
-import type { Asker } from '../text/service.ts'
-import { type GenAsk, parseGen } from './parse.ts'
+import { parseGen, type GenAsk } from './parse.ts'
 
 const FAMILY = 'gen'
-const HEADERS = { 'content-type': 'application/json; charset=UTF-8' }
 
 interface Outcome {
   /** Why there is no picture; null: there is one. */
@@ -85,47 +81,39 @@ async function candidateOf(ask: GenAsk, { reason, words }: Outcome, faults: Faul
 }
 
 /** Makes a picture. */
-async function generate(
-  kit: FamilyKit,
-  ids: IdMaker,
+function generate(
+  { kit, wire, ids }: { readonly kit: FamilyKit; readonly wire: Wire; readonly ids: IdMaker },
   ask: GenAsk,
   asker: Asker,
   faults: Faults,
-): Promise<Answer> {
+) {
   const outcome = outcomeOf(faults)
   const usage = usageOf(ask, outcome, faults)
-  const fail = wordOf(faults, 'fail')
   const responseId = ids.next('')
-  const isMade = fail === null && outcome.reason === null
-  const call = acceptPictures(kit, asker, {
-    family: FAMILY,
+  const isMade = wordOf(faults, 'fail') === null && outcome.reason === null
+  const accepted = {
     id: responseId,
     model: ask.model.name,
     stream: false,
-    failCode: fail,
-    inputTokens: usage.input,
-    outputTokens: usage.output,
+    breaksBy: null,
+    usage: { ...NO_TOKENS, input_tokens: usage.input, output_tokens: usage.output },
     wireUsage: usage.wire,
     pictures: { count: isMade ? 1 : 0, size: ask.size },
-  })
-  if (fail !== null) return { ...nativeErrorAnswer(fail, faults), call }
-  const tellsUsage = !isOn(faults, 'no-usage')
-  const result =
-    outcome.reason === 'BLOCKED'
-      ? { promptFeedback: { blockReason: 'SAFETY' } }
-      : { candidates: [await candidateOf(ask, outcome, faults)] }
-  return {
-    status: 200,
-    headers: HEADERS,
-    call,
-    usage: tellsUsage,
-    body: {
+  }
+  return answerCall(kit, wire, { asker, faults }, accepted, async () => {
+    const tellsUsage = !isOn(faults, 'no-usage')
+    const result =
+      outcome.reason === 'BLOCKED'
+        ? { promptFeedback: { blockReason: 'SAFETY' } }
+        : { candidates: [await candidateOf(ask, outcome, faults)] }
+    const body = {
       ...result,
       ...(tellsUsage ? { usageMetadata: usage.wire } : {}),
       modelVersion: ask.model.name,
       responseId,
-    },
-  }
+    }
+    return { headers: JSON_HEADERS, usage: tellsUsage, body }
+  })
 }
 
 /** Native generation by models that make pictures. */
@@ -134,26 +122,17 @@ export const gen: SandboxFamily = {
   register: (app, kit) => {
     const ids = new IdMaker(kit.random)
     const wire = keyedWire(FAMILY, kit)
-    app.post('/gen/v1beta/models/:target', (request, reply) => {
-      const body = jsonBody(request.body)
-      const target = targetOf(request)
-      return runText(
-        kit,
-        wire,
-        {
-          op: 'create',
-          model: target.model,
-          body,
-          userText: lastUserText(body),
-          perform: async (asker, faults) => {
-            if (target.method !== 'generateContent')
-              throw new NativeRefusal('NOT_FOUND', 'Requested entity was not found.')
-            return generate(kit, ids, await parseGen(body, target.model), asker, faults)
-          },
+    addCall(app, kit, wire, '/gen/v1beta/models/:target', (body, request) => {
+      const { model, method } = targetOf(request)
+      return {
+        op: 'create',
+        model,
+        userText: lastUserText(body),
+        perform: async (asker, faults) => {
+          if (method !== 'generateContent') throw new Refusal('NOT_FOUND', messageOf('NOT_FOUND'))
+          return generate({ kit, wire, ids }, await parseGen(body, model), asker, faults)
         },
-        request,
-        reply,
-      )
+      }
     })
   },
 }

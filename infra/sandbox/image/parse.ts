@@ -1,6 +1,6 @@
 import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
 import { type PictureFormat, sidesOf } from '../media/pictures.ts'
-import { TextRefusal } from '../text/wire.ts'
+import { Refusal } from '../http/wire.ts'
 
 /** A request for pictures as this upstream understands it. */
 export interface ImageAsk {
@@ -47,7 +47,7 @@ const MAX_INPUTS = 16
 const AUTO = { width: 1024, height: 1024 }
 
 function refuse(param: string, message: string, code = 'invalid_value'): never {
-  throw new TextRefusal(code, message, param)
+  throw new Refusal(code, message, param)
 }
 
 /** A form's texts as the members a JSON body would have. */
@@ -57,7 +57,7 @@ export function fieldsOfForm({ texts }: ReadForm): Fields {
   )
 }
 
-/** @throws TextRefusal */
+/** @throws Refusal */
 export async function parseImage(
   body: Fields | null,
   files: ReadForm['files'] | null,
@@ -65,11 +65,7 @@ export async function parseImage(
   if (body === null) refuse('body', 'We could not parse the body of your request.')
   const model = body['model']
   if (typeof model !== 'string' || !MODELS.has(model))
-    throw new TextRefusal(
-      'model_not_found',
-      `The model '${String(model)}' does not exist.`,
-      'model',
-    )
+    throw new Refusal('model_not_found', `The model '${String(model)}' does not exist.`, 'model')
   for (const name of Object.keys(body))
     if (!PARAMETERS.has(name)) refuse(name, `Unknown parameter: '${name}'.`, 'unknown_parameter')
   const { prompt } = body

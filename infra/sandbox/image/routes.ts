@@ -1,24 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { acceptPictures } from '../calls/accept.ts'
-import { runText } from '../calls/run.ts'
+import type { FastifyInstance } from 'fastify'
+import { answerCall, frameOf, NO_TOKENS } from '../calls/answer.ts'
+import { addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
-import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
-import { jsonBody, readForm, textIn } from '../kit/body.ts'
+import { countOf, isOn, wordOf, type Faults } from '../faults/vocabulary.ts'
+import type { StreamFrame } from '../http/stream.ts'
+import type { Wire } from '../http/wire.ts'
+import { readForm, textIn } from '../kit/body.ts'
 import { IdMaker } from '../kit/random.ts'
 import { pictureOf } from '../media/pictures.ts'
-import type { Asker } from '../text/service.ts'
-import {
-  bearerWire,
-  errorObject,
-  EVENT_STREAM,
-  TextErrors,
-  textHeaders,
-  textMessage,
-  TextRefusal,
-} from '../text/wire.ts'
-import { fieldsOfForm, type ImageAsk, parseImage } from './parse.ts'
+import { errorObject, textHeaders, textWire } from '../text/wire.ts'
+import { fieldsOfForm, parseImage, type ImageAsk } from './parse.ts'
 
 const FAMILY = 'image'
 const TOKENS_OF_MEGAPIXEL: Readonly<Record<string, number>> = {
@@ -59,88 +50,59 @@ function* framesOf(
   previews: number,
   reported: object,
 ): Iterable<StreamFrame> {
-  const frame = (type: string, more: object, isLast: boolean): StreamFrame => ({
-    event: type,
-    data: JSON.stringify({ type, ...told, ...more }),
-    usage: isLast && 'usage' in reported,
-    last: isLast,
-  })
+  const frame = (type: string, more: object, last: boolean): StreamFrame =>
+    frameOf({ type, ...told, ...more }, { event: type, usage: last && 'usage' in reported, last })
   for (let index = 0; index < previews; index += 1)
     yield frame(`${events}.partial_image`, { partial_image_index: index }, false)
   yield frame(`${events}.completed`, reported, true)
 }
 
 /** Makes pictures. */
-class ImageService {
-  readonly #kit: FamilyKit
-  readonly #ids: IdMaker
-  readonly #errors: TextErrors
-
-  constructor(kit: FamilyKit, ids: IdMaker, errors: TextErrors) {
-    this.#kit = kit
-    this.#ids = ids
-    this.#errors = errors
+function make(
+  { kit, wire, ids }: { readonly kit: FamilyKit; readonly wire: Wire; readonly ids: IdMaker },
+  ask: ImageAsk,
+  op: Op,
+  asker: Asker,
+  faults: Faults,
+) {
+  const usage = usageOf(ask, faults)
+  const quality = wordOf(faults, 'quality') ?? ask.quality
+  const size = `${ask.width}x${ask.height}`
+  // An error that follows the finished picture takes nothing of it back.
+  const breaks = ask.stream && (countOf(faults, 'error-after') ?? Infinity) <= ask.previews
+  const isMade = wordOf(faults, 'fail') === null && !breaks
+  const { input_tokens, output_tokens } = usage
+  const accepted = {
+    id: ids.next('img_'),
+    model: ask.model,
+    stream: ask.stream,
+    breaksBy: breaks ? 'server_error' : null,
+    usage: { ...NO_TOKENS, input_tokens, output_tokens },
+    wireUsage: usage,
+    pictures: { count: isMade ? ask.n : 0, size, quality },
   }
-
-  async make(ask: ImageAsk, op: Op, asker: Asker, faults: Faults): Promise<Answer | StreamAnswer> {
-    const usage = usageOf(ask, faults)
-    const quality = wordOf(faults, 'quality') ?? ask.quality
-    const size = `${ask.width}x${ask.height}`
-    const fail = wordOf(faults, 'fail')
-    // An error that follows the finished picture takes nothing of it back.
-    const streamFails = ask.stream && (countOf(faults, 'error-after') ?? Infinity) <= ask.previews
-    const failCode = fail ?? (streamFails ? 'server_error' : null)
-    const call = acceptPictures(this.#kit, asker, {
-      family: FAMILY,
-      id: this.#ids.next('img_'),
-      model: ask.model,
-      stream: ask.stream,
-      failCode,
-      inputTokens: usage.input_tokens,
-      outputTokens: usage.output_tokens,
-      wireUsage: usage,
-      pictures: { count: failCode === null ? ask.n : 0, size, quality },
-    })
-    if (fail !== null && !streamFails)
-      return { ...this.#errors.answer(new TextRefusal(fail, textMessage(fail)), faults), call }
+  return answerCall(kit, wire, { asker, faults }, accepted, async ({ facts }) => {
     const bytes = await pictureOf(ask.width, ask.height, ask.format, isOn(faults, 'black'))
-    const base64 = bytes.toString('base64')
+    const b64_json = bytes.toString('base64')
     const reported = isOn(faults, 'no-usage') ? {} : { usage }
-    if (ask.stream) {
-      const { format: output_format, background } = ask
-      const told = { b64_json: base64, size, quality, background, output_format }
-      const created_at = Math.floor(this.#kit.clock.nowMs() / 1000)
-      const events = `image_${op === 'create' ? 'generation' : 'edit'}`
-      return {
-        status: 200,
-        headers: { ...textHeaders(this.#ids.next('req_'), faults), ...EVENT_STREAM },
-        eol: '\n',
-        frames: framesOf(events, { ...told, created_at }, ask.previews, reported),
-        failure: () => ({
-          event: 'error',
-          data: JSON.stringify({ type: 'error', error: errorObject(failCode ?? 'server_error') }),
-          usage: false,
-          last: true,
-        }),
-        call,
-      }
+    const created = Math.floor(kit.clock.nowMs() / 1000)
+    const headers = textHeaders(ids.next('req_'), faults)
+    const { format: output_format, background } = ask
+    if (!ask.stream) {
+      const data = Array.from({ length: ask.n }, () => ({ b64_json }))
+      const body = { created, data, background, output_format, quality, size, ...reported }
+      return { headers, body, usage: 'usage' in reported }
     }
+    const told = { b64_json, size, quality, background, output_format, created_at: created }
+    const events = `image_${op === 'create' ? 'generation' : 'edit'}`
+    const error = { type: 'error', error: errorObject(facts.failCode ?? 'server_error') }
     return {
-      status: 200,
-      headers: textHeaders(this.#ids.next('req_'), faults),
-      call,
-      usage: !isOn(faults, 'no-usage'),
-      body: {
-        created: Math.floor(this.#kit.clock.nowMs() / 1000),
-        data: Array.from({ length: ask.n }, () => ({ b64_json: base64 })),
-        background: ask.background,
-        output_format: ask.format,
-        quality,
-        size,
-        ...reported,
-      },
+      headers,
+      eol: '\n',
+      frames: framesOf(events, told, ask.previews, reported),
+      failure: () => frameOf(error, { event: 'error', last: true }),
     }
-  }
+  })
 }
 
 /** The Images API: generations, and edits as JSON or as a form. */
@@ -148,32 +110,23 @@ export const image: SandboxFamily = {
   name: FAMILY,
   register: (app: FastifyInstance, kit) => {
     const ids = new IdMaker(kit.random)
-    const errors = new TextErrors(ids)
-    const service = new ImageService(kit, ids, errors)
-    const wire = bearerWire(FAMILY, kit.options, errors)
-    const answer =
-      (op: Op) =>
-      async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const wire = textWire(FAMILY, kit, ids)
+    const add = (path: string, op: Op): void =>
+      addCall(app, kit, wire, `/images/v1/images/${path}`, async (json, request) => {
         const form = await readForm(request.body, request.headers['content-type'] ?? '')
-        const body = form === null ? jsonBody(request.body) : fieldsOfForm(form)
-        return runText(
-          kit,
-          wire,
-          {
-            op,
-            model: body === null ? null : textIn(body, 'model'),
-            body,
-            userText: (body && textIn(body, 'prompt')) ?? '',
-            perform: async (asker, faults) => {
-              const ask = await parseImage(body, form?.files ?? null)
-              return service.make(ask, op, asker, faults)
-            },
+        const body = form === null ? json : fieldsOfForm(form)
+        return {
+          op,
+          model: body && textIn(body, 'model'),
+          body,
+          userText: (body && textIn(body, 'prompt')) ?? '',
+          perform: async (asker, faults) => {
+            const ask = await parseImage(body, form?.files ?? null)
+            return make({ kit, wire, ids }, ask, op, asker, faults)
           },
-          request,
-          reply,
-        )
-      }
-    app.post('/images/v1/images/generations', answer('create'))
-    app.post('/images/v1/images/edits', answer('edit'))
+        }
+      })
+    add('generations', 'create')
+    add('edits', 'edit')
   },
 }

@@ -11,7 +11,7 @@ import {
   tokensOf,
 } from '../text/ask.ts'
 import { findModel, type TextModel } from '../text/models.ts'
-import { NativeRefusal } from './errors.ts'
+import { Refusal } from '../http/wire.ts'
 
 /** A native request as far as this upstream reads it. */
 export type NativeRequest = TextAsk
@@ -33,8 +33,8 @@ const LEVELS: Readonly<Record<string, number>> = { minimal: 8, low: 32, medium: 
 const MAX_CHOICES = 8
 const DEFAULT_BUDGET = 64
 
-function invalid(message: string): NativeRefusal {
-  return new NativeRefusal('INVALID_ARGUMENT', message)
+function invalid(message: string): Refusal {
+  return new Refusal('INVALID_ARGUMENT', message)
 }
 
 /** A member in camel case or in snake case. */
@@ -171,7 +171,7 @@ function limitIn(config: Fields): number | null {
   throw invalid('* GenerateContentRequest.generation_config.max_output_tokens: must be positive.')
 }
 
-/** Reads a native request to the model named in the path. @throws NativeRefusal */
+/** Reads a native request to the model named in the path. @throws Refusal */
 export function parseNative(
   body: Fields | null,
   name: string,
@@ -181,7 +181,7 @@ export function parseNative(
   const model = findModel(name, options)
   if (model === null) {
     const why = `models/${name.slice(0, 100)} is not found for API version v1beta, or is not supported for generateContent.`
-    throw new NativeRefusal('NOT_FOUND', why)
+    throw new Refusal('NOT_FOUND', why)
   }
   if (body === null) throw invalid('Invalid JSON payload received. Unexpected end of string.')
   const foreign = FOREIGN.find((one) => body[one] !== undefined)

@@ -1,7 +1,9 @@
+import { unreachable } from '../../../src/kernel/assert.ts'
 import type { CallUsage } from '../calls/store.ts'
 import type { Faults } from '../faults/vocabulary.ts'
+import type { IdMaker } from '../kit/random.ts'
 import { cacheWriteFields } from '../text/cache.ts'
-import type { Script } from '../text/script.ts'
+import type { PlannedCall, Script, Told } from '../text/script.ts'
 import { textMessage } from '../text/wire.ts'
 import type { ResponsesRequest } from './parse.ts'
 
@@ -102,4 +104,119 @@ export function endedResponse(
     output: end.output,
     usage: end.usage,
   }
+}
+
+/** One item of the output, with what its stream needs to tell it bit by bit. */
+export type OutputItem =
+  | {
+      readonly kind: 'reasoning'
+      readonly id: string
+      readonly thoughts: Told
+      /** Comes with its content, encrypted. */
+      readonly whole: boolean
+    }
+  | { readonly kind: 'message'; readonly id: string; readonly told: Told }
+  | {
+      readonly kind: 'function'
+      readonly id: string
+      readonly callId: string
+      readonly call: PlannedCall
+    }
+  | { readonly kind: 'builtin'; readonly id: string; readonly tool: string }
+
+const CODE = 'print(6 * 7)'
+const QUERY = 'sandbox question'
+const CONTENT = Buffer.from('what the sandbox thought').toString('base64')
+
+/** Items of an answer in the order they are told. */
+export function itemsOf(script: Script, ids: IdMaker, whole: boolean): readonly OutputItem[] {
+  const items: OutputItem[] = []
+  if (script.usage.reasoning_tokens > 0 || script.thoughts.text !== '') {
+    items.push({ kind: 'reasoning', id: ids.next('rs_'), thoughts: script.thoughts, whole })
+  }
+  for (const tool of script.builtins) {
+    items.push({ kind: 'builtin', id: ids.next(`${BUILTIN_PREFIX[tool] ?? 'tc'}_`), tool })
+  }
+  for (const call of script.calls) {
+    items.push({ kind: 'function', id: ids.next('fc_'), callId: ids.next('call_'), call })
+  }
+  if (script.calls.length === 0 && script.end !== 'blocked') {
+    items.push({ kind: 'message', id: ids.next('msg_'), told: script.told })
+  }
+  return items
+}
+
+const BUILTIN_PREFIX: Readonly<Record<string, string>> = {
+  web_search: 'ws',
+  code_interpreter: 'ci',
+  file_search: 'fs',
+}
+
+/** The code a code interpreter is shown to run. */
+export function codeOf(): string {
+  return CODE
+}
+
+/** A text part of a message. */
+export function textPart(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+function builtinItem(tool: string, id: string, status: string, done: boolean): object {
+  if (tool === 'web_search') {
+    return { type: 'web_search_call', id, status, action: { type: 'search', query: QUERY } }
+  }
+  if (tool === 'file_search') {
+    return { type: 'file_search_call', id, status, queries: [QUERY], results: null }
+  }
+  const outputs = done ? [{ type: 'logs', logs: '42\n' }] : null
+  const code = done ? CODE : ''
+  return { type: 'code_interpreter_call', id, status, code, container_id: 'cntr_sandbox', outputs }
+}
+
+/** An item as it is when it is told in full; `status` is that of the whole. */
+export function doneItem(item: OutputItem, status: 'completed' | 'incomplete'): object {
+  switch (item.kind) {
+    case 'reasoning': {
+      const { text } = item.thoughts
+      const summary = text === '' ? [] : [summaryPart(text)]
+      const content = item.whole ? { encrypted_content: CONTENT } : {}
+      return { type: 'reasoning', id: item.id, summary, ...content }
+    }
+    case 'message': {
+      const content = [textPart(item.told.text)]
+      return { type: 'message', id: item.id, status, role: 'assistant', content }
+    }
+    case 'function':
+      return functionItem(item.id, item.callId, item.call.name, item.call.arguments, status)
+    case 'builtin':
+      return builtinItem(item.tool, item.id, 'completed', true)
+    default:
+      return unreachable(item)
+  }
+}
+
+/** An item as it is when it has just begun. */
+export function openItem(item: OutputItem): object {
+  switch (item.kind) {
+    case 'reasoning':
+      return { type: 'reasoning', id: item.id, summary: [] }
+    case 'message':
+      return { type: 'message', id: item.id, status: 'in_progress', role: 'assistant', content: [] }
+    case 'function':
+      return functionItem(item.id, item.callId, item.call.name, '', 'in_progress')
+    case 'builtin':
+      return builtinItem(item.tool, item.id, 'in_progress', false)
+    default:
+      return unreachable(item)
+  }
+}
+
+/** A part of a summary of reasoning. */
+export function summaryPart(text: string): object {
+  return { type: 'summary_text', text }
+}
+
+function functionItem(id: string, callId: string, name: string, args: string, status: string) {
+  return { type: 'function_call', id, call_id: callId, name, arguments: args, status }
 }

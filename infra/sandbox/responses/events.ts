@@ -2,8 +2,18 @@ import { unreachable } from '../../../src/kernel/assert.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import { argumentPieces, type Script } from '../text/script.ts'
-import { endedResponse, openResponse, type ResponseHead, statusOf } from './body.ts'
-import { codeOf, doneItem, openItem, type OutputItem, summaryPart, textPart } from './items.ts'
+import {
+  codeOf,
+  doneItem,
+  endedResponse,
+  openItem,
+  openResponse,
+  type OutputItem,
+  type ResponseHead,
+  statusOf,
+  summaryPart,
+  textPart,
+} from './body.ts'
 import type { ResponsesRequest } from './parse.ts'
 
 /** A stream's answer and everything its events are made of. */

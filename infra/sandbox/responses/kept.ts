@@ -1,5 +1,5 @@
 import { type Fields, objectsIn, textIn } from '../kit/body.ts'
-import { TextRefusal } from '../text/wire.ts'
+import { Refusal } from '../http/wire.ts'
 
 const MAX_KEPT = 20_000
 
@@ -11,14 +11,14 @@ export class KeptResponses {
   readonly #conversations = new Map<string, number>()
   readonly #items = new Map<string, Fields>()
 
-  /** Tokens of what is continued; 0 for nothing. @throws TextRefusal for an id that is not kept. */
+  /** Tokens of what is continued; 0 for nothing. @throws Refusal for an id that is not kept. */
   continued(body: Fields, credential: string): number {
     const id = textIn(body, 'previous_response_id')
     if (id === null) return 0
     const tokens = this.#conversations.get(key(credential, id))
     if (tokens !== undefined) return tokens
     const why = `Previous response with id '${id}' not found.`
-    throw new TextRefusal('previous_response_not_found', why, 'previous_response_id')
+    throw new Refusal('previous_response_not_found', why, 'previous_response_id')
   }
 
   /** Keeps a response of so many tokens, input included, unless it asked not to be kept. */
@@ -46,7 +46,7 @@ export class KeptResponses {
 
   /**
    * The request with what was answered in place of items that only name it. An item of reasoning is
-   * looked up too, unless it brings its content along. @throws TextRefusal for one that is not kept.
+   * looked up too, unless it brings its content along. @throws Refusal for one that is not kept.
    */
   withItems(body: Fields, credential: string): Fields {
     const { input } = body
@@ -64,7 +64,7 @@ export class KeptResponses {
     if (!isNamed && !isThought) return given
     const kept = this.#items.get(key(credential, id))
     if (kept !== undefined) return isNamed ? kept : given
-    throw new TextRefusal('item_not_found', `Item with id '${id}' not found.`, 'input')
+    throw new Refusal('item_not_found', `Item with id '${id}' not found.`, 'input')
   }
 }
 

@@ -16,7 +16,7 @@ import {
   type TextAsk,
   tokensOf,
 } from '../text/ask.ts'
-import { TextRefusal } from '../text/wire.ts'
+import { Refusal } from '../http/wire.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
 export interface ResponsesRequest extends TextAsk {
@@ -42,8 +42,8 @@ const BUILTINS: Readonly<Record<string, string>> = {
   file_search: 'file_search',
 }
 
-function invalid(message: string, param: string): TextRefusal {
-  return new TextRefusal('invalid_value', message, param)
+function invalid(message: string, param: string): Refusal {
+  return new Refusal('invalid_value', message, param)
 }
 
 function partsOf(item: Fields, index: number, role: string): PromptUnit {
@@ -103,11 +103,7 @@ function unitsOf(body: Fields): readonly PromptUnit[] {
     return [...head, { role: 'user', text: input, media: [], longCache: false }]
   }
   if (!Array.isArray(input) || input.length === 0) {
-    throw new TextRefusal(
-      'missing_required_parameter',
-      "Missing required parameter: 'input'.",
-      'input',
-    )
+    throw new Refusal('missing_required_parameter', "Missing required parameter: 'input'.", 'input')
   }
   return [...head, ...input.map((one, index) => unitOf(isFields(one) ? one : NO_FIELDS, index))]
 }
@@ -155,7 +151,7 @@ const MOVED: Readonly<Record<string, string>> = {
   max_tokens: "Unsupported parameter: 'max_tokens'. In the Responses API, use 'max_output_tokens'.",
 }
 
-/** Reads a responses request; `continued` tells the tokens of what it goes on from. @throws TextRefusal */
+/** Reads a responses request; `continued` tells the tokens of what it goes on from. @throws Refusal */
 export function parseResponses(
   body: Fields | null,
   options: SandboxOptions,
@@ -163,12 +159,12 @@ export function parseResponses(
 ): ResponsesRequest {
   if (body === null) {
     const why = 'We could not parse the JSON body of your request.'
-    throw new TextRefusal('invalid_json', why)
+    throw new Refusal('invalid_json', why)
   }
   const requestedModel = textIn(body, 'model')
   const model = modelNamed(requestedModel, options)
   const moved = Object.keys(MOVED).find((name) => body[name] !== undefined)
-  if (moved !== undefined) throw new TextRefusal('unsupported_parameter', MOVED[moved] ?? '', moved)
+  if (moved !== undefined) throw new Refusal('unsupported_parameter', MOVED[moved] ?? '', moved)
   checkTemperature(body)
   const units = unitsOf(body)
   const tools = objectsIn(body['tools'])

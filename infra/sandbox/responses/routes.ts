@@ -1,14 +1,14 @@
-import { runText } from '../calls/run.ts'
+import { acceptCall, answerOf, textError } from '../calls/answer.ts'
+import { addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
-import { type Fields, jsonBody, textIn } from '../kit/body.ts'
-import { type Asker, TextService } from '../text/service.ts'
-import { bearerWire, EVENT_STREAM, TextErrors, textHeaders, textMessage } from '../text/wire.ts'
-import { endedResponse, type ResponseHead, responsesUsage } from './body.ts'
+import type { Fields } from '../kit/body.ts'
+import { callOf, TextService } from '../text/service.ts'
+import { textHeaders, textMessage, textWire } from '../text/wire.ts'
+import { doneItem, endedResponse, itemsOf, type ResponseHead, responsesUsage } from './body.ts'
 import { errorFrame, responsesFrames } from './events.ts'
-import { doneItem, itemsOf } from './items.ts'
 import { KeptResponses } from './kept.ts'
 import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
 
@@ -45,15 +45,8 @@ function create(
   const fail = wordOf(faults, 'fail')
   const brokenBy = breaks ? (fail ?? 'server_error') : null
   const failCode = breaks ? null : fail
-  const call = text.accept({
-    family: FAMILY,
-    id: head.id,
-    ask: request,
-    asker,
-    script,
-    wireUsage: reported,
-    failCode: brokenBy ?? failCode,
-  })
+  const accepted = callOf(request, script, head.id, reported)
+  const call = acceptCall(kit, FAMILY, asker, { ...accepted, failCode: brokenBy ?? failCode })
   const silent = isOn(faults, 'no-usage') || (failCode !== null && !isOn(faults, 'usage-in-failed'))
   const usage = silent ? null : reported
   const headers = textHeaders(ids.next('req_'), faults)
@@ -68,20 +61,13 @@ function create(
     const cut = script.end === 'length' ? 'incomplete' : 'completed'
     const output = items.map((item) => doneItem(item, cut))
     const answer = endedResponse(head, request, { script, failCode, output, usage })
-    return { status: 200, body: answer, headers, call, usage: usage !== null }
+    return answerOf({ headers, body: answer, usage: usage !== null }, call, faults)
   }
-  return {
-    status: 200,
-    headers: { ...headers, ...EVENT_STREAM },
-    eol: isOn(faults, 'crlf') ? '\r\n' : '\n',
-    frames: responsesFrames({ head, request, script, items, failCode, usage, faults }),
-    failure: (written) => {
-      const code = brokenBy ?? 'server_error'
-      const frame = errorFrame(code, textMessage(code), written)
-      return isOn(faults, 'bare-error') ? frame.data : frame
-    },
-    call,
-  }
+  const frames = responsesFrames({ head, request, script, items, failCode, usage, faults })
+  const code = brokenBy ?? 'server_error'
+  const failure = (written: number) =>
+    textError(errorFrame(code, textMessage(code), written), faults)
+  return answerOf({ headers, frames, failure }, call, faults)
 }
 
 /** The responses upstream. */
@@ -91,22 +77,9 @@ export const responses: SandboxFamily = {
     const text = new TextService(kit)
     const kept = new KeptResponses()
     kit.onReset(() => kept.reset())
-    const wire = bearerWire(FAMILY, kit.options, new TextErrors(text.ids))
-    app.post('/v1/responses', (request, reply) => {
-      const body = jsonBody(request.body)
-      return runText(
-        kit,
-        wire,
-        {
-          op: body?.['stream'] === true ? 'stream' : 'create',
-          model: body === null ? null : textIn(body, 'model'),
-          body,
-          userText: lastUserText(body),
-          perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
-        },
-        request,
-        reply,
-      )
-    })
+    addCall(app, kit, textWire(FAMILY, kit, text.ids), '/v1/responses', (body) => ({
+      userText: lastUserText(body),
+      perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
+    }))
   },
 }

@@ -1,4 +1,4 @@
-import type { SandboxOptions } from '../options.ts'
+import { knownTo, type SandboxOptions } from '../options.ts'
 
 /** A text model this upstream offers. */
 export interface TextModel {
@@ -38,15 +38,10 @@ const BY_NAME = new Map(
   offeredModels.flatMap((one) => [one.name, one.version].map((n) => [n, one])),
 )
 
-function globMatches(pattern: string, name: string): boolean {
-  const source = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*')
-  return new RegExp(`^${source}$`).test(name)
-}
-
 /** A model by its name, with or without its version; null when it is not offered. */
 export function findModel(name: string, options: SandboxOptions): TextModel | null {
   const known = BY_NAME.get(name)
   if (known !== undefined) return known
   if (name.length > MAX_NAME_LENGTH) return null
-  return options.models.some((pattern) => globMatches(pattern, name)) ? model(name) : null
+  return knownTo(options, name) ? model(name) : null
 }

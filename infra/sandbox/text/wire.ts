@@ -1,15 +1,13 @@
-import type { FastifyRequest } from 'fastify'
-import { isLetIn, type TextWire } from '../calls/run.ts'
-import { countOf, type Faults, NO_FAULTS, UnknownSwitch } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
+import type { FamilyKit } from '../family.ts'
+import { countOf, type Faults } from '../faults/vocabulary.ts'
+import { bearerKey, Refusal, type Wire, wireOf } from '../http/wire.ts'
 import type { IdMaker } from '../kit/random.ts'
-import type { SandboxOptions } from '../options.ts'
 
 const LIMIT_REQUESTS = 10_000
 const LIMIT_TOKENS = '2000000'
 
 /** A duration as these headers state it: `12ms`, `1s`, `6m0s`. */
-export function durationText(ms: number): string {
+function durationText(ms: number): string {
   if (ms < 1000) return `${ms}ms`
   const seconds = Math.floor(ms / 1000)
   const rest = seconds % 60
@@ -36,35 +34,15 @@ export function textHeaders(requestId: string, faults: Faults): Record<string, s
   }
 }
 
-/** Headers that make an answer a stream of events. */
-export const EVENT_STREAM = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-} as const
-
-/** A refusal of the chat and responses wires: its code decides status and type. */
-export class TextRefusal extends Error {
-  readonly code: string
-  readonly param: string | null
-
-  constructor(code: string, message: string, param: string | null = null) {
-    super(message)
-    this.code = code
-    this.param = param
-  }
-}
-
 interface CodeRule {
   readonly status: number
   readonly type: string
   readonly message: string
 }
 
-const rule = (status: number, type: string, message: string): CodeRule => ({
-  status,
-  type,
-  message,
-})
+const rule = (status: number, type: string, message: string): CodeRule => {
+  return { status, type, message }
+}
 const INVALID = 'invalid_request_error'
 
 /** Messages name hosts, organizations and requests, as this upstream's do. */
@@ -165,72 +143,32 @@ export function errorObject(
   return { message, type: ruleOf(code).type, param, code }
 }
 
-/** How the chat and responses wires tell errors. */
-export class TextErrors {
-  readonly #ids: IdMaker
+const NO_KEY =
+  "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
 
-  constructor(ids: IdMaker) {
-    this.#ids = ids
-  }
-
-  /** An error answer; a rate limit says when to come back, one second unless a switch says otherwise. */
-  answer(refusal: TextRefusal, faults: Faults): Answer {
-    const { code, message, param } = refusal
-    const { status } = ruleOf(code)
-    const stated = countOf(faults, 'retry-after')
-    const wait = stated ?? (code === 'rate_limit_exceeded' ? 1 : null)
-    const headers = textHeaders(this.#ids.next('req_'), faults)
-    if (wait !== null) {
-      headers['retry-after'] = String(wait)
-      headers['retry-after-ms'] = String(wait * 1000)
-    }
-    return { status, body: { error: errorObject(code, message, param) }, headers }
-  }
-
-  refusal(code: string, faults: Faults): Answer {
-    return this.answer(new TextRefusal(code, textMessage(code)), faults)
-  }
-
-  /** A bare status: the envelope where the service itself speaks, else a proxy's page. */
-  failure(status: number, faults: Faults): Answer {
-    const code = CODE_OF_STATUS[status]
-    if (code !== undefined) return this.refusal(code, faults)
-    return {
-      status: status >= 200 && status <= 599 ? status : 500,
-      body: `<html><head><title>${status}</title></head><body><h1>${status}</h1></body></html>\n`,
-      headers: { 'content-type': 'text/html' },
-    }
-  }
-
-  /** The answer for something thrown, or null when it is no refusal. */
-  refused(error: unknown): Answer | null {
-    if (error instanceof TextRefusal) return this.answer(error, NO_FAULTS)
-    if (!(error instanceof UnknownSwitch)) return null
-    return this.answer(new TextRefusal('invalid_sandbox_marker', `${error.message}.`), NO_FAULTS)
-  }
-}
-
-/** The bearer credential of a request. @throws TextRefusal */
-function credentialOf(options: SandboxOptions, request: FastifyRequest): string {
-  const key = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-  if (key === undefined) {
-    const why =
-      "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
-    throw new TextRefusal('invalid_api_key', why)
-  }
-  if (!isLetIn(options.apiKeys, key)) {
-    throw new TextRefusal('invalid_api_key', textMessage('invalid_api_key'))
-  }
-  return key
-}
-
-/** The wire manners chat and responses share. */
-export function bearerWire(family: string, options: SandboxOptions, errors: TextErrors): TextWire {
-  return {
-    family,
-    credential: (request) => credentialOf(options, request),
-    refused: (error) => errors.refused(error),
-    refusal: (code, faults) => errors.refusal(code, faults),
-    failure: (status, faults) => errors.failure(status, faults),
-  }
+/** The wire of a family of this upstream; each answer has an id of its own. */
+export function textWire(family: string, { options }: FamilyKit, ids: IdMaker): Wire {
+  return wireOf(
+    {
+      family,
+      keyOf: bearerKey,
+      denied: (isGiven) =>
+        new Refusal('invalid_api_key', isGiven ? textMessage('invalid_api_key') : NO_KEY),
+      unknownSwitch: (message) => new Refusal('invalid_sandbox_marker', `${message}.`),
+      messageOf: textMessage,
+      codeOfStatus: CODE_OF_STATUS,
+      // A rate limit says when to come back: in a second, unless a switch says otherwise.
+      answer: ({ code, message, param }, faults) => {
+        const wait = countOf(faults, 'retry-after') ?? (code === 'rate_limit_exceeded' ? 1 : null)
+        const headers = textHeaders(ids.next('req_'), faults)
+        if (wait !== null) {
+          headers['retry-after'] = String(wait)
+          headers['retry-after-ms'] = String(wait * 1000)
+        }
+        const error = errorObject(code, message, param)
+        return { status: ruleOf(code).status, body: { error }, headers }
+      },
+    },
+    options.apiKeys,
+  )
 }
