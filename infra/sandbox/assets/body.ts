@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { proxyPage } from '../http/wire.ts'
 import { randomHex } from '../kit/random.ts'
 import { partOfFile, signedFile, signUrl } from '../media/files.ts'
-import { mp4OfSeconds } from '../media/mp4.ts'
-import { pngOf } from '../media/pictures.ts'
+import { mp4OfSeconds, pngOf } from '../media/pictures.ts'
 import { mp3Of } from '../media/sound.ts'
 import type { TaskState } from '../tasks/record.ts'
+import { SERVICE } from './signature.ts'
 import {
   type AssetRecord,
   assetState,
@@ -16,8 +16,7 @@ import {
   type GroupRecord,
   stampOf,
   statusOf,
-} from './record.ts'
-import { SERVICE } from './signature.ts'
+} from './store.ts'
 
 /** The one version of the interface there is. */
 export const VERSION = '2024-01-01'

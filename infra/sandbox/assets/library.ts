@@ -23,7 +23,7 @@ import {
   type GroupRecord,
   type GroupType,
   statusOf,
-} from './record.ts'
+} from './store.ts'
 
 const MAX_ID_LENGTH = 200
 const MAX_NAME_LENGTH = 64

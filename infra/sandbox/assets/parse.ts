@@ -1,12 +1,12 @@
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
-import { isFields, NO_FIELDS, objectBody, type Fields } from '../kit/body.ts'
+import { type Fields, isFields, NO_FIELDS, objectBody } from '../kit/body.ts'
 import { Members } from '../kit/members.ts'
 import { randomBase36 } from '../kit/random.ts'
-import { type Accepted, GROUP_TYPES, type GroupType, stampOf, STATUSES } from './record.ts'
 import type { Caller } from './signature.ts'
+import { type Accepted, GROUP_TYPES, type GroupType, stampOf, STATUSES } from './store.ts'
 
 const DEFAULT_PROJECT = 'default'
 const MAX_PROJECT_LENGTH = 64

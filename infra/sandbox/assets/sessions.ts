@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
-import { randomHex, type Random } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/random.ts'
 import { type Ask, freshId, LibraryMembers, openingOf } from './parse.ts'
 import {
   type GroupRecord,
@@ -10,7 +10,7 @@ import {
   sessionStatus,
   stampOf,
   type Submission,
-} from './record.ts'
+} from './store.ts'
 
 /** Path of the page a person is sent to. */
 export const PAGE_PATH = '/verify'

@@ -10,7 +10,7 @@ import {
   type SessionRecord,
   sessionStatus,
   statusOf,
-} from './record.ts'
+} from './store.ts'
 
 /** What was accepted, as a test compares it with what it has itself. */
 

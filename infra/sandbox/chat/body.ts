@@ -2,8 +2,8 @@ import type { CallUsage } from '../calls/store.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { IdMaker } from '../kit/random.ts'
-import { cacheWriteFields } from '../text/cache.ts'
 import { argumentPieces, type PlannedCall, type Script, type ScriptEnd } from '../text/script.ts'
+import { cacheWriteFields } from '../text/cache.ts'
 import type { ChatRequest } from './parse.ts'
 
 /** What heads every body of one answer. */

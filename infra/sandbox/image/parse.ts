@@ -1,6 +1,6 @@
+import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
 import { type PictureFormat, sidesOf } from '../media/pictures.ts'
-import { Refusal } from '../http/wire.ts'
 
 /** A request for pictures as this upstream understands it. */
 export interface ImageAsk {

@@ -1,17 +1,18 @@
+import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, NO_FIELDS, numberIn, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
 import {
   type AnswerForm,
+  findModel,
   type Forced,
   type Medium,
   mediumOf,
   type OfferedFunction,
   type PromptUnit,
   type TextAsk,
+  type TextModel,
   tokensOf,
 } from '../text/ask.ts'
-import { findModel, type TextModel } from '../text/models.ts'
-import { Refusal } from '../http/wire.ts'
 
 /** A native request as far as this upstream reads it. */
 export type NativeRequest = TextAsk

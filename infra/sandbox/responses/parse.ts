@@ -5,6 +5,7 @@ import {
   modelNamed,
   tokenLimit,
 } from '../chat/parse.ts'
+import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body.ts'
 import type { SandboxOptions } from '../options.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type TextAsk,
   tokensOf,
 } from '../text/ask.ts'
-import { Refusal } from '../http/wire.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
 export interface ResponsesRequest extends TextAsk {

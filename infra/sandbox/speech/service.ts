@@ -1,15 +1,44 @@
 import { answerCall, frameOf } from '../calls/answer.ts'
 import type { Asker } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
-import { countOf, isOn, type Faults } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
-import { randomHex, type IdMaker } from '../kit/random.ts'
+import { type IdMaker, randomHex } from '../kit/random.ts'
 import { audioUrl, bytesOf } from './audio.ts'
 import { parseSpeech, type SpeechAsk } from './parse.ts'
-import type { Voices } from './voices.ts'
 import { refusalAnswer, refusalOf, SUCCESS } from './wire.ts'
+
+/** Names this upstream has voices of for everybody. */
+const BUILT_IN =
+  /^(?:(?:male|female)-[a-z-]+|presenter_(?:male|female)|audiobook_(?:male|female)_[12]|clever_boy|cute_boy|lovely_girl|[A-Z][a-z]+(?: \([A-Z][a-z]+\))?_[A-Z]\w+)$/
+
+/** The voices there are: built in, and cloned by an account. */
+export class Voices {
+  readonly #cloned = new Map<string, string>()
+
+  /** Whether an account may speak with a voice. */
+  has(voiceId: string, credential: string): boolean {
+    return this.#cloned.get(voiceId) === credential || BUILT_IN.test(voiceId)
+  }
+
+  /** False where some account has one of that name already. */
+  add(voiceId: string, credential: string): boolean {
+    if (this.#cloned.has(voiceId) || BUILT_IN.test(voiceId)) return false
+    this.#cloned.set(voiceId, credential)
+    return true
+  }
+
+  /** As happens to a voice that nobody uses. */
+  drop(voiceId: string): void {
+    this.#cloned.delete(voiceId)
+  }
+
+  reset(): void {
+    this.#cloned.clear()
+  }
+}
 
 /** The family's name in records, counters and fault rules. */
 export const FAMILY = 'speech'

@@ -1,5 +1,5 @@
 import type { Asker } from '../calls/run.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { Fields } from '../kit/body.ts'
 import { randomInteger } from '../kit/random.ts'

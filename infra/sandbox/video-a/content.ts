@@ -1,5 +1,5 @@
-import { type AssetRecord, assetState, type AssetType, statusOf } from '../assets/record.ts'
 import type { Region } from '../assets/signature.ts'
+import { type AssetRecord, assetState, type AssetType, statusOf } from '../assets/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { Refusal } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'

@@ -1,9 +1,48 @@
 import type { FamilyKit } from '../family.ts'
+import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import { signUrl } from '../media/files.ts'
+import { usagesOf } from '../tasks/plan.ts'
 import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import { messageOf } from './errors.ts'
-import type { VideoDetail } from './plan.ts'
+import type { VideoRequest } from './parse.ts'
+
+/** What a rendered answer needs besides the record's common members. */
+export interface VideoDetail extends Pick<VideoRequest, 'duration' | 'resolution'> {
+  /** The one that came out. */
+  readonly ratio: string
+  /** The answer says beside the task that the query went well. */
+  readonly tellsBaseResp: boolean
+}
+
+/** A reference video is taken to be this long unless a marker says otherwise, seconds. */
+const REFERENCE_SECONDS = 5
+/** How much more `usage-changes` reports on later queries, seconds. */
+const USAGE_CHANGE_SECONDS = 1_000
+
+export function detailOf({ duration, resolution, ratio }: VideoRequest, id: string): VideoDetail {
+  return {
+    duration,
+    resolution,
+    ratio: ratio === 'adaptive' ? '16:9' : ratio,
+    tellsBaseResp: Number(id.at(-1)) % 2 === 0,
+  }
+}
+
+/** What a success will report, and what later queries will; `tokens` is its total. */
+export function usageOf({ videos, images, duration }: VideoRequest, faults: Faults) {
+  const perReference = countOf(faults, 'reference-seconds') ?? REFERENCE_SECONDS
+  const inputSeconds = perReference * videos
+  const total = countOf(faults, 'tokens') ?? inputSeconds + duration
+  const usage = (more: number): object => ({
+    ...(isOn(faults, 'total-missing') ? {} : { total_seconds: total + more }),
+    input_seconds: inputSeconds,
+    output_seconds: duration,
+    input_image_count: images,
+    input_audio_seconds: 0,
+  })
+  return usagesOf(faults, usage, USAGE_CHANGE_SECONDS)
+}
 
 /** Path under which result files are served. */
 export const MEDIA_PATH = '/media/video-b'

@@ -2,20 +2,27 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { parseMarkers } from '../faults/marker.ts'
-import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { Refusal } from '../http/wire.ts'
 import { textIn } from '../kit/body.ts'
-import { randomInteger, type Random } from '../kit/random.ts'
+import { type Random, randomInteger } from '../kit/random.ts'
 import { partOfFile, signedFile } from '../media/files.ts'
-import { mp4OfSeconds } from '../media/mp4.ts'
-import { pngOf } from '../media/pictures.ts'
+import { mp4OfSeconds, pngOf } from '../media/pictures.ts'
 import { isTerminal } from '../tasks/record.ts'
-import { taskHandlers, type BodyWire, type Sent } from '../tasks/run.ts'
-import { FamilyTasks, numberIn, type FoundTask } from '../tasks/service.ts'
-import { MEDIA_PATH, settingsBody, stateOf, taskBody } from './body.ts'
-import { modes, parseBody, parseRequest, type Mode } from './parse.ts'
-import { detailOf, planOf, usageOf, type VideoDetail } from './plan.ts'
+import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
+import { FamilyTasks, type FoundTask, numberIn } from '../tasks/service.ts'
+import {
+  detailOf,
+  MEDIA_PATH,
+  planOf,
+  settingsBody,
+  stateOf,
+  taskBody,
+  usageOf,
+  type VideoDetail,
+} from './body.ts'
+import { type Mode, modes, parseBody, parseRequest } from './parse.ts'
 import { CallbackKeys, refusalOf, videoWire } from './wire.ts'
 
 const FAMILY = 'video-c'

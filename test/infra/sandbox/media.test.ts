@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import t from 'tap'
-import { mp4OfSeconds } from '../../../infra/sandbox/media/mp4.ts'
+import { mp4OfSeconds } from '../../../infra/sandbox/media/pictures.ts'
 import { create, query, sandboxFor } from './client.ts'
 
 interface Box {
