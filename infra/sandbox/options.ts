@@ -94,14 +94,31 @@ function parseCallbackMapping(text: string): readonly [string, string] {
 }
 
 type Writable = { -readonly [K in keyof SandboxOptions]: SandboxOptions[K] }
+type Reader = (options: Writable, value: string, name: string) => void
+/** The options a value of some type may be given to. */
+type Taking<Value> = {
+  [K in keyof Writable]: Value extends Writable[K] ? K : never
+}[keyof Writable]
 
-const READERS: Readonly<Record<string, (options: Writable, value: string) => void>> = {
-  host: (options, value) => (options.host = value),
-  port: (options, value) => (options.port = integerOf('port', value, 0, 65_535)),
-  data: (options, value) => (options.dataDirectory = value),
-  'time-scale': (options, value) =>
-    (options.timeScale = numberOf('time-scale', value, 0.000_001, 1000)),
-  seed: (options, value) => (options.seed = integerOf('seed', value, 0, 4_294_967_295)),
+const text =
+  (key: Taking<string>): Reader =>
+  (options, value) =>
+    (options[key] = value)
+const integer =
+  (key: Taking<number>, min: number, max: number): Reader =>
+  (options, value, name) =>
+    (options[key] = integerOf(name, value, min, max))
+
+const YEAR_MS = 31_536_000_000
+const WEEK_MS = 604_800_000
+
+const READERS: Readonly<Record<string, Reader>> = {
+  host: text('host'),
+  port: integer('port', 0, 65_535),
+  data: text('dataDirectory'),
+  'time-scale': (options, value, name) =>
+    (options.timeScale = numberOf(name, value, 0.000_001, 1000)),
+  seed: integer('seed', 0, 4_294_967_295),
   'public-url': (options, value) => {
     if (!URL.canParse(value)) throw new OptionError('--public-url must be a URL')
     options.publicUrl = value.replace(/\/+$/, '')
@@ -110,24 +127,16 @@ const READERS: Readonly<Record<string, (options: Writable, value: string) => voi
   model: (options, value) => (options.models = [...options.models, value]),
   'callback-map': (options, value) =>
     (options.callbackMap = new Map([...options.callbackMap, parseCallbackMapping(value)])),
-  'callback-timeout-ms': (options, value) =>
-    (options.callbackTimeoutMs = integerOf('callback-timeout-ms', value, 1, 60_000)),
-  'queued-ms': (options, value) =>
-    (options.queuedMs = integerOf('queued-ms', value, 0, 604_800_000)),
-  'running-ms': (options, value) =>
-    (options.runningMs = integerOf('running-ms', value, 0, 604_800_000)),
-  'max-tasks': (options, value) => (options.maxTasks = integerOf('max-tasks', value, 1, 5_000_000)),
-  'retention-ms': (options, value) =>
-    (options.retentionMs = integerOf('retention-ms', value, 1, 31_536_000_000)),
-  'cancelled-retention-ms': (options, value) =>
-    (options.cancelledRetentionMs = integerOf('cancelled-retention-ms', value, 1, 31_536_000_000)),
-  'url-seconds': (options, value) =>
-    (options.urlSeconds = integerOf('url-seconds', value, 1, 31_536_000)),
-  'max-downloads': (options, value) =>
-    (options.maxDownloads = integerOf('max-downloads', value, 1, 1_000_000)),
-  'signature-skew-ms': (options, value) =>
-    (options.signatureSkewMs = integerOf('signature-skew-ms', value, 0, 31_536_000_000)),
-  'log-level': (options, value) => (options.logLevel = value),
+  'callback-timeout-ms': integer('callbackTimeoutMs', 1, 60_000),
+  'queued-ms': integer('queuedMs', 0, WEEK_MS),
+  'running-ms': integer('runningMs', 0, WEEK_MS),
+  'max-tasks': integer('maxTasks', 1, 5_000_000),
+  'retention-ms': integer('retentionMs', 1, YEAR_MS),
+  'cancelled-retention-ms': integer('cancelledRetentionMs', 1, YEAR_MS),
+  'url-seconds': integer('urlSeconds', 1, 31_536_000),
+  'max-downloads': integer('maxDownloads', 1, 1_000_000),
+  'signature-skew-ms': integer('signatureSkewMs', 0, YEAR_MS),
+  'log-level': text('logLevel'),
 }
 
 /** Reads a command line, `--name value` or `--name=value`. @throws OptionError naming the fault. */
@@ -135,7 +144,8 @@ export function parseOptions(args: readonly string[]): SandboxOptions {
   const options: Writable = { ...defaultOptions }
   for (let i = 0; i < args.length; i += 1) {
     const [flag, inline] = splitFlag(args[i] ?? '')
-    const read = flag.startsWith('--') ? READERS[flag.slice(2)] : undefined
+    const name = flag.slice(2)
+    const read = flag.startsWith('--') ? READERS[name] : undefined
     if (read === undefined) throw new OptionError(`unknown option ${flag}`)
     let value = inline
     if (value === undefined) {
@@ -143,7 +153,7 @@ export function parseOptions(args: readonly string[]): SandboxOptions {
       value = args[i]
     }
     if (value === undefined) throw new OptionError(`${flag} needs a value`)
-    read(options, value)
+    read(options, value, name)
   }
   return options
 }

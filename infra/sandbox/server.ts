@@ -11,11 +11,11 @@ import { type LoggedRequest, RequestCounters, RequestLog } from './http/traffic.
 import { movableClock } from './kit/clock.ts'
 import { seededRandom } from './kit/random.ts'
 import { TaskStore } from './tasks/store.ts'
-import type { AcceptedTask } from './tasks/view.ts'
 import { Callbacks } from './callbacks.ts'
 import {
   type AcceptedFilter,
   acceptedPage,
+  type AcceptedTask,
   addControlRoutes,
   advanceClock,
   resetAll,

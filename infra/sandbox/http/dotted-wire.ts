@@ -4,57 +4,30 @@ import { bearerKey, Refusal, wireOf, type Wire } from './wire.ts'
 
 /** The errors of the wire with dotted codes, such as `InvalidParameter.content`. */
 
-interface StatusRule {
-  readonly status: number
-  readonly type: string
-  readonly codes: readonly string[]
-}
-
 /** By prefix of the dotted code; whatever is not listed is a 400. */
-const STATUS_RULES: readonly StatusRule[] = [
-  { status: 401, type: 'Unauthorized', codes: ['AuthenticationError', 'InvalidAccountStatus'] },
-  {
-    status: 403,
-    type: 'Forbidden',
-    codes: ['AccessDenied', 'AccountOverdueError', 'OperationDenied'],
-  },
-  {
-    status: 404,
-    type: 'NotFound',
-    codes: [
-      'InvalidEndpointOrModel',
-      'ModelNotOpen',
-      'UnsupportedModel',
-      'NotFound',
-      'ResourceNotFound',
-    ],
-  },
-  { status: 409, type: 'Conflict', codes: ['InvalidAction'] },
-  {
-    status: 429,
-    type: 'TooManyRequests',
-    codes: [
-      'RateLimitExceeded',
-      'ModelAccountRpmRateLimitExceeded',
-      'ModelAccountTpmRateLimitExceeded',
-      'ModelAccountIpmRateLimitExceeded',
-      'APIAccountRpmRateLimitExceeded',
-      'AccountRateLimitExceeded',
-      'QuotaExceeded',
-      'ServerOverloaded',
-      'RequestBurstTooFast',
-      'SetLimitExceeded',
-      'InflightBatchsizeExceeded',
-    ],
-  },
-  { status: 500, type: 'InternalServerError', codes: ['InternalServiceError'] },
+const STATUS_RULES: readonly (readonly [status: number, type: string, codes: string])[] = [
+  [401, 'Unauthorized', 'AuthenticationError InvalidAccountStatus'],
+  [403, 'Forbidden', 'AccessDenied AccountOverdueError OperationDenied'],
+  [
+    404,
+    'NotFound',
+    'InvalidEndpointOrModel ModelNotOpen UnsupportedModel NotFound ResourceNotFound',
+  ],
+  [409, 'Conflict', 'InvalidAction'],
+  [
+    429,
+    'TooManyRequests',
+    'RateLimitExceeded ModelAccountRpmRateLimitExceeded ModelAccountTpmRateLimitExceeded ' +
+      'ModelAccountIpmRateLimitExceeded APIAccountRpmRateLimitExceeded AccountRateLimitExceeded ' +
+      'QuotaExceeded ServerOverloaded RequestBurstTooFast SetLimitExceeded InflightBatchsizeExceeded',
+  ],
+  [500, 'InternalServerError', 'InternalServiceError'],
 ]
 
-const BAD_REQUEST: StatusRule = { status: 400, type: 'BadRequest', codes: [] }
-
-function ruleOf(code: string): StatusRule {
-  const fits = (prefix: string): boolean => code === prefix || code.startsWith(`${prefix}.`)
-  return STATUS_RULES.find((rule) => rule.codes.some(fits)) ?? BAD_REQUEST
+function statusOf(code: string): readonly [status: number, type: string] {
+  const [prefix = ''] = code.split('.')
+  const rule = STATUS_RULES.find(([, , codes]) => codes.split(' ').includes(prefix))
+  return rule === undefined ? [400, 'BadRequest'] : [rule[0], rule[1]]
 }
 
 const MESSAGES: Readonly<Record<string, string>> = {
@@ -103,7 +76,7 @@ export function dottedWire(kit: FamilyKit, family: string, prompted: string): Wi
       codeOfStatus: CODE_OF_STATUS,
       // All four members; the message ends with the request id.
       answer: ({ code, message: text, param }) => {
-        const { status, type } = ruleOf(code)
+        const [status, type] = statusOf(code)
         const requestId = newRequestId(kit)
         const message = `${text} Request id: ${requestId}`
         return {

@@ -1,16 +1,5 @@
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 
-/** Counts of one route since the start or the last reset. */
-export interface RouteCounts {
-  readonly count: number
-  readonly in_flight: number
-  readonly max_in_flight: number
-  /** Most requests that began within one second of the machine's clock. */
-  readonly max_per_second: number
-  /** Answers by status; `none` counts exchanges that ended without one. */
-  readonly by_status: Readonly<Record<string, number>>
-}
-
 class Tally {
   count = 0
   inFlight = 0
@@ -35,12 +24,15 @@ class Tally {
     this.byStatus.set(status, (this.byStatus.get(status) ?? 0) + 1)
   }
 
-  view(): RouteCounts {
+  /** Since the start or the last reset. */
+  view() {
     return {
       count: this.count,
       in_flight: this.inFlight,
       max_in_flight: this.maxInFlight,
+      /** Most requests that began within one second of the machine's clock. */
       max_per_second: this.maxPerSecond,
+      /** Answers by status; `none` counts exchanges that ended without one. */
       by_status: Object.fromEntries(this.byStatus),
     }
   }
@@ -65,7 +57,7 @@ export class RequestCounters {
     }
   }
 
-  view(): { readonly all: RouteCounts; readonly routes: Readonly<Record<string, RouteCounts>> } {
+  view() {
     const routes = [...this.#routes].map(([name, tally]) => [name, tally.view()] as const)
     return { all: this.#all.view(), routes: Object.fromEntries(routes) }
   }
@@ -113,13 +105,9 @@ export interface LoggableRequest {
 
 const MAX_ENTRIES = 1000
 const MAX_BODY_BYTES = 65_536
-const SECRET_HEADERS = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'x-api-key',
-  'x-goog-api-key',
-])
+const SECRET_HEADERS = 'authorization proxy-authorization cookie x-api-key x-goog-api-key'.split(
+  ' ',
+)
 
 /** The last thousand requests, in memory only; rendered when read, for most never are. */
 export class RequestLog {
@@ -152,7 +140,7 @@ export class RequestLog {
 
 function rendered({ seq, request, status }: Kept): LoggedRequest {
   const headers = Object.fromEntries(
-    Object.entries(request.headers).filter(([name]) => !SECRET_HEADERS.has(name)),
+    Object.entries(request.headers).filter(([name]) => !SECRET_HEADERS.includes(name)),
   )
   const { route, method, url, body, atMs } = request
   return { seq, at_ms: atMs, route, method, url, headers, body: readable(body), status }
