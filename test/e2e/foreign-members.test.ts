@@ -3,7 +3,7 @@ import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { v1Bodies } from '../../src/api/v1/routes.ts'
 import { surfaces } from '../../src/families/index.ts'
-import { pngOf } from '../../infra/sandbox/media/pictures.ts'
+import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
 
@@ -203,7 +203,7 @@ function described({ path }: Creation): unknown {
   )
 }
 
-const picture = pngOf(64, 64)
+const picture = await pictureOf(64, 64, 'png')
 
 function formOf(body: Readonly<Record<string, unknown>>): FormData {
   const form = new FormData()

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { pngOf } from '../../infra/sandbox/media/pictures.ts'
+import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
@@ -357,7 +357,7 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
   const begun = await openai.videos.create({
     model: 'clipq3-pro',
     prompt: QUICK,
-    input_reference: await toFile(pngOf(64, 64), 'boat.png'),
+    input_reference: await toFile(await pictureOf(64, 64, 'png'), 'boat.png'),
   })
 
   for (const { id } of [ofA, ofB, ofC, begun]) {

@@ -20,30 +20,25 @@ interface Action {
   readonly op: string
   readonly act: (ask: Ask) => object | Promise<object>
   /** Its result comes without an envelope. */
-  readonly bare?: boolean
+  readonly bare: boolean
 }
 
 function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Action> {
   const library = new Library(kit)
+  const of = (op: string, act: Action['act'], bare = false): Action => ({ op, act, bare })
   return new Map<string, Action>([
-    ['CreateAssetGroup', { op: 'create-group', act: (ask) => library.createGroup(ask) }],
-    ['CreateAsset', { op: 'create', act: (ask) => library.createAsset(ask) }],
-    ['GetAsset', { op: 'get', act: (ask) => library.getAsset(ask) }],
-    ['GetAssetGroup', { op: 'get-group', act: (ask) => library.getGroup(ask) }],
-    ['ListAssets', { op: 'list', act: (ask) => library.listAssets(ask) }],
-    ['ListAssetGroups', { op: 'list-groups', act: (ask) => library.listGroups(ask) }],
-    ['UpdateAsset', { op: 'update', act: (ask) => library.updateAsset(ask) }],
-    ['UpdateAssetGroup', { op: 'update-group', act: (ask) => library.updateGroup(ask) }],
-    ['DeleteAsset', { op: 'delete', act: (ask) => library.deleteAsset(ask) }],
-    ['DeleteAssetGroup', { op: 'delete-group', act: (ask) => library.deleteGroup(ask) }],
-    [
-      'CreateVisualValidateSession',
-      { op: 'verify', act: (ask) => sessions.create(ask), bare: true },
-    ],
-    [
-      'GetVisualValidateResult',
-      { op: 'verify-result', act: (ask) => sessions.result(ask), bare: true },
-    ],
+    ['CreateAssetGroup', of('create-group', (ask) => library.createGroup(ask))],
+    ['CreateAsset', of('create', (ask) => library.createAsset(ask))],
+    ['GetAsset', of('get', (ask) => library.getAsset(ask))],
+    ['GetAssetGroup', of('get-group', (ask) => library.getGroup(ask))],
+    ['ListAssets', of('list', (ask) => library.listAssets(ask))],
+    ['ListAssetGroups', of('list-groups', (ask) => library.listGroups(ask))],
+    ['UpdateAsset', of('update', (ask) => library.updateAsset(ask))],
+    ['UpdateAssetGroup', of('update-group', (ask) => library.updateGroup(ask))],
+    ['DeleteAsset', of('delete', (ask) => library.deleteAsset(ask))],
+    ['DeleteAssetGroup', of('delete-group', (ask) => library.deleteGroup(ask))],
+    ['CreateVisualValidateSession', of('verify', (ask) => sessions.create(ask), true)],
+    ['GetVisualValidateResult', of('verify-result', (ask) => sessions.result(ask), true)],
   ])
 }
 
@@ -123,7 +118,7 @@ async function perform(
     clientMarker: markerOf(read),
     clientRequestId: typeof clientRequestId === 'string' ? clientRequestId : null,
   })
-  return action.bare === true ? { status: 200, body: result } : envelope.success(result)
+  return action.bare ? { status: 200, body: result } : envelope.success(result)
 }
 
 /** What a fault rule may match: from the request, else from the thing that is meant. */

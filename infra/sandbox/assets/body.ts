@@ -5,7 +5,7 @@ import type { Answer } from '../http/exchange.ts'
 import { proxyPage } from '../http/wire.ts'
 import { randomHex } from '../kit/random.ts'
 import { partOfFile, signedFile, signUrl } from '../media/files.ts'
-import { mp4OfSeconds, pngOf } from '../media/pictures.ts'
+import { mp4OfSeconds, pictureOf } from '../media/pictures.ts'
 import { mp3Of } from '../media/sound.ts'
 import type { TaskState } from '../tasks/record.ts'
 import { SERVICE } from './signature.ts'
@@ -22,21 +22,20 @@ import {
 export const VERSION = '2024-01-01'
 
 /** By prefix of the dotted code; whatever is not listed is a 400. */
-const STATUSES: Readonly<Record<string, number>> = {
-  InvalidAccessKey: 401,
-  SignatureDoesNotMatch: 401,
-  InvalidSecretToken: 401,
-  AccessDenied: 403,
-  InvalidAction: 403,
-  ServiceNotFound: 404,
-  InvalidActionOrVersion: 404,
-  ResourceNotFound: 404,
-  NotFound: 404,
-  FlowLimitExceeded: 429,
-  InternalError: 500,
-  InternalServiceError: 500,
-  ServiceUnavailableTemp: 503,
-  InternalServiceTimeout: 504,
+const CODES_OF_STATUS: Readonly<Record<number, string>> = {
+  401: 'InvalidAccessKey SignatureDoesNotMatch InvalidSecretToken',
+  403: 'AccessDenied InvalidAction',
+  404: 'ServiceNotFound InvalidActionOrVersion ResourceNotFound NotFound',
+  429: 'FlowLimitExceeded',
+  500: 'InternalError InternalServiceError',
+  503: 'ServiceUnavailableTemp',
+  504: 'InternalServiceTimeout',
+}
+
+function statusFor(code: string): number {
+  const [prefix = ''] = code.split('.')
+  const fits = ([, codes]: readonly [string, string]): boolean => codes.split(' ').includes(prefix)
+  return Number(Object.entries(CODES_OF_STATUS).find(fits)?.[0] ?? 400)
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -48,11 +47,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   500: 'InternalError',
 }
 
-interface Named {
-  readonly action: string
-  readonly version: string
-  readonly region: string
-}
+type Named = Readonly<Record<'action' | 'version' | 'region', string>>
 
 /** How one request is answered: what it asked for is said in every envelope. */
 export class Envelope {
@@ -70,10 +65,9 @@ export class Envelope {
 
   /** An error with its own status, or, under `envelope-200`, with the one of a success. */
   error(code: string, message: string, faults: Faults): Answer {
-    const usual = STATUSES[code.split('.')[0] ?? ''] ?? 400
     const error = { Code: code, Message: message, CodeN: 0 }
     return {
-      status: isOn(faults, 'envelope-200') ? 200 : usual,
+      status: isOn(faults, 'envelope-200') ? 200 : statusFor(code),
       body: { ResponseMetadata: { ...this.#metadata(), Error: error } },
     }
   }
@@ -105,10 +99,10 @@ const SECONDS = 2
 /** As large as the smallest picture it takes, pixels. */
 const SIDE = 300
 
-function bytesOf(type: AssetType): readonly [bytes: Buffer, contentType: string] {
+async function bytesOf(type: AssetType): Promise<readonly [bytes: Buffer, contentType: string]> {
   switch (type) {
     case 'Image':
-      return [pngOf(SIDE, SIDE), 'image/png']
+      return [await pictureOf(SIDE, SIDE, 'png'), 'image/png']
     case 'Video':
       return [mp4OfSeconds(SECONDS), 'video/mp4']
     case 'Audio': {
@@ -123,11 +117,11 @@ export function mediaAnswer(
   kit: Pick<FamilyKit, 'clock' | 'assets'>,
   request: FastifyRequest,
 ): Promise<Answer> {
-  return signedFile(kit, request, MEDIA_PATH, (id) => {
+  return signedFile(kit, request, MEDIA_PATH, async (id) => {
     const asset = kit.assets.asset(id)
     const state = asset && assetState(asset, kit.clock.nowMs())
     if (asset === null || !state?.visible || statusOf(state) !== 'Active') return null
-    return partOfFile(...bytesOf(asset.assetType), request.headers.range)
+    return partOfFile(...(await bytesOf(asset.assetType)), request.headers.range)
   })
 }
 

@@ -103,53 +103,43 @@ export class Library {
   }
 
   listAssets(ask: Ask): object {
-    const listing = parseListing(ask.body, MAX_LISTED_ASSETS)
-    const { groupType, groupIds, statuses, name } = listing
     const nowMs = this.#kit.clock.nowMs()
-    const found = this.#kit.assets.assets().flatMap((asset): readonly Listed[] => {
-      const state = assetState(asset, nowMs)
-      const wanted =
-        state.visible &&
-        isOf(asset, ask) &&
-        asset.groupType === groupType &&
-        (groupIds === null || groupIds.includes(asset.groupId)) &&
-        (statuses === null || statuses.includes(statusOf(state))) &&
-        (name === null || name === asset.name)
-      if (!wanted) return []
-      return [
-        {
-          seq: asset.seq,
-          createdAtMs: asset.acceptedAtMs,
-          updatedAtMs: Math.max(asset.updatedAtMs, state.atMs),
-          groupId: asset.groupId,
-          shape: () => assetShape(asset, state, this.#kit),
-        },
-      ]
+    const all = this.#kit.assets.assets().map((kept): Listed => {
+      const state = assetState(kept, nowMs)
+      return {
+        kept,
+        visible: state.visible,
+        groupId: kept.groupId,
+        status: statusOf(state),
+        updatedAtMs: Math.max(kept.updatedAtMs, state.atMs),
+        shape: () => assetShape(kept, state, this.#kit),
+      }
     })
-    return pageOf(found, listing, ask.faults)
+    return this.#list(ask, MAX_LISTED_ASSETS, all)
   }
 
   listGroups(ask: Ask): object {
-    const listing = parseListing(ask.body, MAX_LISTED_GROUPS)
-    const { groupType, groupIds, name } = listing
     const nowMs = this.#kit.clock.nowMs()
-    const found = this.#kit.assets
-      .groups()
-      .filter(
-        (group) =>
-          groupExists(group, nowMs) &&
-          isOf(group, ask) &&
-          group.groupType === groupType &&
-          (groupIds === null || groupIds.includes(group.id)) &&
-          (name === null || name === group.name),
-      )
-      .map((group) => ({
-        seq: group.seq,
-        createdAtMs: group.acceptedAtMs,
-        updatedAtMs: group.updatedAtMs,
-        groupId: group.id,
-        shape: () => groupShape(group),
-      }))
+    const all = this.#kit.assets.groups().map((kept): Listed => {
+      const visible = groupExists(kept, nowMs)
+      const { id: groupId, updatedAtMs } = kept
+      return { kept, visible, groupId, status: null, updatedAtMs, shape: () => groupShape(kept) }
+    })
+    return this.#list(ask, MAX_LISTED_GROUPS, all)
+  }
+
+  #list(ask: Ask, maxReach: number, all: readonly Listed[]): object {
+    const listing = parseListing(ask.body, maxReach)
+    const { groupType, groupIds, statuses, name } = listing
+    const found = all.filter(
+      ({ kept, visible, groupId, status }) =>
+        visible &&
+        isOf(kept, ask) &&
+        kept.groupType === groupType &&
+        (groupIds === null || groupIds.includes(groupId)) &&
+        (statuses === null || status === null || statuses.includes(status)) &&
+        (name === null || name === kept.name),
+    )
     return pageOf(found, listing, ask.faults)
   }
 

@@ -6,7 +6,15 @@ import { type Fields, isFields, NO_FIELDS, objectBody } from '../kit/body.ts'
 import { Members } from '../kit/members.ts'
 import { randomBase36 } from '../kit/random.ts'
 import type { Caller } from './signature.ts'
-import { type Accepted, GROUP_TYPES, type GroupType, stampOf, STATUSES } from './store.ts'
+import {
+  type Accepted,
+  type AssetRecord,
+  type AssetStatus,
+  GROUP_TYPES,
+  type GroupRecord,
+  stampOf,
+  STATUSES,
+} from './store.ts'
 
 const DEFAULT_PROJECT = 'default'
 const MAX_PROJECT_LENGTH = 64
@@ -110,29 +118,21 @@ const SORTS = ['CreateTime', 'UpdateTime', 'GroupId'] as const
 const ORDERS = ['Desc', 'Asc'] as const
 
 /** What a list query asks for. */
-export interface Listing {
-  readonly groupType: GroupType
-  readonly groupIds: readonly string[] | null
-  readonly statuses: readonly string[] | null
-  /** Exactly so. */
-  readonly name: string | null
-  readonly pageNumber: number
-  readonly pageSize: number
-  readonly sortBy: (typeof SORTS)[number]
-  readonly ascending: boolean
-}
+export type Listing = Readonly<ReturnType<typeof parseListing>>
 
 /** What a thing is listed by. */
 export interface Listed {
-  readonly seq: number
-  readonly createdAtMs: number
-  readonly updatedAtMs: number
+  readonly kept: AssetRecord | GroupRecord
+  readonly visible: boolean
   readonly groupId: string
+  /** Of an asset. */
+  readonly status: AssetStatus | null
+  readonly updatedAtMs: number
   readonly shape: () => object
 }
 
 /** Reads a list query; pages reach `maxReach` items at most. @throws Refusal */
-export function parseListing(fields: Fields, maxReach: number): Listing {
+export function parseListing(fields: Fields, maxReach: number) {
   const body = new LibraryMembers(fields)
   const filter = new LibraryMembers(body.needed('Filter', body.object('Filter')), 'Filter.')
   const groupType = filter.needed('GroupType', filter.word('GroupType', GROUP_TYPES))
@@ -159,13 +159,14 @@ export function parseListing(fields: Fields, maxReach: number): Listing {
 }
 
 function compare(a: Listed, b: Listed, sortBy: Listing['sortBy']): number {
+  const inOrder = a.kept.seq - b.kept.seq
   switch (sortBy) {
     case 'CreateTime':
-      return a.createdAtMs - b.createdAtMs || a.seq - b.seq
+      return a.kept.acceptedAtMs - b.kept.acceptedAtMs || inOrder
     case 'UpdateTime':
-      return a.updatedAtMs - b.updatedAtMs || a.seq - b.seq
+      return a.updatedAtMs - b.updatedAtMs || inOrder
     case 'GroupId':
-      return a.groupId < b.groupId ? -1 : a.groupId > b.groupId ? 1 : a.seq - b.seq
+      return a.groupId < b.groupId ? -1 : a.groupId > b.groupId ? 1 : inOrder
   }
 }
 

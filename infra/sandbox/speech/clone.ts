@@ -10,7 +10,7 @@ import { randomHex } from '../kit/random.ts'
 import { audioUrl, durationOf } from './audio.ts'
 import { filesOf, type StoredFile } from './files.ts'
 import { charactersOf } from './parse.ts'
-import { FAMILY, reportedOf, type Speakers, type Voices } from './service.ts'
+import { FAMILY, reportedOf, type Speakers } from './service.ts'
 import { refusalAnswer, refusalOf, succeeded } from './wire.ts'
 
 /** What records and rules call the offer. */
@@ -30,63 +30,53 @@ function secondsOf({ bytes }: StoredFile): number | null {
   return bytesPerSecond === 0 ? null : (bytes.length - 44) / bytesPerSecond
 }
 
-/** Clones voices, each under a name no voice has. */
-class CloneService {
-  readonly #kit: FamilyKit
-  readonly #voices: Voices
-
-  constructor(kit: FamilyKit, voices: Voices) {
-    this.#kit = kit
-    this.#voices = voices
+/** Clones a voice, under a name no voice has. @throws Refusal */
+function clone(
+  { kit, voices }: Speakers,
+  text: string,
+  body: Fields | null,
+  asker: Asker,
+  faults: Faults,
+): Answer {
+  const { credential } = asker
+  const order = cloneOrder(text, body)
+  const seconds = secondsOf(fileOf(kit, credential, order.fileId, 'voice_clone'))
+  if (seconds !== null && (seconds < 10 || seconds > 300)) throw refusalOf(SAMPLE_LENGTH)
+  if (order.promptId !== null) {
+    const prompt = secondsOf(fileOf(kit, credential, order.promptId, 'prompt_audio'))
+    if (prompt !== null && prompt >= 8) throw refusalOf(PROMPT_LENGTH)
   }
-
-  clone(text: string, body: Fields | null, asker: Asker, faults: Faults): Answer {
-    const { credential } = asker
-    const order = cloneOrder(text, body)
-    const seconds = secondsOf(this.#file(credential, order.fileId, 'voice_clone'))
-    if (seconds !== null && (seconds < 10 || seconds > 300)) throw refusalOf(SAMPLE_LENGTH)
-    if (order.promptId !== null) {
-      const prompt = secondsOf(this.#file(credential, order.promptId, 'prompt_audio'))
-      if (prompt !== null && prompt >= 8) throw refusalOf(PROMPT_LENGTH)
-    }
-    const fail = wordOf(faults, 'fail')
-    if (fail === null && !this.#voices.add(order.voiceId, credential))
-      throw refusalOf(DUPLICATE_VOICE)
-    if (isOn(faults, 'forget-voice')) this.#voices.drop(order.voiceId)
-    return this.#answer(order, asker, faults, fail)
+  const fail = wordOf(faults, 'fail')
+  if (fail === null && !voices.add(order.voiceId, credential)) throw refusalOf(DUPLICATE_VOICE)
+  if (isOn(faults, 'forget-voice')) voices.drop(order.voiceId)
+  const characters = reportedOf(charactersOf(order.audition), faults)
+  const durationMs = durationOf(characters, 1)
+  const extra = { usage_characters: characters, audio_length: durationMs }
+  const id = randomHex(kit.random, 32)
+  const call = acceptCall(kit, FAMILY, asker, {
+    id,
+    model: VOICE_CLONE,
+    requestedModel: order.model ?? '',
+    safetyIdentifier: null,
+    stream: false,
+    failCode: fail,
+    wireUsage: extra,
+    toolCalls: { voice_clone: 1 },
+  })
+  if (fail !== null) return { ...refusalAnswer(fail, id), call }
+  const usage = !isOn(faults, 'no-usage')
+  const answer = {
+    ...sensitivityOf(faults),
+    demo_audio: order.audition === '' ? '' : audioUrl(kit, id, { ...AUDITION, durationMs }),
+    ...(usage ? { extra_info: extra } : {}),
   }
+  return { ...succeeded(kit, answer), call, usage }
+}
 
-  #file(credential: string, id: string, purpose: string): StoredFile {
-    const file = filesOf(this.#kit).find(credentialHash(credential), id)
-    if (file === undefined || file.purpose !== purpose) throw invalid('file_id')
-    return file
-  }
-
-  #answer(order: CloneOrder, asker: Asker, faults: Faults, fail: string | null): Answer {
-    const characters = reportedOf(charactersOf(order.audition), faults)
-    const durationMs = durationOf(characters, 1)
-    const extra = { usage_characters: characters, audio_length: durationMs }
-    const id = randomHex(this.#kit.random, 32)
-    const call = acceptCall(this.#kit, FAMILY, asker, {
-      id,
-      model: VOICE_CLONE,
-      requestedModel: order.model ?? '',
-      safetyIdentifier: null,
-      stream: false,
-      failCode: fail,
-      wireUsage: extra,
-      toolCalls: { voice_clone: 1 },
-    })
-    if (fail !== null) return { ...refusalAnswer(fail, id), call }
-    const usage = !isOn(faults, 'no-usage')
-    const audio = { ...AUDITION, durationMs }
-    const body = {
-      ...sensitivityOf(faults),
-      demo_audio: order.audition === '' ? '' : audioUrl(this.#kit, id, audio),
-      ...(usage ? { extra_info: extra } : {}),
-    }
-    return { ...succeeded(this.#kit, body), call, usage }
-  }
+function fileOf(kit: FamilyKit, credential: string, id: string, purpose: string): StoredFile {
+  const file = filesOf(kit).find(credentialHash(credential), id)
+  if (file === undefined || file.purpose !== purpose) throw invalid('file_id')
+  return file
 }
 
 function sensitivityOf(faults: Faults): object {
@@ -96,21 +86,13 @@ function sensitivityOf(faults: Faults): object {
     : { input_sensitive: { type } }
 }
 
-interface CloneOrder {
-  readonly voiceId: string
-  readonly fileId: string
-  readonly promptId: string | null
-  readonly audition: string
-  readonly model: string | null
-}
-
 /** The digits of a member as they were written: parsed, they would be another number. */
 function digitsOf(text: string, name: string): string | null {
   return new RegExp(`"${name}"\\s*:\\s*"?(\\d{1,19})\\b`).exec(text)?.[1] ?? null
 }
 
 /** @throws Refusal */
-function cloneOrder(text: string, body: Fields | null): CloneOrder {
+function cloneOrder(text: string, body: Fields | null) {
   if (body === null) throw invalid('body')
   const voiceId = textIn(body, 'voice_id') ?? ''
   if (!/^[A-Za-z][\w-]{6,254}[A-Za-z0-9]$/.test(voiceId)) throw invalid('voice_id')
@@ -128,13 +110,8 @@ function cloneOrder(text: string, body: Fields | null): CloneOrder {
 }
 
 /** Clones a voice. Faults stand in its audition text or in the text of its prompt. */
-export function addCloneRoute(
-  app: FastifyInstance,
-  { kit, wire, voices }: Speakers,
-  at: string,
-): void {
-  const service = new CloneService(kit, voices)
-  addCall(app, kit, wire, `${at}/v1/voice_clone`, (body, request) => {
+export function addCloneRoute(app: FastifyInstance, speakers: Speakers, at: string): void {
+  addCall(app, speakers.kit, speakers.wire, `${at}/v1/voice_clone`, (body, request) => {
     const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''
     const prompt = body?.['clone_prompt']
     const spoken = [body && textIn(body, 'text'), isFields(prompt) && textIn(prompt, 'prompt_text')]
@@ -142,7 +119,7 @@ export function addCloneRoute(
       op: 'clone',
       model: VOICE_CLONE,
       userText: spoken.filter((one) => typeof one === 'string').join(' '),
-      perform: (asker, faults) => service.clone(text, body, asker, faults),
+      perform: (asker, faults) => clone(speakers, text, body, asker, faults),
     }
   })
 }

@@ -83,18 +83,20 @@ const purposes: Readonly<Record<string, Partial<Readonly<Record<Kind, number>>>>
   video_generation_input: { image: 30 * MB, video: 50 * MB, audio: 15 * MB },
 }
 
-const EXTENSIONS: Readonly<Record<string, Kind>> = {
-  mp3: 'audio',
-  m4a: 'audio',
-  wav: 'audio',
-  png: 'image',
-  jpg: 'image',
-  jpeg: 'image',
-  webp: 'image',
-  mp4: 'video',
-  mov: 'video',
-  txt: 'text',
+const EXTENSIONS: Readonly<Record<Kind, string>> = {
+  audio: 'mp3 m4a wav',
+  image: 'png jpg jpeg webp',
+  video: 'mp4 mov',
+  text: 'txt',
   zip: 'zip',
+}
+
+/** How large a file of that name may be for a purpose; undefined for one that may not be. */
+function limitOf(filename: string, limits: Readonly<Partial<Record<Kind, number>>>) {
+  const extension = /\.([a-z0-9]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
+  const kinds = Object.keys(limits) as Kind[]
+  const kind = kinds.find((one) => EXTENSIONS[one].split(' ').includes(extension))
+  return kind && limits[kind]
 }
 
 /** The parts of an upload. @throws Refusal */
@@ -105,8 +107,7 @@ function uploadOf(form: ReadForm | null) {
   if (purpose === undefined || limits === undefined) throw refusalOf(2013, 'purpose')
   const [file, ...others] = form.files
   if (file === undefined || file.name !== 'file' || others.length > 0) throw refusalOf(2013, 'file')
-  const kind = EXTENSIONS[/\.([a-z0-9]+)$/i.exec(file.filename)?.[1]?.toLowerCase() ?? '']
-  const limit = kind === undefined ? undefined : limits[kind]
+  const limit = limitOf(file.filename, limits)
   if (limit === undefined) throw refusalOf(2013, 'file format not supported')
   if (file.bytes.length > limit || file.bytes.length === 0) throw refusalOf(2013, 'file size')
   return { purpose, filename: file.filename, bytes: file.bytes }

@@ -4,15 +4,7 @@ import type { Refusal } from '../http/wire.ts'
 import { refusalOf } from './wire.ts'
 
 /** A request for speech as this upstream understands it. */
-export interface SpeechAsk {
-  readonly model: string
-  readonly voiceId: string
-  readonly audio: Audio
-  readonly characters: number
-  readonly stream: boolean
-  readonly repeatsWhole: boolean
-  readonly byUrl: boolean
-}
+export type SpeechAsk = Readonly<ReturnType<typeof parseSpeech>>
 
 const MODELS = ['voicer-2.8-hd', 'voicer-2.8-turbo', 'voicer-2.6-hd']
 const EMOTIONS = 'happy sad angry fearful disgusted surprised calm fluent whisper'.split(' ')
@@ -84,7 +76,7 @@ function checkVoice(body: Fields, model: string): { voiceId: string; speed: numb
 }
 
 /** @throws Refusal */
-export function parseSpeech(body: Fields | null, isTask: boolean): SpeechAsk {
+export function parseSpeech(body: Fields | null, isTask: boolean) {
   if (body === null) throw invalid('the body is no JSON object')
   const model = textIn(body, 'model')
   if (model === null || !MODELS.includes(model)) throw invalid('model is not supported')

@@ -27,13 +27,20 @@ const WORDS: Readonly<Record<Phase, string>> = {
 const fileIdOf = (taskId: string): string => String(BigInt(taskId) + 172n)
 const taskIdOf = (fileId: string): string => String(BigInt(fileId) - 172n)
 
+const missing = () => refusalOf(2013, 'task_id')
+const shown = (...[{ record }, state]: FoundTask): object => ({
+  task_id: int64(record.id),
+  status: state.strange ?? WORDS[state.phase],
+  ...(record.plan.outcome === 'succeeded' ? { file_id: int64(fileIdOf(record.id)) } : {}),
+})
+
 export class SpeechTasks {
   readonly #speakers: Speakers
   readonly #tasks: FamilyTasks
 
   constructor(speakers: Speakers) {
     this.#speakers = speakers
-    this.#tasks = new FamilyTasks(speakers.kit, FAMILY)
+    this.#tasks = new FamilyTasks(speakers.kit, FAMILY, missing, shown)
   }
 
   /** Answered only once it is durable. */
@@ -62,13 +69,8 @@ export class SpeechTasks {
   }
 
   query(id: string, credential: string): Answer {
-    const found = this.#find(id, credential)
-    const shown = this.#tasks.tell(found, ({ record }, state) => ({
-      task_id: int64(id),
-      status: state.strange ?? WORDS[state.phase],
-      ...(record.plan.outcome === 'succeeded' ? { file_id: int64(fileIdOf(id)) } : {}),
-    }))
-    return succeeded(this.#speakers.kit, shown)
+    const body = this.#tasks.tell(this.#tasks.find(id, credential))
+    return succeeded(this.#speakers.kit, body)
   }
 
   /** Where the result of a task is, by the file it is kept as. */
@@ -96,13 +98,8 @@ export class SpeechTasks {
   /** @throws Refusal where there is no result of that id */
   #made(fileId: string, credential: string) {
     if (!/^\d{10,19}$/.test(fileId)) throw refusalOf(2013, 'file_id')
-    const [{ record }, state] = this.#find(taskIdOf(fileId), credential)
+    const [{ record }, state] = this.#tasks.find(taskIdOf(fileId), credential)
     if (state.phase !== 'succeeded') throw refusalOf(2013, 'file_id')
     return { audio: record.detail as unknown as Audio, record, state }
-  }
-
-  /** @throws Refusal where the account has none of that id */
-  #find(id: string, credential: string): FoundTask {
-    return this.#tasks.find(id, () => refusalOf(2013, 'task_id'), credential)
   }
 }

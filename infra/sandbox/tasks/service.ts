@@ -8,6 +8,8 @@ const MAX_ID_TRIES = 1_000
 
 export type FoundTask = readonly [task: StoredTask, state: TaskState]
 
+type Render = (...found: FoundTask) => object
+
 /** What follows from the rest of a task unless it is said. */
 type Implied = 'acceptedAtMs' | 'requestedModel' | 'safetyIdentifier' | 'usageLater'
 
@@ -23,10 +25,15 @@ export interface Listing {
 export class FamilyTasks {
   readonly #kit: FamilyKit
   readonly #family: string
+  readonly #missing: (id: string) => Error
+  readonly #render: Render
 
-  constructor(kit: FamilyKit, family: string) {
+  /** `missing`: the refusal of a task that cannot be seen; `render`: a task as its queries show it. */
+  constructor(kit: FamilyKit, family: string, missing: (id: string) => Error, render: Render) {
     this.#kit = kit
     this.#family = family
+    this.#missing = missing
+    this.#render = render
   }
 
   /** An id nobody has, which is taken from now on. */
@@ -58,14 +65,14 @@ export class FamilyTasks {
   }
 
   /** A task as it stands now. @throws `missing` where none can be seen, or it is not of that credential */
-  find(id: string, missing: () => Error, credential?: string): FoundTask {
+  find(id: string, credential?: string): FoundTask {
     const { store, clock } = this.#kit
     const task = store.get(id)
-    if (task === null || task.record.family !== this.#family) throw missing()
+    if (task === null || task.record.family !== this.#family) throw this.#missing(id)
     if (credential !== undefined && task.record.credential !== credentialHash(credential))
-      throw missing()
+      throw this.#missing(id)
     const state = store.stateOf(task, clock.nowMs())
-    if (!state.visible) throw missing()
+    if (!state.visible) throw this.#missing(id)
     return [task, state]
   }
 
@@ -85,7 +92,7 @@ export class FamilyTasks {
   }
 
   /** Renders a task and notes that a caller was told how it stands. */
-  tell<Shown>(found: FoundTask, render: (...found: FoundTask) => Shown): Shown {
+  tell(found: FoundTask, render = this.#render): object {
     const shown = render(...found)
     const [{ record }, { phase }] = found
     this.#kit.store.queried(record.id, phase === 'succeeded', this.#kit.clock.nowMs())

@@ -4,77 +4,27 @@ import { Members } from '../kit/members.ts'
 import { knownTo, type SandboxOptions } from '../options.ts'
 import { type Content, parseContent } from './content.ts'
 
-type Size = readonly [width: number, height: number]
-
-const SIZES: Readonly<Record<string, Readonly<Record<string, Size>>>> = {
-  '480p': {
-    '16:9': [864, 496],
-    '9:16': [496, 864],
-    '1:1': [640, 640],
-    '4:3': [752, 560],
-    '3:4': [560, 752],
-    '21:9': [992, 432],
-  },
-  '720p': {
-    '16:9': [1280, 720],
-    '9:16': [720, 1280],
-    '1:1': [960, 960],
-    '4:3': [1112, 834],
-    '3:4': [834, 1112],
-    '21:9': [1470, 630],
-  },
-  '1080p': {
-    '16:9': [1920, 1088],
-    '9:16': [1088, 1920],
-    '1:1': [1440, 1440],
-    '4:3': [1664, 1248],
-    '3:4': [1248, 1664],
-    '21:9': [2208, 944],
-  },
-  '4k': {
-    '16:9': [3840, 2160],
-    '9:16': [2160, 3840],
-    '1:1': [2880, 2880],
-    '4:3': [3326, 2494],
-    '3:4': [2494, 3326],
-    '21:9': [4398, 1886],
-  },
-}
-
-/** Resolutions this upstream renders. */
-export const RESOLUTIONS: readonly string[] = Object.keys(SIZES)
-
 /** Picture ratios; `adaptive` besides. */
-export const RATIOS: readonly string[] = Object.keys(SIZES['720p'] ?? {})
+const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '21:9']
+
+/** Width and height by resolution and ratio. */
+const SIZES: Readonly<Record<string, string>> = {
+  '480p': '864x496 496x864 640x640 752x560 560x752 992x432',
+  '720p': '1280x720 720x1280 960x960 1112x834 834x1112 1470x630',
+  '1080p': '1920x1088 1088x1920 1440x1440 1664x1248 1248x1664 2208x944',
+  '4k': '3840x2160 2160x3840 2880x2880 3326x2494 2494x3326 4398x1886',
+}
 
 /** Width × height × (24 × seconds + 1) / 1024, rounded; `seconds` is output plus reference video. */
 export function tokensOf(resolution: string, ratio: string, seconds: number): number {
-  const size = SIZES[resolution]?.[ratio]
+  const size = SIZES[resolution]?.split(' ')[RATIOS.indexOf(ratio)]
   if (size === undefined) throw new RangeError(`no size for ${resolution} ${ratio}`)
-  return Math.round((size[0] * size[1] * (24 * seconds + 1)) / 1024)
+  const [width = 0, height = 0] = size.split('x').map(Number)
+  return Math.round((width * height * (24 * seconds + 1)) / 1024)
 }
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
-export interface VideoRequest {
-  readonly model: string
-  readonly requestedModel: string
-  readonly content: Content
-  readonly duration: number
-  readonly frames: number | null
-  readonly ratio: string
-  readonly resolution: string
-  readonly seed: number | null
-  readonly generateAudio: boolean
-  readonly draft: boolean
-  readonly returnLastFrame: boolean
-  readonly outputFormat: string | null
-  readonly serviceTier: string
-  readonly executionExpiresAfter: number
-  readonly priority: number | null
-  readonly safetyIdentifier: string | null
-  readonly callbackUrl: string | null
-  readonly webSearch: boolean
-}
+export type VideoRequest = Readonly<ReturnType<typeof parseRequest>>
 
 const VERSIONED = /-\d{6}$/
 const VIDEO_NAME = /^[a-z0-9][a-z0-9.-]*-video-[a-z0-9.-]+$/
@@ -165,7 +115,7 @@ function parsePicture(
   content: Content,
 ): { readonly ratio: string; readonly resolution: string } {
   const ratio = body.word('ratio', [...RATIOS, 'adaptive'])
-  const resolution = body.word('resolution', RESOLUTIONS) ?? '720p'
+  const resolution = body.word('resolution', Object.keys(SIZES)) ?? '720p'
   if (isSmall(model) && resolution !== '480p' && resolution !== '720p') {
     throw body.invalid('resolution', 'this model renders 480p and 720p')
   }
@@ -176,7 +126,7 @@ function parsePicture(
 }
 
 /** Reads a create request. @throws Refusal */
-export function parseRequest(fields: Fields, options: SandboxOptions): VideoRequest {
+export function parseRequest(fields: Fields, options: SandboxOptions) {
   const body = members(fields)
   const [model, requestedModel] = parseModel(body, options)
   const content = parseContent(body.any('content'))

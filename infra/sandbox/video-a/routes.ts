@@ -8,9 +8,9 @@ import { Refusal } from '../http/wire.ts'
 import { type Fields, objectBody, objectsIn, textIn } from '../kit/body.ts'
 import { randomBase36 } from '../kit/random.ts'
 import { noFile, signedFile, wholeFile } from '../media/files.ts'
-import { mp4OfSeconds, pngOf } from '../media/pictures.ts'
+import { mp4OfSeconds, pictureOf } from '../media/pictures.ts'
 import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
-import { FamilyTasks, type FoundTask, numberIn } from '../tasks/service.ts'
+import { FamilyTasks, numberIn } from '../tasks/service.ts'
 import { detailOf, MEDIA_PATH, planOf, taskBody, usageOf, type VideoDetail } from './body.ts'
 import { checkAssets } from './content.ts'
 import { parseRequest } from './parse.ts'
@@ -20,7 +20,6 @@ const BASE_PATH = '/api/v3/contents/generations/tasks'
 const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled']
 const MAX_PAGE = 500
 const MAX_COUNTED = 200_000
-const lastFrame = pngOf(64, 64)
 
 const bodies: BodyWire = {
   parse: (body) =>
@@ -49,7 +48,9 @@ class VideoService {
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
-    this.#tasks = new FamilyTasks(kit, FAMILY)
+    const missing = (id: string): Refusal =>
+      new Refusal('NotFound.Task', `The task \`${id.slice(0, 100)}\` is not found.`)
+    this.#tasks = new FamilyTasks(kit, FAMILY, missing, (...found) => taskBody(kit, ...found))
   }
 
   /** Accepts a task: answered only once it is durable. */
@@ -76,7 +77,7 @@ class VideoService {
   }
 
   get(id: string): Answer {
-    return this.#ok(this.#tell(this.#find(id)))
+    return this.#ok(this.#tasks.tell(this.#tasks.find(id)))
   }
 
   list(query: URLSearchParams, faults: Faults): Answer {
@@ -102,7 +103,7 @@ class VideoService {
         (!tier || tier === record.detail['serviceTier']),
     })
     const shown = items.map((found) => {
-      const body = this.#tell(found)
+      const body = this.#tasks.tell(found)
       return isOn(faults, 'unmarked') ? { ...body, safety_identifier: undefined } : body
     })
     return this.#ok({ items: shown, total })
@@ -110,7 +111,7 @@ class VideoService {
 
   /** Cancels what is queued, deletes what has ended, refuses the rest. */
   async remove(id: string): Promise<Answer> {
-    const found = this.#find(id)
+    const found = this.#tasks.find(id)
     const [, { phase }] = found
     if (phase === 'running') {
       const why = `Cannot delete task \`${id}\` because it is currently running.`
@@ -125,7 +126,7 @@ class VideoService {
   }
 
   /** A result file, so often; null for no such file. */
-  file(name: string): Answer | null {
+  async file(name: string): Promise<Answer | null> {
     const [, id = '', kind] = /^(cgt-\d{14}-[a-z0-9]{5})(\.mp4|\.mov|-last\.png)$/.exec(name) ?? []
     const task = this.#kit.store.get(id)
     if (task === null) return null
@@ -133,19 +134,9 @@ class VideoService {
     if (count > this.#kit.options.maxDownloads) return noFile(403, 'DownloadLimitExceeded')
     if (this.#downloads.size >= MAX_COUNTED) this.#downloads.clear()
     this.#downloads.set(name, count)
-    if (kind === '-last.png') return wholeFile(lastFrame, 'image/png')
+    if (kind === '-last.png') return wholeFile(await pictureOf(64, 64, 'png', true), 'image/png')
     const { duration } = task.record.detail as unknown as VideoDetail
     return wholeFile(mp4OfSeconds(duration), kind === '.mov' ? 'video/quicktime' : 'video/mp4')
-  }
-
-  #tell(found: FoundTask): object {
-    return this.#tasks.tell(found, (task, state) => taskBody(this.#kit, task, state))
-  }
-
-  #find(id: string): FoundTask {
-    const missing = () =>
-      new Refusal('NotFound.Task', `The task \`${id.slice(0, 100)}\` is not found.`)
-    return this.#tasks.find(id, missing)
   }
 
   #ok(body: object): Answer {

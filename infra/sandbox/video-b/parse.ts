@@ -2,16 +2,7 @@ import { isFields, objectBody, type Fields } from '../kit/body.ts'
 import { Refusal } from '../http/wire.ts'
 
 /** A create request as far as this upstream reads it; what it does not know it ignores. */
-export interface VideoRequest {
-  readonly model: string
-  readonly prompt: string
-  readonly images: number
-  readonly videos: number
-  readonly duration: number
-  readonly resolution: string
-  readonly ratio: string
-  readonly callbackUrl: string | null
-}
+export type VideoRequest = Readonly<ReturnType<typeof parseRequest>>
 
 const ROLES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['first_frame', 'last_frame', 'reference_image'],
@@ -76,7 +67,7 @@ function itemOf(value: unknown): Item {
 }
 
 /** Reads a create request. @throws Refusal */
-export function parseRequest(body: Fields): VideoRequest {
+export function parseRequest(body: Fields) {
   const { model, content, duration, callback_url: callbackUrl = null } = body
   if (typeof model !== 'string' || model === '' || model.length > MAX_MODEL_LENGTH)
     throw invalid('model is required')

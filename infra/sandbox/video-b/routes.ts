@@ -38,7 +38,8 @@ class VideoService {
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
-    this.#tasks = new FamilyTasks(kit, FAMILY)
+    const render = (...found: FoundTask): object => taskBody(kit, ...found)
+    this.#tasks = new FamilyTasks(kit, FAMILY, () => NOT_FOUND, render)
   }
 
   /** Accepts a task: answered only once it is durable, and its receiver knows of it. */
@@ -63,8 +64,7 @@ class VideoService {
   }
 
   get(id: string, credential: string): Answer {
-    const found = this.#find(id, credential)
-    return ok(this.#tasks.tell(found, (task, state) => taskBody(this.#kit, task, state)))
+    return ok(this.#tasks.tell(this.#tasks.find(id, credential)))
   }
 
   /** Everything an account has made, newest first. */
@@ -80,17 +80,13 @@ class VideoService {
 
   /** Cancels what is queued, deletes what has ended, refuses the rest. */
   async remove(id: string, credential: string): Promise<Answer> {
-    const found = this.#find(id, credential)
+    const found = this.#tasks.find(id, credential)
     const [, { phase }] = found
     if (phase === 'running' || phase === 'cancelled')
       throw new Refusal('2013', `invalid params, a ${phase} task cannot be deleted`)
     const wasQueued = await this.#tasks.remove(found)
     const [action, status] = wasQueued ? ['cancelled', 'cancelled'] : ['deleted', phase]
     return ok({ task_id: id, action, status })
-  }
-
-  #find(id: string, credential: string): FoundTask {
-    return this.#tasks.find(id, () => NOT_FOUND, credential)
   }
 }
 

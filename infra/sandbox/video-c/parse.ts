@@ -3,22 +3,7 @@ import { objectBody, type Fields } from '../kit/body.ts'
 import { Members } from '../kit/members.ts'
 
 /** A creation as far as this upstream reads it; what it does not know it ignores. */
-export interface VideoRequest {
-  readonly mode: Mode
-  readonly model: string
-  readonly prompt: string
-  readonly images: number
-  readonly duration: number
-  readonly resolution: string
-  readonly aspectRatio: string
-  readonly movementAmplitude: string
-  readonly bgm: boolean
-  readonly seed: number | null
-  readonly payload: string
-  readonly offPeak: boolean
-  readonly watermark: boolean
-  readonly callbackUrl: string | null
-}
+export type VideoRequest = Readonly<ReturnType<typeof parseRequest>>
 
 export const modes = ['text2video', 'img2video', 'start-end2video', 'reference2video'] as const
 export type Mode = (typeof modes)[number]
@@ -67,7 +52,7 @@ function parseModel(body: Members): string {
 }
 
 /** @throws Refusal */
-export function parseRequest(mode: Mode, fields: Fields): VideoRequest {
+export function parseRequest(mode: Mode, fields: Fields) {
   const body = members(fields)
   const model = parseModel(body)
   const prompt = body.text('prompt', MAX_PROMPT_CHARACTERS) ?? ''

@@ -8,10 +8,10 @@ import { Refusal } from '../http/wire.ts'
 import { textIn } from '../kit/body.ts'
 import { type Random, randomInteger } from '../kit/random.ts'
 import { partOfFile, signedFile } from '../media/files.ts'
-import { mp4OfSeconds, pngOf } from '../media/pictures.ts'
+import { mp4OfSeconds, pictureOf } from '../media/pictures.ts'
 import { isTerminal } from '../tasks/record.ts'
 import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
-import { FamilyTasks, type FoundTask, numberIn } from '../tasks/service.ts'
+import { FamilyTasks, numberIn } from '../tasks/service.ts'
 import {
   detailOf,
   MEDIA_PATH,
@@ -30,7 +30,6 @@ const BASE_PATH = '/ent/v2'
 const MAX_PAGE = 100
 /** What every account begins with. */
 const CREDITS = 1_000_000_000
-const cover = pngOf(64, 64)
 
 const bodies: BodyWire = {
   parse: parseBody,
@@ -45,7 +44,8 @@ class VideoService {
 
   constructor(kit: FamilyKit) {
     this.#kit = kit
-    this.#tasks = new FamilyTasks(kit, FAMILY)
+    const missing = (): Refusal => refusalOf('TaskNotFound')
+    this.#tasks = new FamilyTasks(kit, FAMILY, missing, (...found) => taskBody(kit, ...found))
   }
 
   /** Accepts a task: answered only once it is durable. */
@@ -79,7 +79,7 @@ class VideoService {
   }
 
   get(id: string): Answer {
-    return ok(this.#tell(this.#find(id)))
+    return ok(this.#tasks.tell(this.#tasks.find(id)))
   }
 
   /** Newest first. */
@@ -94,7 +94,7 @@ class VideoService {
       fits: ({ record }) => ids.size === 0 || ids.has(record.id),
     })
     const tasks = items.map((found) => ({
-      ...this.#tell(found),
+      ...this.#tasks.tell(found),
       ...settingsBody(found[0].record),
       ...(isOn(faults, 'unmarked') ? { payload: '' } : {}),
       ...(isOn(faults, 'usage-missing') ? { credits: undefined } : {}),
@@ -105,7 +105,7 @@ class VideoService {
   /** Cancels what waits; its credits come back. */
   async cancel({ id, body }: Sent): Promise<Answer> {
     if (body['id'] !== id) throw new Refusal('FieldLacking', 'field id is lacking')
-    const found = this.#find(id)
+    const found = this.#tasks.find(id)
     const [task, state] = found
     if (state.phase !== 'queued') {
       const nowMs = this.#kit.clock.nowMs()
@@ -130,14 +130,6 @@ class VideoService {
       .reduce((sum, { record }) => sum + (record.detail as unknown as VideoDetail).credits, 0)
     return ok({ remains: [{ type: 'metered', credit_remain: CREDITS - taken }], packages: [] })
   }
-
-  #tell(found: FoundTask): object {
-    return this.#tasks.tell(found, (task, state) => taskBody(this.#kit, task, state))
-  }
-
-  #find(id: string): FoundTask {
-    return this.#tasks.find(id, () => refusalOf('TaskNotFound'))
-  }
 }
 
 function pageNumber(query: URLSearchParams, name: string, absent: number, max: number): number {
@@ -157,11 +149,12 @@ function ok(body: object): Answer {
 /** A result file for whoever holds its signed URL, in parts where it is asked for in parts. */
 function resultFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
   const { range } = request.headers
-  return signedFile(kit, request, MEDIA_PATH, (name) => {
+  return signedFile(kit, request, MEDIA_PATH, async (name) => {
     const [, id = '', kind] = /^(\d{16})(\.mp4|-mark\.mp4|-cover\.png)$/.exec(name) ?? []
     const task = kit.store.get(id)
     if (task === null) return null
-    if (kind === '-cover.png') return partOfFile(cover, 'image/png', range)
+    if (kind === '-cover.png')
+      return partOfFile(await pictureOf(64, 64, 'png', true), 'image/png', range)
     const { duration } = task.record.detail as unknown as VideoDetail
     return partOfFile(mp4OfSeconds(duration), 'video/mp4', range)
   })
