@@ -1,23 +1,10 @@
 import { messageOf } from '../http/dotted-wire.ts'
 import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields } from '../kit/body.ts'
-import { type PictureFormat, sidesOf } from '../media/pictures.ts'
+import { sidesOf } from '../media/pictures.ts'
 
 /** A request for pictures as this upstream understands it. */
-export interface DrawingAsk {
-  readonly model: string
-  readonly prompt: string
-  readonly width: number
-  readonly height: number
-  readonly format: PictureFormat
-  readonly delivery: 'url' | 'b64_json'
-  readonly stream: boolean
-  /** Pictures that may be made. */
-  readonly most: number
-  readonly isGroup: boolean
-  readonly searches: boolean
-  readonly references: number
-}
+export type DrawingAsk = Readonly<Awaited<ReturnType<typeof parseDrawing>>>
 
 interface Model {
   readonly tiers: Readonly<Record<string, number>>
@@ -49,7 +36,7 @@ function refuse(param: string, message: string): never {
 }
 
 /** @throws Refusal */
-export async function parseDrawing(body: Fields | null): Promise<DrawingAsk> {
+export async function parseDrawing(body: Fields | null) {
   if (body === null) refuse('', 'The request body is not a JSON object.')
   const name = body['model']
   const model = typeof name === 'string' ? MODELS[name] : undefined

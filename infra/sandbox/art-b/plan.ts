@@ -6,17 +6,12 @@ import type { DrawingAsk } from './parse.ts'
 /** What one picture of an answer comes to. */
 export type Drawn =
   | { readonly kind: 'made'; readonly index: number; readonly layer: object | null }
-  | { readonly kind: 'failed'; readonly index: number; readonly error: DrawnError }
-
-export interface DrawnError {
-  readonly code: string
-  readonly message: string
-}
+  | { readonly kind: 'failed'; readonly index: number; readonly error: object }
 
 /** Tokens of a picture are its pixels by this. */
 const PIXELS_OF_TOKEN = 256
 
-export function errorOf(code: string): DrawnError {
+export function errorOf(code: string): object {
   return { code, message: `${messageOf(code)} Request id: 0217673230720sandbox` }
 }
 

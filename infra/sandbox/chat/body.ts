@@ -1,3 +1,4 @@
+import { frameOf } from '../calls/answer.ts'
 import type { CallUsage } from '../calls/store.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
@@ -6,14 +7,19 @@ import { argumentPieces, type PlannedCall, type Script, type ScriptEnd } from '.
 import { cacheWriteFields } from '../text/cache.ts'
 import type { ChatRequest } from './parse.ts'
 
-/** What heads every body of one answer. */
-export interface ChatHead {
-  readonly id: string
-  readonly created: number
-  readonly model: string
+/** An answer and everything it is made of. */
+export interface ChatAnswer {
+  /** What heads every body. */
+  readonly head: { readonly id: string; readonly created: number; readonly model: string }
+  readonly request: ChatRequest
+  readonly script: Script
+  /** Null: reports none. */
+  readonly usage: object | null
+  readonly ids: IdMaker
+  readonly faults: Faults
 }
 
-export const FINGERPRINT = 'fp_sandbox0001'
+const FINGERPRINT = 'fp_sandbox0001'
 
 const REASONS: Readonly<Record<ScriptEnd, string>> = {
   stop: 'stop',
@@ -23,7 +29,7 @@ const REASONS: Readonly<Record<ScriptEnd, string>> = {
 }
 
 /** Why an answer ended. */
-export function finishReason(script: Script, legacy: boolean): string {
+function finishReason(script: Script, legacy: boolean): string {
   return legacy && script.end === 'tools' ? 'function_call' : REASONS[script.end]
 }
 
@@ -48,7 +54,7 @@ export function chatUsage(usage: CallUsage, caches: boolean, faults: Faults) {
 }
 
 /** A function call as a message shows it. */
-export function toolCall(call: PlannedCall, id: string) {
+function toolCall(call: PlannedCall, id: string) {
   return { id, type: 'function', function: { name: call.name, arguments: call.arguments } }
 }
 
@@ -71,7 +77,7 @@ function messageOf(request: ChatRequest, script: Script, ids: IdMaker): object {
 }
 
 /** The pages an answer cites: one for its search, at the end of its text. */
-export function citations(script: Script): readonly object[] {
+function citations(script: Script): readonly object[] {
   if (script.builtins.length === 0) return []
   const { length } = script.told.text
   const page = { url: 'https://news.example.com/sandbox', title: 'Sandbox news' }
@@ -79,13 +85,7 @@ export function citations(script: Script): readonly object[] {
 }
 
 /** The whole answer. */
-export function chatBody(
-  head: ChatHead,
-  request: ChatRequest,
-  script: Script,
-  usage: object | null,
-  ids: IdMaker,
-): object {
+export function chatBody({ head, request, script, usage, ids }: ChatAnswer): object {
   const reason = finishReason(script, request.legacy)
   const choices = Array.from({ length: request.choices }, (_, index) => ({
     index,
@@ -105,23 +105,8 @@ export function chatBody(
   }
 }
 
-/** A stream's answer and everything its chunks are made of. */
-export interface ChatStream {
-  readonly head: ChatHead
-  readonly request: ChatRequest
-  readonly script: Script
-  /** Null: reports none. */
-  readonly usage: object | null
-  readonly ids: IdMaker
-  readonly faults: Faults
-}
-
-function frame(data: string, more: Partial<StreamFrame> = {}): StreamFrame {
-  return { event: null, data, usage: false, last: false, ...more }
-}
-
 /** Deltas of the answer of one choice, first to last, without the role and the end. */
-function* deltas(stream: ChatStream): Iterable<object> {
+function* deltas(stream: ChatAnswer): Iterable<object> {
   const { script, request, ids } = stream
   for (const piece of script.thoughts.pieces) yield { reasoning_content: piece }
   for (const piece of script.told.pieces) yield { content: piece }
@@ -147,7 +132,7 @@ function* legacyDeltas(call: PlannedCall): Iterable<object> {
 }
 
 /** Writes the `usage` member of the chunks before the last. */
-function usageTail(stream: ChatStream): (told: number) => string {
+function usageTail(stream: ChatAnswer): (told: number) => string {
   const { request, faults, script } = stream
   if (stream.usage === null) return () => ''
   if (request.chunkUsage || isOn(faults, 'chunk-usage')) {
@@ -161,7 +146,7 @@ function usageTail(stream: ChatStream): (told: number) => string {
 }
 
 /** Every frame of a stream, made as it is asked for. */
-export function* chatFrames(stream: ChatStream): Iterable<StreamFrame> {
+export function* chatFrames(stream: ChatAnswer): Iterable<StreamFrame> {
   const { head, request, script, usage, faults } = stream
   const start = `${JSON.stringify({
     id: head.id,
@@ -179,7 +164,7 @@ export function* chatFrames(stream: ChatStream): Iterable<StreamFrame> {
     const end = reason === null ? 'null' : `"${reason}"`
     const extra = odd ? ',"obfuscation":"aB3"' : ''
     const choice = `{"index":${index},"delta":${text},"logprobs":null,"finish_reason":${end}}`
-    return frame(`${start}${choice}]${tail(Math.ceil(toldBytes / 4))}${extra}}`)
+    return frameOf(`${start}${choice}]${tail(Math.ceil(toldBytes / 4))}${extra}}`)
   }
   const empty = script.calls.length > 0 ? null : ''
   for (let index = 0; index < request.choices; index += 1) {
@@ -188,7 +173,7 @@ export function* chatFrames(stream: ChatStream): Iterable<StreamFrame> {
       if ('content' in delta && typeof delta.content === 'string') toldBytes += delta.content.length
       yield chunk(index, delta, null)
       if (odd) {
-        yield frame(
+        yield frameOf(
           `${start}{"index":${index},"delta":{"x_sandbox":"unknown"},"finish_reason":null}]}`,
         )
       }
@@ -196,7 +181,7 @@ export function* chatFrames(stream: ChatStream): Iterable<StreamFrame> {
     yield chunk(index, {}, finishReason(script, request.legacy))
   }
   if (request.includeUsage && usage !== null) {
-    yield frame(`${start}],"usage":${JSON.stringify(usage)}}`, { usage: true })
+    yield frameOf(`${start}],"usage":${JSON.stringify(usage)}}`, { usage: true })
   }
-  yield frame('[DONE]', { last: true })
+  yield frameOf('[DONE]', { last: true })
 }

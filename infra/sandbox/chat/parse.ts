@@ -9,6 +9,7 @@ import {
   type OfferedFunction,
   type PromptUnit,
   type TextAsk,
+  textsIn,
   type TextModel,
   tokensOf,
 } from '../text/ask.ts'
@@ -119,9 +120,7 @@ export function lastUserText(body: Fields | null): string {
   const message = objectsIn(body?.['messages']).findLast((one) => one['role'] === 'user')
   if (message === undefined) return ''
   if (typeof message['content'] === 'string') return message['content']
-  return objectsIn(message['content'])
-    .map((part) => textIn(part, 'text') ?? '')
-    .join('\n')
+  return textsIn(message['content'])
 }
 
 function functionsOf(body: Fields): readonly OfferedFunction[] {

@@ -6,7 +6,7 @@ import { type Faults, isOn } from '../faults/vocabulary.ts'
 import { idInPath, type Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
 import { offeredModels, type TextModel } from '../text/ask.ts'
-import { callOf, TextService } from '../text/service.ts'
+import { callOf, TextService } from '../text/script.ts'
 import { errorObject, textHeaders, textWire } from '../text/wire.ts'
 import { chatBody, chatFrames, chatUsage } from './body.ts'
 import { lastUserText, modelNamed, parseChat } from './parse.ts'
@@ -36,14 +36,12 @@ function create(
   return answerCall(kit, wire, { asker, faults }, accepted, ({ facts }) => {
     const usage = isOn(faults, 'no-usage') ? null : reported
     const headers = textHeaders(ids.next('req_'), faults)
-    if (!request.stream) {
-      const answer = chatBody(head, request, script, usage, ids)
-      return { headers, body: answer, usage: usage !== null }
-    }
+    const answer = { head, request, script, usage, ids, faults }
+    if (!request.stream) return { headers, body: chatBody(answer), usage: usage !== null }
     const error = { error: errorObject(facts.failCode ?? 'server_error') }
     return {
       headers,
-      frames: chatFrames({ head, request, script, usage, ids, faults }),
+      frames: chatFrames(answer),
       failure: () => textError(frameOf(error, { last: true }), faults),
     }
   })

@@ -11,14 +11,7 @@ import { JSON_HEADERS, keyedWire, messageOf, targetOf } from '../native/wire.ts'
 import { MEDIUM_TOKENS, tokensOf } from '../text/ask.ts'
 
 /** A request for a picture as this upstream understands it. */
-export interface GenAsk {
-  readonly model: GenPainter
-  readonly size: string
-  readonly width: number
-  readonly height: number
-  readonly textTokens: number
-  readonly imageTokens: number
-}
+export type GenAsk = Readonly<Awaited<ReturnType<typeof parseGen>>>
 
 export interface GenPainter {
   readonly name: string
@@ -56,13 +49,7 @@ const PAINTERS: readonly GenPainter[] = [
   },
 ]
 const MEMBERS = ['contents', 'generationConfig', 'safetySettings', 'systemInstruction', 'tools']
-const CONFIG_MEMBERS = [
-  'responseModalities',
-  'imageConfig',
-  'temperature',
-  'topP',
-  'candidateCount',
-]
+const CONFIG_MEMBERS = 'responseModalities imageConfig temperature topP candidateCount'.split(' ')
 const STEP = 16
 
 function invalid(message: string): Refusal {
@@ -78,7 +65,7 @@ function onlyMembers(fields: Fields, known: readonly string[], where: string): v
 }
 
 /** @throws Refusal */
-export async function parseGen(body: Fields | null, name: string): Promise<GenAsk> {
+export async function parseGen(body: Fields | null, name: string) {
   const model = PAINTERS.find((one) => one.name === name)
   if (model === undefined)
     throw new Refusal('NOT_FOUND', `models/${name.slice(0, 100)} is not found for v1beta.`)

@@ -1,47 +1,22 @@
 import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, type ReadForm } from '../kit/body.ts'
-import { type PictureFormat, sidesOf } from '../media/pictures.ts'
+import { sidesOf } from '../media/pictures.ts'
 
 /** A request for pictures as this upstream understands it. */
-export interface ImageAsk {
-  readonly model: string
-  readonly prompt: string
-  readonly n: number
-  /** `auto` is decided here. */
-  readonly width: number
-  readonly height: number
-  readonly quality: string
-  readonly format: PictureFormat
-  readonly background: string
-  /** Pictures sent along. */
-  readonly inputs: number
-  readonly stream: boolean
-  /** Of a stream: pictures before the picture. */
-  readonly previews: number
-}
+export type ImageAsk = Readonly<Awaited<ReturnType<typeof parseImage>>>
 
 const MODELS = new Set([
   'picture-2-2026-04-21',
   'picture-2.5-sunburst-2026-09-08',
   'picture-2.5-flare-2026-09-08',
 ])
-const PARAMETERS = new Set([
-  'model',
-  'prompt',
-  'n',
-  'size',
-  'quality',
-  'background',
-  'output_format',
-  'output_compression',
-  'moderation',
-  'stream',
-  'partial_images',
-  'user',
-  'images',
-  'mask',
-  'input_fidelity',
-])
+const PARAMETERS = new Set(
+  (
+    'model prompt n size quality background output_format output_compression moderation stream ' +
+    'partial_images user images mask input_fidelity'
+  ).split(' '),
+)
+const FORMATS = ['png', 'jpeg', 'webp'] as const
 const MAX_PROMPT = 32_000
 const MAX_INPUTS = 16
 const AUTO = { width: 1024, height: 1024 }
@@ -58,10 +33,7 @@ export function fieldsOfForm({ texts }: ReadForm): Fields {
 }
 
 /** @throws Refusal */
-export async function parseImage(
-  body: Fields | null,
-  files: ReadForm['files'] | null,
-): Promise<ImageAsk> {
+export async function parseImage(body: Fields | null, files: ReadForm['files'] | null) {
   if (body === null) refuse('body', 'We could not parse the body of your request.')
   const model = body['model']
   if (typeof model !== 'string' || !MODELS.has(model))
@@ -73,9 +45,8 @@ export async function parseImage(
     refuse('prompt', 'Invalid prompt.')
   const n = body['n'] ?? 1
   if (typeof n !== 'number' || !Number.isInteger(n) || n < 1 || n > 10) refuse('n', 'Invalid n.')
-  const format = body['output_format'] ?? 'png'
-  if (format !== 'png' && format !== 'jpeg' && format !== 'webp')
-    refuse('output_format', 'Invalid output_format.')
+  const format = FORMATS.find((one) => one === (body['output_format'] ?? 'png'))
+  if (format === undefined) refuse('output_format', 'Invalid output_format.')
   return {
     model,
     prompt,

@@ -1,3 +1,4 @@
+import { frameOf } from '../calls/answer.ts'
 import type { CallUsage } from '../calls/store.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
@@ -12,12 +13,20 @@ export interface NativeTail {
   readonly responseId: string
 }
 
+/** An answer and everything it is made of. */
+export interface NativeAnswer {
+  readonly request: NativeRequest
+  readonly script: Script
+  readonly tail: NativeTail
+  /** Whether usage is told, on every frame of a stream so far as it goes. */
+  readonly tellsUsage: boolean
+  readonly ids: IdMaker
+  readonly faults: Faults
+}
+
 const SIGNATURE = Buffer.from('sandbox-thought-signature').toString('base64')
 
-interface ModalityCount {
-  readonly modality: string
-  readonly tokenCount: number
-}
+type ModalityCount = { readonly modality: string; readonly tokenCount: number }
 
 function promptDetails(request: NativeRequest, total: number): readonly ModalityCount[] {
   const counts = new Map<Medium, number>()
@@ -53,18 +62,18 @@ export function nativeUsage(request: NativeRequest, usage: CallUsage): Record<st
 }
 
 /** A function call as a part of the answer. */
-export function callPart(call: PlannedCall, ids: IdMaker): object {
+function callPart(call: PlannedCall, ids: IdMaker): object {
   const args: unknown = JSON.parse(call.arguments)
   return { functionCall: { id: ids.next(''), name: call.name, args }, thoughtSignature: SIGNATURE }
 }
 
 /** Why an answer ended; function calls end in the ordinary way on this wire. */
-export function finishReason(script: Script): string {
+function finishReason(script: Script): string {
   return script.end === 'length' ? 'MAX_TOKENS' : 'STOP'
 }
 
 /** A candidate's members about built-in searches. */
-export function grounding(script: Script): object {
+function grounding(script: Script): object {
   const searches = script.builtins.filter((name) => name === 'web_search')
   if (searches.length === 0) return {}
   const web = { uri: 'https://news.example.com/sandbox', title: 'Sandbox news' }
@@ -77,7 +86,7 @@ export function grounding(script: Script): object {
 }
 
 /** The body of a prompt that was held back: no candidates. */
-export function blockedBody(usage: object | null, tail: NativeTail): object {
+function blockedBody(usage: object | null, tail: NativeTail): object {
   return {
     promptFeedback: { blockReason: 'SAFETY' },
     ...(usage === null ? {} : { usageMetadata: usage }),
@@ -86,13 +95,9 @@ export function blockedBody(usage: object | null, tail: NativeTail): object {
 }
 
 /** The whole answer. */
-export function nativeBody(
-  request: NativeRequest,
-  script: Script,
-  usage: object | null,
-  tail: NativeTail,
-  ids: IdMaker,
-): object {
+export function nativeBody(answer: NativeAnswer): object {
+  const { request, script, tail, tellsUsage, ids } = answer
+  const usage = tellsUsage ? nativeUsage(request, script.usage) : null
   if (script.end === 'blocked') return blockedBody(usage, tail)
   const thoughts = script.thoughts.text
   const signed = script.usage.reasoning_tokens > 0 ? { thoughtSignature: SIGNATURE } : {}
@@ -112,19 +117,8 @@ export function nativeBody(
   return { candidates, ...(usage === null ? {} : { usageMetadata: usage }), ...tail }
 }
 
-/** A stream's answer and everything its frames are made of. */
-export interface NativeStream {
-  readonly request: NativeRequest
-  readonly script: Script
-  readonly tail: NativeTail
-  /** Whether usage is told, on every frame so far as it goes. */
-  readonly tellsUsage: boolean
-  readonly ids: IdMaker
-  readonly faults: Faults
-}
-
 /** Parts of the answer with the bytes of answer text each adds. */
-function* parts(stream: NativeStream): Iterable<readonly [object, number]> {
+function* parts(stream: NativeAnswer): Iterable<readonly [object, number]> {
   const { script, ids } = stream
   for (const text of script.thoughts.pieces) yield [{ text, thought: true }, 0]
   for (const text of script.told.pieces) yield [{ text }, Buffer.byteLength(text)]
@@ -132,7 +126,7 @@ function* parts(stream: NativeStream): Iterable<readonly [object, number]> {
 }
 
 /** Usage after some of the answer: thoughts come first, so they are all counted once text flows. */
-function usageSoFar(stream: NativeStream, toldBytes: number): object {
+function usageSoFar(stream: NativeAnswer, toldBytes: number): object {
   const { usage } = stream.script
   const visible = Math.ceil(toldBytes / 4)
   const output = Math.min(usage.output_tokens, usage.reasoning_tokens + visible)
@@ -140,15 +134,11 @@ function usageSoFar(stream: NativeStream, toldBytes: number): object {
 }
 
 /** Every frame of a stream, made as it is asked for; the last one bears the reason and the total. */
-export function* nativeFrames(stream: NativeStream): Iterable<StreamFrame> {
+export function* nativeFrames(stream: NativeAnswer): Iterable<StreamFrame> {
   const { request, script, tail, tellsUsage } = stream
   const total = nativeUsage(request, script.usage)
-  const frame = (body: object, last: boolean): StreamFrame => ({
-    event: null,
-    data: JSON.stringify(body),
-    usage: last && tellsUsage,
-    last,
-  })
+  const frame = (body: object, last: boolean): StreamFrame =>
+    frameOf(body, { usage: last && tellsUsage, last })
   if (script.end === 'blocked') {
     yield frame(blockedBody(tellsUsage ? total : null, tail), true)
     return

@@ -10,6 +10,7 @@ import {
   type OfferedFunction,
   type PromptUnit,
   type TextAsk,
+  textsIn,
   type TextModel,
   tokensOf,
 } from '../text/ask.ts'
@@ -18,18 +19,9 @@ import {
 export type NativeRequest = TextAsk
 
 /** Members of other wires that this one refuses by name. */
-const FOREIGN = [
-  'max_tokens',
-  'maxTokens',
-  'temperature',
-  'top_p',
-  'topP',
-  'top_k',
-  'topK',
-  'stop',
-  'stream',
-  'messages',
-]
+const FOREIGN = 'max_tokens maxTokens temperature top_p topP top_k topK stop stream messages'.split(
+  ' ',
+)
 const LEVELS: Readonly<Record<string, number>> = { minimal: 8, low: 32, medium: 64, high: 128 }
 const MAX_CHOICES = 8
 const DEFAULT_BUDGET = 64
@@ -71,15 +63,10 @@ function mediumFor(part: Fields, model: TextModel, where: string): Medium | null
   return mediumOf(typeof type === 'string' ? type : 'video/mp4')
 }
 
-const PART_MEMBERS = [
-  'text',
-  'inlineData',
-  'fileData',
-  'functionCall',
-  'functionResponse',
-  'executableCode',
-  'codeExecutionResult',
-]
+const PART_MEMBERS =
+  'text inlineData fileData functionCall functionResponse executableCode codeExecutionResult'.split(
+    ' ',
+  )
 
 function unitOf(content: Fields, index: number, model: TextModel): PromptUnit {
   const media: Medium[] = []
@@ -115,9 +102,7 @@ export function lastUserText(body: Fields | null): string {
     (one) => one['role'] !== 'model' && objectsIn(one['parts']).some((part) => 'text' in part),
   )
   if (content === undefined) return ''
-  return objectsIn(content['parts'])
-    .map((part) => textIn(part, 'text') ?? '')
-    .join('\n')
+  return textsIn(content['parts'])
 }
 
 function functionsIn(tools: readonly Fields[]): readonly OfferedFunction[] {

@@ -4,7 +4,7 @@ import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import { Refusal, type Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
-import { callOf, TextService } from '../text/service.ts'
+import { callOf, TextService } from '../text/script.ts'
 import { nativeBody, nativeFrames, type NativeTail, nativeUsage } from './body.ts'
 import { lastUserText, parseNative } from './parse.ts'
 import { JSON_HEADERS, keyedWire, messageOf, nativeError, type Target, targetOf } from './wire.ts'
@@ -33,9 +33,9 @@ function generate(
   return answerCall(kit, wire, { asker, faults }, accepted, ({ facts }) => {
     const usage = !isOn(faults, 'no-usage')
     const whole = { headers: JSON_HEADERS, usage }
-    if (!stream)
-      return { ...whole, body: nativeBody(request, script, usage ? reported : null, tail, ids) }
-    const frames = nativeFrames({ request, script, tail, tellsUsage: usage, ids, faults })
+    const answer = { request, script, tail, tellsUsage: usage, ids, faults }
+    if (!stream) return { ...whole, body: nativeBody(answer) }
+    const frames = nativeFrames(answer)
     if (!target.events)
       return { ...whole, body: `[${Array.from(frames, (frame) => frame.data).join(',\r\n')}]` }
     const error = nativeError(facts.failCode ?? 'UNAVAILABLE', faults)

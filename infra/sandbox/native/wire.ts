@@ -5,10 +5,7 @@ import { queryOf, Refusal, type Wire, wireOf } from '../http/wire.ts'
 
 /** Errors of this wire: `status` is a word, which decides the HTTP status. */
 
-interface StatusRule {
-  readonly code: number
-  readonly message: string
-}
+type StatusRule = { readonly code: number; readonly message: string }
 
 const RULES: Readonly<Record<string, StatusRule>> = {
   INVALID_ARGUMENT: { code: 400, message: 'Request contains an invalid argument.' },

@@ -7,14 +7,17 @@ import { cacheWriteFields } from '../text/cache.ts'
 import { textMessage } from '../text/wire.ts'
 import type { ResponsesRequest } from './parse.ts'
 
-/** What heads every body of one response. */
-export interface ResponseHead {
-  readonly id: string
-  readonly createdAt: number
+/** A response and everything it is made of. */
+export interface ResponsesAnswer {
+  readonly head: { readonly id: string; readonly createdAt: number }
+  readonly request: ResponsesRequest
+  readonly script: Script
+  readonly items: readonly OutputItem[]
+  readonly failCode: string | null
+  /** Null: reports none. */
+  readonly usage: object | null
+  readonly faults: Faults
 }
-
-/** How a response ends. */
-export type ResponseStatus = 'completed' | 'incomplete' | 'failed'
 
 /** Usage in this wire's names; cache writes only where there is a cache that is written. */
 export function responsesUsage(usage: CallUsage, caches: boolean, faults: Faults) {
@@ -30,14 +33,14 @@ export function responsesUsage(usage: CallUsage, caches: boolean, faults: Faults
   }
 }
 
-/** The status a script, or a failure, ends in. */
-export function statusOf(script: Script, failCode: string | null): ResponseStatus {
+/** The status an answer ends in. */
+export function statusOf({ script, failCode }: ResponsesAnswer): string {
   if (failCode !== null) return 'failed'
   return script.end === 'length' || script.end === 'blocked' ? 'incomplete' : 'completed'
 }
 
 /** Everything but what its progress decides. */
-function echo(head: ResponseHead, request: ResponsesRequest) {
+function echo({ head, request }: ResponsesAnswer) {
   const { body } = request
   const or = (name: string, absent: unknown): unknown => body[name] ?? absent
   return {
@@ -67,43 +70,32 @@ function echo(head: ResponseHead, request: ResponsesRequest) {
 }
 
 /** A response that is under way. */
-export function openResponse(
-  head: ResponseHead,
-  request: ResponsesRequest,
-  status: string,
+export function openResponse(answer: ResponsesAnswer): object {
+  const nothing = { error: null, incomplete_details: null, output: [], usage: null }
+  return { ...echo(answer), status: 'in_progress', ...nothing }
+}
+
+/** A response that has ended, with its output. */
+export function endedResponse(
+  answer: ResponsesAnswer,
+  output = answer.items.map((item) => doneItem(item, itemStatus(answer))),
 ): object {
+  const { script, failCode, usage } = answer
+  const status = statusOf(answer)
+  const reason = script.end === 'blocked' ? 'content_filter' : 'max_output_tokens'
   return {
-    ...echo(head, request),
+    ...echo(answer),
     status,
-    error: null,
-    incomplete_details: null,
-    output: [],
-    usage: null,
+    error: failCode === null ? null : { code: failCode, message: textMessage(failCode) },
+    incomplete_details: status === 'incomplete' ? { reason } : null,
+    output,
+    usage,
   }
 }
 
-/** A response that has ended. */
-export function endedResponse(
-  head: ResponseHead,
-  request: ResponsesRequest,
-  end: {
-    readonly script: Script
-    readonly failCode: string | null
-    readonly output: readonly object[]
-    readonly usage: object | null
-  },
-): object {
-  const status = statusOf(end.script, end.failCode)
-  const reason = end.script.end === 'blocked' ? 'content_filter' : 'max_output_tokens'
-  return {
-    ...echo(head, request),
-    status,
-    error:
-      end.failCode === null ? null : { code: end.failCode, message: textMessage(end.failCode) },
-    incomplete_details: status === 'incomplete' ? { reason } : null,
-    output: end.output,
-    usage: end.usage,
-  }
+/** How the items of an answer stand when they are told in full. */
+export function itemStatus({ script }: ResponsesAnswer): 'completed' | 'incomplete' {
+  return script.end === 'length' ? 'incomplete' : 'completed'
 }
 
 /** One item of the output, with what its stream needs to tell it bit by bit. */
@@ -124,7 +116,8 @@ export type OutputItem =
     }
   | { readonly kind: 'builtin'; readonly id: string; readonly tool: string }
 
-const CODE = 'print(6 * 7)'
+/** What a code interpreter is shown to run. */
+export const CODE = 'print(6 * 7)'
 const QUERY = 'sandbox question'
 const CONTENT = Buffer.from('what the sandbox thought').toString('base64')
 
@@ -150,11 +143,6 @@ const BUILTIN_PREFIX: Readonly<Record<string, string>> = {
   web_search: 'ws',
   code_interpreter: 'ci',
   file_search: 'fs',
-}
-
-/** The code a code interpreter is shown to run. */
-export function codeOf(): string {
-  return CODE
 }
 
 /** A text part of a message. */

@@ -1,32 +1,21 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
-import { type Faults, isOn } from '../faults/vocabulary.ts'
+import { frameOf } from '../calls/answer.ts'
+import { isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
-import { argumentPieces, type Script } from '../text/script.ts'
+import { argumentPieces } from '../text/script.ts'
 import {
-  codeOf,
+  CODE,
   doneItem,
   endedResponse,
+  itemStatus,
   openItem,
   openResponse,
   type OutputItem,
-  type ResponseHead,
+  type ResponsesAnswer,
   statusOf,
   summaryPart,
   textPart,
 } from './body.ts'
-import type { ResponsesRequest } from './parse.ts'
-
-/** A stream's answer and everything its events are made of. */
-export interface ResponsesStream {
-  readonly head: ResponseHead
-  readonly request: ResponsesRequest
-  readonly script: Script
-  readonly items: readonly OutputItem[]
-  readonly failCode: string | null
-  /** Null: reports none. */
-  readonly usage: object | null
-  readonly faults: Faults
-}
 
 /** One event before it is numbered. */
 type Told = readonly [name: string, members: object]
@@ -64,9 +53,8 @@ function* builtinEvents(item: OutputItem & { kind: 'builtin' }, index: number): 
   const name = `response.${item.tool}_call`
   yield [`${name}.in_progress`, at]
   if (item.tool === 'code_interpreter') {
-    const code = codeOf()
-    yield ['response.code_interpreter_call_code.delta', { ...at, delta: code }]
-    yield ['response.code_interpreter_call_code.done', { ...at, code }]
+    yield ['response.code_interpreter_call_code.delta', { ...at, delta: CODE }]
+    yield ['response.code_interpreter_call_code.done', { ...at, code: CODE }]
     yield [`${name}.interpreting`, at]
   } else {
     yield [`${name}.searching`, at]
@@ -89,44 +77,35 @@ function itemEvents(item: OutputItem, index: number): Iterable<Told> {
   }
 }
 
-function* tell(stream: ResponsesStream): Iterable<Told> {
-  const { head, request, script, items, failCode, usage } = stream
-  const cut = script.end === 'length' ? 'incomplete' : 'completed'
-  yield ['response.created', { response: openResponse(head, request, 'in_progress') }]
-  yield ['response.in_progress', { response: openResponse(head, request, 'in_progress') }]
-  if (isOn(stream.faults, 'unknown-events')) yield ['response.x_sandbox.unknown', { note: 'new' }]
+function* tell(answer: ResponsesAnswer): Iterable<Told> {
+  yield ['response.created', { response: openResponse(answer) }]
+  yield ['response.in_progress', { response: openResponse(answer) }]
+  if (isOn(answer.faults, 'unknown-events')) yield ['response.x_sandbox.unknown', { note: 'new' }]
   const output: object[] = []
-  for (const [index, item] of items.entries()) {
-    const done = doneItem(item, cut)
+  for (const [index, item] of answer.items.entries()) {
+    const done = doneItem(item, itemStatus(answer))
     yield ['response.output_item.added', { output_index: index, item: openItem(item) }]
     yield* itemEvents(item, index)
     yield ['response.output_item.done', { output_index: index, item: done }]
     output.push(done)
   }
-  const response = endedResponse(head, request, { script, failCode, output, usage })
-  yield [`response.${statusOf(script, failCode)}`, { response }]
+  yield [`response.${statusOf(answer)}`, { response: endedResponse(answer, output) }]
 }
 
 /** Every frame of a stream, made as it is asked for. */
-export function* responsesFrames(stream: ResponsesStream): Iterable<StreamFrame> {
+export function* responsesFrames(answer: ResponsesAnswer): Iterable<StreamFrame> {
   let number = 0
-  const end = `response.${statusOf(stream.script, stream.failCode)}`
-  for (const [name, members] of tell(stream)) {
-    const last = name === end
-    const data = JSON.stringify({ type: name, sequence_number: number, ...members })
-    yield { event: name, data, usage: last && stream.usage !== null, last }
+  const end = `response.${statusOf(answer)}`
+  for (const [type, members] of tell(answer)) {
+    const last = type === end
+    const usage = last && answer.usage !== null
+    yield frameOf({ type, sequence_number: number, ...members }, { event: type, usage, last })
     number += 1
   }
 }
 
 /** An error in the midst of a stream. */
 export function errorFrame(code: string, message: string, number: number): StreamFrame {
-  const data = JSON.stringify({
-    type: 'error',
-    sequence_number: number,
-    code,
-    message,
-    param: null,
-  })
-  return { event: 'error', data, usage: false, last: true }
+  const error = { type: 'error', sequence_number: number, code, message, param: null }
+  return frameOf(error, { event: 'error', last: true })
 }

@@ -15,6 +15,7 @@ import {
   type OfferedFunction,
   type PromptUnit,
   type TextAsk,
+  textsIn,
   tokensOf,
 } from '../text/ask.ts'
 
@@ -116,9 +117,7 @@ export function lastUserText(body: Fields | null): string {
   const item = objectsIn(input).findLast((one) => one['role'] === 'user')
   if (item === undefined) return ''
   if (typeof item['content'] === 'string') return item['content']
-  return objectsIn(item['content'])
-    .map((part) => textIn(part, 'text') ?? '')
-    .join('\n')
+  return textsIn(item['content'])
 }
 
 function functionsIn(tools: readonly Fields[]): readonly OfferedFunction[] {

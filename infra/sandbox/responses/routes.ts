@@ -4,13 +4,91 @@ import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer } from '../http/stream.ts'
-import type { Fields } from '../kit/body.ts'
-import { callOf, TextService } from '../text/service.ts'
+import { Refusal } from '../http/wire.ts'
+import { type Fields, objectsIn, textIn } from '../kit/body.ts'
+import { callOf, TextService } from '../text/script.ts'
 import { textHeaders, textMessage, textWire } from '../text/wire.ts'
-import { doneItem, endedResponse, itemsOf, type ResponseHead, responsesUsage } from './body.ts'
+import { doneItem, endedResponse, itemsOf, responsesUsage } from './body.ts'
 import { errorFrame, responsesFrames } from './events.ts'
-import { KeptResponses } from './kept.ts'
 import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
+
+const MAX_KEPT = 20_000
+
+/**
+ * What an account keeps of its responses: the length of each conversation, and the items of their
+ * output. Another credential is another account and has none of it.
+ */
+export class KeptResponses {
+  readonly #conversations = new Map<string, number>()
+  readonly #items = new Map<string, Fields>()
+
+  /** Tokens of what is continued; 0 for nothing. @throws Refusal for an id that is not kept. */
+  continued(body: Fields, credential: string): number {
+    const id = textIn(body, 'previous_response_id')
+    if (id === null) return 0
+    const tokens = this.#conversations.get(key(credential, id))
+    if (tokens !== undefined) return tokens
+    const why = `Previous response with id '${id}' not found.`
+    throw new Refusal('previous_response_not_found', why, 'previous_response_id')
+  }
+
+  /** Keeps a response of so many tokens, input included, unless it asked not to be kept. */
+  keep(
+    body: Fields,
+    credential: string,
+    response: {
+      readonly id: string
+      readonly tokens: number
+      readonly items: readonly Fields[]
+    },
+  ): void {
+    if (body['store'] === false) return
+    put(this.#conversations, key(credential, response.id), response.tokens)
+    for (const item of response.items) {
+      const id = textIn(item, 'id')
+      if (id !== null) put(this.#items, key(credential, id), item)
+    }
+  }
+
+  reset(): void {
+    this.#conversations.clear()
+    this.#items.clear()
+  }
+
+  /**
+   * The request with what was answered in place of items that only name it. An item of reasoning is
+   * looked up too, unless it brings its content along. @throws Refusal for one that is not kept.
+   */
+  withItems(body: Fields, credential: string): Fields {
+    const { input } = body
+    if (!Array.isArray(input)) return body
+    return { ...body, input: input.map((one: unknown) => this.#itemOf(one, credential)) }
+  }
+
+  #itemOf(given: unknown, credential: string): unknown {
+    const [item] = objectsIn([given])
+    const id = item === undefined ? null : textIn(item, 'id')
+    if (item === undefined || id === null) return given
+    const type = textIn(item, 'type')
+    const isNamed = type === 'item_reference' || (type === null && (item['role'] ?? null) === null)
+    const isThought = type === 'reasoning' && textIn(item, 'encrypted_content') === null
+    if (!isNamed && !isThought) return given
+    const kept = this.#items.get(key(credential, id))
+    if (kept !== undefined) return isNamed ? kept : given
+    throw new Refusal('item_not_found', `Item with id '${id}' not found.`, 'input')
+  }
+}
+
+function key(credential: string, id: string): string {
+  return `${credential}\n${id}`
+}
+
+function put<Value>(kept: Map<string, Value>, id: string, value: Value): void {
+  kept.set(id, value)
+  if (kept.size <= MAX_KEPT) return
+  const oldest = kept.keys().next()
+  if (oldest.done !== true) kept.delete(oldest.value)
+}
 
 const FAMILY = 'responses'
 
@@ -40,7 +118,7 @@ function create(
   const { ids } = text
   const script = text.plan(request, asker, faults)
   const reported = responsesUsage(script.usage, request.model.caches, faults)
-  const head: ResponseHead = { id: ids.next('resp_'), createdAt: text.nowSeconds() }
+  const head = { id: ids.next('resp_'), createdAt: text.nowSeconds() }
   const breaks = request.stream && faults.has('error-after')
   const fail = wordOf(faults, 'fail')
   const brokenBy = breaks ? (fail ?? 'server_error') : null
@@ -57,13 +135,12 @@ function create(
       tokens: script.usage.input_tokens + script.usage.output_tokens,
       items: items.map((item) => ({ ...doneItem(item, 'completed') })),
     })
+  const answer = { head, request, script, items, failCode, usage, faults }
   if (!request.stream) {
-    const cut = script.end === 'length' ? 'incomplete' : 'completed'
-    const output = items.map((item) => doneItem(item, cut))
-    const answer = endedResponse(head, request, { script, failCode, output, usage })
-    return answerOf({ headers, body: answer, usage: usage !== null }, call, faults)
+    const whole = { headers, body: endedResponse(answer), usage: usage !== null }
+    return answerOf(whole, call, faults)
   }
-  const frames = responsesFrames({ head, request, script, items, failCode, usage, faults })
+  const frames = responsesFrames(answer)
   const code = brokenBy ?? 'server_error'
   const failure = (written: number) =>
     textError(errorFrame(code, textMessage(code), written), faults)

@@ -1,3 +1,4 @@
+import { objectsIn, textIn } from '../kit/body.ts'
 import { knownTo, type SandboxOptions } from '../options.ts'
 
 /** A text model this upstream offers. */
@@ -142,4 +143,11 @@ export function promptTokens(ask: TextAsk): number {
   let tokens = ask.toolTokens + ask.continuedTokens
   for (const unit of ask.units) tokens += unitTokens(unit)
   return tokens
+}
+
+/** The texts of a message's parts, read without judging the rest. */
+export function textsIn(parts: unknown): string {
+  return objectsIn(parts)
+    .map((part) => textIn(part, 'text') ?? '')
+    .join('\n')
 }

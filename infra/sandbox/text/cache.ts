@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallUsage } from '../calls/store.ts'
-import { type Faults, isOn } from '../faults/vocabulary.ts'
-import { type TextAsk, unitTokens } from './ask.ts'
+import { isOn, type Faults } from '../faults/vocabulary.ts'
+import { unitTokens, type TextAsk } from './ask.ts'
 
 /** What the prompt cache did for one call, in tokens. */
 export interface CacheUse {

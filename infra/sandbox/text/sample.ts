@@ -1,4 +1,4 @@
-import { type Fields, isFields } from '../kit/body.ts'
+import { type Fields, isFields, numberIn } from '../kit/body.ts'
 
 const MAX_DEPTH = 12
 const MAX_ITEMS = 20
@@ -10,11 +10,6 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: 'sample@example.com',
   uri: 'https://example.com/',
   uuid: '00000000-0000-4000-8000-000000000000',
-}
-
-function numberOf(schema: Fields, name: string): number | null {
-  const value = schema[name]
-  return typeof value === 'number' ? value : null
 }
 
 function pointed(ref: string, root: Fields): unknown {
@@ -39,15 +34,15 @@ function textFor(schema: Fields): string {
   const { format } = schema
   const known = typeof format === 'string' ? FORMATS[format] : undefined
   if (known !== undefined) return known
-  const min = Math.min(numberOf(schema, 'minLength') ?? 0, 1000)
-  const max = numberOf(schema, 'maxLength') ?? 1000
+  const min = Math.min(numberIn(schema, 'minLength') ?? 0, 1000)
+  const max = numberIn(schema, 'maxLength') ?? 1000
   return 'sample'.padEnd(min, '.').slice(0, max)
 }
 
 function numberFor(schema: Fields, whole: boolean): number {
-  const min = numberOf(schema, 'minimum')
-  const above = numberOf(schema, 'exclusiveMinimum')
-  const max = numberOf(schema, 'maximum')
+  const min = numberIn(schema, 'minimum')
+  const above = numberIn(schema, 'exclusiveMinimum')
+  const max = numberIn(schema, 'maximum')
   let value = min ?? (above === null ? 1 : above + 1)
   if (max !== null && value > max) value = max
   return whole ? Math.ceil(value) : value
@@ -64,8 +59,8 @@ function objectFor(schema: Fields, root: Fields, depth: number): Fields {
 }
 
 function arrayFor(schema: Fields, root: Fields, depth: number): readonly unknown[] {
-  const min = numberOf(schema, 'minItems') ?? (depth < MAX_DEPTH / 2 ? 1 : 0)
-  const count = Math.min(min, numberOf(schema, 'maxItems') ?? MAX_ITEMS, MAX_ITEMS)
+  const min = numberIn(schema, 'minItems') ?? (depth < MAX_DEPTH / 2 ? 1 : 0)
+  const count = Math.min(min, numberIn(schema, 'maxItems') ?? MAX_ITEMS, MAX_ITEMS)
   return Array.from({ length: count }, () => sample(schema['items'], root, depth + 1))
 }
 

@@ -1,7 +1,11 @@
-import type { CallUsage } from '../calls/store.ts'
-import { countOf, type Faults, isOn, UnknownSwitch, wordOf } from '../faults/vocabulary.ts'
-import { promptTokens, type TextAsk, tokensOf, TOOL_PROMPT_TOKENS } from './ask.ts'
-import { type CacheUse, NO_CACHE } from './cache.ts'
+import { NO_TOKENS, type NewCall } from '../calls/answer.ts'
+import type { Asker } from '../calls/run.ts'
+import type { CallOutcome, CallUsage } from '../calls/store.ts'
+import type { FamilyKit } from '../family.ts'
+import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
+import { IdMaker } from '../kit/random.ts'
+import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextAsk } from './ask.ts'
+import { type CacheUse, NO_CACHE, PrefixCache } from './cache.ts'
 import { sampleOf } from './sample.ts'
 
 /** Some beyond ASCII, so that frames and pieces of frames are cut within characters. */
@@ -143,16 +147,6 @@ function cacheOf(used: CacheUse, faults: Faults): CacheUse {
   }
 }
 
-const ZERO: CallUsage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_5m_tokens: 0,
-  cache_write_1h_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-  tool_prompt_tokens: 0,
-}
-
 interface Counted {
   readonly input: number
   readonly cache: CacheUse
@@ -162,7 +156,7 @@ interface Counted {
 }
 
 function usageOf(counted: Counted, faults: Faults): CallUsage {
-  if (isOn(faults, 'zero-usage')) return ZERO
+  if (isOn(faults, 'zero-usage')) return NO_TOKENS
   const { cache, toolPrompt } = counted
   const output = countOf(faults, 'tokens') ?? counted.visible + counted.reasoning
   return {
@@ -186,14 +180,8 @@ export function scriptOf(
   const cache = cacheOf(ask.model.caches ? readCache(ask) : NO_CACHE, faults)
   if (isOn(faults, 'blocked')) {
     const usage = usageOf({ input, cache, visible: 0, reasoning: 0, toolPrompt: 0 }, faults)
-    return {
-      told: NOTHING_TOLD,
-      thoughts: NOTHING_TOLD,
-      calls: [],
-      builtins: [],
-      end: 'blocked',
-      usage,
-    }
+    const none = { told: NOTHING_TOLD, thoughts: NOTHING_TOLD, calls: [], builtins: [] }
+    return { ...none, end: 'blocked', usage }
   }
   const names = toolsOf(ask, faults)
   const calls = names.flatMap((name): PlannedCall[] => {
@@ -219,5 +207,52 @@ export function scriptOf(
     builtins,
     end: cut ? 'length' : calls.length > 0 ? 'tools' : 'stop',
     usage: usageOf({ input, cache, visible, reasoning, toolPrompt }, faults),
+  }
+}
+
+/** What the text families share: ids, the prompt cache, the record of what was accepted. */
+export class TextService {
+  readonly ids: IdMaker
+  readonly #kit: FamilyKit
+  readonly #cache: PrefixCache
+
+  constructor(kit: FamilyKit) {
+    this.#kit = kit
+    this.ids = new IdMaker(kit.random)
+    this.#cache = new PrefixCache(kit.clock.nowMs)
+    kit.onReset(() => this.#cache.reset())
+  }
+
+  /** Seconds since 1970. */
+  nowSeconds(): number {
+    return Math.floor(this.#kit.clock.nowMs() / 1000)
+  }
+
+  /** Decides an answer. @throws UnknownSwitch */
+  plan(ask: TextAsk, asker: Asker, faults: Faults): Script {
+    return scriptOf(ask, faults, (asked) => this.#cache.use(asked, asker.credential))
+  }
+}
+
+const OUTCOMES: Readonly<Record<Script['end'], CallOutcome>> = {
+  stop: 'completed',
+  tools: 'completed',
+  length: 'incomplete',
+  blocked: 'blocked',
+}
+
+/** What is recorded of a call that gets such an answer. */
+export function callOf(ask: TextAsk, script: Script, id: string, wireUsage: unknown): NewCall {
+  const toolCalls: Record<string, number> = {}
+  for (const name of script.builtins) toolCalls[name] = (toolCalls[name] ?? 0) + 1
+  return {
+    id,
+    model: ask.model.name,
+    requestedModel: ask.requestedModel,
+    stream: ask.stream,
+    outcome: OUTCOMES[script.end],
+    usage: script.usage,
+    wireUsage,
+    toolCalls,
   }
 }

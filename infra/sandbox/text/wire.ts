@@ -34,81 +34,68 @@ export function textHeaders(requestId: string, faults: Faults): Record<string, s
   }
 }
 
-interface CodeRule {
-  readonly status: number
-  readonly type: string
-  readonly message: string
+/** Of codes that are no 400. */
+const STATUSES: Readonly<Record<string, number>> = {
+  invalid_api_key: 401,
+  account_deactivated: 401,
+  billing_hard_limit_reached: 402,
+  unsupported_country_region_territory: 403,
+  permission_denied: 403,
+  model_not_found: 404,
+  request_timeout: 408,
+  conflict: 409,
+  request_too_large: 413,
+  unprocessable: 422,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  server_error: 500,
+  bad_gateway: 502,
+  server_overloaded: 503,
+  item_not_found: 404,
 }
 
-const rule = (status: number, type: string, message: string): CodeRule => {
-  return { status, type, message }
+/** Of codes that are no invalid requests. */
+const TYPES: Readonly<Record<string, string>> = {
+  unsupported_country_region_territory: 'request_forbidden',
+  request_timeout: 'server_error',
+  rate_limit_exceeded: 'requests',
+  insufficient_quota: 'insufficient_quota',
+  server_error: 'server_error',
+  bad_gateway: 'server_error',
+  server_overloaded: 'server_error',
+  moderation_blocked: 'image_generation_user_error',
 }
-const INVALID = 'invalid_request_error'
 
 /** Messages name hosts, organizations and requests, as this upstream's do. */
-const RULES: Readonly<Record<string, CodeRule>> = {
-  invalid_api_key: rule(
-    401,
-    INVALID,
+const MESSAGES: Readonly<Record<string, string>> = {
+  invalid_api_key:
     'Incorrect API key provided: sk-sandb***key. You can find your API key at https://platform.openai.com/account/api-keys.',
-  ),
-  account_deactivated: rule(
-    401,
-    INVALID,
-    'The OpenAI account associated with this API key has been deactivated.',
-  ),
-  billing_hard_limit_reached: rule(402, INVALID, 'Billing hard limit has been reached.'),
-  unsupported_country_region_territory: rule(
-    403,
-    'request_forbidden',
-    'Country, region, or territory not supported',
-  ),
-  permission_denied: rule(403, INVALID, 'You have insufficient permissions for this operation.'),
-  model_not_found: rule(404, INVALID, 'The model does not exist or you do not have access to it.'),
-  request_timeout: rule(408, 'server_error', 'Request timed out.'),
-  conflict: rule(409, INVALID, 'Could not acquire the lock; try again.'),
-  request_too_large: rule(413, INVALID, 'The request is too large.'),
-  unprocessable: rule(422, INVALID, 'The request could not be processed.'),
-  rate_limit_exceeded: rule(
-    429,
-    'requests',
+  account_deactivated: 'The OpenAI account associated with this API key has been deactivated.',
+  billing_hard_limit_reached: 'Billing hard limit has been reached.',
+  unsupported_country_region_territory: 'Country, region, or territory not supported',
+  permission_denied: 'You have insufficient permissions for this operation.',
+  model_not_found: 'The model does not exist or you do not have access to it.',
+  request_timeout: 'Request timed out.',
+  conflict: 'Could not acquire the lock; try again.',
+  request_too_large: 'The request is too large.',
+  unprocessable: 'The request could not be processed.',
+  rate_limit_exceeded:
     'Rate limit reached for this model in organization org-sandbox0123456789 on requests per min (RPM): Limit 10000, Used 10000, Requested 1. Please try again in 1s. Visit https://platform.openai.com/account/rate-limits to learn more.',
-  ),
-  insufficient_quota: rule(
-    429,
-    'insufficient_quota',
+  insufficient_quota:
     'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.',
-  ),
-  server_error: rule(
-    500,
-    'server_error',
+  server_error:
     'The server had an error while processing your request. Sorry about that! Please include the request ID req_0sandbox0123456789 in your message.',
-  ),
-  bad_gateway: rule(502, 'server_error', 'Bad gateway.'),
-  server_overloaded: rule(
-    503,
-    'server_error',
-    'The engine is currently overloaded, please try again later',
-  ),
-  context_length_exceeded: rule(
-    400,
-    INVALID,
+  bad_gateway: 'Bad gateway.',
+  server_overloaded: 'The engine is currently overloaded, please try again later',
+  context_length_exceeded:
     "This model's maximum context length is 128000 tokens. However, your messages resulted in more. Please reduce the length of the messages.",
-  ),
-  content_policy_violation: rule(
-    400,
-    INVALID,
-    'Your request was rejected as a result of our safety system.',
-  ),
-  moderation_blocked: rule(
-    400,
-    'image_generation_user_error',
+  content_policy_violation: 'Your request was rejected as a result of our safety system.',
+  moderation_blocked:
     'Your request was rejected by the safety system. If you believe this is an error, contact us at help.openai.com and include the request ID req_0sandbox0123456789.',
-  ),
-  unknown_parameter: rule(400, INVALID, 'Unknown parameter.'),
-  item_not_found: rule(404, INVALID, 'Item not found.'),
-  previous_response_not_found: rule(400, INVALID, 'Previous response not found.'),
-  content_filter: rule(400, INVALID, 'The response was filtered by our content management policy.'),
+  unknown_parameter: 'Unknown parameter.',
+  item_not_found: 'Item not found.',
+  previous_response_not_found: 'Previous response not found.',
+  content_filter: 'The response was filtered by our content management policy.',
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -125,13 +112,9 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   500: 'server_error',
 }
 
-function ruleOf(code: string): CodeRule {
-  return RULES[code] ?? rule(400, INVALID, `The request failed: ${code}.`)
-}
-
 /** The text that goes with a code where nothing more is known. */
 export function textMessage(code: string): string {
-  return ruleOf(code).message
+  return MESSAGES[code] ?? `The request failed: ${code}.`
 }
 
 /** The `error` object of a code. */
@@ -140,7 +123,7 @@ export function errorObject(
   message = textMessage(code),
   param: string | null = null,
 ) {
-  return { message, type: ruleOf(code).type, param, code }
+  return { message, type: TYPES[code] ?? 'invalid_request_error', param, code }
 }
 
 const NO_KEY =
@@ -166,7 +149,7 @@ export function textWire(family: string, { options }: FamilyKit, ids: IdMaker): 
           headers['retry-after-ms'] = String(wait * 1000)
         }
         const error = errorObject(code, message, param)
-        return { status: ruleOf(code).status, body: { error }, headers }
+        return { status: STATUSES[code] ?? 400, body: { error }, headers }
       },
     },
     options.apiKeys,
