@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 /** What a test file took. */
 export interface Usage {
   readonly path: string
+  /** The process that ran it. */
+  readonly process: number
   readonly wallMs: number
   /** Of its process and of the children it waited for. */
   readonly cpuMs: number
@@ -27,19 +29,29 @@ function cpuMs(): number {
 }
 
 /** What this process has taken since it began. */
-export function usedByNow(): Omit<Usage, 'path'> {
+export function usedByNow(): Pick<Usage, 'wallMs' | 'cpuMs'> {
   return { wallMs: performance.now(), cpuMs: cpuMs() }
 }
 
-/** The files that took longest, as lines of a table, the longest first. */
-export function slowest(used: readonly Usage[], count: number): readonly string[] {
-  const seconds = (ms: number): string => (ms / 1_000).toFixed(1).padStart(7)
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1).padStart(7)
+
+/** What some files took, as a line of a table. */
+export function usageLine(used: readonly Usage[], what: string): string {
   const total = (of: (one: Usage) => number): number => used.reduce((sum, one) => sum + of(one), 0)
-  const sorted = [...used].sort((a, b) => b.wallMs - a.wallMs).slice(0, count)
+  const [wallMs, cpuMs] = [total((one) => one.wallMs), total((one) => one.cpuMs)]
+  return `${seconds(wallMs)} s wall ${seconds(cpuMs)} s cpu  ${what}`
+}
+
+/** What all files took, what those of each process did, and the files that took longest, the longest first. */
+export function usageLines(used: readonly Usage[], count: number): readonly string[] {
+  const processes = [...new Set(used.map(({ process: pid }) => pid))]
+  const slowest = [...used].sort((a, b) => b.wallMs - a.wallMs).slice(0, count)
   return [
-    `${seconds(total(({ wallMs }) => wallMs))} s wall ${seconds(total(({ cpuMs: ms }) => ms))} s cpu  ${used.length} files`,
-    ...sorted.map(
-      ({ path, wallMs, cpuMs: ms }) => `${seconds(wallMs)} s wall ${seconds(ms)} s cpu  ${path}`,
-    ),
+    usageLine(used, `${used.length} files`),
+    ...processes.map((pid, n) => {
+      const its = used.filter((one) => one.process === pid)
+      return usageLine(its, `process ${n + 1}, ${its.length} files`)
+    }),
+    ...slowest.map((one) => usageLine([one], one.path)),
   ]
 }
