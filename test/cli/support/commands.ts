@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { bareEnvironment } from '../../faults/driver/bare.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { type Done, END, type Order } from './command-order.ts'
 import { elsewhere, type Ended, type Environment } from './tollgate.ts'
@@ -18,10 +19,9 @@ type Host = ChildProcessByStdio<null, Readable, Readable>
 const idle: Host[] = []
 
 function startHost(): Host {
-  const { PATH = '', HOME = '/' } = process.env
   const child = spawn(process.execPath, nodeArguments(HOST), {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: { PATH, HOME },
+    env: bareEnvironment(),
     cwd: elsewhere,
   }) as unknown as Host
   child.stdout.setEncoding('utf8')

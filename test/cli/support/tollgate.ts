@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { eventually } from '../../helpers/eventually.ts'
+import { bareEnvironment } from '../../faults/driver/bare.ts'
 import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
@@ -29,8 +30,7 @@ type Child = ChildProcessByStdio<null, Readable, Readable>
  * test runner writes itself into the environment of every child; behind `env -i` it cannot.
  */
 function bare(env: Readonly<Record<string, string>>): readonly string[] {
-  const { PATH = '', HOME = '/' } = process.env
-  const entries = Object.entries({ PATH, HOME, ...env })
+  const entries = Object.entries({ ...bareEnvironment(), ...env })
   return ['-i', ...entries.map(([name, value]) => `${name}=${value}`)]
 }
 

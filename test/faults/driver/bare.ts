@@ -9,8 +9,8 @@ export function bare(
   return ['env', ['-u', 'NODE_OPTIONS', program, ...args]]
 }
 
-/** What the machine's owner has set, none of ours. */
+/** What the machine's owner has set, none of ours; with what was compiled already, so that a start takes less. */
 export function bareEnvironment(): Record<string, string> {
-  const { PATH = '', HOME = '/' } = process.env
-  return { PATH, HOME }
+  const { PATH = '', HOME = '/', NODE_COMPILE_CACHE } = process.env
+  return { PATH, HOME, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) }
 }
