@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type ActionName, actionNames } from '../../src/api/prov-a/assets/asked.ts'
-import { asCaller, good, overseas, refused, urlOf } from '../api/prov-a/assets/support.ts'
+import { type ActionName, actionNames } from '../../src/families/video-a/library/asked.ts'
+import { asCaller, good, overseas, refused, urlOf } from '../families/video-a/library/support.ts'
 import { attempt, startFuzzed } from './support.ts'
 
 const harness = await startFuzzed()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { surfaces } from '../../src/families/index.ts'
-import { videoCModes } from '../../src/domain/families/video-c/models.ts'
+import { videoCModes } from '../../src/families/video-c/rules/models.ts'
 import { call } from '../e2e/support/client.ts'
 import { startStack } from '../helpers/stack.ts'
 

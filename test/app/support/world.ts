@@ -40,9 +40,9 @@ import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import {
   acceptVideoARequest,
   videoAWithAssets,
-} from '../../../src/domain/families/video-a/request.ts'
-import { acceptVideoBRequest } from '../../../src/domain/families/video-b/request.ts'
-import { upstreamBodyOf } from '../../../src/domain/families/video-b/upstream-body.ts'
+} from '../../../src/families/video-a/rules/request.ts'
+import { acceptVideoBRequest } from '../../../src/families/video-b/rules/request.ts'
+import { upstreamBodyOf } from '../../../src/families/video-b/rules/upstream-body.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
 import { compose } from '../../../src/compose.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../src/domain/pricing/price-book-document.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { lookAhead, whyAsked } from '../../../src/domain/pricing/publication.ts'
-import { videoAModels } from '../../../src/domain/families/video-a/models.ts'
+import { videoAModels } from '../../../src/families/video-a/rules/models.ts'
 import { shippedBook, shippedDocument } from './books.ts'
 
 const NOW = '2026-05-01T00:00:00Z'

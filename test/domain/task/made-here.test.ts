@@ -1,10 +1,10 @@
 import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
-import { readImageOrder } from '../../../src/domain/families/image/request.ts'
+import { readImageOrder } from '../../../src/families/image/rules/request.ts'
 import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest } from '../../../src/domain/task/state.ts'
-import { order } from '../families/image/orders.ts'
+import { order } from '../../families/image/rules/orders.ts'
 import { shippedBook } from '../pricing/books.ts'
 import { explained, failureIsFree, moneyMovesWithState, persistable } from './promises.ts'
 import {

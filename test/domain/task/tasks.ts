@@ -1,11 +1,11 @@
 import { catalog } from '../../../src/families/index.ts'
-import { acceptVideoARequest } from '../../../src/domain/families/video-a/request.ts'
-import { quoteVideoA } from '../../../src/domain/families/video-a/pricing.ts'
+import { acceptVideoARequest } from '../../../src/families/video-a/rules/request.ts'
+import { quoteVideoA } from '../../../src/families/video-a/rules/pricing.ts'
 import type { TaskCommand } from '../../../src/domain/task/decider.ts'
 import type { TaskObservation } from '../../../src/domain/task/observation.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest, TaskState } from '../../../src/domain/task/state.ts'
-import { bodyFor, type Body } from '../families/video-a/requests.ts'
+import { bodyFor, type Body } from '../../families/video-a/rules/requests.ts'
 import { shippedBook } from '../pricing/books.ts'
 
 /** Given / When / Then for the task decider, and the facts its tests share. */

@@ -2,7 +2,7 @@ import { callFailures as ofEveryCall } from '../../kit/call-failures.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import type { SurfaceFailures } from '../../kit/surface-failures.ts'
 import { creationFailures as ofEveryCreation } from '../../kit/task-failures.ts'
-import { eitherVersion, INVALID, RATE_LIMITED, UNKNOWN_ERROR } from '../failures.ts'
+import { eitherVersion, INVALID, RATE_LIMITED, UNKNOWN_ERROR } from '../../kit/numbered-failures.ts'
 
 /** Numbers of `base_resp.status_code` that this version has besides. */
 const TIMEOUT = '1001'

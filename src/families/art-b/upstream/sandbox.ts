@@ -1,5 +1,5 @@
 import type { SandboxAccount } from '../../../app/ports.ts'
-import { artBModels } from '../../../domain/families/art-b/models.ts'
+import { artBModels } from '../rules/models.ts'
 
 /** The sandbox as this wire's upstream; it knows the versions, under names of its own. */
 export const artBSandbox: SandboxAccount = {

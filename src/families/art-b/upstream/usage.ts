@@ -1,4 +1,4 @@
-import { SEARCHES } from '../../../domain/families/art-b/pricing.ts'
+import { SEARCHES } from '../rules/pricing.ts'
 import { IMAGES } from '../../../domain/families/image-rules.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { countOf } from '../../../kernel/json.ts'

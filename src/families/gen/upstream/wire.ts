@@ -1,5 +1,5 @@
 import type { ImageAnswer, ImageCall, SentImage } from '../../../app/image-ports.ts'
-import { INPUT } from '../../../domain/families/gen/pricing.ts'
+import { INPUT } from '../rules/pricing.ts'
 import { IMAGES } from '../../../domain/families/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

@@ -1,4 +1,4 @@
-import type { ImageTokenUnit } from '../../../domain/families/image/pricing.ts'
+import type { ImageTokenUnit } from '../rules/pricing.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf } from '../../kit/http/fields.ts'
 

@@ -1,10 +1,6 @@
 import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../../app/ports.ts'
-import {
-  COMPLETION_TOKENS,
-  toolUnit,
-  TOTAL_TOKENS,
-} from '../../../domain/families/video-a/units.ts'
+import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/units.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'

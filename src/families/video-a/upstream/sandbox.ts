@@ -1,5 +1,5 @@
 import type { SandboxAccount } from '../../../app/ports.ts'
-import { videoAModels } from '../../../domain/families/video-a/models.ts'
+import { videoAModels } from '../rules/models.ts'
 
 const SIGNING_REGIONS = { domestic: 'cn-beijing', overseas: 'ap-southeast-1' } as const
 

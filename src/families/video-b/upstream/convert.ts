@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../../app/ports.ts'
-import { videoBUnits } from '../../../domain/families/video-b/units.ts'
+import { videoBUnits } from '../rules/units.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'

@@ -1,5 +1,5 @@
 import type { TaskObservation } from '../../../app/ports.ts'
-import { CREDITS } from '../../../domain/families/video-c/pricing.ts'
+import { CREDITS } from '../rules/pricing.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import { MAX_LABEL_LENGTH, settingsOf, urlsOf } from '../../kit/task/fields.ts'

@@ -1,5 +1,5 @@
 import type { SandboxAccount } from '../../../app/ports.ts'
-import { videoCModels } from '../../../domain/families/video-c/models.ts'
+import { videoCModels } from '../rules/models.ts'
 
 /** The sandbox as this family's upstream, which has names of its own for the models. */
 export const videoCSandbox: SandboxAccount = {

@@ -5,10 +5,10 @@ import { createFetchRooms } from '../../../../src/app/calls/images/fetch-room.ts
 import { readyImages } from '../../../../src/app/calls/images/inputs.ts'
 import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
 import type { ImageInput } from '../../../../src/domain/families/image-rules.ts'
-import { readGenOrder } from '../../../../src/domain/families/gen/request.ts'
+import { readGenOrder } from '../../../../src/families/gen/rules/request.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { FetchFault, type FetchPublic } from '../../../../src/kernel/public-fetch.ts'
-import { order, png } from '../../../domain/families/image/orders.ts'
+import { order, png } from '../../../families/image/rules/orders.ts'
 import { principalOf } from '../../support/world.ts'
 
 const UNDER_BYTES = 1_000

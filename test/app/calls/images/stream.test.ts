@@ -11,11 +11,11 @@ import type {
   ImageProvider,
   ImageTally,
 } from '../../../../src/app/image-ports.ts'
-import { readArtBOrder } from '../../../../src/domain/families/art-b/request.ts'
+import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { FetchFault, type FetchPublic } from '../../../../src/kernel/public-fetch.ts'
 import { until } from '../../../helpers/eventually.ts'
-import { order } from '../../../domain/families/art-b/orders.ts'
+import { order } from '../../../families/art-b/rules/orders.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { principalOf } from '../../support/world.ts'
 import { roadOf } from '../support/road.ts'

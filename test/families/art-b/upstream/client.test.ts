@@ -5,10 +5,10 @@ import { startSandbox } from '../../../../infra/sandbox/server.ts'
 import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
 import type { ImageCall, ImageEvent, ImageItem } from '../../../../src/app/image-ports.ts'
-import { readArtBOrder } from '../../../../src/domain/families/art-b/request.ts'
+import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
 import { createArtBProvider } from '../../../../src/families/art-b/upstream/client.ts'
 import { artBSandbox } from '../../../../src/families/art-b/upstream/sandbox.ts'
-import { order } from '../../../domain/families/art-b/orders.ts'
+import { order } from '../rules/orders.ts'
 
 const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())

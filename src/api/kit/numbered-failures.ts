@@ -1,0 +1,42 @@
+import type { SurfaceFailures } from './surface-failures.ts'
+
+/** The numbers failures go by on both versions of this wire. */
+export const INVALID = '2013'
+export const UNKNOWN_ERROR = '1000'
+export const RATE_LIMITED = '1002'
+const NOT_AUTHORISED = '1004'
+const NO_BALANCE = '1008'
+
+/** What fails alike on both, and where it departs from the table. */
+export const eitherVersion = {
+  url_invalid: INVALID,
+  headers_too_large: INVALID,
+  unauthenticated: NOT_AUTHORISED,
+  wrong_token_kind: NOT_AUTHORISED,
+  address_not_allowed: NOT_AUTHORISED,
+  body_empty: INVALID,
+  body_invalid: INVALID,
+  body_too_large: INVALID,
+  media_type_unsupported: INVALID,
+  parameter_invalid: INVALID,
+  overloaded: UNKNOWN_ERROR,
+  outage: UNKNOWN_ERROR,
+  internal: UNKNOWN_ERROR,
+  invalid_request: INVALID,
+  unknown_model: { code: INVALID, status: 400 },
+  model_not_allowed: NOT_AUTHORISED,
+  price_not_configured: UNKNOWN_ERROR,
+  insufficient_balance: NO_BALANCE,
+  budget_reached: NO_BALANCE,
+  rate_limited: RATE_LIMITED,
+  log_unavailable: UNKNOWN_ERROR,
+  log_outcome_unknown: UNKNOWN_ERROR,
+  wrong_expected_revision: UNKNOWN_ERROR,
+  append_too_large: INVALID,
+  database_unavailable: UNKNOWN_ERROR,
+  read_model_behind: UNKNOWN_ERROR,
+  idempotency_key_reused: INVALID,
+  refused_invalid: INVALID,
+  refused_rate_limited: RATE_LIMITED,
+  refused_account: UNKNOWN_ERROR,
+} as const satisfies SurfaceFailures

@@ -1,0 +1,50 @@
+import { membersGiven } from '../../../kernel/json.ts'
+import {
+  inCallersWords,
+  type SimpleVideo,
+  type SimpleVideoRules,
+} from '../../../domain/families/simple-video.ts'
+import { acceptVideoARequest, videoAWithAssets } from './request.ts'
+
+/** `/provA` video as it can be asked for without knowing the family. */
+
+const NAMES: Readonly<Record<string, string>> = {
+  content: 'prompt',
+  duration: 'seconds',
+}
+
+function nameOf(param: string): string | undefined {
+  return param.startsWith('content[') ? 'input_reference' : NAMES[param]
+}
+
+function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
+  const { model, prompt, seconds, resolution, ratio, generateAudio, references } = order
+  return membersGiven({
+    model,
+    content: [
+      ...(prompt === undefined ? [] : [{ type: 'text', text: prompt }]),
+      ...references.map(({ kind, url }) => ({
+        type: `${kind}_url`,
+        role: `reference_${kind}`,
+        [`${kind}_url`]: { url },
+      })),
+    ],
+    // What upstream renders when it is not told.
+    duration: seconds ?? 5,
+    resolution,
+    ratio,
+    generate_audio: generateAudio,
+  })
+}
+
+export const simpleVideoA: SimpleVideoRules = {
+  accept: (order) => {
+    const accepted = inCallersWords(nameOf, () => acceptVideoARequest(bodyOf(order)))
+    const { model, facts, upstreamBody, assets } = accepted
+    const withAssets = (nativeIds: ReadonlyMap<string, string>) =>
+      videoAWithAssets(accepted, nativeIds)
+    return { model: model.name, facts, upstreamBody, assets, withAssets }
+  },
+  settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
+  links: { video: 'video_url', picture: 'last_frame_url' },
+}

@@ -1,0 +1,144 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { acceptVideoARequest, type AcceptedVideoA, videoAWithAssets } from '../rules/request.ts'
+import { principalOf } from '../../../api/kit/authenticate.ts'
+import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
+import { publicUrl } from '../../../api/kit/public-url.ts'
+import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { tellTask } from '../../../api/kit/task-answer.ts'
+import { taskAssetsOf } from '../../../api/kit/task-assets.ts'
+import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
+import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { describe } from './documentation.ts'
+import { provAEnvelope } from './envelope.ts'
+import { createFailures, listFailures } from './failures.ts'
+import {
+  alsoInTasks,
+  CreatedTaskSchema,
+  CreateTaskBodySchema,
+  DeletedTaskSchema,
+  ListTasksQuerySchema,
+  TaskListSchema,
+  TaskParamsSchema,
+  TaskSchema,
+} from './schemas.ts'
+import { readListQuery } from './list.ts'
+import { toTask } from './view.ts'
+
+/** The `/provA` task interface. */
+
+const family = 'video-a'
+const path = '/api/v3/contents/generations/tasks'
+
+const provA: Mount = {
+  prefix: '/provA',
+  envelopeOf: () => provAEnvelope,
+  // Inline images make it large.
+  bodyBytes: 64 * 1024 * 1024,
+}
+
+const creation: TaskCreation<AcceptedVideoA> = {
+  path,
+  name: 'provA.tasks',
+  family,
+  body: CreateTaskBodySchema,
+  alsoKnown: alsoInTasks,
+  documented: describe({
+    operationId: 'createVideoTask',
+    summary: 'Create a video task',
+    ok: CreatedTaskSchema,
+    failures: createFailures,
+  }),
+  accept: async (body, _principal, { resolveHost }) => {
+    const accepted = acceptVideoARequest(body)
+    const { callbackUrl, upstreamBody } = accepted
+    if (callbackUrl === undefined) return accepted
+    const param = Object.hasOwn(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
+    const callback_url = await publicUrl(callbackUrl, param, resolveHost)
+    return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
+  },
+  order: ({ model, facts, upstreamBody, assets, projectName, ...others }) => ({
+    model: model.name,
+    facts,
+    upstreamBody,
+    assets: taskAssetsOf(assets, 'content', {
+      projectName,
+      bodyWith: (nativeIds) => videoAWithAssets({ upstreamBody }, nativeIds),
+    }),
+    callerMarker: others.safetyIdentifier,
+    executionExpiresAfterS: others.executionExpiresAfterS,
+  }),
+  answer: ({ nativeId }, { model }) => ({
+    id: nativeId,
+    ...(model.generation === '2.5' ? { model: model.name } : {}),
+  }),
+}
+
+function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get(path, {
+    schema: {
+      ...describe({
+        operationId: 'listVideoTasks',
+        summary: 'List video tasks',
+        ok: TaskListSchema,
+        failures: listFailures,
+      }),
+      querystring: ListTasksQuerySchema,
+    },
+    handler: async (request) => {
+      const asked = readListQuery(request.query)
+      const { items, total } = await tasks.listTasks({
+        principal: principalOf(request),
+        family,
+        ...asked,
+      })
+      return { items: items.map(toTask), total }
+    },
+  })
+  app.get(`${path}/:id`, {
+    schema: {
+      ...describe({
+        operationId: 'getVideoTask',
+        summary: 'Query a video task',
+        costs: true,
+        ok: TaskSchema,
+        failures: queryFailures,
+      }),
+      params: TaskParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const view = await tasks.getTask({
+        principal: principalOf(request),
+        family,
+        id: taskIdOf(request.params.id),
+        requestId: request.id,
+      })
+      tellTask(reply, view)
+      return toTask(view)
+    },
+  })
+  app.delete(`${path}/:id`, {
+    schema: {
+      ...describe({
+        operationId: 'deleteVideoTask',
+        summary: 'Cancel a queued task or hide a finished one',
+        ok: DeletedTaskSchema,
+        failures: deletionFailures,
+      }),
+      params: TaskParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const deleted = await tasks.deleteTask({
+        principal: principalOf(request),
+        family,
+        id: taskIdOf(request.params.id),
+        requestId: request.id,
+      })
+      void reply.header('x-platform-id', deleted.platformId)
+      return {}
+    },
+  })
+}
+
+export const provASurface = creationsOf(provA, [creation], taskRoutes)

@@ -1,0 +1,75 @@
+import { membersGiven } from '../../../kernel/json.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import {
+  inCallersWords,
+  noAssets,
+  type SimpleVideo,
+  type SimpleVideoRules,
+} from '../../../domain/families/simple-video.ts'
+import type { MediaItem } from './content.ts'
+import { resolveVideoBModel } from './models.ts'
+import { acceptVideoBRequest } from './request.ts'
+import { upstreamBodyOf } from './upstream-body.ts'
+
+/** `/provB` video as it can be asked for without knowing the family. */
+
+/** Where the caller says nothing; this family leaves neither to upstream. */
+const DEFAULT_SECONDS = 5
+const DEFAULT_RATIO = '16:9'
+
+const NAMES: Readonly<Record<string, string>> = { content: 'prompt', duration: 'seconds' }
+
+function nameOf(param: string): string | undefined {
+  if (param.startsWith('content[0]')) return 'prompt'
+  return param.startsWith('content[') ? 'input_reference' : NAMES[param]
+}
+
+function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
+  const { model: name, prompt, seconds = DEFAULT_SECONDS, references } = order
+  const model = resolveVideoBModel(name)
+  const resolution = model?.resolutions.find(
+    (known) => known.toLowerCase() === order.resolution?.toLowerCase(),
+  )
+  // A model without references begins with the picture it is given.
+  const roleOf = (kind: string): string =>
+    kind === 'image' && model?.takesReferences === false ? 'first_frame' : `reference_${kind}`
+  const ratio = order.ratio ?? (references.length === 0 ? DEFAULT_RATIO : undefined)
+  return membersGiven({
+    model: name,
+    content: [
+      { type: 'text', text: prompt },
+      ...references.map(({ kind, url }) => ({
+        type: `${kind}_url`,
+        role: roleOf(kind),
+        [`${kind}_url`]: { url },
+      })),
+    ],
+    duration: seconds,
+    resolution: resolution ?? order.resolution,
+    ratio,
+  })
+}
+
+/** Uploaded files lie at one account, which a simple creation does not choose. */
+function urlOf({ locator, param }: MediaItem) {
+  return locator.from === 'file'
+    ? refuse(param, `\`${param}\` must be a public https:// URL or a data URI`)
+    : locator.url
+}
+
+export const simpleVideoB: SimpleVideoRules = {
+  accept: (order) =>
+    inCallersWords(nameOf, () => {
+      if (order.generateAudio !== undefined)
+        refuse(
+          'generate_audio',
+          `\`generate_audio\` is not supported by ${order.model}: leave it out`,
+        )
+      const accepted = acceptVideoBRequest(bodyOf(order))
+      const { model, facts } = accepted
+      const upstreamBody = upstreamBodyOf(accepted, urlOf, undefined)
+      return { model: model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
+    }),
+  settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
+  links: { video: 'url', picture: undefined },
+}

@@ -1,0 +1,96 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { CreateTaskInput } from '../../../app/tasks/types.ts'
+import { isPresent, own, text } from '../../../domain/families/checks/fields.ts'
+import { acceptVideoBRequest } from '../rules/request.ts'
+import { upstreamBodyOf } from '../rules/upstream-body.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { principalOf } from '../../../api/kit/authenticate.ts'
+import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
+import { publicUrl } from '../../../api/kit/public-url.ts'
+import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { tellTask } from '../../../api/kit/task-answer.ts'
+import { queryFailures } from '../../../api/kit/task-failures.ts'
+import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { describe } from './documentation.ts'
+import { provBV2Envelope } from './envelope.ts'
+import { createFailures } from './failures.ts'
+import { locateMedia } from './media.ts'
+import {
+  CreatedVideoSchema,
+  CreateVideoBodySchema,
+  VideoParamsSchema,
+  VideoSchema,
+} from './schemas.ts'
+import { toVideo } from './view.ts'
+
+/** The `/provB` video interface. */
+
+const family = 'video-b'
+const MAX_CALLBACK_URL_LENGTH = 2_048
+
+const provBV2: Mount = {
+  prefix: '/provB/v2',
+  envelopeOf: () => provBV2Envelope,
+  // Base64 expansion counted.
+  bodyBytes: 64 * 1024 * 1024,
+  body: { keepsMedia: true },
+}
+
+type Accepted = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody' | 'channelId'>
+
+async function callbackUrlOf(body: JsonObject, resolveHost: ResolveHost) {
+  const param = 'callback_url'
+  if (!isPresent(body, param)) return undefined
+  return publicUrl(text(own(body, param), param, MAX_CALLBACK_URL_LENGTH), param, resolveHost)
+}
+
+const creation: TaskCreation<Accepted> = {
+  path: '/video_generation',
+  name: 'provB.video',
+  family,
+  body: CreateVideoBodySchema,
+  documented: describe({
+    operationId: 'createVideoB',
+    summary: 'Create a video of the second family',
+    ok: CreatedVideoSchema,
+    failures: createFailures,
+  }),
+  accept: async (body, principal, services) => {
+    const accepted = acceptVideoBRequest(body)
+    const { urlOf, channelId } = await locateMedia(accepted.media, principal, services)
+    const callbackUrl = await callbackUrlOf(body, services.resolveHost)
+    const upstreamBody = upstreamBodyOf(accepted, urlOf, callbackUrl)
+    return { model: accepted.model.name, facts: accepted.facts, upstreamBody, channelId }
+  },
+  order: (accepted) => accepted,
+  answer: ({ nativeId, platformId }) => ({ task_id: nativeId, platform_id: platformId }),
+}
+
+function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/video_generation/:task_id', {
+    schema: {
+      ...describe({
+        operationId: 'getVideoB',
+        summary: 'Query a video of the second family',
+        costs: true,
+        ok: VideoSchema,
+        failures: queryFailures,
+      }),
+      params: VideoParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const view = await tasks.getTask({
+        principal: principalOf(request),
+        family,
+        id: taskIdOf(request.params.task_id),
+        requestId: request.id,
+      })
+      tellTask(reply, view)
+      return toVideo(view)
+    },
+  })
+}
+
+export const provBV2Surface = creationsOf(provBV2, [creation], taskRoutes)

@@ -1,0 +1,59 @@
+import { membersGiven } from '../../../kernel/json.ts'
+import {
+  inCallersWords,
+  noAssets,
+  type SimpleVideo,
+  type SimpleVideoRules,
+} from '../../../domain/families/simple-video.ts'
+import type { VideoCMode } from './models.ts'
+import { acceptVideoCRequest } from './request.ts'
+import { refuseField } from './refusals.ts'
+
+/** `/provC` video as it can be asked for without knowing the family: the mode follows from the pictures. */
+
+const NAMES: Readonly<Record<string, string>> = {
+  images: 'input_reference',
+  duration: 'seconds',
+  aspect_ratio: 'ratio',
+  audio: 'generate_audio',
+}
+
+function nameOf(param: string): string | undefined {
+  return NAMES[/^[a-z_]+/.exec(param)?.[0] ?? '']
+}
+
+/** One picture begins the video; several are what it is to show. */
+function modeFor(images: number): VideoCMode {
+  if (images === 0) return 'text2video'
+  return images === 1 ? 'img2video' : 'reference2video'
+}
+
+function imagesOf({ references }: SimpleVideo): readonly string[] {
+  if (references.some(({ kind }) => kind !== 'image'))
+    refuseField('images', '`images` must be pictures for this model')
+  return references.map(({ url }) => url)
+}
+
+export const simpleVideoC: SimpleVideoRules = {
+  accept: (order) =>
+    inCallersWords(nameOf, () => {
+      const { model, prompt, seconds, resolution, ratio, generateAudio } = order
+      const images = imagesOf(order)
+      const mode = modeFor(images.length)
+      const body = membersGiven({
+        model,
+        prompt,
+        duration: seconds,
+        resolution,
+        // A picture that begins a video gives it its shape.
+        aspect_ratio: mode === 'img2video' ? undefined : ratio,
+        audio: generateAudio,
+        images: images.length === 0 ? undefined : images,
+      })
+      const accepted = acceptVideoCRequest(mode, body)
+      const { facts, upstreamBody } = accepted
+      return { model: accepted.model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
+    }),
+  settings: { seconds: 'duration', resolution: 'resolution', ratio: 'aspect_ratio' },
+  links: { video: 'url', picture: 'cover_url' },
+}

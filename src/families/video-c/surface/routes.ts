@@ -1,0 +1,125 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TaskKey, TaskView } from '../../../app/tasks/types.ts'
+import { type VideoCMode, videoCModes } from '../rules/models.ts'
+import { acceptVideoCRequest, type AcceptedVideoC } from '../rules/request.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { principalOf } from '../../../api/kit/authenticate.ts'
+import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
+import { publicUrl } from '../../../api/kit/public-url.ts'
+import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { tellTask } from '../../../api/kit/task-answer.ts'
+import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
+import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { describe } from './documentation.ts'
+import { provCEnvelope } from './envelope.ts'
+import { cancelFailures } from './failures.ts'
+import {
+  alsoInClips,
+  bodySchemas,
+  ClipParamsSchema,
+  ClipSchema,
+  CreatedClipSchema,
+} from './schemas.ts'
+import { settingsOf, toClip } from './view.ts'
+
+/** The `/provC` task interface. */
+
+const family = 'video-c'
+
+const provC: Mount = {
+  prefix: '/provC',
+  envelopeOf: () => provCEnvelope,
+  // Inline images make it large.
+  bodyBytes: 64 * 1024 * 1024,
+}
+
+/** Each path in words. */
+const summaries: Readonly<Record<VideoCMode, readonly [operationId: string, summary: string]>> = {
+  text2video: ['createClipFromText', 'Create a video from a text'],
+  img2video: ['createClipFromImage', 'Create a video that a picture begins'],
+  'start-end2video': ['createClipBetweenImages', 'Create a video between two pictures'],
+  reference2video: ['createClipFromReferences', 'Create a video with what pictures show'],
+}
+
+function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
+  const [operationId, summary] = summaries[mode]
+  return {
+    path: `/ent/v2/${mode}`,
+    // A key used in one mode is another task's in the next.
+    name: `provC.${mode}`,
+    family,
+    body: bodySchemas[mode],
+    alsoKnown: alsoInClips,
+    documented: describe({
+      operationId,
+      summary,
+      ok: CreatedClipSchema,
+      failures: creationFailures,
+    }),
+    accept: async (body, _principal, { resolveHost }) => {
+      const accepted = acceptVideoCRequest(mode, body)
+      const { callbackUrl, upstreamBody } = accepted
+      if (callbackUrl === undefined) return accepted
+      const callback_url = await publicUrl(callbackUrl, 'callback_url', resolveHost)
+      return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
+    },
+    order: ({ model, facts, upstreamBody, payload }) => ({
+      model: model.name,
+      facts,
+      upstreamBody,
+      callerMarker: payload,
+    }),
+    answer: ({ nativeId, platformId, createdAtMs }, { model, facts, payload }) => ({
+      task_id: nativeId,
+      id: nativeId,
+      platform_id: platformId,
+      state: 'created',
+      model: model.name,
+      ...settingsOf(facts.settings),
+      payload: payload ?? '',
+      created_at: toTimestamp(createdAtMs),
+    }),
+  }
+}
+
+function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const answered =
+    (act: (key: TaskKey) => Promise<TaskView>) =>
+    async (request: FastifyRequest, reply: FastifyReply) => {
+      const { id } = request.params as { readonly id: string }
+      const principal = principalOf(request)
+      const view = await act({ principal, family, id: taskIdOf(id), requestId: request.id })
+      tellTask(reply, view)
+      return toClip(view)
+    }
+  app.get('/ent/v2/tasks/:id/creations', {
+    schema: {
+      ...describe({
+        operationId: 'getClip',
+        summary: 'Query a video of the third family',
+        costs: true,
+        ok: ClipSchema,
+        failures: queryFailures,
+      }),
+      params: ClipParamsSchema,
+    },
+    handler: answered(tasks.getTask),
+  })
+  app.post('/ent/v2/tasks/:id/cancel', {
+    config: { startsNothing: true },
+    schema: {
+      ...describe({
+        operationId: 'cancelClip',
+        summary: 'Cancel a video that is not worked on yet',
+        ok: ClipSchema,
+        failures: cancelFailures,
+      }),
+      params: ClipParamsSchema,
+    },
+    handler: answered(tasks.cancelTask),
+  })
+}
+
+export const provCSurface = creationsOf(provC, videoCModes.map(creationOf), taskRoutes)
