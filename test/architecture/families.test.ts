@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
 const textRooms =
-  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|kit\/text|providers\.ts|index\.ts)|api\/v1|api\/v1beta|app\/calls\/text)(?:\/|$)/
+  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|kit\/text|providers\.ts|index\.ts)|app\/calls\/text)(?:\/|$)/
 
 t.test('the wires of text are named where text is at home', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -58,7 +58,7 @@ const examples = ['src/api/v1/images/schemas.ts']
 const lists = ['src/families/index.ts', 'src/families/providers.ts', 'infra/sandbox/registry.ts']
 /** Rules that use cases of calls still know. */
 const others: Readonly<Record<string, readonly string[]>> = {
-  speech: ['src/domain/families/speech/', 'src/api/prov-b/v1/'],
+  speech: ['src/domain/families/speech/'],
 }
 
 t.test('no file outside the rooms of a family names it', (t) => {

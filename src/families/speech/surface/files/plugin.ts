@@ -1,0 +1,115 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
+import type { TaskUseCases } from '../../../../app/tasks/types.ts'
+import type { FailureCode } from '../../../../api/kit/failure-table.ts'
+import { type FormLimits, useForms } from '../../../../api/kit/multipart.ts'
+import { behindToken, withBody } from '../../../../api/kit/route-failures.ts'
+import { succeeded } from '../answered.ts'
+import { describe } from '../documentation.ts'
+import { ownParts } from '../../../../api/kit/task-failures.ts'
+import { retrieveFile, sendFile, uploadShown } from './retrieve.ts'
+import { FileAnswerSchema, FileQuerySchema, UploadSchema } from './schemas.ts'
+import { takeUpload } from './upload.ts'
+
+export interface MediaFileDeps {
+  readonly media: MediaUseCases
+  readonly tasks: TaskUseCases
+  readonly mediaForm: FormLimits
+}
+
+const uploadFailures: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'invalid_request',
+  'overloaded',
+  'no_channel',
+  'object_too_large',
+  'rate_limited',
+  'upload_quota_reached',
+  'storage_full',
+  'read_model_behind',
+  'log_unavailable',
+  'log_outcome_unknown',
+  'call_refused',
+  'refused_invalid',
+  'refused_account',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+]
+
+const downloadFailures: readonly FailureCode[] = [
+  ...ownParts,
+  'parameter_invalid',
+  'file_not_found',
+  'result_not_available',
+  'overloaded',
+  'kept_unavailable',
+  'refused_invalid',
+  'refused_account',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+]
+
+/** Files that accounts keep, to be registered below `/provB/v1`. */
+export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
+  return async (instance: FastifyInstance): Promise<void> => {
+    await useForms(instance)
+    instance.post('/files/upload', {
+      // A form is read as it comes; the schema only documents.
+      validatorCompiler: () => () => true,
+      schema: {
+        ...describe({
+          tag: 'Files',
+          operationId: 'uploadMedia',
+          summary: 'Upload a sample of a voice, or what a video is made of',
+          ok: FileAnswerSchema,
+          failures: uploadFailures,
+        }),
+        consumes: ['multipart/form-data'],
+        body: UploadSchema,
+      },
+      handler: async (request) => {
+        const upload = await takeUpload(request, media, mediaForm)
+        return { file: uploadShown(upload), ...succeeded(request) }
+      },
+    })
+    const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+    app.get('/files/retrieve', {
+      schema: {
+        ...describe({
+          tag: 'Files',
+          operationId: 'retrieveMedia',
+          summary: 'Show an upload, or what asynchronous speech made',
+          ok: FileAnswerSchema,
+          failures: [...ownParts, 'parameter_invalid', 'file_not_found'],
+        }),
+        querystring: FileQuerySchema,
+      },
+      handler: async (request, reply) => {
+        const file = await retrieveFile({ media, tasks }, request.query.file_id, request)
+        void reply.header('cache-control', 'no-store')
+        return { file, ...succeeded(request) }
+      },
+    })
+    app.get('/files/retrieve_content', {
+      // It would read the whole file to say how long it is.
+      exposeHeadRoute: false,
+      schema: {
+        ...describe({
+          tag: 'Files',
+          operationId: 'downloadMedia',
+          summary: 'Download an upload, or what asynchronous speech made',
+          ok: undefined,
+          others: { 'application/octet-stream': 'The bytes; of speech as its audio type.' },
+          failures: downloadFailures,
+        }),
+        querystring: FileQuerySchema,
+      },
+      handler: (request, reply) =>
+        sendFile({ media, tasks }, request.query.file_id, request, reply),
+    })
+  }
+}

@@ -1,0 +1,71 @@
+import { readClone } from '../../../domain/families/speech/clone-request.ts'
+import { VOICE_CLONE } from '../../../domain/families/speech/models.ts'
+import { readSpeech } from '../../../domain/families/speech/request.ts'
+import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import { creationsOf } from '../../../api/kit/creations.ts'
+import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
+import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import { provBV1Envelope } from './envelope.ts'
+import { mediaFilesPlugin } from './files/plugin.ts'
+import { speechRoute } from './speech/plugin.ts'
+import { alsoInSpeech, SpeechBodySchema } from './speech/schemas.ts'
+import { speechTask, speechTaskRoute } from './speech/tasks.ts'
+import { voicesRoute } from './voices/plugin.ts'
+import { CloneBodySchema } from './voices/schemas.ts'
+
+/** The `/provB/v1` interface: speech, its files and its voices. */
+
+const provBV1: Mount = {
+  prefix: '/provB/v1',
+  envelopeOf: () => provBV1Envelope,
+  // Texts to be spoken.
+  bodyBytes: 1024 * 1024,
+  keepsAnswers: true,
+}
+
+const tasks = creationsOf(provBV1, [speechTask], speechTaskRoute)
+const family = SPEECH
+
+export const provBV1Surface: Surface = {
+  mount: provBV1,
+  endpoints: {
+    'provB.speech': '/provB/v1/t2a_v2',
+    ...tasks.endpoints,
+    'provB.voice-clone': '/provB/v1/voice_clone',
+  },
+  bodies: [...tasks.bodies, { schema: CloneBodySchema }],
+  register: async (app, services) => {
+    speechRoute(app, services)
+    await tasks.register(app, services)
+    await app.register(mediaFilesPlugin(services))
+    voicesRoute(app, services)
+  },
+  quotes: (services) => {
+    const { quotes, resolveVoice, foreignMembers: foreign } = services
+    const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech, { foreign })
+    const checkClone = misspeltRefusal(CloneBodySchema, {}, { foreign })
+    return [
+      {
+        path: '/provB/v1/t2a_v2',
+        quote: async ({ principal, requestId, body }) => {
+          check(body)
+          const request = readSpeech(body, 'call')
+          const { model } = request
+          const voice = await resolveVoice(principal.tenantId, request.voiceId)
+          const of = { family, surface: 'provB.speech', principal, requestId }
+          return quotes.speech({ ...of, model, request, voice })
+        },
+      },
+      ...(tasks.quotes?.(services) ?? []),
+      {
+        path: '/provB/v1/voice_clone',
+        quote: async ({ principal, requestId, body }) => {
+          checkClone(body)
+          const request = readClone(body)
+          const of = { family, surface: 'provB.voice-clone', principal, requestId }
+          return quotes.clone({ ...of, model: VOICE_CLONE, request })
+        },
+      },
+    ]
+  },
+}

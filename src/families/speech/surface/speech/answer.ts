@@ -1,0 +1,91 @@
+import { Buffer } from 'node:buffer'
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  SpeechCallInput,
+  SpeechFrame,
+  SpeechUseCases,
+} from '../../../../app/calls/speech/types.ts'
+import type { AudioFormat } from '../../../../domain/families/speech/request.ts'
+import { costOf } from '../../../../domain/pricing/cost.ts'
+import { callerGone, callerPresence } from '../../../../api/kit/caller.ts'
+import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../../api/kit/cost.ts'
+import {
+  oneLine,
+  sendEventStream,
+  type StreamDialect,
+  type StreamLimits,
+} from '../../../../api/kit/event-stream.ts'
+import { sendInPieces } from '../../../../api/kit/json-in-pieces.ts'
+import { succeeded } from '../answered.ts'
+import { failureFrame } from '../envelope.ts'
+
+/** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
+
+const mediaTypes: Readonly<Record<AudioFormat, string>> = {
+  mp3: 'audio/mpeg',
+  pcm: 'audio/pcm',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+}
+
+type Asked = Omit<SpeechCallInput, 'callerGone'>
+
+/** Answers a call whole. */
+export async function answerSpeech(
+  speech: SpeechUseCases,
+  asked: Asked,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  limits: StreamLimits,
+): Promise<FastifyReply> {
+  const call = await speech.speak({ ...asked, callerGone: callerPresence(reply) })
+  const { callId, body, settlement } = call
+  void reply.headers({
+    'x-call-id': callId,
+    ...costHeaders(costOf(settlement)),
+    'cache-control': 'no-store',
+  })
+  if (body.form === 'audio')
+    return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
+  const data = { audio: body.audio, status: 2 }
+  return sendInPieces(reply, { data, ...body.shown, ...succeeded(request) }, limits)
+}
+
+/** Answers a call as it is made; what fails before its first byte is an ordinary answer. */
+export async function answerSpeechStream(
+  speech: SpeechUseCases,
+  asked: Asked,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  limits: StreamLimits,
+): Promise<FastifyReply> {
+  const gone = callerGone(reply)
+  const call = await speech.stream({ ...asked, callerGone: gone.signal })
+  const headers = { 'x-call-id': call.callId }
+  if (call.form === 'audio')
+    return reply
+      .headers({ ...headers, 'cache-control': 'no-store' })
+      .type(mediaTypes[asked.request.format])
+      .send(Readable.from(bytesOf(call.frames), { objectMode: false }))
+  const dialect: StreamDialect<SpeechFrame> = {
+    ...tellingAtTheEnd(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
+    failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
+    end: '',
+  }
+  const { frames, settlement } = call
+  const started = Promise.resolve({ headers, frames, cost: costInStream(request, settlement) })
+  await sendEventStream(request, reply, { gone, started, dialect, limits })
+  return reply
+}
+
+/** Audio says nothing of its end: where not all of it comes, the connection is broken off. */
+async function* bytesOf(frames: AsyncIterable<SpeechFrame>): AsyncGenerator<Buffer, undefined> {
+  let whole = false
+  for await (const { data, terminal } of frames) {
+    whole = terminal
+    yield Buffer.from(data, 'hex')
+  }
+  if (!whole) throw new Error('the audio is not whole')
+  return undefined
+}

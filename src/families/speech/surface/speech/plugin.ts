@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify'
+import { readSpeech } from '../../../../domain/families/speech/request.ts'
+import { SPEECH } from '../../../../domain/families/speech/rules.ts'
+import { DomainError } from '../../../../kernel/errors.ts'
+import { principalOf } from '../../../../api/kit/authenticate.ts'
+import { CallKeySchema } from '../../../../api/kit/idempotency-key.ts'
+import { objectBody } from '../../../../api/kit/json-body.ts'
+import { keyedBy } from '../../../../api/kit/keyed-call.ts'
+import { refuseMisspelt } from '../../../../api/kit/misspelt.ts'
+import type { Services } from '../../../../api/kit/surface.ts'
+import { describe } from '../documentation.ts'
+import { callFailures } from '../failures.ts'
+import { answerSpeech, answerSpeechStream } from './answer.ts'
+import { alsoInSpeech, SpeechBodySchema, SpokenSchema } from './schemas.ts'
+
+/** Refused where it is left out. */
+export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
+
+/** Speech at once. */
+export function speechRoute(app: FastifyInstance, services: Services): void {
+  app.post('/t2a_v2', {
+    // The family judges the body; of the schema only misspelt names are told.
+    validatorCompiler: refuseMisspelt(alsoInSpeech, { foreign: services.foreignMembers }),
+    schema: {
+      ...describe({
+        tag: 'Speech',
+        operationId: 'createSpeech',
+        summary: 'Speak a text',
+        costs: true,
+        ok: SpokenSchema,
+        others: {
+          'audio/mpeg': 'Of an account that answers audio itself: the bytes, by their format.',
+          'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
+        },
+        failures: callFailures,
+        further: [lacking],
+        headers: ['x-call-id', 'idempotent-replayed'],
+      }),
+      headers: CallKeySchema,
+      body: SpeechBodySchema,
+    },
+    handler: async (request, reply) => {
+      const asked = readSpeech(objectBody(request.body), 'call')
+      // From here on only the use case holds the body.
+      request.body = undefined
+      const principal = principalOf(request)
+      const voice = await services.resolveVoice(principal.tenantId, asked.voiceId)
+      const call = {
+        principal,
+        family: SPEECH,
+        surface: 'provB.speech',
+        requestId: request.id,
+        model: asked.model,
+        request: asked,
+        voice,
+        ...keyedBy(request),
+      }
+      return asked.streamed
+        ? answerSpeechStream(services.speech, call, request, reply, services.streamLimits)
+        : answerSpeech(services.speech, call, request, reply, services.streamLimits)
+    },
+  })
+}

@@ -1,0 +1,123 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { TaskView } from '../../../../app/tasks/types.ts'
+import type { ResolveVoice } from '../../../../app/resolve-voice.ts'
+import { CHARACTERS } from '../../../../domain/families/speech/pricing.ts'
+import {
+  readSpeech,
+  type SpeechRequest,
+  withVoice,
+} from '../../../../domain/families/speech/request.ts'
+import { SPEECH } from '../../../../domain/families/speech/rules.ts'
+import { principalOf } from '../../../../api/kit/authenticate.ts'
+import type { TaskCreation } from '../../../../api/kit/creations.ts'
+import type { Services } from '../../../../api/kit/surface.ts'
+import { tellTask } from '../../../../api/kit/task-answer.ts'
+import { queryFailures } from '../../../../api/kit/task-failures.ts'
+import { taskIdOf } from '../../../../api/kit/task-id.ts'
+import { succeeded } from '../answered.ts'
+import { describe } from '../documentation.ts'
+import { creationFailures } from '../failures.ts'
+import { lacking } from './plugin.ts'
+import {
+  alsoInSpeech,
+  CreatedSpeechSchema,
+  SpeechBodySchema,
+  SpeechTaskQuerySchema,
+  SpeechTaskSchema,
+} from './schemas.ts'
+
+/** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
+
+interface AcceptedSpeech {
+  readonly request: SpeechRequest
+  readonly voice: Awaited<ReturnType<ResolveVoice>>
+}
+
+export const speechTask: TaskCreation<AcceptedSpeech> = {
+  path: '/t2a_async_v2',
+  name: 'provB.speech.async',
+  family: SPEECH,
+  body: SpeechBodySchema,
+  alsoKnown: alsoInSpeech,
+  documented: describe({
+    tag: 'Speech',
+    operationId: 'createSpeechTask',
+    summary: 'Speak a text asynchronously',
+    ok: CreatedSpeechSchema,
+    failures: creationFailures,
+    further: [lacking],
+    headers: ['x-platform-id', 'idempotent-replayed'],
+  }),
+  accept: async (body, { tenantId }, { resolveVoice }) => {
+    const request = readSpeech(body, 'task')
+    return { request, voice: await resolveVoice(tenantId, request.voiceId) }
+  },
+  order: ({ request, voice: { voiceId, channelId } }) => ({
+    model: request.model,
+    facts: request.facts,
+    upstreamBody: withVoice(request, voiceId),
+    channelId,
+  }),
+  answer: ({ platformId, nativeId, usage }, _accepted, request) => ({
+    task_id: nativeId,
+    file_id: nativeId,
+    platform_id: platformId,
+    ...charactersIn(usage),
+    ...succeeded(request),
+  }),
+}
+
+export function speechTaskRoute(instance: FastifyInstance, { tasks }: Services): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {
+    schema: {
+      ...describe({
+        tag: 'Speech',
+        operationId: 'getSpeechTask',
+        summary: 'Query asynchronous speech',
+        costs: true,
+        ok: SpeechTaskSchema,
+        failures: [...queryFailures, 'parameter_invalid'],
+        headers: ['x-platform-id'],
+      }),
+      querystring: SpeechTaskQuerySchema,
+    },
+    handler: async (request, reply) => {
+      const view = await tasks.getTask({
+        principal: principalOf(request),
+        family: SPEECH,
+        id: taskIdOf(request.query.task_id),
+        requestId: request.id,
+      })
+      tellTask(reply, view)
+      void reply.header('cache-control', 'no-store')
+      return { ...shown(view), ...succeeded(request) }
+    },
+  })
+}
+
+const statuses = {
+  queued: 'Processing',
+  running: 'Processing',
+  succeeded: 'Success',
+  failed: 'Failed',
+  cancelled: 'Failed',
+  expired: 'Expired',
+} as const satisfies Record<TaskView['status'], string>
+
+function shown({ platformId, nativeId, model, status, usage, error }: TaskView) {
+  const id = nativeId ?? platformId
+  return {
+    task_id: id,
+    platform_id: platformId,
+    model,
+    status: statuses[status],
+    ...(status === 'succeeded' ? { file_id: id, ...charactersIn(usage) } : {}),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+  }
+}
+
+function charactersIn(usage: TaskView['usage']) {
+  const characters = usage?.[CHARACTERS]
+  return characters === undefined ? {} : { usage_characters: characters }
+}
