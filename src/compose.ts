@@ -40,7 +40,6 @@ import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/
 import type { TaskDeps } from './app/tasks/deps.ts'
 import { createUploadQuota, defaultUploadLimits, type UploadLimits } from './app/uploads/quota.ts'
 import { createThrottle } from './app/throttle/throttle.ts'
-import type { Catalog } from './domain/families/catalog.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock, wallClock } from './kernel/clock.ts'
 import { newId } from './kernel/ids.ts'
@@ -51,14 +50,15 @@ import {
   type PublicFetchDeps,
 } from './families/kit/http/public-fetch.ts'
 import { resolveByDns } from './families/kit/http/resolve-host.ts'
-import { createProviders } from './families/providers.ts'
+import { createCatalog } from './domain/families/catalog.ts'
+import { type FamilyModule, openFamilies } from './families/module.ts'
 import type { ObjectStore } from './storage/types.ts'
 
 /** What a gateway stands on. */
 export interface Ground {
   readonly pool: Pool
   readonly log: EventLog
-  readonly catalog: Catalog
+  readonly families: readonly FamilyModule[]
   readonly channels: readonly Channel[]
   /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
   readonly sandbox: boolean
@@ -119,9 +119,10 @@ export interface Parts {
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */
 export function compose(ground: Ground): Parts {
-  const { pool, log, catalog, clock, logger, metrics, crashPoint, markerSecret } = ground
+  const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
-  const providers = createProviders({ clock: wallClock })
+  const catalog = createCatalog(ground.families.map(({ rules }) => rules))
+  const providers = openFamilies(ground.families, { clock: wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstrations are sold at on the sandbox alone, whoever published them.
@@ -220,14 +221,14 @@ export function compose(ground: Ground): Parts {
       imageLimits: defaultImageTaskLimits,
       quota,
     },
-    text: { providers: providers.text, keptIds: createKeptIds(markerSecret) },
+    text: { providers: providers.texts, keptIds: createKeptIds(markerSecret) },
     images,
     speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
     media: { log, media: providers.media, voices, markerSecret, quota },
     assets: {
       ...tasks,
       ...uses,
-      provider: providers.assets,
+      provider: providers.library,
       recent: assetWrites,
       room: createRoom(),
       assetLimits: defaultAssetLimits,

@@ -1,4 +1,4 @@
-import { catalog } from './families/index.ts'
+import { catalog, families } from './families/index.ts'
 import type { Pool } from 'pg'
 import { readFirstPlace } from '../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
@@ -130,7 +130,7 @@ async function start(
     store,
     pool,
     log,
-    catalog,
+    families,
     channels: options.channels,
     sandbox: options.sandbox,
     uploadLimits: config.uploads,

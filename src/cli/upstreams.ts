@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
-import { catalog } from '../families/index.ts'
-import { sandboxAccounts } from '../families/providers.ts'
+import { catalog, families } from '../families/index.ts'
 import { servedModels } from '../app/pricing/concern.ts'
 import type { Channel } from '../app/ports.ts'
 import { readVariable, type Config } from '../config.ts'
@@ -48,8 +47,8 @@ export async function readServedModels(
 }
 
 function channelsOfSandbox(baseUrl: string): readonly Channel[] {
-  const { tasks, text, images, speech } = sandboxAccounts
-  return sandboxChannels(catalog, [...tasks, ...text, ...images, ...speech], { baseUrl })
+  const accounts = families.flatMap(({ sandbox }) => sandbox)
+  return sandboxChannels(catalog, accounts, { baseUrl })
 }
 
 /** The configured accounts, or the sandbox, started for it. */

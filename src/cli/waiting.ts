@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { buildWaitingApp } from '../api/waiting-app.ts'
-import { surfaces } from '../families/index.ts'
+import { families } from '../families/index.ts'
+import { surfacesOf } from '../families/module.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
@@ -135,17 +136,16 @@ function createRoom({ config, logger, listens }: WaitingOptions): Room {
     if (!listens || apps.length > 0) return
     const wanted = { port: config.port, operationsPort: config.operationsPort, ...ports }
     const elsewhere = wanted.operationsPort !== undefined
-    const deps = { logger, clock: systemClock }
+    const deps = { logger, clock: systemClock, surfaces: surfacesOf(families) }
     const app = await buildWaitingApp({
       ...deps,
-      surfaces,
       health: elsewhere ? undefined : { dependencies },
     })
     apps = [app]
     address = await app.listen({ port: wanted.port, host })
     ports = { port: Number(new URL(address).port) }
     if (!elsewhere) return
-    const operations = await buildWaitingApp({ ...deps, surfaces, health: { dependencies } })
+    const operations = await buildWaitingApp({ ...deps, health: { dependencies } })
     apps = [app, operations]
     const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })
     ports = { ...ports, operationsPort: Number(new URL(at).port) }

@@ -55,7 +55,7 @@ const familyWords: Readonly<Record<string, RegExp>> = {
 }
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']
-const lists = ['src/families/index.ts', 'src/families/providers.ts', 'infra/sandbox/registry.ts']
+const lists = ['src/families/index.ts', 'infra/sandbox/registry.ts']
 /** Rules that use cases of calls still know. */
 const others: Readonly<Record<string, readonly string[]>> = {
   speech: ['src/domain/families/speech/'],

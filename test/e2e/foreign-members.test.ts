@@ -2,7 +2,8 @@ import t from 'tap'
 import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { v1Bodies } from '../../src/api/v1/routes.ts'
-import { surfaces } from '../../src/families/index.ts'
+import { families } from '../../src/families/index.ts'
+import { surfacesOf } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
@@ -14,7 +15,9 @@ const stack = await startStack({
 t.teardown(() => stack.stop())
 const { url, demo } = stack
 
-const foreignMembers = foreignToCreations(membersOfBodies([{ bodies: v1Bodies }, ...surfaces]))
+const foreignMembers = foreignToCreations(
+  membersOfBodies([{ bodies: v1Bodies }, ...surfacesOf(families)]),
+)
 
 const PICTURE = 'https://media.example.com/boat.png'
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='

@@ -5,7 +5,7 @@ import OpenAI, { toFile } from 'openai'
 import sharp from 'sharp'
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/bootstrap.ts'
-import { genSandbox } from '../../src/families/gen/upstream/sandbox.ts'
+import { gen } from '../../src/families/gen/module.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 
@@ -244,7 +244,7 @@ void t.test('the ledger has what the provider’s record says, and nothing else'
   await stack.caughtUp()
   const { items } = (await finance.lines('limit=100')).body.data
   const external = new Map(
-    Object.entries(genSandbox.models).map(([ours, theirs]) => [theirs, ours]),
+    Object.entries(gen.sandbox[0]!.models).map(([ours, theirs]) => [theirs, ours]),
   )
   const expected = stack.sandbox
     .calls({ family: 'gen' })

@@ -12,7 +12,7 @@ import { createEventLog } from '../../src/eventlog/log/client.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { startProjector } from '../../src/projector.ts'
-import { sandboxAccounts } from '../../src/families/providers.ts'
+import { families } from '../../src/families/index.ts'
 import { taskBody } from '../e2e/support/client.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -94,8 +94,8 @@ function startTraffic(front: string, token: string) {
 
 /** The accounts of a sandbox as a channel file. */
 async function writeChannels(path: string, sandbox: Sandbox): Promise<void> {
-  const { tasks, text } = sandboxAccounts
-  const channels = [...tasks, ...text]
+  const channels = families
+    .flatMap(({ sandbox: accounts }) => accounts)
     .filter(({ family }) => family === 'video-a' || family === 'chat')
     .map((account) => ({
       id: account.id,

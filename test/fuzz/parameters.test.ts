@@ -1,5 +1,6 @@
 import t from 'tap'
-import { surfaces } from '../../src/families/index.ts'
+import { families } from '../../src/families/index.ts'
+import { surfacesOf } from '../../src/families/module.ts'
 import { videoCModes } from '../../src/families/video-c/rules/models.ts'
 import { call } from '../e2e/support/client.ts'
 import { startStack } from '../helpers/stack.ts'
@@ -250,7 +251,7 @@ void t.test('400 that names the values for any other value of a filter', async (
   t.ok(filters > 20, `${filters} filters`)
   for (const mode of videoCModes)
     t.ok(
-      surfaces.some(({ endpoints }) => `provC.${mode}` in endpoints),
+      surfacesOf(families).some(({ endpoints }) => `provC.${mode}` in endpoints),
       mode,
     )
 })

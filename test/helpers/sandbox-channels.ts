@@ -1,20 +1,25 @@
-import { catalog } from '../../src/families/index.ts'
+import { catalog, families } from '../../src/families/index.ts'
 import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
-import type { Channel } from '../../src/app/ports.ts'
-import { sandboxAccounts } from '../../src/families/providers.ts'
+import type { Channel, SandboxAccount } from '../../src/app/ports.ts'
+
+/** Accounts of families by what they are asked for. */
+const accountsOf = (names: string): readonly SandboxAccount[] =>
+  families
+    .filter(({ rules }) => names.split(' ').includes(rules.name))
+    .flatMap(({ sandbox }) => sandbox)
 
 /** The sandbox for every model of a task, one channel a family and region. */
 export const sandboxTaskChannels = (place: SandboxPlace): readonly Channel[] =>
-  sandboxChannels(catalog, sandboxAccounts.tasks, place)
+  sandboxChannels(catalog, accountsOf('video-a video-b video-c'), place)
 
 /** The sandbox for every text model, one channel a wire. */
 export const sandboxTextChannels = (place: SandboxPlace): readonly Channel[] =>
-  sandboxChannels(catalog, sandboxAccounts.text, place)
+  sandboxChannels(catalog, accountsOf('chat responses native'), place)
 
 /** The sandbox for every image model, one channel a family. */
 export const sandboxImageChannels = (place: SandboxPlace): readonly Channel[] =>
-  sandboxChannels(catalog, sandboxAccounts.images, place)
+  sandboxChannels(catalog, accountsOf('image gen art-b'), place)
 
 /** The sandbox for every model that speaks. */
 export const sandboxSpeechChannels = (place: SandboxPlace): readonly Channel[] =>
-  sandboxChannels(catalog, sandboxAccounts.speech, place)
+  sandboxChannels(catalog, accountsOf('speech'), place)

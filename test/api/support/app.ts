@@ -1,4 +1,5 @@
-import { catalog, surfaces } from '../../../src/families/index.ts'
+import { catalog, families } from '../../../src/families/index.ts'
+import { surfacesOf } from '../../../src/families/module.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
@@ -111,7 +112,7 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     logger,
     clock: { nowMs: () => nowMs },
     catalog,
-    surfaces,
+    surfaces: surfacesOf(families),
     metrics: new Registry(),
     authenticate,
     tasks,

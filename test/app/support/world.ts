@@ -1,4 +1,4 @@
-import { catalog } from '../../../src/families/index.ts'
+import { catalog, families } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
@@ -212,7 +212,7 @@ export function makeReplica(
   owner: string,
 ): Replica {
   const parts = compose({
-    catalog,
+    families,
     pool: world.pool,
     log: options.log ?? world.log,
     channels: options.channels ?? world.channels,

@@ -1,4 +1,4 @@
-import { catalog } from '../../../../src/families/index.ts'
+import { families } from '../../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { Registry } from 'prom-client'
@@ -40,7 +40,7 @@ const pool = new Pool({ connectionString: order.databaseUrl, pipeline: true })
 const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespace })
 const instanceId = newInstanceId(Date.now())
 const parts = compose({
-  catalog,
+  families,
   pool,
   log,
   channels: sandboxTextChannels({ baseUrl: order.sandboxUrl }),

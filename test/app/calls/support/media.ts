@@ -1,4 +1,4 @@
-import { catalog } from '../../../../src/families/index.ts'
+import { families } from '../../../../src/families/index.ts'
 import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/uploads/quota.ts'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
@@ -31,7 +31,7 @@ export function mediaOf(ground: {
   const { pool, log, sandboxUrl, crashPoint, upload, logger = silentLog } = ground
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
-    catalog,
+    families,
     pool,
     log,
     channels: sandboxSpeechChannels({ baseUrl: sandboxUrl }),

@@ -1,4 +1,4 @@
-import { catalog } from '../../../../src/families/index.ts'
+import { families } from '../../../../src/families/index.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -90,7 +90,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
     const parts = compose({
-      catalog,
+      families,
       pool: world.pool,
       log,
       channels: given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),

@@ -6,15 +6,16 @@ import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
 import type { ImageCall, ImageEvent, ImageItem } from '../../../../src/app/image-ports.ts'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
-import { createArtBProvider } from '../../../../src/families/art-b/upstream/client.ts'
-import { artBSandbox } from '../../../../src/families/art-b/upstream/sandbox.ts'
+import { createImageProvider } from '../../../../src/families/kit/image/client.ts'
+import { artBWire } from '../../../../src/families/art-b/upstream/wire.ts'
+import { artB } from '../../../../src/families/art-b/module.ts'
 import { order } from '../rules/orders.ts'
 
 const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
-const provider = createArtBProvider()
+const provider = createImageProvider(artBWire)
 t.teardown(() => provider.close())
-const [channel] = sandboxChannels(catalog, [artBSandbox], { baseUrl: sandbox.url }) as [Channel]
+const [channel] = sandboxChannels(catalog, artB.sandbox, { baseUrl: sandbox.url }) as [Channel]
 const options = { signal: new AbortController().signal, requestId: 'req_1' }
 const SIZE = '2560x1440'
 const TOKENS = (2560 * 1440) / 256

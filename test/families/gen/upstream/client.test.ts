@@ -3,15 +3,16 @@ import t from 'tap'
 import { startSandbox } from '../../../../infra/sandbox/server.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
 import type { ImageCall } from '../../../../src/app/image-ports.ts'
-import { createGenProvider } from '../../../../src/families/gen/upstream/client.ts'
+import { createImageProvider } from '../../../../src/families/kit/image/client.ts'
+import { genWire } from '../../../../src/families/gen/upstream/wire.ts'
 import { genUsage } from '../../../../src/families/gen/upstream/usage.ts'
-import { genSandbox } from '../../../../src/families/gen/upstream/sandbox.ts'
+import { gen } from '../../../../src/families/gen/module.ts'
 import { sandboxImageChannels } from '../../../helpers/sandbox-channels.ts'
 
 /** The adapter of the `gen-*` models against the sandbox, which refuses what upstream would. */
 
 const sandbox = await startSandbox({ apiKeys: ['right-key'] })
-const provider = createGenProvider()
+const provider = createImageProvider(genWire)
 t.teardown(async () => {
   await provider.close()
   await sandbox.close()
@@ -39,7 +40,7 @@ function asked(
   return {
     kind: 'generation',
     model,
-    upstreamModel: genSandbox.models[model] ?? '',
+    upstreamModel: gen.sandbox[0]!.models[model] ?? '',
     body: { prompt, ...(size === undefined ? {} : { size }) },
     inputs: [],
     mask: undefined,

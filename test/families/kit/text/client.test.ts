@@ -1,11 +1,12 @@
+import { createTextProvider } from '../../../../src/families/kit/text/client.ts'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
 import type { TextChunk, TextProvider, TextStream } from '../../../../src/app/text-ports.ts'
-import { createChatProvider } from '../../../../src/families/chat/upstream/client.ts'
-import { createNativeProvider } from '../../../../src/families/native/upstream/client.ts'
-import { createResponsesProvider } from '../../../../src/families/responses/upstream/client.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
+import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
 
 interface Seen {
   readonly method: string | undefined
@@ -94,7 +95,7 @@ const chatAnswer = {
 
 t.test('each wire goes to its own path with its own credential and upstream name', async (t) => {
   const chat = await upstream(t, json(chatAnswer))
-  const answered = await use(t, createChatProvider()).complete(
+  const answered = await use(t, createTextProvider(chatWire)).complete(
     chat.channel,
     request({ messages: [], x_unknown: 1, stream: true, stream_options: {} }),
     options(),
@@ -108,11 +109,11 @@ t.test('each wire goes to its own path with its own credential and upstream name
   t.same(chat.seen[0]?.body, { messages: [], x_unknown: 1, model: 'vendorish-1' })
 
   const responses = await upstream(t, json({ model: 'vendorish-1', output: [] }))
-  await use(t, createResponsesProvider()).complete(responses.channel, request(), options())
+  await use(t, createTextProvider(responsesWire)).complete(responses.channel, request(), options())
   t.equal(responses.seen[0]?.url, '/base/responses')
 
   const native = await upstream(t, json({ modelVersion: 'vendorish-1', candidates: [] }))
-  const provider = use(t, createNativeProvider())
+  const provider = use(t, createTextProvider(nativeWire))
   const { body } = await provider.complete(native.channel, request({ contents: [] }), options())
   t.equal(body['modelVersion'], 'ours')
   t.equal(native.seen[0]?.url, '/base/models/vendorish-1:generateContent')
@@ -128,7 +129,7 @@ t.test(
   'a chat stream always asks for usage, and keeps what else the caller asks for',
   async (t) => {
     const { seen, channel } = await upstream(t, events('data: [DONE]\n\n'))
-    const provider = use(t, createChatProvider())
+    const provider = use(t, createTextProvider(chatWire))
     const body = { stream_options: { include_obfuscation: false } }
     await readAll(await provider.stream(channel, request(body), options()))
     t.match(seen[0]?.body, {
@@ -140,7 +141,7 @@ t.test(
 
 t.test('connections are used again after whole streams', async (t) => {
   const { seen, channel } = await upstream(t, events('data: [DONE]\n\n: bye\n\n'))
-  const provider = use(t, createChatProvider())
+  const provider = use(t, createTextProvider(chatWire))
   for (let call = 0; call < 4; call += 1) {
     await readAll(await provider.stream(channel, request(), options()))
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -149,7 +150,7 @@ t.test('connections are used again after whole streams', async (t) => {
 })
 
 t.test('a stream that is answered with something else is refused or unreadable', async (t) => {
-  const provider = use(t, createChatProvider())
+  const provider = use(t, createTextProvider(chatWire))
   const cases: readonly [(response: ServerResponse) => void, object][] = [
     [json(chatAnswer), { kind: 'malformed', acceptance: 'unknown' }],
     [json({ error: 'no' }, 400), { kind: 'invalid', status: 400, message: 'no' }],
@@ -177,7 +178,9 @@ t.test('a stream that is answered with something else is refused or unreadable',
 t.test('messages are scrubbed of upstream names before anybody sees them', async (t) => {
   const message = 'vendorish-1 at https://api.vendorish.example/x refused req 127.0.0.1'
   const { channel } = await upstream(t, json({ error: { message } }, 400))
-  const error = await failure(use(t, createChatProvider()).complete(channel, request(), options()))
+  const error = await failure(
+    use(t, createTextProvider(chatWire)).complete(channel, request(), options()),
+  )
   t.notMatch(error.message, /vendorish|127\.0|https/)
   t.match(error.message, /ours/)
 })
@@ -188,7 +191,7 @@ t.test('an end without [DONE], and a last frame without its blank line, are ends
   const end = chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
   const usage = chunk({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })
   const { channel } = await upstream(t, events(`${said}\n\n${end}\n\n${usage}`))
-  const stream = await use(t, createChatProvider()).stream(channel, request(), options())
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
   const chunks = await readAll(stream)
   t.same(
     chunks.map(({ terminal, usageOnly }) => [terminal, usageOnly]),
@@ -204,7 +207,7 @@ t.test('an end without [DONE], and a last frame without its blank line, are ends
 t.test('frames before a broken one are delivered before the failure', async (t) => {
   const said = 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
   const { channel } = await upstream(t, events(`${said}${said}data: {broken\n\n${said}`))
-  const stream = await use(t, createChatProvider()).stream(channel, request(), options())
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
   t.equal((await stream.read())?.length, 2)
   t.match(await failure(stream.read()), { kind: 'malformed' })
   t.match(stream.tally(), { finished: false, failure: undefined })
@@ -223,7 +226,7 @@ t.test('a frame or an answer without end is cut off', async (t) => {
     }
     more()
   }
-  const provider = use(t, createChatProvider())
+  const provider = use(t, createTextProvider(chatWire))
   const streamed = await upstream(t, endless('text/event-stream'))
   const stream = await provider.stream(streamed.channel, request(), options())
   t.match(await failure(stream.read()), { kind: 'malformed' })
@@ -236,7 +239,7 @@ t.test('a caller of the provider can stop a stream that waits', async (t) => {
   const { channel } = await upstream(t, (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
   })
-  const stream = await use(t, createChatProvider()).stream(channel, request(), options())
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
   const waiting = failure(stream.read())
   stream.cancel()
   t.match(await waiting, { kind: 'unavailable', acceptance: 'certain' })

@@ -6,13 +6,13 @@ import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CloneOrder } from '../../../../src/app/media-ports.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
 import { createMediaProvider } from '../../../../src/families/speech/upstream/media.ts'
-import { speechSandbox } from '../../../../src/families/speech/upstream/sandbox.ts'
+import { speech } from '../../../../src/families/speech/module.ts'
 
 const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
 const provider = createMediaProvider()
 t.teardown(() => provider.close())
-const [channel] = sandboxChannels(catalog, [speechSandbox], {
+const [channel] = sandboxChannels(catalog, speech.sandbox, {
   baseUrl: sandbox.url,
   timeoutMs: 2_000,
 }) as [Channel]

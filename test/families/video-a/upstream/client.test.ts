@@ -3,7 +3,8 @@ import { createServer as createTcpServer, type AddressInfo, type Socket } from '
 import t, { type Test } from 'tap'
 import { type Channel, ProviderError, type TaskSubmission } from '../../../../src/app/ports.ts'
 import { MAX_RESPONSE_BYTES } from '../../../../src/families/kit/http/exchange.ts'
-import { createVideoAProvider } from '../../../../src/families/video-a/upstream/client.ts'
+import { createTaskProvider } from '../../../../src/families/kit/task/client.ts'
+import { videoAWire } from '../../../../src/families/video-a/upstream/wire.ts'
 
 type Handler = (request: IncomingMessage, body: string, response: ServerResponse) => void
 
@@ -57,7 +58,7 @@ async function rawUpstream(t: Test, onData: (socket: Socket, text: string) => vo
 }
 
 function provider(t: Test) {
-  const created = createVideoAProvider()
+  const created = createTaskProvider(videoAWire)
   t.teardown(() => created.close())
   return created
 }

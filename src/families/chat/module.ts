@@ -1,0 +1,17 @@
+import { textRules } from '../../domain/families/text/rules.ts'
+import { createTextProvider } from '../kit/text/client.ts'
+import { textSandbox } from '../kit/text/sandbox.ts'
+import type { FamilyModule } from '../module.ts'
+import { chatSurface } from './surface/routes.ts'
+import { chatWire } from './upstream/wire.ts'
+
+/** Chat completions. */
+export const chat: FamilyModule = {
+  rules: { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
+  sandbox: [textSandbox('chat', '/v1')],
+  surfaces: [chatSurface],
+  open: () => {
+    const texts = createTextProvider(chatWire)
+    return { texts, close: texts.close }
+  },
+}

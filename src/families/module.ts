@@ -1,0 +1,82 @@
+import type { Surface } from '../api/kit/surface.ts'
+import type { AssetProvider } from '../app/asset-ports.ts'
+import type { ImageProvider } from '../app/image-ports.ts'
+import type { MediaProvider } from '../app/media-ports.ts'
+import type { SandboxAccount, TaskProvider } from '../app/ports.ts'
+import type { SpeechProvider } from '../app/speech-ports.ts'
+import type { TextProvider } from '../app/text-ports.ts'
+import type { FamilyRules } from '../domain/families/catalog.ts'
+import { invariant } from '../kernel/assert.ts'
+import type { Clock } from '../kernel/clock.ts'
+
+/** A provider family: a folder here, one in `infra/sandbox`, and a line in each list. */
+export interface FamilyModule {
+  readonly rules: FamilyRules
+  /** The accounts by which the sandbox is its upstream. */
+  readonly sandbox: readonly SandboxAccount[]
+  /** Its own routes; without any it is asked for at those that families share. */
+  readonly surfaces?: readonly Surface[]
+  /** Makes what faces its upstream; `clock` is the wall clock, by which upstreams judge signed requests. */
+  readonly open: (deps: { readonly clock: Clock }) => OpenedFamily
+}
+
+/** What faces the upstream of a family in a running process. */
+export interface OpenedFamily {
+  readonly tasks?: TaskProvider
+  readonly images?: ImageProvider
+  readonly texts?: TextProvider
+  readonly speech?: SpeechProvider
+  /** Of files and voices that its accounts keep. */
+  readonly media?: MediaProvider
+  /** Of the asset libraries of its accounts. */
+  readonly library?: AssetProvider
+  /** Closes every connection; calls in flight fail. */
+  readonly close: () => Promise<void>
+}
+
+/** All families of a process, by what is asked of them. */
+export interface OpenedFamilies {
+  readonly tasks: ReadonlyMap<string, TaskProvider>
+  readonly images: ReadonlyMap<string, ImageProvider>
+  readonly texts: ReadonlyMap<string, TextProvider>
+  readonly speech: SpeechProvider
+  readonly media: MediaProvider
+  readonly library: AssetProvider
+  readonly close: () => Promise<void>
+}
+
+/** Routes of all of them. */
+export function surfacesOf(families: readonly FamilyModule[]): readonly Surface[] {
+  return families.flatMap(({ surfaces = [] }) => surfaces)
+}
+
+/** Opens every family of a list. */
+export function openFamilies(
+  families: readonly FamilyModule[],
+  deps: { readonly clock: Clock },
+): OpenedFamilies {
+  const opened = families.map(({ rules, open }) => ({ name: rules.name, ...open(deps) }))
+  const allOf = <Kind extends 'tasks' | 'images' | 'texts'>(kind: Kind) =>
+    new Map(
+      opened.flatMap((family) => {
+        const adapter = family[kind]
+        return adapter === undefined ? [] : [[family.name, adapter] as const]
+      }),
+    )
+  const oneOf = <Kind extends 'speech' | 'media' | 'library'>(kind: Kind) => {
+    const adapter = opened.find((family) => family[kind] !== undefined)?.[kind]
+    invariant(adapter, `a family has the adapter of ${kind}`)
+    return adapter
+  }
+  return {
+    tasks: allOf('tasks'),
+    images: allOf('images'),
+    texts: allOf('texts'),
+    speech: oneOf('speech'),
+    media: oneOf('media'),
+    library: oneOf('library'),
+    close: async () => {
+      await Promise.all(opened.map((family) => family.close()))
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import { textRules } from '../../domain/families/text/rules.ts'
+import { createTextProvider } from '../kit/text/client.ts'
+import { textSandbox } from '../kit/text/sandbox.ts'
+import type { FamilyModule } from '../module.ts'
+import { v1betaSurface } from './surface/routes.ts'
+import { nativeWire } from './upstream/wire.ts'
+
+/** Native content generation. */
+export const native: FamilyModule = {
+  rules: {
+    name: 'native',
+    calls: textRules,
+    endpoints: () => ['/v1beta/models/{model}:generateContent'],
+  },
+  sandbox: [textSandbox('native', '/v1beta')],
+  surfaces: [v1betaSurface],
+  open: () => {
+    const texts = createTextProvider(nativeWire)
+    return { texts, close: texts.close }
+  },
+}

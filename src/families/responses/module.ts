@@ -1,0 +1,17 @@
+import { textRules } from '../../domain/families/text/rules.ts'
+import { createTextProvider } from '../kit/text/client.ts'
+import { textSandbox } from '../kit/text/sandbox.ts'
+import type { FamilyModule } from '../module.ts'
+import { responsesSurface } from './surface/routes.ts'
+import { responsesWire } from './upstream/wire.ts'
+
+/** Responses. */
+export const responses: FamilyModule = {
+  rules: { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
+  sandbox: [textSandbox('responses', '/v1')],
+  surfaces: [responsesSurface],
+  open: () => {
+    const texts = createTextProvider(responsesWire)
+    return { texts, close: texts.close }
+  },
+}

@@ -1,0 +1,52 @@
+import { VOICE_CLONE } from '../../domain/families/speech/models.ts'
+import { SPEECH, speechCallRules, speechTaskRules } from '../../domain/families/speech/rules.ts'
+import type { FamilyModule } from '../module.ts'
+import { provBV1Surface } from './surface/routes.ts'
+import { createSpeechProvider } from './upstream/client.ts'
+import { createMediaProvider } from './upstream/media.ts'
+import { createSpeechTaskProvider } from './upstream/tasks.ts'
+
+const ofVoices = { model: VOICE_CLONE, maxBytes: 20 * 1024 * 1024 }
+
+/** Speech at once and as tasks, and voices that are cloned for it. */
+export const speech: FamilyModule = {
+  rules: {
+    name: SPEECH,
+    tasks: speechTaskRules,
+    calls: speechCallRules,
+    uploads: { voice_clone: ofVoices, prompt_audio: ofVoices },
+    endpoints: (model) =>
+      model === VOICE_CLONE
+        ? ['/provB/v1/voice_clone']
+        : ['/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
+  },
+  sandbox: [
+    {
+      id: 'sandbox-speech',
+      family: 'speech',
+      region: 'overseas',
+      path: '/speech',
+      models: {
+        'speech-2.8-hd': 'voicer-2.8-hd',
+        'speech-2.8-turbo': 'voicer-2.8-turbo',
+        'speech-2.6-hd': 'voicer-2.6-hd',
+        'voice-clone': 'voice-clone',
+      },
+    },
+  ],
+  surfaces: [provBV1Surface],
+  open: () => {
+    const [speech, tasks, media] = [
+      createSpeechProvider(),
+      createSpeechTaskProvider(),
+      createMediaProvider(),
+    ]
+    return {
+      speech,
+      tasks,
+      media,
+      close: async () =>
+        void (await Promise.all([speech, tasks, media].map((adapter) => adapter.close()))),
+    }
+  },
+}
