@@ -1,3 +1,4 @@
+import type { Surface } from './api/kit/surface.ts'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../projections/registry.ts'
@@ -50,8 +51,7 @@ import {
   type PublicFetchDeps,
 } from './families/kit/http/public-fetch.ts'
 import { resolveByDns } from './families/kit/http/resolve-host.ts'
-import { createCatalog } from './domain/families/catalog.ts'
-import { type FamilyModule, openFamilies } from './families/module.ts'
+import { catalogOf, type FamilyModule, openFamilies } from './families/module.ts'
 import type { ObjectStore } from './storage/types.ts'
 
 /** What a gateway stands on. */
@@ -93,6 +93,8 @@ export interface CallingReplica {
 
 /** The parts of one gateway. Nothing of them runs by itself: who composes starts what it needs. */
 export interface Parts {
+  /** Routes of the families. */
+  readonly surfaces: readonly Surface[]
   readonly store: ObjectStore | undefined
   readonly files: FileDeps
   readonly tasks: TaskDeps
@@ -121,7 +123,7 @@ export interface Parts {
 export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
-  const catalog = createCatalog(ground.families.map(({ rules }) => rules))
+  const catalog = catalogOf(ground.families)
   const providers = openFamilies(ground.families, { clock: wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
   const books = createPriceBookSource(pool, clock, monotonic)
@@ -207,6 +209,7 @@ export function compose(ground: Ground): Parts {
     openImageFile: createOpenImageFile(files),
   }
   return {
+    surfaces: providers.surfaces,
     store,
     files,
     tasks,

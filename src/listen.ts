@@ -22,8 +22,6 @@ import { createMediaFiles } from './app/uploads/media-files.ts'
 import { type Parts } from './compose.ts'
 import { useCases } from './use-cases.ts'
 import { management } from './management.ts'
-import { families } from './families/index.ts'
-import { surfacesOf } from './families/module.ts'
 import { dataFiles } from './config.ts'
 import { monotonicClock } from './kernel/clock.ts'
 import { within } from './kernel/pause.ts'
@@ -103,7 +101,7 @@ export async function listen(
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
   const app = await buildApp({
-    surfaces: surfacesOf(families),
+    surfaces: parts.surfaces,
     logger,
     clock,
     catalog,

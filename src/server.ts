@@ -1,4 +1,5 @@
-import { catalog, families } from './families/index.ts'
+import { families as allFamilies } from './families/index.ts'
+import { catalogOf, type FamilyModule } from './families/module.ts'
 import type { Pool } from 'pg'
 import { readFirstPlace } from '../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../projections/engine/migrate.ts'
@@ -41,6 +42,8 @@ export interface GatewayOptions extends ListenOptions {
   /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
   readonly sandbox: boolean
   readonly roles: ReadonlySet<Role>
+  /** Those of the program, unless a test adds its own. */
+  readonly families?: readonly FamilyModule[]
   /** Called once the log and Postgres have answered. */
   readonly storesAnswered?: () => void
 }
@@ -86,7 +89,8 @@ async function start(
   options: GatewayOptions,
   onStop: (close: () => Promise<unknown>) => void,
 ): Promise<Omit<Gateway, 'stop'>> {
-  const { config, logger } = options
+  const { config, logger, families = allFamilies } = options
+  const catalog = catalogOf(families)
   const clock = systemClock
   const metrics = createMetricsRegistry()
   const pool = openPool({

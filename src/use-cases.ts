@@ -15,6 +15,7 @@ import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
 import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
 import type { SpeechUseCases } from './app/calls/speech/types.ts'
+import { type CallRunner, createCallRunner } from './app/calls/runner.ts'
 import type { StartedCalls } from './app/calls/start.ts'
 import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { type ResolveVoice } from './app/resolve-voice.ts'
@@ -29,6 +30,7 @@ export function useCases(
   readonly imageTasks: ImageTaskUseCases
   readonly files: FileUseCases
   readonly assets: AssetUseCases
+  readonly calls: CallRunner
   readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly speech: SpeechUseCases
@@ -49,6 +51,7 @@ export function useCases(
       speech,
       media,
     }),
+    calls: createCallRunner(deps, running),
     texts: createTextUseCases({ ...deps, ...text }, running),
     images: createImageUseCases({ ...deps, ...images }, running),
     speech: createSpeechUseCases({ ...deps, ...speech }, running),

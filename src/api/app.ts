@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client'
 import type { ReadKey } from '../app/access/key-standing.ts'
 import type { Authenticate } from '../app/access/principal.ts'
 import type { AssetUseCases } from '../app/assets/types.ts'
+import type { CallRunner } from '../app/calls/runner.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { MediaUseCases } from '../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../app/calls/speech/types.ts'
@@ -62,6 +63,8 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** Of the families, beside those that are no family's. */
   readonly surfaces: readonly Surface[]
   readonly tasks: TaskUseCases
+  /** Runs calls of any family. */
+  readonly calls: CallRunner
   /** The asset library and the verification of real persons. */
   readonly assets: AssetUseCases
   /** The uploaded files that a request names. */

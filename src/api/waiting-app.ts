@@ -3,12 +3,16 @@ import { createMetricsRegistry } from '../app/metrics.ts'
 import { type ApiDeps, createServer, defaultLimits } from './app.ts'
 import { sendFailure, useEnvelope } from './kit/envelope.ts'
 import { RequestError } from './kit/request-error.ts'
+import type { Mount } from './kit/surface.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
-import { envelopesOf, mountsOf } from './surfaces.ts'
+import { envelopesOf } from './surfaces.ts'
+import { v1 } from './v1/routes.ts'
 
-export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock' | 'surfaces'> {
+export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
+  /** Prefixes of families. */
+  readonly mounts: readonly Mount[]
   /** Undefined where readiness and metrics are on another port. */
   readonly health: Pick<Health, 'dependencies'> | undefined
 }
@@ -20,11 +24,11 @@ export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock' | 'surface
 export async function buildWaitingApp({
   logger,
   clock,
-  surfaces,
+  mounts,
   health,
 }: WaitingDeps): Promise<FastifyInstance> {
   // A connection that is kept would outlast the port's handover.
-  const envelopeOf = envelopesOf(mountsOf(surfaces))
+  const envelopeOf = envelopesOf([v1, ...mounts])
   const app = createServer({ logger, clock, leaving: () => true }, defaultLimits, envelopeOf)
   useEnvelope(app, operatingEnvelope)
   const answered = new Set(['/healthz', ...(health === undefined ? [] : ['/readyz', '/metrics'])])

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { buildWaitingApp } from '../api/waiting-app.ts'
 import { families } from '../families/index.ts'
-import { surfacesOf } from '../families/module.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
@@ -136,7 +135,11 @@ function createRoom({ config, logger, listens }: WaitingOptions): Room {
     if (!listens || apps.length > 0) return
     const wanted = { port: config.port, operationsPort: config.operationsPort, ...ports }
     const elsewhere = wanted.operationsPort !== undefined
-    const deps = { logger, clock: systemClock, surfaces: surfacesOf(families) }
+    const deps = {
+      logger,
+      clock: systemClock,
+      mounts: families.flatMap(({ mounts = [] }) => mounts),
+    }
     const app = await buildWaitingApp({
       ...deps,
       health: elsewhere ? undefined : { dependencies },

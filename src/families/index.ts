@@ -1,9 +1,8 @@
-import { createCatalog } from '../domain/families/catalog.ts'
 import { artB } from './art-b/module.ts'
 import { chat } from './chat/module.ts'
 import { gen } from './gen/module.ts'
 import { image } from './image/module.ts'
-import type { FamilyModule } from './module.ts'
+import { catalogOf, type FamilyModule } from './module.ts'
 import { native } from './native/module.ts'
 import { responses } from './responses/module.ts'
 import { speech } from './speech/module.ts'
@@ -25,5 +24,4 @@ export const families: readonly FamilyModule[] = [
   native,
 ]
 
-/** What asks for families by what they are, and knows none by name, is handed this. */
-export const catalog = createCatalog(families.map(({ rules }) => rules))
+export const catalog = catalogOf(families)

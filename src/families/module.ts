@@ -1,11 +1,11 @@
-import type { Surface } from '../api/kit/surface.ts'
+import type { Mount, Surface } from '../api/kit/surface.ts'
 import type { AssetProvider } from '../app/asset-ports.ts'
 import type { ImageProvider } from '../app/image-ports.ts'
 import type { MediaProvider } from '../app/media-ports.ts'
 import type { SandboxAccount, TaskProvider } from '../app/ports.ts'
 import type { SpeechProvider } from '../app/speech-ports.ts'
 import type { TextProvider } from '../app/text-ports.ts'
-import type { FamilyRules } from '../domain/families/catalog.ts'
+import { type Catalog, createCatalog, type FamilyRules } from '../domain/families/catalog.ts'
 import { invariant } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
 
@@ -14,13 +14,13 @@ export interface FamilyModule {
   readonly rules: FamilyRules
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
-  /** Its own routes; without any it is asked for at those that families share. */
-  readonly surfaces?: readonly Surface[]
-  /** Makes what faces its upstream; `clock` is the wall clock, by which upstreams judge signed requests. */
+  /** Its own prefixes; without any it is asked for at those that families share. */
+  readonly mounts?: readonly Mount[]
+  /** Makes its routes and what faces its upstream; `clock` is the wall clock, by which upstreams judge signed requests. */
   readonly open: (deps: { readonly clock: Clock }) => OpenedFamily
 }
 
-/** What faces the upstream of a family in a running process. */
+/** A family in a running process: what faces its upstream, and its routes, which may use that. */
 export interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
@@ -30,6 +30,7 @@ export interface OpenedFamily {
   readonly media?: MediaProvider
   /** Of the asset libraries of its accounts. */
   readonly library?: AssetProvider
+  readonly surfaces?: readonly Surface[]
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 }
@@ -42,12 +43,13 @@ export interface OpenedFamilies {
   readonly speech: SpeechProvider
   readonly media: MediaProvider
   readonly library: AssetProvider
+  readonly surfaces: readonly Surface[]
   readonly close: () => Promise<void>
 }
 
-/** Routes of all of them. */
-export function surfacesOf(families: readonly FamilyModule[]): readonly Surface[] {
-  return families.flatMap(({ surfaces = [] }) => surfaces)
+/** The catalog of a list: what asks for families by what they are, and knows none by name, is handed it. */
+export function catalogOf(families: readonly FamilyModule[]): Catalog {
+  return createCatalog(families.map(({ rules }) => rules))
 }
 
 /** Opens every family of a list. */
@@ -75,6 +77,7 @@ export function openFamilies(
     speech: oneOf('speech'),
     media: oneOf('media'),
     library: oneOf('library'),
+    surfaces: opened.flatMap(({ surfaces = [] }) => surfaces),
     close: async () => {
       await Promise.all(opened.map((family) => family.close()))
     },

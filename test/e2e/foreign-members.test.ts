@@ -3,7 +3,8 @@ import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { v1Bodies } from '../../src/api/v1/routes.ts'
 import { families } from '../../src/families/index.ts'
-import { surfacesOf } from '../../src/families/module.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { openFamilies } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
@@ -16,7 +17,10 @@ t.teardown(() => stack.stop())
 const { url, demo } = stack
 
 const foreignMembers = foreignToCreations(
-  membersOfBodies([{ bodies: v1Bodies }, ...surfacesOf(families)]),
+  membersOfBodies([
+    { bodies: v1Bodies },
+    ...openFamilies(families, { clock: systemClock }).surfaces,
+  ]),
 )
 
 const PICTURE = 'https://media.example.com/boat.png'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { families } from '../../src/families/index.ts'
-import { surfacesOf } from '../../src/families/module.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { openFamilies } from '../../src/families/module.ts'
 import { videoCModes } from '../../src/families/video-c/rules/models.ts'
 import { call } from '../e2e/support/client.ts'
 import { startStack } from '../helpers/stack.ts'
@@ -251,7 +252,9 @@ void t.test('400 that names the values for any other value of a filter', async (
   t.ok(filters > 20, `${filters} filters`)
   for (const mode of videoCModes)
     t.ok(
-      surfacesOf(families).some(({ endpoints }) => `provC.${mode}` in endpoints),
+      openFamilies(families, { clock: systemClock }).surfaces.some(
+        ({ endpoints }) => `provC.${mode}` in endpoints,
+      ),
       mode,
     )
 })

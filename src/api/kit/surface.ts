@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Authenticate } from '../../app/access/principal.ts'
 import type { AssetUseCases } from '../../app/assets/types.ts'
+import type { CallRunner } from '../../app/calls/runner.ts'
 import type { MediaUseCases } from '../../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../../app/calls/speech/types.ts'
 import type { TextUseCases } from '../../app/calls/text/types.ts'
@@ -70,6 +71,7 @@ export interface Surface {
 /** What the gateway offers every surface. */
 export interface Services {
   readonly tasks: TaskUseCases
+  readonly calls: CallRunner
   readonly texts: TextUseCases
   readonly speech: SpeechUseCases
   readonly media: MediaUseCases

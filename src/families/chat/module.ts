@@ -9,9 +9,8 @@ import { chatWire } from './upstream/wire.ts'
 export const chat: FamilyModule = {
   rules: { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
   sandbox: [textSandbox('chat', '/v1')],
-  surfaces: [chatSurface],
   open: () => {
     const texts = createTextProvider(chatWire)
-    return { texts, close: texts.close }
+    return { texts, surfaces: [chatSurface], close: texts.close }
   },
 }

@@ -2,7 +2,7 @@ import { textRules } from '../../domain/families/text/rules.ts'
 import { createTextProvider } from '../kit/text/client.ts'
 import { textSandbox } from '../kit/text/sandbox.ts'
 import type { FamilyModule } from '../module.ts'
-import { v1betaSurface } from './surface/routes.ts'
+import { v1beta, v1betaSurface } from './surface/routes.ts'
 import { nativeWire } from './upstream/wire.ts'
 
 /** Native content generation. */
@@ -13,9 +13,9 @@ export const native: FamilyModule = {
     endpoints: () => ['/v1beta/models/{model}:generateContent'],
   },
   sandbox: [textSandbox('native', '/v1beta')],
-  surfaces: [v1betaSurface],
+  mounts: [v1beta],
   open: () => {
     const texts = createTextProvider(nativeWire)
-    return { texts, close: texts.close }
+    return { texts, surfaces: [v1betaSurface], close: texts.close }
   },
 }

@@ -9,9 +9,8 @@ import { responsesWire } from './upstream/wire.ts'
 export const responses: FamilyModule = {
   rules: { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
   sandbox: [textSandbox('responses', '/v1')],
-  surfaces: [responsesSurface],
   open: () => {
     const texts = createTextProvider(responsesWire)
-    return { texts, close: texts.close }
+    return { texts, surfaces: [responsesSurface], close: texts.close }
   },
 }

@@ -1,7 +1,7 @@
 import { VOICE_CLONE } from '../../domain/families/speech/models.ts'
 import { SPEECH, speechCallRules, speechTaskRules } from '../../domain/families/speech/rules.ts'
 import type { FamilyModule } from '../module.ts'
-import { provBV1Surface } from './surface/routes.ts'
+import { provBV1, provBV1Surface } from './surface/routes.ts'
 import { createSpeechProvider } from './upstream/client.ts'
 import { createMediaProvider } from './upstream/media.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
@@ -34,7 +34,7 @@ export const speech: FamilyModule = {
       },
     },
   ],
-  surfaces: [provBV1Surface],
+  mounts: [provBV1],
   open: () => {
     const [speech, tasks, media] = [
       createSpeechProvider(),
@@ -45,6 +45,7 @@ export const speech: FamilyModule = {
       speech,
       tasks,
       media,
+      surfaces: [provBV1Surface],
       close: async () =>
         void (await Promise.all([speech, tasks, media].map((adapter) => adapter.close()))),
     }

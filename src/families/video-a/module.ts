@@ -2,10 +2,10 @@ import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { createAssetProvider } from './library/client.ts'
 import { realPersonSurface } from './library/person-page.ts'
-import { librarySurface } from './library/routes.ts'
+import { library, librarySurface } from './library/routes.ts'
 import { videoAModels } from './rules/models.ts'
 import { videoARules } from './rules/rules.ts'
-import { provASurface } from './surface/routes.ts'
+import { provA, provASurface } from './surface/routes.ts'
 import { videoAWire } from './upstream/wire.ts'
 
 const SIGNING_REGIONS = { domestic: 'cn-beijing', overseas: 'ap-southeast-1' } as const
@@ -26,14 +26,15 @@ export const videoA: FamilyModule = {
         .map(({ name, aliases }) => [name, aliases[0] ?? name]),
     ),
   })),
-  surfaces: [provASurface, librarySurface, realPersonSurface],
+  mounts: [provA, library],
   open: ({ clock }) => {
     const tasks = createTaskProvider(videoAWire)
-    const library = createAssetProvider(clock)
+    const assets = createAssetProvider(clock)
     return {
       tasks,
-      library,
-      close: async () => void (await Promise.all([tasks.close(), library.close()])),
+      library: assets,
+      surfaces: [provASurface, librarySurface, realPersonSurface],
+      close: async () => void (await Promise.all([tasks.close(), assets.close()])),
     }
   },
 }

@@ -1,7 +1,7 @@
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { videoBRules } from './rules/rules.ts'
-import { provBV2Surface } from './surface/routes.ts'
+import { provBV2, provBV2Surface } from './surface/routes.ts'
 import { videoBWire } from './upstream/wire.ts'
 
 /** The videos of `/provB/v2`. */
@@ -20,9 +20,9 @@ export const videoB: FamilyModule = {
       models: { 'h3-video': 'Sandbox-H3', 'h3-video-max': 'Sandbox-H3-Max' },
     },
   ],
-  surfaces: [provBV2Surface],
+  mounts: [provBV2],
   open: () => {
     const tasks = createTaskProvider(videoBWire)
-    return { tasks, close: tasks.close }
+    return { tasks, surfaces: [provBV2Surface], close: tasks.close }
   },
 }

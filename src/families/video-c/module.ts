@@ -2,7 +2,7 @@ import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { videoCModels } from './rules/models.ts'
 import { videoCRules } from './rules/rules.ts'
-import { provCSurface } from './surface/routes.ts'
+import { provC, provCSurface } from './surface/routes.ts'
 import { videoCWire } from './upstream/wire.ts'
 
 /** The videos of `/provC`. */
@@ -22,9 +22,9 @@ export const videoC: FamilyModule = {
       ),
     },
   ],
-  surfaces: [provCSurface],
+  mounts: [provC],
   open: () => {
     const tasks = createTaskProvider(videoCWire)
-    return { tasks, close: tasks.close }
+    return { tasks, surfaces: [provCSurface], close: tasks.close }
   },
 }

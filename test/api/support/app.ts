@@ -1,7 +1,8 @@
 import { catalog, families } from '../../../src/families/index.ts'
-import { surfacesOf } from '../../../src/families/module.ts'
+import { openFamilies } from '../../../src/families/module.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
+import type { CallRunner } from '../../../src/app/calls/runner.ts'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
@@ -97,6 +98,9 @@ export interface Harness {
   readonly hosts: Map<string, readonly string[]>
 }
 
+const notRun = () => Promise.reject(new Error('no call of this kind is run here'))
+const noCalls: CallRunner = { complete: notRun, stream: notRun, quote: notRun }
+
 /** The whole HTTP interface over hand-written in-memory parts. */
 export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
   const lines: string[] = []
@@ -112,11 +116,12 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     logger,
     clock: { nowMs: () => nowMs },
     catalog,
-    surfaces: surfacesOf(families),
+    surfaces: openFamilies(families, { clock: { nowMs: () => nowMs } }).surfaces,
     metrics: new Registry(),
     authenticate,
     tasks,
     assets,
+    calls: noCalls,
     texts: new MemoryTexts(nowMs),
     images: new MemoryImages(),
     speech: new MemorySpeech(),

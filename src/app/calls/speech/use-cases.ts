@@ -1,8 +1,7 @@
 import type { SpeechProvider } from '../../speech-ports.ts'
 import type { CallDeps } from '../deps.ts'
+import { createCallRunner } from '../runner.ts'
 import type { RunningCalls } from '../running.ts'
-import { streamCall } from '../stream.ts'
-import { completeCall } from '../whole.ts'
 import { createSpeechFamily, formOf } from './family.ts'
 import type { SpeechUseCases } from './types.ts'
 
@@ -12,14 +11,12 @@ export function createSpeechUseCases(
   running: RunningCalls,
 ): SpeechUseCases {
   const family = createSpeechFamily(deps.provider)
+  const runner = createCallRunner(deps, running)
   return {
-    speak: (input) =>
-      running.run(input.family, (stopped) => completeCall(deps, family, input, stopped)),
-    stream: (input) =>
-      running.run(input.family, async (stopped) => {
-        const { streamed, pump, channel } = await streamCall(deps, family, input, stopped)
-        running.watch(pump)
-        return { ...streamed, form: formOf(channel) }
-      }),
+    speak: (input) => runner.complete(family, input),
+    stream: async (input) => {
+      const { channel, ...streamed } = await runner.stream(family, input)
+      return { ...streamed, form: formOf(channel) }
+    },
   }
 }

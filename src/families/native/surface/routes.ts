@@ -29,7 +29,7 @@ const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 /** The reader judges bodies; of their schema only misspelt names are told. */
 const validatorCompiler = refuseMisspelt(alsoInNative, { spellings, foreign: foreignToTexts })
 
-const v1beta: Mount = {
+export const v1beta: Mount = {
   prefix: '/v1beta',
   envelopeOf: () => v1betaEnvelope,
   // Inline images, audio and long conversations.

@@ -15,7 +15,7 @@ import { CloneBodySchema } from './voices/schemas.ts'
 
 /** The `/provB/v1` interface: speech, its files and its voices. */
 
-const provBV1: Mount = {
+export const provBV1: Mount = {
   prefix: '/provB/v1',
   envelopeOf: () => provBV1Envelope,
   // Texts to be spoken.

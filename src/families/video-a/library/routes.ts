@@ -12,7 +12,7 @@ import { alsoInActions, bodySchemas } from './schemas.ts'
 /** The asset library and the verification of real persons: `POST /provA/?Action=…`. */
 
 /** Below the prefix that tasks have, whose mount tells unknown routes. */
-const library: Mount = {
+export const library: Mount = {
   prefix: '/provA',
   owns: isLibraryUrl,
   envelopeOf: libraryEnvelope,

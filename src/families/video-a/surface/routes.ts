@@ -30,7 +30,7 @@ import { toTask } from './view.ts'
 const family = 'video-a'
 const path = '/api/v3/contents/generations/tasks'
 
-const provA: Mount = {
+export const provA: Mount = {
   prefix: '/provA',
   envelopeOf: () => provAEnvelope,
   // Inline images make it large.

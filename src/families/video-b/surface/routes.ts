@@ -30,7 +30,7 @@ import { toVideo } from './view.ts'
 const family = 'video-b'
 const MAX_CALLBACK_URL_LENGTH = 2_048
 
-const provBV2: Mount = {
+export const provBV2: Mount = {
   prefix: '/provB/v2',
   envelopeOf: () => provBV2Envelope,
   // Base64 expansion counted.

@@ -27,7 +27,7 @@ import { settingsOf, toClip } from './view.ts'
 
 const family = 'video-c'
 
-const provC: Mount = {
+export const provC: Mount = {
   prefix: '/provC',
   envelopeOf: () => provCEnvelope,
   // Inline images make it large.

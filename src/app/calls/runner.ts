@@ -1,0 +1,50 @@
+import type { Channel } from '../ports.ts'
+import type { RequestQuote } from '../pricing/request-quote.ts'
+import type { CallDeps } from './deps.ts'
+import type { CallFamily, StreamFamily } from './family.ts'
+import type { PumpedChunk, PumpedTally } from './pump.ts'
+import { quoteCall } from './quote.ts'
+import type { RunningCalls } from './running.ts'
+import { streamCall } from './stream.ts'
+import type { CallInput, CompletedCall, StreamedCall } from './types.ts'
+import { completeCall } from './whole.ts'
+
+/** Runs, streams and prices calls of any family. */
+export interface CallRunner {
+  /** A whole answer, settled before it is here. */
+  readonly complete: <Input extends CallInput, Request, Seen, Body>(
+    family: CallFamily<Input, Request, Seen, Body>,
+    input: Input,
+  ) => Promise<CompletedCall<Body>>
+  /** Resolves when upstream has begun to answer; `channel` is where. */
+  readonly stream: <
+    Input extends CallInput,
+    Request,
+    Seen extends PumpedTally,
+    Chunk extends PumpedChunk,
+    Frame,
+  >(
+    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve' | 'prepare' | 'refusal'> &
+      StreamFamily<Input, Request, Seen, Chunk, Frame>,
+    input: Input,
+  ) => Promise<StreamedCall<Frame> & { readonly channel: Channel }>
+  /** What a call would hold and may be settled at; nothing is held, taken or sent. */
+  readonly quote: <Input extends CallInput, Request, Seen>(
+    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+    input: Input,
+  ) => Promise<RequestQuote>
+}
+
+export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRunner {
+  return {
+    complete: (family, input) =>
+      running.run(input.family, (stopped) => completeCall(deps, family, input, stopped)),
+    stream: (family, input) =>
+      running.run(input.family, async (stopped) => {
+        const { streamed, pump, channel } = await streamCall(deps, family, input, stopped)
+        running.watch(pump)
+        return { ...streamed, channel }
+      }),
+    quote: (family, input) => quoteCall(deps, input, family.resolve),
+  }
+}
