@@ -4,7 +4,7 @@ import { signUrl } from '../media/files.ts'
 import { usagesOf } from '../tasks/plan.ts'
 import type { Segment } from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
-import { messageOf } from './errors.ts'
+import { messageOf } from './wire.ts'
 import type { VideoRequest } from './parse.ts'
 
 /** What a rendered answer needs besides the record's common members. */

@@ -15,7 +15,7 @@ import { taskPlan } from '../tasks/plan.ts'
 import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, type FoundTask, type Listing, numberIn } from '../tasks/service.ts'
 import { detailOf, MEDIA_PATH, taskBody, taskOf, usageOf, type VideoDetail } from './body.ts'
-import { NOT_FOUND, videoWire } from './errors.ts'
+import { NOT_FOUND, videoWire } from './wire.ts'
 import { parseBody, parseRequest } from './parse.ts'
 
 const FAMILY = 'video-b'
