@@ -21,7 +21,7 @@ import {
   resetAll,
   type SandboxKit,
 } from './control.ts'
-import type { FamilyKit } from './family.ts'
+import type { FamilyKit, SandboxFamily } from './family.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
 import { families } from './registry.ts'
 
@@ -112,19 +112,20 @@ async function stop(app: FastifyInstance, kit: FamilyKit): Promise<void> {
 }
 
 /**
- * Starts the simulated upstreams on one port.
+ * Starts the simulated upstreams on one port; `further` ones are of whoever starts it.
  * @throws Error when the port is taken or the data directory cannot be used.
  */
 export async function startSandbox(
   given: Partial<SandboxOptions> = {},
   log: Logger = pino({ level: 'silent' }),
+  further: readonly SandboxFamily[] = [],
 ): Promise<Sandbox> {
   const options: SandboxOptions = { ...defaultOptions, ...given }
   let url = ''
   const kit = await buildKit(options, log, () => options.publicUrl ?? url)
   const app = buildApp()
   addControlRoutes(app, kit)
-  for (const family of families) family.register(app, kit)
+  for (const family of [...families, ...further]) family.register(app, kit)
   try {
     await app.listen({ host: options.host, port: options.port })
   } catch (error) {

@@ -1,4 +1,7 @@
-import { catalog } from '../../src/families/index.ts'
+import { catalog, families } from '../../src/families/index.ts'
+import { catalogOf, type FamilyModule } from '../../src/families/module.ts'
+import { sandboxChannels } from '../../src/app/channels/sandbox.ts'
+import type { SandboxFamily } from '../../infra/sandbox/family.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,6 +49,11 @@ export interface StackOptions {
   readonly realAccounts?: boolean
   /** What the sandbox's channels are turned into. */
   readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
+  /** Families beside those of the program, and what simulates their upstreams. */
+  readonly further?: {
+    readonly families: readonly FamilyModule[]
+    readonly sandbox: readonly SandboxFamily[]
+  }
   /** Runs the event store as a process, which can be killed and held. */
   readonly storeProcess?: boolean
 }
@@ -136,7 +144,11 @@ async function start(
   closers.unshift(() => eventStore.stop())
   const database = await acquireGatewayDatabase()
   closers.unshift(() => database.drop())
-  const sandbox = await startSandbox({ queuedMs: 60, runningMs: 120, ...options.sandbox })
+  const sandbox = await startSandbox(
+    { queuedMs: 60, runningMs: 120, ...options.sandbox },
+    undefined,
+    options.further?.sandbox,
+  )
   closers.unshift(() => sandbox.close())
   const namespace = newNamespace()
   const lines: string[] = []
@@ -155,11 +167,17 @@ async function start(
     ...options.env,
   })
   const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))
+  const further = options.further?.families ?? []
   const ours = [
     ...sandboxTaskChannels({ baseUrl: sandbox.url }),
     ...sandboxTextChannels({ baseUrl: sandbox.url }),
     ...sandboxImageChannels({ baseUrl: sandbox.url }),
     ...sandboxSpeechChannels({ baseUrl: sandbox.url }),
+    ...sandboxChannels(
+      catalogOf(further),
+      further.flatMap((family) => family.sandbox),
+      { baseUrl: sandbox.url },
+    ),
   ]
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.
@@ -173,6 +191,7 @@ async function start(
       sandbox: options.realAccounts !== true,
       markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
+      families: [...families, ...further],
       logger,
       version: '0.0.0-test',
       hosts: {

@@ -1,0 +1,182 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
+import { principalOf } from '../../../src/api/kit/authenticate.ts'
+import { callerPresence } from '../../../src/api/kit/caller.ts'
+import { costHeaders } from '../../../src/api/kit/cost.ts'
+import { CallKeySchema } from '../../../src/api/kit/idempotency-key.ts'
+import { objectBody } from '../../../src/api/kit/json-body.ts'
+import { keyedBy } from '../../../src/api/kit/keyed-call.ts'
+import { refuseMisspelt } from '../../../src/api/kit/misspelt.ts'
+import type { Mount, Services, Surface } from '../../../src/api/kit/surface.ts'
+import type { CallFamily } from '../../../src/app/calls/family.ts'
+import type { CallInput } from '../../../src/app/calls/types.ts'
+import { ProviderError } from '../../../src/app/ports.ts'
+import { refusalOf } from '../../../src/app/refusals.ts'
+import type { CallFamilyRules } from '../../../src/domain/families/call-rules.ts'
+import { costOf } from '../../../src/domain/pricing/cost.ts'
+import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
+import { rate } from '../../../src/domain/pricing/price-book.ts'
+import type { FamilyModule } from '../../../src/families/module.ts'
+import { isJsonObject, type JsonObject } from '../../../src/kernel/json.ts'
+import { parseAmount } from '../../../src/kernel/money.ts'
+import { oops, textOf } from './shapes.ts'
+
+/** A family of calls that is in no list: an echo, paid by the word. */
+
+const family = 'echo'
+const MODEL = 'echo-1'
+const SKU = 'echo-1-word'
+const SURFACE = 'echo.say'
+
+interface Words {
+  readonly words: number
+}
+interface Input extends CallInput {
+  readonly text: string
+}
+
+const rules: CallFamilyRules<Words, Words> = {
+  name: family,
+  models: [MODEL],
+  isModelName: (name) => name === MODEL,
+  isBoundedByChannel: false,
+  unpricedSkus: (_family, _model, book) => (book.lookup(SKU, 'USD') === undefined ? [SKU] : []),
+  furtherSkus: [SKU],
+  expectedTokens: () => 0,
+  price: ({ words }, book) => {
+    const rated = rate(book, SKU, 'USD', 'echo/word')
+    const frozen = { priceBookVersion: book.version, currency: 'USD' } as const
+    const ratedCall = (count: number) => ({
+      usage: { word: count },
+      measurement: 'reported' as const,
+      settlement: settlement(frozen, [settlementLine(rated, count, 'reported')]),
+      limitedTokens: 0,
+    })
+    return {
+      ...frozen,
+      candidates: [rated],
+      holdPico: parseAmount(ratedCall(words).settlement.amount),
+      settle: (seen) => ratedCall(seen.words),
+      absorbed: (seen) => ratedCall(seen?.words ?? words),
+    }
+  },
+}
+
+const wordsOf = (text: string): number => text.split(' ').length
+
+const calls: CallFamily<Input, Words, Words, JsonObject> = {
+  resolve: ({ text, model }) => {
+    const request = { words: wordsOf(text) }
+    return {
+      request,
+      wish: { family, model },
+      expectedTokens: () => 0,
+      price: (book) => rules.price(request, book),
+    }
+  },
+  ask: async ({ text }, channel, _request, { signal }) => {
+    const answer = await fetch(`${channel.baseUrl}/say`, {
+      method: 'POST',
+      body: JSON.stringify({ text, model: channel.models[MODEL] }),
+      headers: { 'content-type': 'application/json' },
+      signal,
+    })
+    const body: unknown = await answer.json()
+    if (!answer.ok || !isJsonObject(body))
+      throw new ProviderError('malformed', 'unknown', 'There is no echo.')
+    return {
+      body: () => body,
+      seen: { words: Number(body['words']) },
+      upstreamRequestId: undefined,
+      restMs: undefined,
+      failed: undefined,
+    }
+  },
+  refusal: (error, callId) => refusalOf(error, callId),
+}
+
+const echo: Mount = {
+  prefix: '/echo',
+  envelopeOf: () => oops,
+  bodyBytes: 10_000,
+  keepsAnswers: true,
+}
+const Body = Type.Object(
+  { model: Type.String(), text: Type.String() },
+  { additionalProperties: true },
+)
+
+function register(app: FastifyInstance, { calls: runner, foreignMembers }: Services): void {
+  app.post('/say', {
+    validatorCompiler: refuseMisspelt({}, { foreign: foreignMembers }),
+    schema: {
+      operationId: 'echo',
+      tags: ['Echo'],
+      summary: 'Say it again',
+      headers: CallKeySchema,
+      body: Body,
+    },
+    handler: async (request, reply) => {
+      const body = objectBody(request.body)
+      const call = await runner.complete(calls, {
+        principal: principalOf(request),
+        family,
+        surface: SURFACE,
+        requestId: request.id,
+        model: textOf(body, 'model'),
+        text: textOf(body, 'text'),
+        callerGone: callerPresence(reply),
+        ...keyedBy(request),
+      })
+      void reply.headers({ 'x-call-id': call.callId, ...costHeaders(costOf(call.settlement)) })
+      return call.body
+    },
+  })
+}
+
+const surface: Surface = {
+  mount: echo,
+  endpoints: { [SURFACE]: '/echo/say' },
+  bodies: [{ schema: Body }],
+  register,
+  quotes: ({ calls: runner }) => [
+    {
+      path: '/echo/say',
+      quote: ({ principal, requestId, body }) => {
+        const of = { principal, requestId, family, surface: SURFACE }
+        const callerGone = new AbortController().signal
+        const asked = { model: textOf(body, 'model'), text: textOf(body, 'text') }
+        return runner.quote(calls, { ...of, ...asked, callerGone })
+      },
+    },
+  ],
+}
+
+export const echoFamily: FamilyModule = {
+  rules: { name: family, calls: rules, endpoints: () => ['/echo/say'] },
+  sandbox: [
+    {
+      id: 'sandbox-echo',
+      family,
+      region: 'overseas',
+      path: '/echo',
+      models: { [MODEL]: 'hall-1' },
+    },
+  ],
+  mounts: [echo],
+  open: () => ({ surfaces: [surface], close: () => Promise.resolve() }),
+}
+
+/** Answers with what it was sent, by its own name of the model. */
+export const echoSandbox: SandboxFamily = {
+  name: family,
+  register: (app) => {
+    app.post('/echo/say', (request, reply) => {
+      const sent: unknown = JSON.parse(String(request.body))
+      if (!isJsonObject(sent) || sent['model'] !== 'hall-1') return reply.code(400).send({})
+      const said = String(sent['text'])
+      return reply.send({ said, words: wordsOf(said) })
+    })
+  },
+}
