@@ -139,7 +139,7 @@ export const variables: readonly Variable[] = [
   },
   {
     name: 'OWN_REQUESTS_RPM',
-    fallback: '6000',
+    fallback: '1200',
     says: 'looks, deletions and requests with an Idempotency-Key a minute of one model token, on each replica',
   },
   ...storageVariables,

@@ -5,7 +5,7 @@ import { limitReached } from './breach.ts'
 import type { LimitedCaller } from './holders.ts'
 
 /** Looks at its own, and requests that may be repetitions, of one token in one process (P10). */
-export const OWN_REQUESTS_PER_MINUTE = 6_000
+export const OWN_REQUESTS_PER_MINUTE = 1_200
 /** So much of it may begin at once. */
 const AT_ONCE_MS = 1_000
 /** A turn that comes later is not waited for. */

@@ -213,6 +213,7 @@ export function makeReplica(
 ): Replica {
   const parts = compose({
     families,
+    ownRequestsPerMinute: 60_000,
     pool: world.pool,
     log: options.log ?? world.log,
     channels: options.channels ?? world.channels,

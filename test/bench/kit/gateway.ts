@@ -97,6 +97,8 @@ async function launch(options: LaunchOptions): Promise<Running & { readonly url:
     args: [compiled('src/main'), 'serve', ...(options.args ?? [])],
     env: {
       LOG_LEVEL: 'warn',
+      // One token asks for everything.
+      OWN_REQUESTS_RPM: '60000',
       ...options.env,
       PORT: String(port),
       HOST: '127.0.0.1',

@@ -41,6 +41,7 @@ const log = createEventLog({ url: order.eventStoreUrl, namespace: order.namespac
 const instanceId = newInstanceId(Date.now())
 const parts = compose({
   families,
+  ownRequestsPerMinute: 60_000,
   pool,
   log,
   channels: sandboxTextChannels({ baseUrl: order.sandboxUrl }),

@@ -32,6 +32,7 @@ export function mediaOf(ground: {
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
     families,
+    ownRequestsPerMinute: 60_000,
     pool,
     log,
     channels: sandboxSpeechChannels({ baseUrl: sandboxUrl }),

@@ -91,6 +91,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
     })
     const parts = compose({
       families,
+      ownRequestsPerMinute: 60_000,
       pool: world.pool,
       log,
       channels: given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
