@@ -1,22 +1,85 @@
-import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
-import type { TaskFacts } from '../../../domain/task/events.ts'
+import { acceptImageDataUri, isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import {
   optionalBoolean,
   optionalChoice,
   optionalInteger,
   own,
+  type RequestErrorCode,
   text,
 } from '../../../domain/families/checks/fields.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
-import { acceptImages } from './images.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import {
   resolveVideoCModel,
-  videoCModels,
-  videoCResolutions,
   type VideoCMode,
   type VideoCModel,
+  videoCModels,
+  videoCResolutions,
 } from './models.ts'
-import { lacking, refuseField } from './refusals.ts'
+
+/** Refusals that say what is wrong in this family's own word; one without is a field that is invalid. */
+
+type Reason = 'FieldInvalid' | 'FieldLacking' | 'FieldUnwanted' | 'FieldItemCountOutOfRange'
+
+/** @throws RequestError always */
+export function refuseField(
+  param: string,
+  message: string,
+  code: RequestErrorCode = 'invalid_request',
+  reason: Reason = 'FieldInvalid',
+): never {
+  throw new DomainError(code, message, { param, reason })
+}
+
+/** @throws RequestError always */
+function lacking(param: string): never {
+  return refuseField(param, `\`${param}\` is required`, 'invalid_request', 'FieldLacking')
+}
+
+/** The pictures of a `/provC` creation: as many as its mode is made after. */
+
+const COUNTS: Readonly<Record<VideoCMode, { readonly min: number; readonly max: number }>> = {
+  text2video: { min: 0, max: 0 },
+  img2video: { min: 1, max: 1 },
+  'start-end2video': { min: 2, max: 2 },
+  reference2video: { min: 1, max: 7 },
+}
+
+/** @throws RequestError */
+function acceptImages(mode: VideoCMode, value: unknown): readonly string[] {
+  const { min, max } = COUNTS[mode]
+  if (value === undefined) return min === 0 ? [] : lacking('images')
+  if (!Array.isArray(value)) return refuseField('images', '`images` must be an array of URLs')
+  if (value.length < min || value.length > max)
+    return refuseField(
+      'images',
+      `\`images\` must have ${inWords(min, max)} for ${mode}`,
+      'invalid_request',
+      max === 0 ? 'FieldUnwanted' : 'FieldItemCountOutOfRange',
+    )
+  return value.map((image: unknown, index) => acceptImage(image, `images[${index}]`))
+}
+
+function inWords(min: number, max: number): string {
+  if (max === 0) return 'no pictures'
+  return min === max ? `exactly ${max}` : `${min} to ${max}`
+}
+
+/** Upstream fetches it, we never do. */
+function acceptImage(value: unknown, param: string): string {
+  if (typeof value === 'string' && isDataUri(value)) {
+    acceptImageDataUri(value, param)
+    return value
+  }
+  const url = text(value, param, MAX_URL_LENGTH)
+  if (isWebUrl(url)) return url
+  return refuseField(
+    param,
+    `\`${param}\` must be a public https:// or http:// URL or a data:image/… URI`,
+  )
+}
 
 /** All field and combination rules of a `/provC` creation. */
 

@@ -6,8 +6,7 @@ import {
   type SimpleVideoRules,
 } from '../../../domain/families/simple-video.ts'
 import type { VideoCMode } from './models.ts'
-import { acceptVideoCRequest } from './request.ts'
-import { refuseField } from './refusals.ts'
+import { acceptVideoCRequest, refuseField } from './request.ts'
 
 /** `/provC` video as it can be asked for without knowing the family: the mode follows from the pictures. */
 

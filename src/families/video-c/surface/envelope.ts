@@ -1,8 +1,75 @@
 import { afterAcceptance } from '../../../api/kit/circumstances.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import { createSurface, type Failure } from '../../../api/kit/surface-failures.ts'
-import { clipFailures } from './failures.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import {
+  createSurface,
+  type Failure,
+  type SurfaceFailures,
+} from '../../../api/kit/surface-failures.ts'
+import { taskDescriber } from '../../../api/kit/task-documentation.ts'
+import { deletionFailures, modelAway } from '../../../api/kit/task-failures.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { type Static, Type } from 'typebox'
+
+/** What cannot be cancelled is told as upstream tells it; where it stands, a query says. */
+const tooLate = (state: string) =>
+  ({
+    code: 'BadRequest',
+    status: 400,
+    words: `task state is ${state}, can not cancel`,
+    ownWords: false,
+  }) as const
+
+/** The reasons of this family's errors, and where they depart from the table. */
+const clipFailures = {
+  route_not_found: 'NotFound',
+  url_invalid: 'BadRequest',
+  headers_too_large: 'BadRequest',
+  unauthenticated: 'Unauthorized',
+  wrong_token_kind: 'Forbidden',
+  address_not_allowed: 'Forbidden',
+  body_empty: 'BadRequest',
+  body_invalid: 'BadRequest',
+  body_too_large: 'BadRequest',
+  media_type_unsupported: 'BadRequest',
+  parameter_invalid: 'FieldInvalid',
+  overloaded: 'SystemThrottling',
+  outage: 'InternalServiceFailure',
+  internal: 'InternalServiceFailure',
+  invalid_request: 'FieldInvalid',
+  invalid_duration: 'FieldInvalid',
+  unknown_model: { code: 'FieldInvalid', status: 400 },
+  model_not_allowed: 'Forbidden',
+  price_not_configured: 'ModelUnavailable',
+  // The caller's balance with us; upstream's own is `refused_account`.
+  insufficient_balance: { code: 'CreditInsufficient', status: 400 },
+  budget_reached: { code: 'CreditInsufficient', status: 400 },
+  rate_limited: 'TooManyRequests',
+  no_channel: { ...modelAway, code: 'ModelUnavailable' },
+  log_unavailable: 'InternalServiceFailure',
+  log_outcome_unknown: 'InternalServiceFailure',
+  wrong_expected_revision: 'InternalServiceFailure',
+  append_too_large: 'BadRequest',
+  database_unavailable: 'InternalServiceFailure',
+  read_model_behind: 'InternalServiceFailure',
+  idempotency_key_reused: 'Conflict',
+  idempotency_in_progress: 'OperationInProcess',
+  submission_refused: 'InternalServiceFailure',
+  submission_uncertain: 'InternalServiceFailure',
+  refused_invalid: 'BadRequest',
+  refused_rate_limited: 'SystemThrottling',
+  refused_account: 'ModelUnavailable',
+  refused_unavailable: 'InternalServiceFailure',
+  refused_timeout: 'InternalServiceFailure',
+  refused_malformed: 'InternalServiceFailure',
+  task_not_found: { code: 'TaskNotFound', words: 'task not found' },
+  task_running: tooLate('processing'),
+  task_ended: tooLate('final'),
+  upstream_unavailable: { code: 'InternalServiceFailure', ownWords: false },
+} as const satisfies SurfaceFailures
+
+export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'task_ended']
 
 const surface = createSurface(clipFailures)
 
@@ -27,3 +94,26 @@ export const provCEnvelope: Envelope = (error, requestId): Answer => {
     },
   }
 }
+
+const ErrorSchema = Type.Object({
+  code: Type.Integer({ description: 'The status of the answer.' }),
+  reason: Type.String(),
+  message: Type.String(),
+  metadata: Type.Object({ trace_id: Type.String({ description: 'Our id of the request.' }) }),
+})
+
+const shape = {
+  envelope: provCEnvelope,
+  schema: ErrorSchema,
+  read: (body: unknown) => {
+    const { reason: name, message } = body as Static<typeof ErrorSchema>
+    return { name, message }
+  },
+}
+
+const lacking = new DomainError('invalid_request', '`model` is required', {
+  param: 'model',
+  reason: 'FieldLacking',
+})
+
+export const describe = taskDescriber(shape, [lacking])

@@ -11,9 +11,7 @@ import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskIdOf } from '../../../api/kit/task-id.ts'
-import { describe } from './documentation.ts'
-import { provCEnvelope } from './envelope.ts'
-import { cancelFailures } from './failures.ts'
+import { cancelFailures, describe, provCEnvelope } from './envelope.ts'
 import {
   alsoInClips,
   bodySchemas,

@@ -1,7 +1,125 @@
-import { isJsonObject } from '../../../kernel/json.ts'
+import type { TaskObservation } from '../../../app/ports.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
+import type { UpstreamError } from '../../kit/task/errors.ts'
+import { MAX_LABEL_LENGTH, settingsOf, urlsOf } from '../../kit/task/fields.ts'
 import type { TaskWire, Wanted } from '../../kit/task/wire.ts'
-import { idOf, observationOf } from './convert.ts'
-import { readReasonError } from './errors.ts'
+import { CREDITS } from '../rules/pricing.ts'
+
+/** Our credential, contract or balance upstream, whatever the status says. */
+const ACCOUNT_REASONS: ReadonlySet<string> = new Set([
+  'CreditInsufficient',
+  'Forbidden',
+  'ModelUnavailable',
+  'Unauthorized',
+])
+
+/** The envelope `{"code":…,"reason":…,"message":…,"metadata":…}`; undefined when it is none. */
+function readReasonError(body: unknown): UpstreamError | undefined {
+  if (!isJsonObject(body)) return undefined
+  const code = codeOf(body['reason'])
+  if (code === undefined) return undefined
+  return {
+    code,
+    message: textOf(body['message']) ?? '',
+    param: undefined,
+    account: ACCOUNT_REASONS.has(code),
+  }
+}
+
+/** From the wire of the `/provC` video family to what the use cases understand. */
+
+/** Result links of a creation. */
+const urlFields = ['url', 'cover_url', 'watermarked_url'] as const
+
+/** Echoed settings and actual specs, in the wire's own names. */
+const outputFields = [
+  'duration',
+  'resolution',
+  'aspect_ratio',
+  'movement_amplitude',
+  'style',
+  'audio',
+  'bgm',
+  'off_peak',
+  'watermark',
+] as const
+
+const statuses: Readonly<Record<string, TaskObservation['status']>> = {
+  created: 'queued',
+  queueing: 'queued',
+  // Only ever seen in a refused cancellation: it is about to be worked on.
+  scheduled: 'running',
+  processing: 'running',
+  success: 'succeeded',
+  failed: 'failed',
+}
+
+/** Ends that somebody asked for: the caller's, or upstream's own of what waited too long. */
+const CANCELLED: ReadonlySet<string> = new Set(['UserCancelled', 'Canceled'])
+
+/** An id, which may come as a number. */
+function idOf(value: unknown): string | undefined {
+  const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
+  return upstreamIdOf(id)
+}
+
+function statusOf(word: string, code: string | undefined): TaskObservation['status'] {
+  const status = Object.hasOwn(statuses, word) ? statuses[word] : undefined
+  if (status === 'failed' && code !== undefined && CANCELLED.has(code)) return 'cancelled'
+  return status ?? 'unknown'
+}
+
+/** Upstream makes one; some answers have it in a list and some by itself. */
+function creationOf({ creations }: JsonObject): JsonObject | undefined {
+  return isJsonObject(creations) ? creations : objectsOf(creations)[0]
+}
+
+/** Written as an RFC 3339 time in one place and as milliseconds in another. */
+function createdAtMs(value: unknown): number | undefined {
+  const time = typeof value === 'string' && !/^\d+$/.test(value) ? Date.parse(value) : Number(value)
+  return Number.isFinite(time) && time > 0 ? time : undefined
+}
+
+function settings(body: JsonObject, creationId: string | undefined): TaskObservation['output'] {
+  const named = settingsOf(body, outputFields)
+  return creationId === undefined ? named : { ...named, creation_id: creationId }
+}
+
+/** One task of the wire, or undefined when it is not one; an answer to a query may lack its id. */
+function observationOf(body: unknown, asked: string | undefined): TaskObservation | undefined {
+  if (!isJsonObject(body)) return undefined
+  const nativeId = idOf(body['id']) ?? asked
+  const state = textOf(body['state'])
+  if (nativeId === undefined || state === undefined) return undefined
+  const word = state.slice(0, MAX_LABEL_LENGTH)
+  const code = codeOf(body['err_code'])
+  const status = statusOf(word, code)
+  const credits = losslessCount(body['credits'])
+  const creation = creationOf(body)
+  const urls = urlsOf(creation, urlFields)
+  const createdMs = createdAtMs(body['created_at'])
+  const payload = textOf(body['payload'])
+  const upstreamModel = textOf(body['model'])
+  return {
+    nativeId,
+    status,
+    upstreamStatus: word,
+    ...(upstreamModel === undefined ? {} : { upstreamModel }),
+    ...(payload === undefined ? {} : { marker: payload }),
+    ...(credits === undefined ? {} : { usage: { [CREDITS]: credits } }),
+    output: settings(body, idOf(creation?.['id'])),
+    ...(status === 'failed' ? { error: failureOf(code) } : {}),
+    ...(urls === undefined ? {} : { urls }),
+    ...(createdMs === undefined ? {} : { createdAtMs: createdMs }),
+  }
+}
+
+/** This wire has a name for what went wrong, and no words. */
+function failureOf(code: string | undefined): NonNullable<TaskObservation['error']> {
+  const named = code ?? 'InternalServiceFailure'
+  return { code: named, message: `The model service could not make the video: ${named}.` }
+}
 
 const BASE = '/ent/v2'
 /** What one page of a list takes, ids it is asked for included. */

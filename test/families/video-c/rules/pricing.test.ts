@@ -1,6 +1,6 @@
 import t from 'tap'
 import { videoCModels } from '../../../../src/families/video-c/rules/models.ts'
-import { videoCRules } from '../../../../src/families/video-c/rules/rules.ts'
+import { videoCRules } from '../../../../src/families/video-c/module.ts'
 import type { TaskFacts } from '../../../../src/domain/task/events.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 
