@@ -1,8 +1,32 @@
+import { knownModel } from '../../domain/families/checks/known-model.ts'
+import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
-import { videoBRules } from './rules/rules.ts'
+import { resolveVideoBModel, videoBModels } from './rules/models.ts'
+import { quoteVideoB, settleVideoB, videoBPrices } from './rules/pricing.ts'
+import { simpleVideoB } from './rules/simple.ts'
 import { provBV2, provBV2Surface } from './surface/routes.ts'
 import { videoBWire } from './upstream/wire.ts'
+
+const HOUR_S = 3_600
+
+const known = knownModel(resolveVideoBModel)
+
+/** The `/provB` video family. */
+export const videoBRules: TaskFamilyRules = {
+  family: 'video-b',
+  idKind: 'video',
+  // Upstream names none. A video takes minutes, and what it still works on is waited for longer: this
+  // only ends what it does not show, of which nothing can be proved.
+  defaultExpiryS: HOUR_S,
+  longestExpiryS: 72 * HOUR_S,
+  models: videoBModels,
+  resolve: resolveVideoBModel,
+  quote: (model, facts, book) => quoteVideoB(known(model), facts, book),
+  settle: ({ facts, quote, usage }) => settleVideoB({ facts, quote, usage }),
+  prices: (model) => videoBPrices(known(model)),
+  simpleVideo: simpleVideoB,
+}
 
 /** The videos of `/provB/v2`. */
 export const videoB: FamilyModule = {

@@ -41,8 +41,7 @@ import {
   acceptVideoARequest,
   videoAWithAssets,
 } from '../../../src/families/video-a/rules/request.ts'
-import { acceptVideoBRequest } from '../../../src/families/video-b/rules/request.ts'
-import { upstreamBodyOf } from '../../../src/families/video-b/rules/upstream-body.ts'
+import { acceptVideoBRequest, upstreamBodyOf } from '../../../src/families/video-b/rules/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
 import { compose } from '../../../src/compose.ts'

@@ -1,12 +1,19 @@
-import { invariant } from '../../../kernel/assert.ts'
-import { formatAmount, lineAmount, type Currency, type Quantity } from '../../../kernel/money.ts'
 import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
-import { rate, type PriceBook } from '../../../domain/pricing/price-book.ts'
+import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 import type { Quote, RatedSku, Settlement } from '../../../domain/pricing/settlement.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import { type Currency, formatAmount, lineAmount, type Quantity } from '../../../kernel/money.ts'
 import { defaultVideoBResolution, type VideoBModel } from './models.ts'
-import { INPUT_IMAGES, OUTPUT_SECONDS, TOTAL_SECONDS } from './units.ts'
+
+/** What `/provB` video is measured in, by the names of the wire. */
+const INPUT_SECONDS = 'input_seconds'
+const OUTPUT_SECONDS = 'output_seconds'
+const TOTAL_SECONDS = 'total_seconds'
+const INPUT_IMAGES = 'input_image_count'
+
+export const videoBUnits = [INPUT_SECONDS, OUTPUT_SECONDS, TOTAL_SECONDS, INPUT_IMAGES] as const
 
 /**
  * How `/provB` video turns a request and its usage into SKUs. Rule names:

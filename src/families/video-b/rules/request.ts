@@ -1,7 +1,8 @@
+import { optionalChoice, own, refuse } from '../../../domain/families/checks/fields.ts'
+import type { LongText } from '../../../domain/families/checks/strict-data-uri.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { TaskFacts } from '../../../domain/task/events.ts'
-import { optionalChoice, own, refuse } from '../../../domain/families/checks/fields.ts'
 import { acceptContent, type AcceptedContent, type MediaItem } from './content.ts'
 import {
   defaultVideoBResolution,
@@ -12,7 +13,7 @@ import {
 
 /** All field and combination rules of a `/provB` video. */
 
-export interface AcceptedVideoB {
+interface AcceptedVideoB {
   readonly model: VideoBModel
   readonly facts: TaskFacts
   readonly prompt: string
@@ -92,5 +93,28 @@ function acceptRatio(body: JsonObject, { mode }: AcceptedContent): string {
       return ratio ?? 'adaptive'
     default:
       return unreachable(mode)
+  }
+}
+
+/**
+ * What upstream gets, without `model`: every setting, and each item with its role. `urlOf` says where
+ * the media of an item is for upstream.
+ */
+export function upstreamBodyOf(
+  { prompt, media, settings }: AcceptedVideoB,
+  urlOf: (item: MediaItem) => LongText,
+  callbackUrl: string | undefined,
+): JsonObject {
+  return {
+    content: [
+      { type: 'text', text: prompt },
+      ...media.map((item) => ({
+        type: `${item.kind}_url`,
+        role: item.role,
+        [`${item.kind}_url`]: { url: urlOf(item) },
+      })),
+    ],
+    ...settings,
+    ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
   }
 }

@@ -8,8 +8,7 @@ import {
 } from '../../../domain/families/simple-video.ts'
 import type { MediaItem } from './content.ts'
 import { resolveVideoBModel } from './models.ts'
-import { acceptVideoBRequest } from './request.ts'
-import { upstreamBodyOf } from './upstream-body.ts'
+import { acceptVideoBRequest, upstreamBodyOf } from './request.ts'
 
 /** `/provB` video as it can be asked for without knowing the family. */
 

@@ -1,9 +1,40 @@
+import { type Static, Type } from 'typebox'
 import { afterAcceptance } from '../../../api/kit/circumstances.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureStatus } from '../../../api/kit/failure-table.ts'
 import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import { createSurface, type Failure } from '../../../api/kit/surface-failures.ts'
-import { videoFailures } from './failures.ts'
+import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
+import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
+import {
+  createSurface,
+  type Failure,
+  type SurfaceFailures,
+} from '../../../api/kit/surface-failures.ts'
+import { taskDescriber } from '../../../api/kit/task-documentation.ts'
+import { creationFailures, modelAway } from '../../../api/kit/task-failures.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+
+/** What can fail on the `/provB` video routes. */
+const videoFailures = {
+  ...eitherVersion,
+  route_not_found: UNKNOWN_ERROR,
+  invalid_duration: INVALID,
+  no_channel: { ...modelAway, code: UNKNOWN_ERROR },
+  kept_unavailable: {
+    code: UNKNOWN_ERROR,
+    words: 'The account that has the uploaded files is not available at the moment',
+    retry: 'never',
+  },
+  idempotency_in_progress: INVALID,
+  submission_refused: UNKNOWN_ERROR,
+  submission_uncertain: UNKNOWN_ERROR,
+  refused_unavailable: UNKNOWN_ERROR,
+  refused_timeout: UNKNOWN_ERROR,
+  refused_malformed: UNKNOWN_ERROR,
+  // Upstream's own words: another tenant's task reads exactly like none (P8).
+  task_not_found: { code: UNKNOWN_ERROR, words: 'record not found' },
+} as const satisfies SurfaceFailures
+
+export const createFailures: readonly FailureCode[] = [...creationFailures, 'kept_unavailable']
 
 /** The `type` of an error goes with its status. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -61,3 +92,30 @@ export const provBV2Envelope: Envelope = (error, requestId): Answer => {
     },
   }
 }
+
+const ErrorSchema = Type.Object({
+  type: Type.Enum(['error']),
+  error: Type.Object({
+    type: Type.String(),
+    message: Type.String({ description: 'Ends with the number of the error in brackets.' }),
+    http_code: Type.String({ description: 'The status of the answer.' }),
+  }),
+  request_id: Type.String({ description: 'Our id of the request.' }),
+})
+
+const shape = {
+  envelope: provBV2Envelope,
+  schema: ErrorSchema,
+  read: (body: unknown) => {
+    const { type: name, message } = (body as Static<typeof ErrorSchema>).error
+    return { name: `${name} ${/\((\d+)\)$/.exec(message)?.[1] ?? ''}`, message }
+  },
+}
+
+/** An input that the model service's moderation took. */
+const moderated = new DomainError('submission_refused', '', {
+  kind: 'invalid',
+  upstreamCode: '1026',
+})
+
+export const describe = taskDescriber(shape, [moderated])

@@ -1,11 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { CreateTaskInput } from '../../../app/tasks/types.ts'
-import { isPresent, own, text } from '../../../domain/families/checks/fields.ts'
-import { acceptVideoBRequest } from '../rules/request.ts'
-import { upstreamBodyOf } from '../rules/upstream-body.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
-import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
@@ -13,10 +7,16 @@ import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskIdOf } from '../../../api/kit/task-id.ts'
-import { describe } from './documentation.ts'
-import { provBV2Envelope } from './envelope.ts'
-import { createFailures } from './failures.ts'
-import { locateMedia } from './media.ts'
+import type { Principal } from '../../../app/access/principal.ts'
+import type { CreateTaskInput } from '../../../app/tasks/types.ts'
+import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
+import { isPresent, own, text } from '../../../domain/families/checks/fields.ts'
+import type { LongText } from '../../../domain/families/checks/strict-data-uri.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import type { MediaItem } from '../rules/content.ts'
+import { acceptVideoBRequest, upstreamBodyOf } from '../rules/request.ts'
+import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 import {
   CreatedVideoSchema,
   CreateVideoBodySchema,
@@ -24,6 +24,51 @@ import {
   VideoSchema,
 } from './schemas.ts'
 import { toVideo } from './view.ts'
+
+/** What of a request's media takes more than the request to judge. */
+
+interface MediaDeps {
+  readonly resolveHost: ResolveHost
+  readonly resolveMediaFiles: ResolveMediaFiles
+}
+
+interface LocatedMedia {
+  /** Where an item's media is for upstream. */
+  readonly urlOf: (item: MediaItem) => LongText
+  /** The one account that has the uploaded files among it. */
+  readonly channelId: string | undefined
+}
+
+/**
+ * Looks up the hosts and uploaded files among the media, all at once: a request has a dozen at most.
+ * @throws DomainError `invalid_request` naming the first item at fault
+ */
+async function locateMedia(
+  media: readonly MediaItem[],
+  principal: Principal,
+  { resolveHost, resolveMediaFiles }: MediaDeps,
+): Promise<LocatedMedia> {
+  const wanted = media.flatMap(({ locator, param }) =>
+    locator.from === 'file' ? [{ fileId: locator.fileId, param }] : [],
+  )
+  const files = await resolveMediaFiles(principal, wanted)
+  const urls = new Map<MediaItem, LongText>()
+  const located = await Promise.allSettled(
+    media.map(async (item) => {
+      const { locator, param } = item
+      if (locator.from === 'file') {
+        const fileId = files?.upstreamIds.get(locator.fileId) ?? locator.fileId
+        urls.set(item, `media_file://${fileId}`)
+      } else
+        urls.set(
+          item,
+          locator.from === 'web' ? await publicUrl(locator.url, param, resolveHost) : locator.url,
+        )
+    }),
+  )
+  for (const one of located) if (one.status === 'rejected') throw one.reason
+  return { urlOf: (item) => urls.get(item) ?? '', channelId: files?.channelId }
+}
 
 /** The `/provB` video interface. */
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
-import { videoBUnits } from '../rules/units.ts'
+import { videoBUnits } from '../rules/pricing.ts'
 import { shownSettings } from '../../../api/kit/task-answer.ts'
 import type { VideoSchema } from './schemas.ts'
 

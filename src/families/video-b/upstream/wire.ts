@@ -1,12 +1,147 @@
+import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import type { TaskObservation, TaskSubmission } from '../../../app/ports.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import { losslessCount } from '../../kit/http/fields.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json-in-pieces.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
+import type { UpstreamError } from '../../kit/task/errors.ts'
+import { MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../../kit/task/fields.ts'
 import type { TaskWire } from '../../kit/task/wire.ts'
-import { observationOf } from './convert.ts'
-import { readNumberedError } from './errors.ts'
-import { upstreamContent } from './content.ts'
-import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
+import { videoBUnits } from '../rules/pricing.ts'
+
+/** The error envelope of the `/provB` video upstream: its numbers tell more than its types. */
+
+/** Our credential is unknown, belongs to another host, or our balance is used up. */
+const ACCOUNT_NUMBERS: ReadonlySet<string> = new Set(['1004', '1008', '2049'])
+const NUMBER = /\s*\((\d{4})\)\s*$/
+const MISSING = /record not found|invalid task_?id/i
+
+/** `{"type":"error","error":{type,message,http_code},"request_id"}`; undefined when it is none. */
+function readNumberedError(body: unknown): UpstreamError | undefined {
+  const error = isJsonObject(body) ? body['error'] : undefined
+  if (!isJsonObject(error)) return undefined
+  const said = textOf(error['message']) ?? ''
+  const code = NUMBER.exec(said)?.[1]
+  const message = said.replace(NUMBER, '')
+  return {
+    code,
+    message,
+    param: undefined,
+    account: code !== undefined && ACCOUNT_NUMBERS.has(code),
+    missing: MISSING.test(message),
+  }
+}
+
+/** Upstream knows uploaded files by a scheme of its own. */
+const OURS = /^media_file:\/\//
+const UPSTREAM_SCHEME = 'mm_file://'
+
+/** A body with its references to uploaded files as upstream writes them. */
+function upstreamContent(body: TaskSubmission['body']): TaskSubmission['body'] {
+  const { content } = body
+  if (!Array.isArray(content)) return body
+  return {
+    ...body,
+    content: content.map((item: unknown) =>
+      isJsonObject(item)
+        ? Object.fromEntries(Object.entries(item).map(([name, part]) => [name, renamed(part)]))
+        : item,
+    ),
+  }
+}
+
+function renamed(part: unknown): unknown {
+  if (!isJsonObject(part) || typeof part['url'] !== 'string') return part
+  return { ...part, url: part['url'].replace(OURS, UPSTREAM_SCHEME) }
+}
+
+/**
+ * What the upstream of the `/provB` video family sends. Only what is read is described; further
+ * members are allowed everywhere. Ids may come as numbers, numbers as strings of digits.
+ */
+
+const Id = Type.Union([Type.String({ pattern: '^[\\w-]{1,100}$' }), Type.Integer({ minimum: 1 })])
+
+const CreateAnswerSchema = Type.Object({ task_id: Id })
+
+const TaskSchema = Type.Object({
+  id: Id,
+  status: Type.String({ minLength: 1, maxLength: 100 }),
+  model: Type.Optional(Type.Unknown()),
+  content: Type.Optional(Type.Unknown()),
+  usage: Type.Optional(Type.Unknown()),
+  error: Type.Optional(Type.Unknown()),
+  created_at: Type.Optional(Type.Unknown()),
+  updated_at: Type.Optional(Type.Unknown()),
+})
+
+const ListAnswerSchema = Type.Object({
+  tasks: Type.Array(Type.Unknown()),
+  total: Type.Optional(Type.Unknown()),
+})
+
+/** Echoed settings and actual specs a task may carry, in the wire's own names. */
+const outputFields = ['task_type', 'modality', 'resolution', 'ratio', 'duration'] as const
+
+/** The one result link of a finished task. */
+const urlFields = ['url'] as const
+
+/** From the wire of the `/provB` video family to what the use cases understand. */
+
+const statuses = new Set(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
+
+function isKnownStatus(text: string): text is Exclude<TaskObservation['status'], 'unknown'> {
+  return statuses.has(text)
+}
+
+/** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
+function usageOf(value: unknown): Usage | undefined {
+  const usage = objectOf(value)
+  const measured = videoBUnits.flatMap((unit) => {
+    const count = losslessCount(usage[unit])
+    return count === undefined ? [] : [[unit, count] as const]
+  })
+  return measured.length === 0 ? undefined : Object.fromEntries(measured)
+}
+
+/** Its codes are numbers, written as text. */
+function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
+  if (!isJsonObject(value)) return undefined
+  const { code, message } = value
+  const number = /^\d{1,8}$/.exec(String(code))?.[0]
+  const said = typeof message === 'string' ? message : ''
+  return { code: number ?? codeOf(code) ?? 'server_error', message: scrub(said) }
+}
+
+/** Many are read with every list that is polled. */
+const task = Compile(TaskSchema)
+
+/** A task of the wire, in its envelope or as lists hold it; undefined when it is none. */
+function observationOf(body: unknown, scrub: Scrubber): TaskObservation | undefined {
+  const value = isJsonObject(body) && isJsonObject(body['task']) ? body['task'] : body
+  if (!task.Check(value)) return undefined
+  const word = value.status.slice(0, MAX_LABEL_LENGTH)
+  const usage = usageOf(value.usage)
+  const error = errorOf(value.error, scrub)
+  const urls = urlsOf(value.content, urlFields)
+  const createdAtMs = timeMs(value.created_at)
+  const updatedAtMs = timeMs(value.updated_at)
+  return {
+    nativeId: String(value.id),
+    status: isKnownStatus(word) ? word : 'unknown',
+    upstreamStatus: word,
+    ...(typeof value.model === 'string' ? { upstreamModel: value.model } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    output: settingsOf(value, outputFields),
+    ...(error === undefined ? {} : { error }),
+    ...(urls === undefined ? {} : { urls }),
+    ...(createdAtMs === undefined ? {} : { createdAtMs }),
+    ...(updatedAtMs === undefined ? {} : { updatedAtMs }),
+  }
+}
 
 const CREATE_PATH = '/v2/video_generation'
 const QUERY_PATH = '/v2/query/video_generation'

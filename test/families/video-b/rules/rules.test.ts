@@ -2,9 +2,11 @@ import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { readStrictDataUri } from '../../../../src/domain/families/checks/strict-data-uri.ts'
-import { acceptVideoBRequest } from '../../../../src/families/video-b/rules/request.ts'
-import { videoBRules } from '../../../../src/families/video-b/rules/rules.ts'
-import { upstreamBodyOf } from '../../../../src/families/video-b/rules/upstream-body.ts'
+import {
+  acceptVideoBRequest,
+  upstreamBodyOf,
+} from '../../../../src/families/video-b/rules/request.ts'
+import { videoBRules } from '../../../../src/families/video-b/module.ts'
 import type { Usage } from '../../../../src/domain/pricing/usage.ts'
 import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
