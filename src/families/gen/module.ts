@@ -1,7 +1,29 @@
+import { knownModel } from '../../domain/families/checks/known-model.ts'
+import type { ImageFamily } from '../../domain/families/image-rules.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
-import { genFamily } from './rules/rules.ts'
+import { genModel, genModels } from './rules/models.ts'
+import { expectedGen, genSkus, neededGenSkus, settleGen, sizedGenSkus } from './rules/pricing.ts'
+import { fitGenBase, readGenOrder } from './rules/request.ts'
 import { genWire } from './upstream/wire.ts'
+
+const known = knownModel(genModel)
+
+/** The `gen-*` family. */
+export const genFamily: ImageFamily = {
+  name: 'gen',
+  kinds: ['generation', 'edit'],
+  models: genModels.map(({ name }) => name),
+  currency: 'USD',
+  usualCount: () => 1,
+  read: readGenOrder,
+  fitBase: fitGenBase,
+  skus: (model, facts) => genSkus(known(model), facts),
+  expected: (model, facts) => expectedGen(known(model), facts),
+  settle: (quote, made) => settleGen(known(made.model), quote, made),
+  neededSkus: (model) => neededGenSkus(known(model)),
+  furtherSkus: (model) => sizedGenSkus(known(model)),
+}
 
 /** The `gen-*` models. */
 export const gen: FamilyModule = {

@@ -1,7 +1,27 @@
+import { knownModel } from '../../domain/families/checks/known-model.ts'
+import type { ImageFamily } from '../../domain/families/image-rules.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
-import { imageFamily } from './rules/rules.ts'
+import { imageModel, imageModels } from './rules/models.ts'
+import { expectedImages, imageSkus, neededImageSkus, settleImages } from './rules/pricing.ts'
+import { readImageOrder } from './rules/request.ts'
 import { imageWire } from './upstream/wire.ts'
+
+const known = knownModel(imageModel)
+
+/** The `image-*` family. */
+export const imageFamily: ImageFamily = {
+  name: 'image',
+  kinds: ['generation', 'edit'],
+  models: imageModels.map(({ name }) => name),
+  currency: 'USD',
+  usualCount: (model) => known(model).usualCount,
+  read: readImageOrder,
+  skus: (model, facts) => imageSkus(known(model), facts),
+  expected: (model, facts) => expectedImages(known(model), facts),
+  settle: (quote, made) => settleImages(known(made.model), quote, made),
+  neededSkus: (model) => neededImageSkus(known(model)),
+}
 
 /** The `image-*` models. */
 export const image: FamilyModule = {

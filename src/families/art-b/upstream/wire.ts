@@ -1,14 +1,170 @@
-import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../../app/image-ports.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type {
+  ImageAnswer,
+  ImageCall,
+  ImageEvent,
+  ImageFrame,
+  ImageItem,
+  ImageItemError,
+  ImageTally,
+  SentImage,
+} from '../../../app/image-ports.ts'
+import { IMAGES } from '../../../domain/families/image-rules.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
+import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
-import { countOrZero, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
+import { type DottedError, dottedError, readDottedError } from '../../kit/http/dotted-errors.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
+import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { InBase64, jsonInPieces } from '../../kit/http/json-in-pieces.ts'
+import { fromStreamError, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
 import type { ImageWire } from '../../kit/image/wire.ts'
-import { failureOf, itemError, readError } from './errors.ts'
-import { artBFrameReader } from './frames.ts'
-import { shownOf } from './shown.ts'
-import { artBUsage } from './usage.ts'
+import { SEARCHES } from '../rules/pricing.ts'
+
+/**
+ * Usage of this wire as counts by unit. Pictures are those that came, or fewer where upstream says
+ * that it charges fewer. A count that upstream does not tell is absent.
+ */
+function artBUsage(reported: unknown, came: number): Usage {
+  const usage = objectOf(reported)
+  const charged = countOf(usage['generated_images'])
+  const searches = countOf(objectOf(usage['tool_usage'])['web_search'])
+  const tokens = countOf(usage['output_tokens'])
+  return {
+    [IMAGES]: Math.min(came, charged ?? came),
+    ...(searches === undefined ? {} : { [SEARCHES]: searches }),
+    ...(tokens === undefined ? {} : { 'output-token': tokens }),
+  }
+}
+
+/** What callers see of a picture beside it: a layer says where it belongs. No link of upstream's is among it. */
+const SHOWN = [
+  'size',
+  'output_format',
+  'z_index',
+  'bounding_box',
+  'name',
+  'description',
+  'revised_prompt',
+] as const
+
+function shownOf(item: JsonObject): JsonObject {
+  return Object.fromEntries(
+    SHOWN.flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]] as const])),
+  )
+}
+
+/** As `InputTextSensitiveContentDetected` and `OutputImageSensitiveContentDetected.PolicyViolation`. */
+const POLICY = /SensitiveContent|PolicyViolation/
+
+/** The error envelope of this wire; undefined when it is none. */
+function readError(body: unknown): UpstreamError | undefined {
+  const error = readDottedError(body)
+  return (
+    error && {
+      ...error,
+      code: knownCode(error),
+      rateLimited: error.code?.includes('RateLimit') === true || error.code === 'ServerOverloaded',
+      retryAfterMs: undefined,
+    }
+  )
+}
+
+/** Why one picture of several was not made, as callers are told. */
+function itemError(error: JsonObject, scrub: Scrubber): ImageItemError {
+  const read = dottedError(error)
+  return { code: knownCode(read) ?? 'upstream_error', message: scrub(read.message) }
+}
+
+/** Why there is none at all, out of what is said of each. */
+function failureOf(errors: readonly ImageItemError[]): {
+  readonly code: 'content_policy_violation' | 'upstream_unavailable'
+  readonly message: string
+  readonly isBilled: boolean
+} {
+  const policy = errors.find(({ code }) => code === 'content_policy_violation')
+  const message = (policy ?? errors[0])?.message ?? 'The model service made no image.'
+  const code = policy === undefined ? 'upstream_unavailable' : 'content_policy_violation'
+  return { code, message, isBilled: false }
+}
+
+function knownCode({ code }: DottedError): string | undefined {
+  return code !== undefined && POLICY.test(code) ? 'content_policy_violation' : code
+}
+
+const MADE = 'image_generation.partial_succeeded'
+const NOT_MADE = 'image_generation.partial_failed'
+const WHOLE = 'image_generation.completed'
+const DONE = '[DONE]'
+
+/** Follows a stream of pictures, which ends with one frame for all of them. */
+function artBFrameReader(
+  { model, count }: ImageCall,
+  scrub: Scrubber,
+): FrameReader<ImageEvent, ImageTally> {
+  let usage: unknown
+  let made = 0
+  let finished = false
+  let over = false
+  const errors: ImageItemError[] = []
+
+  const frameOf = (type: string, frame: JsonObject, fields: JsonObject): ImageFrame => {
+    const { created, image_index: index } = frame
+    const head = { type, model, created, image_index: index }
+    return { event: type, data: JSON.stringify({ ...head, ...fields }) }
+  }
+  const picture = (frame: JsonObject): ImageEvent => {
+    const url = textOf(frame['url'])
+    const base64 = textOf(frame['b64_json'])
+    if (url === undefined && base64 === undefined) throw malformed()
+    made += 1
+    const shown = shownOf(frame)
+    return {
+      kind: 'picture',
+      item: { picture: base64 === undefined ? { url: url ?? '' } : { base64 }, shown },
+      delivered: (fields) => frameOf(MADE, frame, fields),
+      lost: (error) => frameOf(NOT_MADE, frame, { error }),
+      terminal: made + errors.length >= count,
+    }
+  }
+  const notMade = (frame: JsonObject): ImageEvent => {
+    const { error } = frame
+    const told = itemError(isJsonObject(error) ? error : {}, scrub)
+    errors.push(told)
+    const terminal = made + errors.length >= count
+    return { kind: 'told', frame: frameOf(NOT_MADE, frame, { error: told }), terminal }
+  }
+
+  return {
+    read: ({ event, data }) => {
+      if (data === DONE) {
+        over = true
+        return undefined
+      }
+      const frame = parseObject(data)
+      if (frame === undefined) throw malformed()
+      const type = textOf(frame['type']) ?? event
+      if (type === NOT_MADE) return notMade(frame)
+      const error = readError(frame)
+      if (error !== undefined) throw fromStreamError(error, scrub)
+      if (type === MADE) return picture(frame)
+      // What is not known may hold a link of upstream's.
+      if (type !== WHOLE) return undefined
+      ;({ usage } = frame)
+      finished = true
+      const told = isJsonObject(usage) ? { usage } : {}
+      return { kind: 'told', frame: frameOf(WHOLE, frame, told), terminal: true }
+    },
+    tally: () => ({
+      usage: artBUsage(usage, made),
+      output: {},
+      finished,
+      failure: finished && made === 0 ? { code: failureOf(errors).code } : undefined,
+    }),
+    over: () => over,
+  }
+}
 
 /** `POST /images/generations`, in JSON; pictures come by URL or in base64, as asked. */
 export const artBWire: ImageWire = {

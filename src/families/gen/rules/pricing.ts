@@ -8,9 +8,8 @@ import {
   type NamedSku,
   quotedLine,
 } from '../../../domain/families/image-rules.ts'
-import { DEFAULT_TIER, type GenModel } from './models.ts'
+import { DEFAULT_TIER, type GenModel, isTier, type Tier } from './models.ts'
 import { INFERRED } from './request.ts'
-import { isTier, type Tier } from './sizes.ts'
 
 /**
  * How `gen-*` turns a request and its result into SKUs. Rule names:

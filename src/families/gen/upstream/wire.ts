@@ -1,16 +1,62 @@
 import type { ImageAnswer, ImageCall, SentImage } from '../../../app/image-ports.ts'
-import { INPUT } from '../rules/pricing.ts'
 import { IMAGES } from '../../../domain/families/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../../kit/http/body-in-pieces.ts'
 import { keyHeaders } from '../../kit/http/credential.ts'
-import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
+import { countOrZero, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import { InBase64, jsonInPieces } from '../../kit/http/json-in-pieces.ts'
 import { readNativeError } from '../../kit/http/native-errors.ts'
 import type { UpstreamError } from '../../kit/http/refusals.ts'
 import type { ImageWire } from '../../kit/image/wire.ts'
-import { genUsage } from './usage.ts'
+import { INPUT } from '../rules/pricing.ts'
+
+/** Tokens of a call as callers of images know them. */
+interface GenUsage {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly total_tokens: number
+  readonly input_tokens_details: Modalities
+  readonly output_tokens_details: Modalities
+}
+
+interface Modalities {
+  readonly text_tokens: number
+  readonly image_tokens: number
+}
+
+/**
+ * `usageMetadata`: members that are zero are left out upstream, what tools added to the prompt is
+ * input, thoughts are output. Undefined when there is none or a figure is none.
+ */
+export function genUsage(usage: unknown): GenUsage | undefined {
+  if (!isJsonObject(usage)) return undefined
+  const [prompt, toolPrompt, candidates, thoughts] = [
+    'promptTokenCount',
+    'toolUsePromptTokenCount',
+    'candidatesTokenCount',
+    'thoughtsTokenCount',
+  ].map((name) => countOrZero(usage[name]))
+  if (prompt === undefined || toolPrompt === undefined) return undefined
+  if (candidates === undefined || thoughts === undefined) return undefined
+  const [input, output] = [prompt + toolPrompt, candidates + thoughts]
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    input_tokens_details: modalities(usage, 'promptTokensDetails'),
+    output_tokens_details: modalities(usage, 'candidatesTokensDetails'),
+  }
+}
+
+/** Told for the reader's sake: nothing is settled on it. */
+function modalities(usage: JsonObject, name: string): Modalities {
+  const of = (modality: string): number =>
+    objectsOf(usage[name])
+      .filter((detail) => detail['modality'] === modality)
+      .reduce((sum, { tokenCount }) => sum + (countOrZero(tokenCount) ?? 0), 0)
+  return { text_tokens: of('TEXT'), image_tokens: of('IMAGE') }
+}
 
 /** Image models of native generation: `POST /models/{model}:generateContent`. */
 export const genWire: ImageWire = {

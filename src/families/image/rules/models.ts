@@ -1,6 +1,8 @@
+import type { Pixels } from '../../../domain/families/checks/pixels.ts'
+
 /** The `image-*` models: one row per external name. */
 
-export type ImageQuality = 'low' | 'medium' | 'high' | 'xhigh' | 'max' | 'auto'
+type ImageQuality = 'low' | 'medium' | 'high' | 'xhigh' | 'max' | 'auto'
 
 export interface ImageModel {
   readonly name: string
@@ -52,4 +54,59 @@ const byName = new Map(imageModels.map((model) => [model.name, model]))
 /** By external name. */
 export function imageModel(name: string): ImageModel | undefined {
   return byName.get(name)
+}
+
+/** Which pixels an `image-*` model makes, and what a tier with an aspect ratio comes to. */
+
+export const tiers = ['1K', '2K', '4K'] as const
+export type Tier = (typeof tiers)[number]
+
+const LONGEST_EDGE = 3_840
+const EDGE_STEP = 16
+const FEWEST_PIXELS = 655_360
+const MOST_PIXELS = 8_294_400
+const LONGEST_RATIO = 3
+
+/** Landscape ratios by tier; portrait ones are the same turned. */
+const LANDSCAPE: Readonly<Record<string, Readonly<Record<Tier, readonly [number, number]>>>> = {
+  '1:1': { '1K': [1024, 1024], '2K': [2048, 2048], '4K': [2880, 2880] },
+  '3:2': { '1K': [1248, 832], '2K': [2496, 1664], '4K': [3520, 2352] },
+  '4:3': { '1K': [1168, 880], '2K': [2352, 1760], '4K': [3312, 2480] },
+  '5:4': { '1K': [1136, 912], '2K': [2288, 1824], '4K': [3216, 2576] },
+  '16:9': { '1K': [1360, 768], '2K': [2720, 1536], '4K': [3840, 2160] },
+  '21:9': { '1K': [1552, 672], '2K': [3120, 1344], '4K': [3840, 1648] },
+  '3:1': { '1K': [1760, 592], '2K': [3536, 1184], '4K': [3840, 1280] },
+}
+
+const turned = (ratio: string): string => ratio.split(':').toReversed().join(':')
+
+/** Every aspect ratio a tier can be had in. */
+export const aspectRatios: readonly string[] = [
+  ...new Set(Object.keys(LANDSCAPE).flatMap((ratio) => [ratio, turned(ratio)])),
+]
+
+/** The pixels of a tier in one of `aspectRatios`. */
+export function pixelsOf(tier: Tier, ratio: string): Pixels | undefined {
+  const landscape = LANDSCAPE[ratio]
+  if (landscape !== undefined) return { width: landscape[tier][0], height: landscape[tier][1] }
+  const portrait = LANDSCAPE[turned(ratio)]
+  return portrait && { width: portrait[tier][1], height: portrait[tier][0] }
+}
+
+export function formatPixels({ width, height }: Pixels): string {
+  return `${width}x${height}`
+}
+
+/** Which rule the pixels break, in words that go on after the field's name; undefined: none. */
+export function pixelFault({ width, height }: Pixels): string | undefined {
+  const pixels = width * height
+  if (Math.max(width, height) > LONGEST_EDGE)
+    return `has an edge longer than ${LONGEST_EDGE} pixels`
+  if (width % EDGE_STEP !== 0 || height % EDGE_STEP !== 0)
+    return `must have edges that are multiples of ${EDGE_STEP}`
+  if (Math.max(width, height) > LONGEST_RATIO * Math.min(width, height))
+    return `must not be longer than ${LONGEST_RATIO}:1`
+  if (pixels < FEWEST_PIXELS || pixels > MOST_PIXELS)
+    return `must have from ${FEWEST_PIXELS} to ${MOST_PIXELS} pixels, not ${pixels}`
+  return undefined
 }

@@ -1,16 +1,133 @@
 import { Buffer } from 'node:buffer'
-import type { ImageAnswer, ImageCall, ImageItem, SentImage } from '../../../app/image-ports.ts'
-import { IMAGES } from '../../../domain/families/image-rules.ts'
+import type {
+  ImageAnswer,
+  ImageCall,
+  ImageEvent,
+  ImageItem,
+  ImageTally,
+  SentImage,
+} from '../../../app/image-ports.ts'
+import { IMAGES, type ImageSeen } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../../kit/http/body-in-pieces.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
-import { countOrZero, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import {
+  countOrZero,
+  isGiven,
+  objectOf,
+  objectsOf,
+  parseObject,
+  textOf,
+} from '../../kit/http/fields.ts'
 import { formOf } from '../../kit/http/form.ts'
+import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { readPlainError } from '../../kit/http/plain-errors.ts'
-import type { UpstreamError } from '../../kit/http/refusals.ts'
+import { fromStreamError, type UpstreamError } from '../../kit/http/refusals.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
 import type { ImageWire } from '../../kit/image/wire.ts'
-import { imageFrameReader, outputOf } from './frames.ts'
-import { imageUsage } from './usage.ts'
+import type { ImageTokenUnit } from '../rules/pricing.ts'
+
+/**
+ * Usage of the Images API as counts by unit: what was read from a cache is not input besides. Where
+ * only the sum of cached tokens is told, it is taken for pictures first, which is to the caller's
+ * advantage. Undefined members: no figures, or figures that are none.
+ */
+function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, number>>> {
+  const details = objectOf(usage['input_tokens_details'])
+  const input = count(usage['input_tokens'])
+  const output = count(usage['output_tokens'])
+  const text = countOrZero(details['text_tokens'])
+  const image = countOrZero(details['image_tokens'])
+  if (input === undefined || output === undefined) return {}
+  if (text === undefined || image === undefined || text + image > input) return {}
+  const cached = cachedTokens(details, text, image)
+  // What belongs to neither is text: it costs less.
+  const plainText = input - image
+  return {
+    'text-input': plainText - cached.text,
+    'cached-text-input': cached.text,
+    'image-input': image - cached.image,
+    'cached-image-input': cached.image,
+    'image-output': output,
+  }
+}
+
+function count(value: unknown): number | undefined {
+  return isGiven(value) ? countOrZero(value) : undefined
+}
+
+function cachedTokens(details: JsonObject, text: number, image: number) {
+  const split = objectOf(details['cached_tokens_details'])
+  const ofImages = Math.min(
+    image,
+    countOrZero(split['image_tokens'] ?? details['cached_tokens']) ?? 0,
+  )
+  const rest = (countOrZero(details['cached_tokens']) ?? 0) - ofImages
+  const ofText = countOrZero(split['text_tokens'] ?? Math.max(0, rest)) ?? 0
+  return { image: ofImages, text: Math.min(text, ofText) }
+}
+
+const DONE = '[DONE]'
+
+/** Follows a stream of one picture: previews of it, then the picture with its usage. */
+function imageFrameReader(
+  { kind }: ImageCall,
+  readError: (body: unknown) => UpstreamError | undefined,
+  scrub: Scrubber,
+): FrameReader<ImageEvent, ImageTally> {
+  const events = kind === 'edit' ? 'image_edit' : 'image_generation'
+  let seen: ImageSeen = { usage: {}, output: {} }
+  let finished = false
+  let over = false
+
+  const whole = (event: string, frame: JsonObject): ImageEvent => {
+    const { b64_json, type: _type, usage, ...shown } = frame
+    const base64 = textOf(b64_json)
+    if (base64 === undefined) throw malformed()
+    finished = true
+    seen = { usage: { [IMAGES]: 1, ...imageUsage(objectOf(usage)) }, output: outputOf(shown) }
+    const told = (fields: JsonObject) => ({
+      event,
+      data: JSON.stringify({ type: event, ...fields, usage }),
+    })
+    return {
+      kind: 'picture',
+      item: { picture: { base64 }, shown },
+      delivered: told,
+      lost: (error) => told({ ...shown, error }),
+      terminal: true,
+    }
+  }
+
+  return {
+    read: ({ event, data }) => {
+      if (data === DONE) {
+        over = true
+        return undefined
+      }
+      const frame = parseObject(data)
+      if (frame === undefined) throw malformed()
+      const error = readError(frame)
+      if (error !== undefined) throw fromStreamError(error, scrub)
+      const type = textOf(frame['type']) ?? event ?? ''
+      if (type === `${events}.completed`) return whole(type, frame)
+      return type === `${events}.partial_image`
+        ? { kind: 'told', frame: { event: type, data }, terminal: false }
+        : undefined
+    },
+    tally: () => ({ ...seen, finished, failure: undefined }),
+    over: () => over,
+  }
+}
+
+/** What was really made, as the answer says. */
+function outputOf({ quality, size }: JsonObject): ImageSeen['output'] {
+  return {
+    ...(typeof quality === 'string' ? { quality } : {}),
+    ...(typeof size === 'string' ? { size } : {}),
+  }
+}
 
 /** Images API: `POST /images/generations` and `/images/edits`; it always answers with base64. */
 export const imageWire: ImageWire = {

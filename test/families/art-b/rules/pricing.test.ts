@@ -1,5 +1,5 @@
 import t from 'tap'
-import { artBFamily } from '../../../../src/families/art-b/rules/rules.ts'
+import { artBFamily } from '../../../../src/families/art-b/module.ts'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
 import { imageCallRules, quoteImages } from '../../../../src/domain/families/image-rules.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'

@@ -1,7 +1,7 @@
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
-import { artBFamily } from '../../../../src/families/art-b/rules/rules.ts'
+import { artBFamily } from '../../../../src/families/art-b/module.ts'
 import { dataUri, jpeg, order, png, refused, webp } from './orders.ts'
 
 const web = 'https://media.example.com/a.png'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { genModels } from '../../../../src/families/gen/rules/models.ts'
 import { readGenOrder } from '../../../../src/families/gen/rules/request.ts'
-import { genFamily } from '../../../../src/families/gen/rules/rules.ts'
+import { genFamily } from '../../../../src/families/gen/module.ts'
 import { imageCallRules } from '../../../../src/domain/families/image-rules.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'

@@ -1,9 +1,12 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { ImageOrder } from '../../../../src/domain/families/image-rules.ts'
-import { genModels } from '../../../../src/families/gen/rules/models.ts'
+import {
+  genModels,
+  ratioOfPixels,
+  tierOfPixels,
+} from '../../../../src/families/gen/rules/models.ts'
 import { fitGenBase, readGenOrder } from '../../../../src/families/gen/rules/request.ts'
-import { ratioOfPixels, tierOfPixels } from '../../../../src/families/gen/rules/sizes.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { jpeg, order as plainOrder, png } from '../../image/rules/orders.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { imageCallRules, quoteImages } from '../../../../src/domain/families/image-rules.ts'
-import { imageFamily } from '../../../../src/families/image/rules/rules.ts'
+import { imageFamily } from '../../../../src/families/image/module.ts'
 import { readImageOrder } from '../../../../src/families/image/rules/request.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { order } from './orders.ts'

@@ -5,7 +5,7 @@ import {
   pixelFault,
   pixelsOf,
   tiers,
-} from '../../../../src/families/image/rules/sizes.ts'
+} from '../../../../src/families/image/rules/models.ts'
 import { jpeg, order, png, refused } from './orders.ts'
 
 const half = (fields: Readonly<Record<string, unknown>>, rest = {}) =>
