@@ -1,12 +1,46 @@
+import { knownModel } from '../../domain/families/checks/known-model.ts'
+import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { createAssetProvider } from './library/client.ts'
 import { realPersonSurface } from './library/person-page.ts'
 import { library, librarySurface } from './library/routes.ts'
-import { videoAModels } from './rules/models.ts'
-import { videoARules } from './rules/rules.ts'
+import { resolveVideoAModel, videoAModels } from './rules/models.ts'
+import {
+  isSettleableVideoA,
+  quoteVideoA,
+  searchSkus,
+  settleVideoA,
+  videoATokenPrices,
+} from './rules/pricing.ts'
+import { EXPIRES_AFTER_S } from './rules/request.ts'
+import { simpleVideoA } from './rules/simple.ts'
 import { provA, provASurface } from './surface/routes.ts'
 import { videoAWire } from './upstream/wire.ts'
+
+const HOUR_S = 3_600
+
+const known = knownModel(resolveVideoAModel)
+
+/** The `/provA` video family. */
+const videoARules: TaskFamilyRules = {
+  family: 'video-a',
+  idKind: 'video',
+  defaultExpiryS: 48 * HOUR_S,
+  longestExpiryS: 72 * HOUR_S,
+  shortestExpiryS: EXPIRES_AFTER_S.min,
+  models: videoAModels,
+  resolve: resolveVideoAModel,
+  quote: (model, facts, book) => quoteVideoA(known(model), facts, book),
+  settle: ({ model, usage, ...success }) =>
+    isSettleableVideoA(usage)
+      ? settleVideoA({ model: known(model), usage, ...success })
+      : undefined,
+  prices: (model) => videoATokenPrices(known(model)),
+  furtherSkus: (model) => searchSkus(known(model)),
+  simpleVideo: simpleVideoA,
+  takesAssets: true,
+}
 
 const SIGNING_REGIONS = { domestic: 'cn-beijing', overseas: 'ap-southeast-1' } as const
 

@@ -1,11 +1,30 @@
+import { given, MAX_MODEL_CHARACTERS } from '../../../api/kit/member-checks.ts'
+import type { AssetStatus } from '../../../app/assets/types.ts'
+import { isProjectName } from '../../../domain/asset/project-name.ts'
 import { oneOf, refuse, text } from '../../../domain/families/checks/fields.ts'
-import { resolveVideoAModel, videoAModels, type VideoAModel } from '../rules/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isAssetGroupId, isAssetId } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { given, MAX_MODEL_CHARACTERS } from '../../../api/kit/member-checks.ts'
-import { isProjectName } from '../../../domain/asset/project-name.ts'
-import { MAX_PROJECT_NAME_CHARACTERS } from './bounds.ts'
+import { resolveVideoAModel, type VideoAModel, videoAModels } from '../rules/models.ts'
+
+/** What the members of actions are bounded by, in what is documented as in what is checked. */
+
+export const MAX_NAME_CHARACTERS = 64
+export const MAX_DESCRIPTION_CHARACTERS = 300
+export const MAX_PROJECT_NAME_CHARACTERS = 64
+
+export const assetStatuses = [
+  'Processing',
+  'Active',
+  'Failed',
+] as const satisfies readonly AssetStatus[]
+
+export const DEFAULT_PAGE_SIZE = 10
+export const MAX_PAGE_SIZE = 100
+/** How far a list reaches: the number of a page times its size. */
+export const MAX_LISTED = 20_000
+/** Of groups, or of states, that one filter names. */
+export const MAX_FILTERED = 100
 
 /** Checks of members of the bodies of actions: absent and null are both "not given". */
 

@@ -1,10 +1,134 @@
 import type { FastifyRequest } from 'fastify'
-import type { Channel } from '../../../app/ports.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import { createSurface, type Failure } from '../../../api/kit/surface-failures.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
+import {
+  createSurface,
+  type Failure,
+  type SurfaceFailures,
+} from '../../../api/kit/surface-failures.ts'
+import type { Channel } from '../../../app/ports.ts'
 import { type Asked, askedOf, VERSION } from './asked.ts'
-import { INVALID, libraryFailures, MISSING } from './failures.ts'
+
+/** Codes that callers branch on with what is at fault behind a dot: `InvalidParameter.Filter.Name`. */
+const INVALID = 'InvalidParameter'
+const MISSING = 'MissingParameter'
+
+const AWAY = 'ServiceUnavailableTemp'
+const UPSTREAM = 'InternalServiceError'
+
+/** What upstream certainly did not do. */
+const notTaken = {
+  code: UPSTREAM,
+  words: 'The asset library could not take this; nothing was created',
+  ownWords: false,
+} as const
+
+/** What the failures of the asset library are called, and where they depart from the table. */
+const libraryFailures = {
+  route_not_found: 'InvalidActionOrVersion',
+  url_invalid: INVALID,
+  headers_too_large: INVALID,
+  unauthenticated: 'InvalidCredential',
+  wrong_token_kind: 'AccessDenied',
+  address_not_allowed: 'AccessDenied',
+  body_empty: MISSING,
+  body_invalid: INVALID,
+  body_too_large: INVALID,
+  media_type_unsupported: INVALID,
+  parameter_invalid: INVALID,
+  overloaded: AWAY,
+  outage: AWAY,
+  internal: 'InternalError',
+  invalid_request: INVALID,
+  unknown_model: { code: INVALID, status: 400 },
+  model_not_allowed: 'AccessDenied',
+  rate_limited: 'FlowLimitExceeded',
+  asset_not_found: 'ResourceNotFound.Asset',
+  asset_group_not_found: 'ResourceNotFound.AssetGroup',
+  verification_not_found: 'ResourceNotFound.VisualValidateSession',
+  asset_action_not_enabled: 'InvalidAction',
+  asset_region_mismatch: 'asset_region_mismatch',
+  channel_not_available: 'channel_not_available',
+  no_channel: {
+    code: AWAY,
+    words: 'The asset library is not available at the moment; nothing was started',
+  },
+  log_unavailable: AWAY,
+  log_outcome_unknown: AWAY,
+  wrong_expected_revision: AWAY,
+  append_too_large: INVALID,
+  database_unavailable: AWAY,
+  read_model_behind: AWAY,
+  submission_refused: notTaken,
+  refused_invalid: {
+    code: INVALID,
+    words: 'The asset library refused this and gave no reason',
+  },
+  refused_rate_limited: {
+    code: 'FlowLimitExceeded',
+    words: 'The asset library is at its limit',
+    ownWords: false,
+  },
+  refused_account: {
+    code: AWAY,
+    words: 'The asset library is not available to this gateway at the moment',
+  },
+  refused_unavailable: notTaken,
+  refused_timeout: notTaken,
+  refused_malformed: notTaken,
+  upstream_unavailable: {
+    code: UPSTREAM,
+    words: 'The asset library cannot be asked at the moment',
+  },
+  upstream_timeout: {
+    code: 'InternalServiceTimeout',
+    words: 'The asset library did not answer in time',
+    ownWords: false,
+  },
+  upstream_malformed: {
+    code: UPSTREAM,
+    words: 'The asset library gave an unreadable answer',
+    ownWords: false,
+  },
+} as const satisfies SurfaceFailures
+
+/** What an action can fail with, whichever it is. */
+export const actionFailures: readonly FailureCode[] = [
+  ...behindToken,
+  ...withBody,
+  'body_empty',
+  'overloaded',
+  'route_not_found',
+  'parameter_invalid',
+  'invalid_request',
+  'unknown_model',
+  'model_not_allowed',
+  'asset_not_found',
+  'asset_group_not_found',
+  'verification_not_found',
+  'asset_action_not_enabled',
+  'asset_region_mismatch',
+  'channel_not_available',
+  'no_channel',
+  'log_unavailable',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'append_too_large',
+  'database_unavailable',
+  'read_model_behind',
+  'submission_refused',
+  'refused_invalid',
+  'refused_rate_limited',
+  'refused_account',
+  'refused_unavailable',
+  'refused_timeout',
+  'refused_malformed',
+  'upstream_unavailable',
+  'upstream_timeout',
+  'upstream_malformed',
+]
 
 type Region = Channel['region']
 
@@ -12,7 +136,7 @@ type Region = Channel['region']
 const SERVICE = 'assets'
 
 /** What every answer says of its request. */
-export interface ResponseMetadata {
+interface ResponseMetadata {
   readonly RequestId: string
   readonly Action?: string
   readonly Version?: string

@@ -1,13 +1,112 @@
+import type { Static } from 'typebox'
+import { given, optionalObject } from '../../../api/kit/member-checks.ts'
+import { publicUrl } from '../../../api/kit/public-url.ts'
+import type {
+  Asking,
+  AssetGroupView,
+  AssetUseCases,
+  AssetView,
+  Naming,
+  Placing,
+} from '../../../app/assets/types.ts'
+import type { Channel } from '../../../app/ports.ts'
 import { assetTypes } from '../../../domain/asset/events.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import { given, optionalObject } from '../../../api/kit/member-checks.ts'
-import { publicUrl } from '../../../api/kit/public-url.ts'
-import { MAX_DESCRIPTION_CHARACTERS, MAX_NAME_CHARACTERS } from './bounds.ts'
-import { namingOf, placingOf, type RunAction } from './call.ts'
-import { choiceOf, idIn, lacking, optionalText } from './checks.ts'
-import { toAsset, toAssetGroup } from './view.ts'
+import {
+  choiceOf,
+  idIn,
+  type Kept,
+  lacking,
+  MAX_DESCRIPTION_CHARACTERS,
+  MAX_NAME_CHARACTERS,
+  optionalModel,
+  optionalText,
+  projectName,
+  requiredModel,
+  requiredText,
+} from './checks.ts'
+import type { AssetGroupSchema, AssetSchema } from './schemas.ts'
+
+/** What an action is run with. */
+export interface Call {
+  readonly asking: Asking
+  readonly body: JsonObject
+  /** To be told where what the request speaks of is kept, as soon as it is known. */
+  readonly noteRegion: (region: Channel['region']) => void
+}
+
+interface ActionDeps {
+  readonly assets: AssetUseCases
+  readonly resolveHost: ResolveHost
+}
+
+/** Reads the body, asks the use case, and gives what stands in `Result`. */
+export type RunAction = (call: Call, deps: ActionDeps) => Promise<object>
+
+/** Where something is to be kept. @throws DomainError `invalid_request`, `unknown_model` */
+function placingOf({ asking, body, noteRegion }: Call): {
+  readonly placing: Placing
+  readonly region: Channel['region']
+} {
+  const { name: model, region } = requiredModel(body)
+  noteRegion(region)
+  return { placing: { ...asking, model, projectName: projectName(body) }, region }
+}
+
+/** What one may name something by that is kept. @throws DomainError `invalid_request`, `unknown_model` */
+export function scopeOf({ asking, body, noteRegion }: Call): Omit<Naming, 'id'> {
+  const model = optionalModel(body)
+  if (model !== undefined) noteRegion(model.region)
+  return { ...asking, model: model?.name, projectName: projectName(body) }
+}
+
+/**
+ * One thing by its id.
+ * @throws DomainError `invalid_request`, `unknown_model`, `asset_not_found`, `asset_group_not_found`
+ */
+function namingOf(call: Call, kept: Kept): Naming {
+  const scope = scopeOf(call)
+  return { ...scope, id: idIn(call.body, kept) }
+}
+
+function timesOf({ createdAtMs, updatedAtMs }: Pick<AssetView, 'createdAtMs' | 'updatedAtMs'>) {
+  return {
+    CreateTime: new Date(createdAtMs).toISOString(),
+    UpdateTime: new Date(updatedAtMs).toISOString(),
+  }
+}
+
+/** An asset as it is shown: by itself and in a list. */
+export function toAsset(view: AssetView): Static<typeof AssetSchema> {
+  const { error, url } = view
+  return {
+    Id: view.assetId,
+    Name: view.name,
+    AssetType: view.assetType,
+    GroupId: view.groupId,
+    Status: view.status,
+    ProjectName: view.projectName,
+    ...timesOf(view),
+    ...(url === undefined ? {} : { URL: url }),
+    ...(view.status === 'Failed' && error !== undefined
+      ? { Error: { Code: error.code, Message: error.message } }
+      : {}),
+  }
+}
+
+/** A group as it is shown: by itself and in a list. */
+export function toAssetGroup(view: AssetGroupView): Static<typeof AssetGroupSchema> {
+  return {
+    Id: view.groupId,
+    Name: view.name,
+    Description: view.description,
+    GroupType: view.groupType,
+    ProjectName: view.projectName,
+    ...timesOf(view),
+  }
+}
 
 /** Actions on one asset or one group. */
 
@@ -125,4 +224,26 @@ export const deleteAsset: RunAction = async (call, { assets }) => {
 export const deleteAssetGroup: RunAction = async (call, { assets }) => {
   await assets.deleteGroup(namingOf(call, 'group'))
   return {}
+}
+
+/** Verification of real persons. What these actions speak of is never kept and never logged. */
+
+/** Of a one-time credential. */
+const MAX_CREDENTIAL_CHARACTERS = 4_096
+
+export const createVisualValidateSession: RunAction = async (call, { assets, resolveHost }) => {
+  const { placing } = placingOf(call)
+  const address = given(call.body, 'CallbackURL') ?? lacking('CallbackURL')
+  if (typeof address !== 'string') return refuse('CallbackURL', '`CallbackURL` must be a string')
+  const callbackUrl = await publicUrl(address, 'CallbackURL', resolveHost)
+  const { credential, link } = await assets.startVerification({ ...placing, callbackUrl })
+  return { ProviderToken: credential, H5Link: link, CallbackURL: callbackUrl }
+}
+
+export const getVisualValidateResult: RunAction = async (call, { assets }) => {
+  const { placing } = placingOf(call)
+  const credential = requiredText(call.body, 'ProviderToken', MAX_CREDENTIAL_CHARACTERS)
+  const { groupId } = await assets.verificationResult({ ...placing, credential })
+  // Empty while the person is not verified yet.
+  return { GroupId: groupId ?? '' }
 }

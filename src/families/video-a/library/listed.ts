@@ -6,15 +6,18 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { given, optionalList, optionalObject } from '../../../api/kit/member-checks.ts'
 import {
   assetStatuses,
+  choiceOf,
   DEFAULT_PAGE_SIZE,
+  integerOr,
+  lacking,
   MAX_FILTERED,
   MAX_LISTED,
   MAX_NAME_CHARACTERS,
   MAX_PAGE_SIZE,
-} from './bounds.ts'
-import { type Call, type RunAction, scopeOf } from './call.ts'
-import { choiceOf, integerOr, lacking, optionalChoice, optionalText } from './checks.ts'
-import { toAsset, toAssetGroup } from './view.ts'
+  optionalChoice,
+  optionalText,
+} from './checks.ts'
+import { type Call, type RunAction, scopeOf, toAsset, toAssetGroup } from './kept.ts'
 
 /** Lists of what a caller has. */
 

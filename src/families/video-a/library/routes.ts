@@ -1,13 +1,133 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Channel } from '../../../app/ports.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { answer } from '../../../api/kit/answer-documentation.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
+import { failureResponses } from '../../../api/kit/failure-documentation.ts'
+import type { ForeignNames } from '../../../api/kit/foreign-members.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
+import { misspeltIn, type TellMisspelt } from '../../../api/kit/misspelt.ts'
+import { RequestError } from '../../../api/kit/request-error.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
-import { runners, spellingCheck } from './actions.ts'
-import { isLibraryUrl, readAction, VERSION } from './asked.ts'
-import { actionSchema } from './documentation.ts'
-import { libraryEnvelope, libraryEnvelopeOf, metadataOf, noteRegion, regionOf } from './envelope.ts'
-import { alsoInActions, bodySchemas } from './schemas.ts'
+import type { Channel } from '../../../app/ports.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { type ActionName, actionNames, isLibraryUrl, readAction, VERSION } from './asked.ts'
+import {
+  actionFailures,
+  libraryEnvelope,
+  libraryEnvelopeOf,
+  metadataOf,
+  noteRegion,
+  regionOf,
+} from './envelope.ts'
+import {
+  createAsset,
+  createAssetGroup,
+  createVisualValidateSession,
+  deleteAsset,
+  deleteAssetGroup,
+  getAsset,
+  getAssetGroup,
+  getVisualValidateResult,
+  type RunAction,
+  updateAsset,
+  updateAssetGroup,
+} from './kept.ts'
+import { listAssetGroups, listAssets } from './listed.ts'
+import {
+  ActionBodySchema,
+  ActionQuerySchema,
+  alsoInActions,
+  bodySchemas,
+  ResultSchema,
+} from './schemas.ts'
+
+const metadata = {
+  RequestId: Type.String({ description: 'Our id of the request, as in x-request-id.' }),
+  Action: Type.Optional(Type.Enum([...actionNames])),
+  Version: Type.Optional(Type.Enum([VERSION])),
+  Service: Type.Literal('assets'),
+  Region: Type.Optional(Type.Literal('overseas', { description: 'Where it is kept overseas.' })),
+} as const
+
+const AnswerSchema = Type.Object({
+  ResponseMetadata: Type.Object(metadata),
+  Result: ResultSchema,
+})
+
+const ErrorSchema = Type.Object({
+  ResponseMetadata: Type.Object({
+    ...metadata,
+    Error: Type.Object({ Code: Type.String(), Message: Type.String() }),
+  }),
+})
+
+const shape = {
+  envelope: libraryEnvelope(`/provA/?Action=GetAsset&Version=${VERSION}`),
+  schema: ErrorSchema,
+  read: (body: unknown) => {
+    const { Code: name, Message: message } = (body as Static<typeof ErrorSchema>).ResponseMetadata
+      .Error
+    return { name, message }
+  },
+}
+
+/** Failures that say more than their kind. */
+const further = [
+  new DomainError('invalid_request', '`Id` is required, and spelt like this', {
+    param: 'Id',
+    lacks: 'Id',
+  }),
+  new RequestError('parameter_invalid', `\`Version\` must be ${VERSION}`, 'Version'),
+]
+
+/** What the OpenAPI description says of all actions: they are one route. */
+const actionSchema: FastifySchema = {
+  operationId: 'runAssetAction',
+  tags: ['Assets'],
+  summary: 'Run an action of the asset library or of the verification of real persons',
+  description:
+    'As `/provA/?Action=<Action>` too. What stands in the body and in `Result` goes by the action.',
+  security: [{ modelToken: [] }],
+  querystring: ActionQuerySchema,
+  body: ActionBodySchema,
+  response: {
+    200: answer({ json: AnswerSchema }),
+    ...failureResponses(shape, actionFailures, further),
+  },
+}
+
+/** What runs each action. */
+const runners: Readonly<Record<ActionName, RunAction>> = {
+  CreateAssetGroup: createAssetGroup,
+  CreateAsset: createAsset,
+  ListAssetGroups: listAssetGroups,
+  ListAssets: listAssets,
+  GetAssetGroup: getAssetGroup,
+  GetAsset: getAsset,
+  UpdateAsset: updateAsset,
+  UpdateAssetGroup: updateAssetGroup,
+  DeleteAsset: deleteAsset,
+  DeleteAssetGroup: deleteAssetGroup,
+  CreateVisualValidateSession: createVisualValidateSession,
+  GetVisualValidateResult: getVisualValidateResult,
+}
+
+/**
+ * Refuses a body with a member that is one of the action's but for a slip, and of a creation one that
+ * another creation has. @throws RequestError
+ */
+function spellingCheck(foreign: ForeignNames): (action: ActionName, body: unknown) => void {
+  const tellers: ReadonlyMap<ActionName, TellMisspelt> = new Map(
+    actionNames.map((name) => {
+      const names = name.startsWith('Create') ? { foreign } : {}
+      return [name, misspeltIn(bodySchemas[name], alsoInActions[name] ?? {}, names)]
+    }),
+  )
+  return (action, body) => {
+    const error = tellers.get(action)?.(body)
+    if (error !== undefined) throw error
+  }
+}
 
 /** The asset library and the verification of real persons: `POST /provA/?Action=…`. */
 

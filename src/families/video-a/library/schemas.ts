@@ -12,7 +12,7 @@ import {
   MAX_NAME_CHARACTERS,
   MAX_PAGE_SIZE,
   MAX_PROJECT_NAME_CHARACTERS,
-} from './bounds.ts'
+} from './checks.ts'
 
 /** Shapes of the asset library, for the documentation: what is taken the readers of the actions say. */
 

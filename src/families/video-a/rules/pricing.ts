@@ -1,12 +1,29 @@
-import { invariant } from '../../../kernel/assert.ts'
-import { formatAmount, lineAmount, type Currency, type Quantity } from '../../../kernel/money.ts'
-import { COMPLETION_TOKENS, toolUnit, WEB_SEARCH } from './units.ts'
-import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
-import type { TaskFacts } from '../../../domain/task/events.ts'
-import type { Usage } from '../../../domain/pricing/usage.ts'
 import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
-import { rate, type PriceBook } from '../../../domain/pricing/price-book.ts'
+import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 import type { Quote, RatedSku, Settlement } from '../../../domain/pricing/settlement.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import { type Currency, formatAmount, lineAmount, type Quantity } from '../../../kernel/money.ts'
+import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
+
+/** What `/provA` video is measured in; tools by their own names, `tool.web_search`. */
+export const COMPLETION_TOKENS = 'completion_tokens'
+export const TOTAL_TOKENS = 'total_tokens'
+const TOOL = 'tool.'
+
+/** The unit of the uses of a tool. */
+export function toolUnit(tool: string): string {
+  return `${TOOL}${tool}`
+}
+
+/** The tool a unit counts; undefined where it counts something else. */
+export function toolOf(unit: string): string | undefined {
+  return unit.startsWith(TOOL) ? unit.slice(TOOL.length) : undefined
+}
+
+/** The one tool that is priced. */
+export const WEB_SEARCH = 'web_search'
 
 /**
  * How `/provA` video turns a request and its usage into SKUs. Rule names:

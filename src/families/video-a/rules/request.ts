@@ -11,7 +11,7 @@ import {
   text,
 } from '../../../domain/families/checks/fields.ts'
 import { acceptContent, type AcceptedContent, withNativeAssets } from './content.ts'
-import { WEB_SEARCH } from './units.ts'
+import { WEB_SEARCH } from './pricing.ts'
 import { resolveVideoAModel, videoAModels, type VideoAModel } from './models.ts'
 
 /** All field and combination rules of a `/provA` task creation. */

@@ -9,9 +9,7 @@ import { tellTask } from '../../../api/kit/task-answer.ts'
 import { taskAssetsOf } from '../../../api/kit/task-assets.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskIdOf } from '../../../api/kit/task-id.ts'
-import { describe } from './documentation.ts'
-import { provAEnvelope } from './envelope.ts'
-import { createFailures, listFailures } from './failures.ts'
+import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
   alsoInTasks,
   CreatedTaskSchema,
@@ -22,8 +20,7 @@ import {
   TaskParamsSchema,
   TaskSchema,
 } from './schemas.ts'
-import { readListQuery } from './list.ts'
-import { toTask } from './view.ts'
+import { readListQuery, toTask } from './answers.ts'
 
 /** The `/provA` task interface. */
 

@@ -1,9 +1,116 @@
+import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import type { TaskObservation } from '../../../app/ports.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
 import { readDottedError } from '../../kit/http/dotted-errors.ts'
-import { losslessCount } from '../../kit/http/fields.ts'
+import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
+import { MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../../kit/task/fields.ts'
 import type { TaskWire, Wanted } from '../../kit/task/wire.ts'
-import { observationOf } from './convert.ts'
-import { CreateAnswerSchema, ListAnswerSchema } from './schemas.ts'
+import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/pricing.ts'
+
+/**
+ * What the upstream of the `/provA` video family sends. Only what is read is described; further
+ * members are allowed everywhere. Numbers may come as strings of digits (lossless parsing).
+ */
+
+const CreateAnswerSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
+
+const TaskSchema = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+  status: Type.String({ minLength: 1, maxLength: 100 }),
+  model: Type.Optional(Type.Unknown()),
+  safety_identifier: Type.Optional(Type.Unknown()),
+  content: Type.Optional(Type.Unknown()),
+  usage: Type.Optional(Type.Unknown()),
+  error: Type.Optional(Type.Unknown()),
+  created_at: Type.Optional(Type.Unknown()),
+  updated_at: Type.Optional(Type.Unknown()),
+})
+
+const ListAnswerSchema = Type.Object({
+  items: Type.Array(Type.Unknown()),
+  total: Type.Optional(Type.Unknown()),
+})
+
+/** Echoed settings and actual specs a task may carry, in the wire's own names. */
+const outputFields = [
+  'resolution',
+  'ratio',
+  'duration',
+  'frames',
+  'framespersecond',
+  'seed',
+  'generate_audio',
+  'watermark',
+  'output_format',
+  'draft',
+  'service_tier',
+  'execution_expires_after',
+  'priority',
+] as const
+
+/** Result links of a finished task. */
+const urlFields = ['video_url', 'last_frame_url'] as const
+
+/** From the wire of the `/provA` video family to what the use cases understand. */
+
+const statuses = new Set(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
+
+function isKnownStatus(text: string): text is Exclude<TaskObservation['status'], 'unknown'> {
+  return statuses.has(text)
+}
+
+/** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
+function usageOf(value: unknown): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const tools = objectOf(value['tool_usage'])
+  const measured = [
+    [COMPLETION_TOKENS, value['completion_tokens']] as const,
+    [TOTAL_TOKENS, value['total_tokens']] as const,
+    ...Object.entries(tools)
+      .filter(([name]) => name.length <= MAX_LABEL_LENGTH)
+      .map(([name, raw]) => [toolUnit(name), raw] as const),
+  ].flatMap(([unit, raw]) => {
+    const count = losslessCount(raw)
+    return count === undefined ? [] : [[unit, count] as const]
+  })
+  return measured.length === 0 ? undefined : Object.fromEntries(measured)
+}
+
+function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
+  if (!isJsonObject(value)) return undefined
+  const message = typeof value['message'] === 'string' ? value['message'] : ''
+  return { code: codeOf(value['code']) ?? 'service_error', message: scrub(message) }
+}
+
+/** Many are read with every list that is polled. */
+const task = Compile(TaskSchema)
+
+/** One task of the wire, or undefined when it is not one. */
+function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undefined {
+  if (!task.Check(value)) return undefined
+  const word = value.status.slice(0, MAX_LABEL_LENGTH)
+  const usage = usageOf(value.usage)
+  const error = errorOf(value.error, scrub)
+  const urls = urlsOf(value.content, urlFields)
+  const createdAtMs = timeMs(value.created_at)
+  const updatedAtMs = timeMs(value.updated_at)
+  return {
+    nativeId: value.id,
+    status: isKnownStatus(word) ? word : 'unknown',
+    upstreamStatus: word,
+    ...(typeof value.model === 'string' ? { upstreamModel: value.model } : {}),
+    ...(typeof value.safety_identifier === 'string' ? { marker: value.safety_identifier } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    output: settingsOf(value, outputFields),
+    ...(error === undefined ? {} : { error }),
+    ...(urls === undefined ? {} : { urls }),
+    ...(createdAtMs === undefined ? {} : { createdAtMs }),
+    ...(updatedAtMs === undefined ? {} : { updatedAtMs }),
+  }
+}
 
 const TASKS_PATH = '/contents/generations/tasks'
 /** Ids of one list: keeps the request line within what every proxy takes. */
