@@ -1,7 +1,7 @@
 import t from 'tap'
 import { tellingAtTheEnd, withCost } from '../../../src/api/kit/cost.ts'
 import { partOf } from '../../../src/api/kit/quoted-path.ts'
-import { nativeDialect } from '../../../src/families/native/surface/dialect.ts'
+import { nativeDialect } from '../../../src/families/native/surface/envelope.ts'
 
 const cost = { amount: '0.5', currency: 'USD', priceBookVersion: '1', split: [] } as const
 const member = '{"amount":"0.5","currency":"USD","price_book":"1","split":[]}'

@@ -5,7 +5,7 @@ import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
 import { alsoInSpeech } from '../../../src/families/speech/surface/speech/schemas.ts'
 import { alsoInClips } from '../../../src/families/video-c/surface/schemas.ts'
 import { alsoInChat, alsoInImages, alsoInResponses } from '../../../src/api/v1/also-known.ts'
-import { alsoInNative } from '../../../src/families/native/surface/also-known.ts'
+import { alsoInNative } from '../../../src/families/native/surface/schemas.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
 

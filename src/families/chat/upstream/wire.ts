@@ -1,13 +1,213 @@
 import type { TextRequest } from '../../../app/text-ports.ts'
-import { objectOf, objectsOf } from '../../kit/http/fields.ts'
-import { readPlainError } from '../../kit/http/plain-errors.ts'
+import { noTextUsage, type TextUsage } from '../../../domain/families/text/usage.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../kit/http/fields.ts'
+import { readPlainError, unknownError } from '../../kit/http/plain-errors.ts'
+import { fromStreamError } from '../../kit/http/refusals.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
 import { answeredWith } from '../../kit/text/answered.ts'
-import type { TextWire } from '../../kit/text/wire.ts'
-import { chatFrameReader } from './frames.ts'
-import { chatOutputBytes } from './output.ts'
-import { chatUsage, citesPages, countedSearches, withSearches } from './usage.ts'
-import { withShownUsage } from './usage-view.ts'
+import { cacheUsageOf, WRITTEN, WRITTEN_1H, WRITTEN_5M } from '../../kit/text/cache-usage.ts'
+import { bytesOf, expectedChoices } from '../../kit/text/output.ts'
+import { createMemberRewriter } from '../../kit/text/rewrite.ts'
+import type { TextReader, TextWire } from '../../kit/text/wire.ts'
+
+/** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */
+function chatOutputBytes(message: unknown): number {
+  if (!isJsonObject(message)) return 0
+  let bytes =
+    bytesOf(message['content']) +
+    bytesOf(message['reasoning_content']) +
+    bytesOf(message['reasoning']) +
+    bytesOf(message['refusal'])
+  if (isJsonObject(message['function_call'])) bytes += callBytes(message['function_call'])
+  for (const call of objectsOf(message['tool_calls']))
+    bytes += callBytes(objectOf(call['function']))
+  return bytes
+}
+
+function callBytes(called: JsonObject): number {
+  return bytesOf(called['name']) + bytesOf(called['arguments'])
+}
+
+const writeNames = new Set([...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H, 'cache_creation'])
+
+function withoutWrites(holder: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(holder).filter(([name]) => !writeNames.has(name)))
+}
+
+function firstCount(places: readonly JsonObject[], names: readonly string[]): number {
+  for (const place of places)
+    for (const name of names) {
+      const value = place[name]
+      if (typeof value === 'number' && value > 0) return value
+    }
+  return 0
+}
+
+/**
+ * `usage` as callers see it: cache writes under one set of names, left out when there are none.
+ * Writes that upstream does not split count as 5-minute ones, as they are billed.
+ */
+function shownUsage(usage: JsonObject): JsonObject {
+  const details = objectOf(usage['prompt_tokens_details'])
+  const places = [
+    details,
+    usage,
+    objectOf(details['cache_creation']),
+    objectOf(usage['cache_creation']),
+  ]
+  const mentioned = places.some((place) => Object.keys(place).some((name) => writeNames.has(name)))
+  if (!mentioned) return usage
+  const oneHour = firstCount(places, WRITTEN_1H)
+  const split = firstCount(places, WRITTEN_5M)
+  const total = Math.max(firstCount(places, WRITTEN), split + oneHour)
+  const fiveMinutes = total - oneHour
+  return {
+    ...withoutWrites(usage),
+    prompt_tokens_details: {
+      ...withoutWrites(details),
+      ...(total > 0 ? { cached_write_tokens: total } : {}),
+      ...(fiveMinutes > 0 ? { cached_write_5m_tokens: fiveMinutes } : {}),
+      ...(oneHour > 0 ? { cached_write_1h_tokens: oneHour } : {}),
+    },
+  }
+}
+
+/** An answer or chunk with its `usage` as callers see it; the same object where nothing differs. */
+function withShownUsage(body: JsonObject): JsonObject {
+  const { usage } = body
+  if (!isJsonObject(usage)) return body
+  const shown = shownUsage(usage)
+  return shown === usage ? body : { ...body, usage: shown }
+}
+
+/**
+ * The `usage` of chat by billing unit: cache hits and writes come out of
+ * `prompt_tokens`, reasoning is part of `completion_tokens`. Undefined when a figure is missing or
+ * none: then nothing was reported.
+ */
+export function chatUsage(usage: unknown): TextUsage | undefined {
+  if (!isJsonObject(usage)) return undefined
+  if (!isGiven(usage['prompt_tokens']) || !isGiven(usage['completion_tokens'])) return undefined
+  const prompt = countOrZero(usage['prompt_tokens'])
+  const output = countOrZero(usage['completion_tokens'])
+  const cache = cacheUsageOf(objectOf(usage['prompt_tokens_details']), usage)
+  if (prompt === undefined || output === undefined || cache === undefined) return undefined
+  return {
+    ...noTextUsage,
+    input: Math.max(0, prompt - cache.read - cache.written5m - cache.written1h),
+    'cached-input': cache.read,
+    'cache-write-5m': cache.written5m,
+    'cache-write-1h': cache.written1h,
+    output,
+  }
+}
+
+/** Where upstreams that count searches say how many there were, below `usage`. */
+const SEARCH_COUNTERS = [
+  ['server_tool_use', 'web_search_requests'],
+  ['server_tool_usage', 'web_search_calls'],
+  ['tool_usage', 'web_search'],
+] as const
+
+/** Searches a `usage` speaks of; undefined when it says nothing. */
+export function countedSearches(usage: unknown): number | undefined {
+  if (!isJsonObject(usage)) return undefined
+  for (const [holder, counter] of SEARCH_COUNTERS) {
+    const count = objectOf(usage[holder])[counter]
+    if (isGiven(count)) return countOrZero(count)
+  }
+  return undefined
+}
+
+/** Whether a message, or a delta of one, cites pages of the web: then there was a search. */
+export function citesPages(message: unknown): boolean {
+  if (!isJsonObject(message) || message['annotations'] === undefined) return false
+  return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
+}
+
+/**
+ * Usage with the searches of the answer: as many as upstream counted. Where it counts none, an
+ * answer that cites pages is one search, because this wire's search is charged for by call.
+ */
+export function withSearches(
+  usage: TextUsage | undefined,
+  counted: number | undefined,
+  cites: boolean,
+): TextUsage | undefined {
+  const searches = counted ?? (cites ? 1 : 0)
+  return usage === undefined || searches === 0 ? usage : { ...usage, 'web-search-call': searches }
+}
+
+const DONE = '[DONE]'
+
+/** Few chunks have usage, and fewer name it otherwise: only those are written anew. */
+function withUsageShown(data: string, chunk: JsonObject): string {
+  const shown = withShownUsage(chunk)
+  return shown === chunk ? data : JSON.stringify({ ...parseObject(data), usage: shown['usage'] })
+}
+
+/** Follows a chat stream; whether a caller sees usage is its surface's business. */
+function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
+  const rewriteModel = createMemberRewriter('model', request.model)
+  const said = answeredWith(request)
+  let usage: TextUsage | undefined
+  let searches: number | undefined
+  let cites = false
+  let outputBytes = 0
+  const expected = expectedChoices(request.body['n'])
+  const ended = new Set<unknown>()
+  let done = false
+  let over = false
+  let failure: { readonly code: string; readonly message: string } | undefined
+
+  /** Takes a chunk's choices into account. */
+  const follow = (choices: readonly JsonObject[]): void => {
+    for (const choice of choices) {
+      outputBytes += chatOutputBytes(choice['delta'])
+      cites ||= citesPages(choice['delta'])
+      if (typeof choice['finish_reason'] === 'string') ended.add(choice['index'])
+    }
+  }
+
+  return {
+    read: ({ event, data }) => {
+      if (data === DONE) {
+        done = true
+        over = true
+        return undefined
+      }
+      const chunk = parseObject(data)
+      if (chunk === undefined) throw malformed()
+      const error = readPlainError(chunk)
+      if (error !== undefined || event === 'error') {
+        const thrown = fromStreamError(error ?? unknownError, scrub)
+        failure = { code: thrown.code ?? 'upstream_error', message: thrown.message }
+        throw thrown
+      }
+      const choices = objectsOf(chunk['choices'])
+      follow(choices)
+      said.note({ model: chunk['model'], serviceTier: chunk['service_tier'] })
+      usage = chatUsage(chunk['usage']) ?? usage
+      searches = countedSearches(chunk['usage']) ?? searches
+      const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
+      return {
+        event: undefined,
+        data: withUsageShown(rewriteModel(data, chunk), chunk),
+        usageOnly,
+        terminal: ended.size > 0 || usageOnly,
+      }
+    },
+    tally: () => {
+      const finished = done || ended.size >= expected
+      const counted = withSearches(usage, searches, cites)
+      return { usage: counted, outputBytes, finished, failure, ...said.otherwise() }
+    },
+    over: () => over,
+  }
+}
 
 /** Chat completions. */
 export const chatWire: TextWire = {

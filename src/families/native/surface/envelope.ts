@@ -1,6 +1,23 @@
+import type { FastifySchema } from 'fastify'
+import { type Static, Type } from 'typebox'
+import {
+  answer,
+  costHeaderNames,
+  type DescribedAnswer,
+} from '../../../api/kit/answer-documentation.ts'
+import {
+  callExamples,
+  type CallFailure,
+  callFailures,
+  toCallFailure,
+} from '../../../api/kit/call-failures.ts'
+import { costMember, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
+import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
+import { failureResponses } from '../../../api/kit/failure-documentation.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'
-import { toCallFailure, type CallFailure } from '../../../api/kit/call-failures.ts'
+import type { TextFrame } from '../../../app/calls/text/types.ts'
+import type { Cost } from '../../../domain/pricing/cost.ts'
 
 /** The `status` word of an error goes with its HTTP status. */
 const wordByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -63,7 +80,7 @@ function bodyOf(failure: CallFailure): unknown {
 }
 
 /** What a failure looks like in the middle of a stream: the same object as its body. */
-export function v1betaFailureBody(error: unknown): unknown {
+function v1betaFailureBody(error: unknown): unknown {
   return bodyOf(toCallFailure(error))
 }
 
@@ -74,5 +91,67 @@ export const v1betaEnvelope: Envelope = (error): Answer => {
     status: failure.status,
     headers: failure.headers,
     body: bodyOf(failure),
+  }
+}
+
+/** The beginning of an object of figures that is not empty; inside a text its quotes would be escaped. */
+const figures = /"usageMetadata"\s*:\s*\{(?=\s*")/g
+
+/**
+ * A frame whose figures have a member `cost`: clients of this wire hand on the figures whole and drop
+ * other members. Of a frame without figures, or with the word in other places, it is a member itself.
+ */
+function withCostInUsage(data: string, cost: Cost | undefined): string {
+  if (cost === undefined) return data
+  if (data.match(figures)?.length !== 1) return withCost(data, cost)
+  return data.replace(figures, (begun) => `${begun}"cost":${JSON.stringify(costMember(cost))},`)
+}
+
+/** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame. */
+export function nativeDialect(): StreamDialect<TextFrame> {
+  return {
+    ...tellingAtTheEnd(({ data }, cost) =>
+      data === '[DONE]' ? undefined : `data: ${oneLine(withCostInUsage(data, cost))}\n\n`,
+    ),
+    failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,
+    end: '',
+  }
+}
+
+const ErrorSchema = Type.Object({
+  error: Type.Object({
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    message: Type.String(),
+    status: Type.String(),
+    details: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
+  }),
+})
+
+const shape = {
+  envelope: v1betaEnvelope,
+  schema: ErrorSchema,
+  read: (body: unknown) => {
+    const { status, message } = (body as Static<typeof ErrorSchema>).error
+    return { name: status, message }
+  },
+}
+
+/** What the OpenAPI description says of a native route, its failures included. */
+export function describe(
+  operationId: string,
+  summary: string,
+  ok: Pick<DescribedAnswer, 'json' | 'others'>,
+): FastifySchema {
+  const headers = ['x-call-id', 'idempotent-replayed'] as const
+  return {
+    operationId,
+    tags: ['Text'],
+    summary,
+    description: 'The token is sent as a bearer token or in `x-native-api-key`, never in the URL.',
+    security: [{ modelToken: [] }, { modelKey: [] }, { modelClientKey: [] }],
+    response: {
+      200: answer({ ...ok, headers: [...headers, ...costHeaderNames] }),
+      ...failureResponses(shape, callFailures, callExamples('contents'), headers),
+    },
   }
 }

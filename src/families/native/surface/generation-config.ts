@@ -7,7 +7,7 @@ import {
   optionalList,
   optionalObject,
 } from '../../../api/kit/member-checks.ts'
-import { camelMembers } from './spelling.ts'
+import { camelMembers } from './schemas.ts'
 
 /** The flat members that callers may write, and where they belong. */
 const flatMembers: Readonly<Record<string, string>> = {

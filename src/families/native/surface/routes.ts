@@ -1,25 +1,61 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { refuse } from '../../../domain/families/checks/fields.ts'
-import { answerStream, answerWhole } from '../../../api/kit/answer-call.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { answerStream, answerWhole, type CallPart } from '../../../api/kit/answer-call.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import { objectBody } from '../../../api/kit/json-body.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
+import { objectBody } from '../../../api/kit/json-body.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
-import { alsoInNative } from './also-known.ts'
-import { describe } from './documentation.ts'
-import { nativeDialect } from './dialect.ts'
-import { v1betaEnvelope } from './envelope.ts'
-import { readCall } from './read-call.ts'
-import { spellings } from './spelling.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'
+import { type NativeRequest, readNativeRequest } from './request.ts'
 import {
+  alsoInNative,
   GenerateBodySchema,
   GeneratedSchema,
   ModelParamsSchema,
+  spellings,
   StreamQuerySchema,
 } from './schemas.ts'
+
+/** What judging files given by URL takes. */
+interface FileChecks {
+  readonly resolveHost: ResolveHost
+  /** Upstream would open files of our account that lie there by itself. */
+  readonly upstreamHosts: ReadonlySet<string>
+}
+
+/** Files by URL are fetched by upstream; where they lie is checked like a callback. */
+async function checkFiles(
+  { files }: NativeRequest,
+  { resolveHost, upstreamHosts }: FileChecks,
+): Promise<void> {
+  const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, resolveHost)))
+  for (const [index, verdict] of verdicts.entries()) {
+    const path = files[index]?.path ?? 'contents'
+    if (!verdict.ok) refuse(path, `\`${path}\` ${verdict.reason}`)
+    else if (isKeptFile(new URL(verdict.url), upstreamHosts))
+      refuse(path, `\`${path}\` must not name a file of the model service`)
+  }
+}
+
+/** Whether a URL is the name of a file some account keeps, which upstream opens by itself (P8). */
+function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<string>): boolean {
+  // An account may be reached through another host than the one its files are named by.
+  const isFileName = /^\/v\d+(?:alpha|beta)\d*\/files\//i.test(pathname)
+  return isFileName || upstreamHosts.has(hostname.replace(/\.$/, ''))
+}
+
+/** What a body asks of a model. @throws DomainError `invalid_request`, naming the field */
+async function readCall(body: JsonObject, model: string, deps: FileChecks): Promise<CallPart> {
+  const asked = readNativeRequest(model, body)
+  await checkFiles(asked, deps)
+  const { body: upstream, inputSize } = asked
+  return { family: 'native', surface: 'v1beta.generate', model, body: upstream, inputSize }
+}
 
 /** Native content generation. */
 

@@ -1,4 +1,55 @@
 import { Type } from 'typebox'
+import type { AlsoKnown } from '../../../api/kit/names.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+
+/** `max_output_tokens` → `maxOutputTokens`; one at the beginning stays. */
+function camelCase(name: string): string {
+  return name.replace(/(?!^)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** Both ways a name may be written. */
+export function spellings(name: string): readonly string[] {
+  return [camelCase(name), snakeCase(name)]
+}
+
+/**
+ * The members of an object under their camel-case names, one level deep: callers may write either,
+ * but not both of one name. @throws DomainError `invalid_request`
+ */
+export function camelMembers(object: JsonObject, at: string): JsonObject {
+  const renamed: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(object)) {
+    const camel = camelCase(name)
+    const path = at === '' ? name : `${at}.${name}`
+    if (Object.hasOwn(renamed, camel)) refuse(path, `\`${path}\` is given twice`)
+    renamed[camel] = value
+  }
+  return renamed
+}
+
+/** Members that official clients write beside those of the schemas, in camel case. */
+export const alsoInNative: AlsoKnown = {
+  '': `model systemInstruction toolConfig safetySettings cachedContent labels
+    store serviceTier topK mode models stream`,
+  'contents[].parts[]': `
+    functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse
+    thought thoughtSignature videoMetadata mediaResolution partMetadata`,
+  'contents[].parts[].inline_data': 'displayName',
+  'contents[].parts[].file_data': 'displayName',
+  generationConfig: `
+    temperature topP topK maxOutputTokens candidateCount stopSequences seed speed
+    responseMimeType responseSchema responseJsonSchema _responseJsonSchema responseFormat
+    responseModalities responseLogprobs logprobs presencePenalty frequencyPenalty
+    speechConfig imageConfig videoConfig mediaResolution audioTimestamp translationConfig
+    routingConfig modelConfig modelSelectionConfig labels
+    enableEnhancedCivicAnswers enableAffectiveDialog`,
+  'generationConfig.thinkingConfig': 'includeThoughts',
+}
 
 /** Shapes of native content generation; other members pass. */
 

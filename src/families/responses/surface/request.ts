@@ -1,6 +1,3 @@
-import type { InputSize } from '../../../domain/families/text/estimate.ts'
-import { own, refuse } from '../../../domain/families/checks/fields.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { measureInput } from '../../../api/kit/input-size.ts'
 import {
   checkNumber,
@@ -13,18 +10,120 @@ import {
   stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
-import { refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
-import { upstreamPart } from './parts.ts'
-import {
-  checkContinuation,
-  checkToolReferences,
-  isReference,
-  refuseReferences,
-} from './references.ts'
+import { refuseFileId, refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
 import { responseFormat } from '../../../api/v1/structured-output.ts'
+import { own, refuse } from '../../../domain/families/checks/fields.ts'
+import type { InputSize } from '../../../domain/families/text/estimate.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+
+function textPart(part: JsonObject, type: string, at: string): JsonObject {
+  if (typeof given(part, 'text') !== 'string')
+    return refuse(`${at}.text`, `\`${at}.text\` must be a string`)
+  return { ...part, type }
+}
+
+/** `{image_url}` or `{url}`, as a string or as chat's `{url, detail}`. */
+function imagePart(part: JsonObject, at: string): JsonObject {
+  const rest = without(part, ['image_url', 'url'])
+  const source = given(part, 'image_url') ?? given(part, 'url')
+  if (source === undefined) return refuse(`${at}.image_url`, `\`${at}.image_url\` is required`)
+  if (typeof source === 'string') return { ...rest, type: 'input_image', image_url: source }
+  const chat = objectAt(source, `${at}.image_url`)
+  const url = stringAt(chat, 'url', `${at}.image_url.url`)
+  return { ...without(chat, ['url']), ...rest, type: 'input_image', image_url: url }
+}
+
+/** A file by `file_url` or `file_data`, flat or within `file`. */
+function filePart(part: JsonObject, at: string): JsonObject {
+  const nested = given(part, 'file')
+  const flat = isJsonObject(nested) ? { ...without(part, ['file']), ...nested } : part
+  const url = given(flat, 'url')
+  const named = url === undefined ? flat : { ...without(flat, ['url']), file_url: url }
+  const references = ['file_url', 'file_data']
+  if (!references.some((name) => typeof given(named, name) === 'string'))
+    return refuse(at, `\`${at}\` must name a file by file_url or file_data`)
+  return { ...named, type: 'input_file' }
+}
+
+/**
+ * A content part as upstream names it by the role of its message; part types that are
+ * upstream's own, or unknown, are left alone. @throws DomainError `invalid_request`
+ */
+function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObject {
+  const part = objectAt(value, at)
+  refuseFileId(part, at)
+  switch (stringAt(part, 'type', `${at}.type`)) {
+    case 'text':
+      return textPart(part, ofAssistant ? 'output_text' : 'input_text', at)
+    case 'image_url':
+    case 'image':
+      return imagePart(part, at)
+    case 'file':
+    case 'file_url':
+    case 'file_id':
+      return filePart(part, at)
+    default:
+      return part
+  }
+}
+
+/**
+ * What a responses request may say by id alone. Upstream keeps everything in an account that all
+ * tenants share, so an id of it is only taken where it can be told to be the caller's (P8).
+ */
+
+/** Checks what a request continues from. @throws DomainError `invalid_request` */
+function checkContinuation(body: JsonObject): void {
+  const previous = given(body, 'previous_response_id')
+  if (previous !== undefined && typeof previous !== 'string')
+    refuse('previous_response_id', '`previous_response_id` must be a string')
+  if (given(body, 'conversation') !== undefined)
+    refuse(
+      'conversation',
+      '`conversation` is not offered: continue with `previous_response_id`, or send the turns in `input`',
+    )
+  if (given(body, 'prompt') !== undefined)
+    refuse('prompt', '`prompt` is not offered: write its text into `instructions` or `input`')
+}
+
+/** Whether an item of `input` only names one that is kept; whose it is is told later, by its id. */
+function isReference(item: JsonObject): boolean {
+  const type = given(item, 'type')
+  const isBare = type === undefined && given(item, 'role') === undefined
+  return type === 'item_reference' || (isBare && given(item, 'id') !== undefined)
+}
+
+/** Refuses what an item of `input` refers to and cannot be a caller's. @throws DomainError `invalid_request` */
+function refuseReferences(item: JsonObject, at: string): void {
+  const type = given(item, 'type')
+  if (type === 'image_generation_call' && typeof given(item, 'result') !== 'string')
+    refuse(`${at}.result`, `\`${at}.result\` is required: images are not kept here`)
+  const output = given(item, 'output')
+  if (isJsonObject(output)) refuseFileId(output, `${at}.output`)
+  if (!Array.isArray(output)) return
+  for (const [index, part] of (output as readonly unknown[]).entries())
+    if (isJsonObject(part)) refuseFileId(part, `${at}.output[${index}]`)
+}
+
+/** Checks what a tool works on. @throws DomainError `invalid_request` */
+function checkToolReferences(tool: JsonObject, at: string): void {
+  const stores = optionalList(tool, 'vector_store_ids', `${at}.vector_store_ids`)
+  if (stores?.some((id) => typeof id !== 'string') === true)
+    refuse(`${at}.vector_store_ids`, `\`${at}.vector_store_ids\` must be an array of strings`)
+  const container = given(tool, 'container')
+  if (typeof container === 'string')
+    refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none are kept here`)
+  if (!isJsonObject(container)) return
+  const files = optionalList(container, 'file_ids', `${at}.container.file_ids`)
+  if (files !== undefined && files.length > 0)
+    refuse(
+      `${at}.container.file_ids`,
+      `\`${at}.container.file_ids\` is not offered: no files are kept here`,
+    )
+}
 
 /** A responses request as the use case takes it. */
-export interface ResponsesRequest {
+interface ResponsesRequest {
   readonly model: string
   readonly stream: boolean
   readonly body: JsonObject

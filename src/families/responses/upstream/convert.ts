@@ -3,7 +3,7 @@ import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import { bytesOf } from '../../kit/text/output.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { responsesUsageView, type ToolCounts } from './usage.ts'
+import { responsesUsageView, type ToolCounts } from './wire.ts'
 
 /** Why a response failed, its message fit for callers; undefined when it did not. */
 export function failureOf(

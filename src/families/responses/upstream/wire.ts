@@ -1,12 +1,201 @@
 import type { TextRequest } from '../../../app/text-ports.ts'
+import { noTextUsage, type TextUsage, type ToolUnit } from '../../../domain/families/text/usage.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
-import { objectsOf } from '../../kit/http/fields.ts'
-import { readPlainError } from '../../kit/http/plain-errors.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import {
+  countOrZero,
+  isGiven,
+  objectOf,
+  objectsOf,
+  parseObject,
+  textOf,
+} from '../../kit/http/fields.ts'
+import { plainError, readPlainError } from '../../kit/http/plain-errors.ts'
+import { fromStreamError } from '../../kit/http/refusals.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
 import { answeredWith } from '../../kit/text/answered.ts'
-import type { TextWire } from '../../kit/text/wire.ts'
-import { failureOf, outputBytes, responseView } from './convert.ts'
-import { responsesFrameReader } from './frames.ts'
-import { responsesUsage, toolCounts } from './usage.ts'
+import { cacheDetails, cacheUsageOf } from '../../kit/text/cache-usage.ts'
+import { bytesOf } from '../../kit/text/output.ts'
+import { createMemberRewriter, type MemberRewriter } from '../../kit/text/rewrite.ts'
+import type { TextReader, TextWire } from '../../kit/text/wire.ts'
+import { failureOf, itemView, type Naming, outputBytes, responseView } from './convert.ts'
+
+/** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
+export type ToolCounts = Pick<TextUsage, ToolUnit>
+
+export const noTools: ToolCounts = {
+  'web-search-call': 0,
+  'code-interpreter-session': 0,
+  'file-search-call': 0,
+}
+
+/**
+ * Counts finished output items. A search is charged by call; looking at a page found earlier is no
+ * search. Code runs in containers, and a container is one session however often it is used.
+ */
+export function toolCounts(output: readonly JsonObject[]): ToolCounts {
+  let webSearches = 0
+  let fileSearches = 0
+  const containers = new Set<string>()
+  for (const item of output) {
+    if (item['status'] !== undefined && item['status'] !== 'completed') continue
+    const action = textOf(objectOf(item['action'])['type'])
+    if (item['type'] === 'file_search_call') fileSearches += 1
+    else if (item['type'] === 'code_interpreter_call')
+      containers.add(textOf(item['container_id']) ?? '')
+    else if (item['type'] === 'web_search_call' && (action === undefined || action === 'search'))
+      webSearches += 1
+  }
+  return {
+    'web-search-call': webSearches,
+    'code-interpreter-session': containers.size,
+    'file-search-call': fileSearches,
+  }
+}
+
+/** The `usage` of a response by billing unit; undefined when a figure is missing or none. */
+export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | undefined {
+  if (!isJsonObject(usage)) return undefined
+  if (!isGiven(usage['input_tokens']) || !isGiven(usage['output_tokens'])) return undefined
+  const all = countOrZero(usage['input_tokens'])
+  const output = countOrZero(usage['output_tokens'])
+  const cache = cacheUsageOf(objectOf(usage['input_tokens_details']), usage)
+  if (all === undefined || output === undefined || cache === undefined) return undefined
+  return {
+    ...noTextUsage,
+    ...tools,
+    input: Math.max(0, all - cache.read - cache.written5m - cache.written1h),
+    'cached-input': cache.read,
+    'cache-write-5m': cache.written5m,
+    'cache-write-1h': cache.written1h,
+    output,
+  }
+}
+
+/** A `usage` as callers see it: the cache names of this surface, and what the tools will cost. */
+export function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
+  const details = usage['input_tokens_details']
+  const counts = Object.entries({
+    web_search_calls: tools['web-search-call'],
+    code_interpreter_sessions: tools['code-interpreter-session'],
+    file_search_calls: tools['file-search-call'],
+  }).filter(([, count]) => count > 0)
+  return {
+    ...usage,
+    ...(isJsonObject(details) ? { input_tokens_details: cacheDetails(details) } : {}),
+    ...(counts.length === 0 ? {} : { server_tool_usage: Object.fromEntries(counts) }),
+  }
+}
+
+/** An item as its stream goes on to name it. */
+interface Shown {
+  readonly id: string
+  readonly rewrite: MemberRewriter
+}
+
+/**
+ * Puts our ids into the events of one stream that hold no response. Only events that name something
+ * upstream keeps are changed; all others pass as they are.
+ */
+function createEventRewriter(
+  keptId: Naming['keptId'],
+): (data: string, event: JsonObject) => string {
+  /** By upstream's id of the item that has begun. */
+  const items = new Map<string, Shown>()
+  const begin = (item: JsonObject): JsonObject | undefined => {
+    const upstreamId = textOf(item['id'])
+    if (upstreamId === undefined) return undefined
+    const id = keptId('item', upstreamId)
+    items.set(upstreamId, { id, rewrite: createMemberRewriter('item_id', id) })
+    return itemView(item, keptId)
+  }
+  return (data, event) => {
+    const item = isJsonObject(event['item']) ? begin(event['item']) : undefined
+    const about = items.get(textOf(event['item_id']) ?? '')
+    const responseId = textOf(event['response_id'])
+    if (item === undefined && responseId === undefined) return about?.rewrite(data, event) ?? data
+    return JSON.stringify({
+      ...event,
+      ...(item === undefined ? {} : { item }),
+      ...(about === undefined ? {} : { item_id: about.id }),
+      ...(responseId === undefined ? {} : { response_id: keptId('response', responseId) }),
+    })
+  }
+}
+
+const DONE = '[DONE]'
+const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** Follows a responses stream; events it does not know pass as they are. */
+export function responsesFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
+  // Nothing below may hold on to the request: a stream outlives it, and it may be large.
+  const { model, keptId } = request
+  const said = answeredWith(request)
+  const withOurIds = createEventRewriter(keptId)
+  /** Finished items as they were told, for terminal events that do not repeat them. */
+  const items: JsonObject[] = []
+  let usage: TextUsage | undefined
+  let outputBytes = 0
+  let finished = false
+  let failure: { readonly code: string; readonly message: string } | undefined
+
+  const fail = (error: Parameters<typeof fromStreamError>[0]): never => {
+    const thrown = fromStreamError(error, scrub)
+    failure = { code: thrown.code ?? 'server_error', message: thrown.message }
+    throw thrown
+  }
+  const follow = (type: string, body: JsonObject): void => {
+    if (type.endsWith('.delta')) outputBytes += bytesOf(body['delta'])
+    else if (type === 'response.output_item.added' && isJsonObject(body['item']))
+      outputBytes += bytesOf(body['item']['name'])
+    else if (type === 'response.output_item.done' && isJsonObject(body['item']))
+      items.push(body['item'])
+  }
+  const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
+    const told = objectsOf(response['output'])
+    const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
+    if (TERMINAL.has(type)) {
+      said.note({ model: response['model'], serviceTier: response['service_tier'] })
+      finished = true
+      failure = failureOf(response, scrub) ?? failure
+      usage = responsesUsage(response['usage'], tools)
+    }
+    return JSON.stringify({
+      ...body,
+      response: responseView(response, { model, keptId }, tools, scrub),
+    })
+  }
+
+  return {
+    read: ({ event, data }) => {
+      if (data === DONE) return undefined
+      const body = parseObject(data)
+      if (body === undefined) throw malformed()
+      const type = textOf(body['type']) ?? event ?? ''
+      if (type === 'error' || event === 'error')
+        return fail(readPlainError(body) ?? plainError(body))
+      const wrapped = type === '' ? readPlainError(body) : undefined
+      if (wrapped !== undefined) return fail(wrapped)
+      follow(type, body)
+      const { response } = body
+      return {
+        event: event ?? type,
+        data: isJsonObject(response) ? withResponse(type, body, response) : withOurIds(data, body),
+        usageOnly: false,
+        terminal: finished,
+      }
+    },
+    tally: () => ({
+      usage,
+      outputBytes,
+      finished,
+      failure,
+      ...said.otherwise(),
+    }),
+    over: () => finished,
+  }
+}
 
 /** Responses. */
 export const responsesWire: TextWire = {

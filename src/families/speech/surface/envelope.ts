@@ -1,9 +1,86 @@
-import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureStatus } from '../../../api/kit/failure-table.ts'
+import type { FastifyRequest, FastifySchema } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
+import {
+  answer,
+  costHeaderNames,
+  type DescribedHeader,
+} from '../../../api/kit/answer-documentation.ts'
+import { callFailures as ofEveryCall } from '../../../api/kit/call-failures.ts'
 import { afterAcceptance, afterSending } from '../../../api/kit/circumstances.ts'
+import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
+import { failureResponses } from '../../../api/kit/failure-documentation.ts'
 import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import { createSurface, type Failure } from '../../../api/kit/surface-failures.ts'
-import { speechFailures } from './failures.ts'
+import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
+import {
+  eitherVersion,
+  INVALID,
+  RATE_LIMITED,
+  UNKNOWN_ERROR,
+} from '../../../api/kit/numbered-failures.ts'
+import {
+  createSurface,
+  type Failure,
+  type SurfaceFailures,
+} from '../../../api/kit/surface-failures.ts'
+import { creationFailures as ofEveryCreation } from '../../../api/kit/task-failures.ts'
+
+/** Numbers of `base_resp.status_code` that this version has besides. */
+const TIMEOUT = '1001'
+const DOWNSTREAM = '1033'
+const DUPLICATE_VOICE = '2039'
+const NO_SUCH_VOICE = '2042'
+
+/** What cannot be found is a wrong parameter here, told with HTTP 200. */
+const notFound = { code: INVALID, status: 400 } as const
+
+/** What can fail on `/provB/v1`, whatever is asked for there. */
+const speechFailures = {
+  ...eitherVersion,
+  route_not_found: INVALID,
+  no_channel: UNKNOWN_ERROR,
+  // The voice, or what one is made of, is at an account that cannot be asked now.
+  kept_unavailable: {
+    code: UNKNOWN_ERROR,
+    words:
+      'The voice or its file is kept where the model is not available at the moment; nothing was started',
+  },
+  voice_not_found: { code: NO_SUCH_VOICE, status: 400 },
+  voice_exists: { code: DUPLICATE_VOICE, status: 400 },
+  file_not_found: notFound,
+  task_not_found: notFound,
+  result_not_available: notFound,
+  storage_not_configured: UNKNOWN_ERROR,
+  storage_unavailable: UNKNOWN_ERROR,
+  object_too_large: INVALID,
+  storage_full: UNKNOWN_ERROR,
+  upload_quota_reached: RATE_LIMITED,
+  idempotency_in_progress: RATE_LIMITED,
+  idempotency_answer_not_kept: INVALID,
+  submission_refused: DOWNSTREAM,
+  submission_uncertain: DOWNSTREAM,
+  call_refused: DOWNSTREAM,
+  refused_unavailable: DOWNSTREAM,
+  refused_timeout: TIMEOUT,
+  refused_malformed: DOWNSTREAM,
+  upstream_unavailable: DOWNSTREAM,
+  upstream_timeout: TIMEOUT,
+  upstream_malformed: DOWNSTREAM,
+} as const satisfies SurfaceFailures
+
+const ofVoices: readonly FailureCode[] = ['voice_not_found', 'kept_unavailable']
+
+/** What a call can fail with, before it is sent and afterwards. */
+export const callFailures: readonly FailureCode[] = [
+  ...ofEveryCall,
+  'parameter_invalid',
+  ...ofVoices,
+]
+
+/** What taking a task can fail with. */
+export const creationFailures: readonly FailureCode[] = [
+  ...ofEveryCreation.filter((failure) => failure !== 'invalid_duration'),
+  ...ofVoices,
+]
 
 /** What this wire tells with HTTP 200: whoever speaks it looks at `base_resp` alone. */
 const toldInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
@@ -43,4 +120,68 @@ export const provBV1Envelope: Envelope = (error, requestId): Answer => {
     headers: failureHeaders(failure),
     body: bodyOf(failure, requestId),
   }
+}
+
+/** What every answer has, failures included. */
+export const BaseRespSchema = Type.Object({
+  status_code: Type.Integer({ description: '0 is success.' }),
+  status_msg: Type.String(),
+})
+
+export const TraceId = Type.String({ description: 'Our id of the request.' })
+
+const ErrorSchema = Type.Object({ base_resp: BaseRespSchema, trace_id: TraceId })
+
+const shape = {
+  envelope: provBV1Envelope,
+  schema: ErrorSchema,
+  read: (body: unknown) => {
+    const { status_code: code, status_msg: message } = (body as Static<typeof ErrorSchema>)
+      .base_resp
+    return { name: String(code), message }
+  },
+}
+
+/** What the OpenAPI description says of a `/provB/v1` route, its failures included. */
+export function describe(route: {
+  readonly tag: 'Speech' | 'Files'
+  readonly operationId: string
+  readonly summary: string
+  /** Undefined: it is no JSON. */
+  readonly ok: TSchema | undefined
+  /** What else it may be sent as, by media type: what its text is. */
+  readonly others?: Readonly<Record<string, string>>
+  readonly failures: readonly FailureCode[]
+  readonly further?: readonly Error[]
+  /** It says what it was settled at. */
+  readonly costs?: boolean
+  /** What its answers carry, failures included. */
+  readonly headers?: readonly DescribedHeader[]
+}): FastifySchema {
+  const { ok, others = {}, failures, further, headers = [] } = route
+  const { 200: told, ...refused } = failureResponses(shape, failures, further, headers)
+  const told200 =
+    told === undefined
+      ? ''
+      : `\n\nFailures that are told with 200:\n\n${String(Reflect.get(told, 'description'))}`
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    security: [{ modelToken: [] }],
+    response: {
+      200: answer({
+        ...(ok === undefined ? {} : { json: ok }),
+        what: `\`base_resp.status_code\` 0 is success.${told200}`,
+        others,
+        headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,
+      }),
+      ...refused,
+    },
+  }
+}
+
+/** What every answer that is no failure has. */
+export function succeeded({ id }: FastifyRequest) {
+  return { trace_id: id, base_resp: { status_code: 0, status_msg: 'success' } } as const
 }

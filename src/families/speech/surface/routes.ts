@@ -10,8 +10,7 @@ import { mediaFilesPlugin } from './files/plugin.ts'
 import { speechRoute } from './speech/plugin.ts'
 import { alsoInSpeech, SpeechBodySchema } from './speech/schemas.ts'
 import { speechTask, speechTaskRoute } from './speech/tasks.ts'
-import { voicesRoute } from './voices/plugin.ts'
-import { CloneBodySchema } from './voices/schemas.ts'
+import { CloneBodySchema, voicesRoute } from './voices/plugin.ts'
 
 /** The `/provB/v1` interface: speech, its files and its voices. */
 

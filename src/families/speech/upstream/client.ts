@@ -1,19 +1,110 @@
-import type { SpeechAnswer, SpeechCall, SpeechProvider } from '../../../app/speech-ports.ts'
-import { isJsonObject } from '../../../kernel/json.ts'
+import type {
+  SpeechAnswer,
+  SpeechCall,
+  SpeechChunk,
+  SpeechProvider,
+  SpeechTally,
+} from '../../../app/speech-ports.ts'
+import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
+import type { SpeechSeen } from '../../../domain/families/speech/rules.ts'
+import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { LiftedJson } from '../../../kernel/long-strings.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
 import { malformed } from '../../kit/http/failures.ts'
-import { objectOf, parseJson, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
-import { createFrameStream } from '../../kit/http/frame-stream.ts'
+import {
+  losslessCount,
+  objectOf,
+  parseJson,
+  parseObject,
+  textOf,
+  upstreamIdOf,
+} from '../../kit/http/fields.ts'
+import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
 import { restOf } from '../../kit/http/limit-headers.ts'
 import { createLines, type Line } from '../../kit/http/lines.ts'
-import type { LiftedJson } from '../../../kernel/long-strings.ts'
 import { mediaPatience, parseMedia } from '../../kit/http/media-answer.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
 import { headerOf } from '../../kit/http/retry-after.ts'
-import { seenOf, shownOf } from './answer.ts'
-import { refusalIn } from './errors.ts'
-import { speechFrameReader } from './frames.ts'
+import type { Scrubber } from '../../kit/http/scrub.ts'
+import { refusalIn, refusalInStream } from './errors.ts'
+
+/** What of an answer with audio is for callers, and what it is settled on. */
+
+const MAX_SHOWN_MEMBERS = 24
+
+/** `extra_info`: plain values, whatever they are called. */
+function shownOf(body: JsonObject): JsonObject {
+  const info = Object.entries(objectOf(body['extra_info']))
+    .filter(([, value]) => value === null || typeof value !== 'object')
+    .slice(0, MAX_SHOWN_MEMBERS)
+  return info.length === 0 ? {} : { extra_info: Object.fromEntries(info) }
+}
+
+/** How many characters upstream counted; nothing, where it does not say. */
+function seenOf(body: JsonObject): SpeechSeen {
+  const characters = losslessCount(objectOf(body['extra_info'])['usage_characters'])
+  return { usage: characters === undefined ? {} : { [CHARACTERS]: characters } }
+}
+
+/** `data.status` of the piece that says that all is there; it repeats what was there before. */
+const WHOLE = 2
+const SUCCESS = { status_code: 0, status_msg: 'success' }
+
+/** Follows a stream of speech: as JSON, or as the audio alone. */
+export function speechFrameReader(
+  scrub: Scrubber,
+  { form, requestId }: { readonly form: 'json' | 'audio'; readonly requestId: string },
+): FrameReader<SpeechChunk, SpeechTally> {
+  let usage: SpeechTally['usage'] = {}
+  let finished = false
+  let begun = false
+  /** Audio alone says nothing of its end: the last of it is held back until the end is known. */
+  let held: string | undefined
+
+  // Audio alone is decoded here, where a wrong digit would end it in silence; JSON the callers decode.
+  const isSound = form === 'audio' ? isHex : looksLikeHex
+  const asJson = (frame: JsonObject, audio: string | undefined, status: number): SpeechChunk => ({
+    data: JSON.stringify({
+      data: { audio: audio ?? '', status },
+      ...shownOf(frame),
+      trace_id: requestId,
+      base_resp: SUCCESS,
+    }),
+    terminal: status === WHOLE,
+  })
+  const asAudio = (audio: string | undefined, isLast: boolean): SpeechChunk | undefined => {
+    const before = held
+    held = isLast ? undefined : audio
+    // The whole once more is only new where nothing of it came before.
+    if (isLast) return { data: before ?? audio ?? '', terminal: true }
+    return before === undefined ? undefined : { data: before, terminal: false }
+  }
+
+  return {
+    read: ({ data }) => {
+      const frame = parseObject(data)
+      if (frame === undefined) throw malformed()
+      const refused = refusalInStream(frame, begun, scrub)
+      if (refused !== undefined) throw refused
+      const piece = objectOf(frame['data'])
+      const audio = textOf(piece['audio'])
+      const isLast = piece['status'] === WHOLE
+      if (audio === undefined && !isLast) return undefined
+      if (audio !== undefined && !isSound(audio)) throw malformed()
+      if (isLast) {
+        if (audio === undefined && !begun) throw malformed()
+        ;({ usage } = seenOf(frame))
+        finished = true
+      }
+      begun = true
+      return form === 'json' ? asJson(frame, audio, isLast ? WHOLE : 1) : asAudio(audio, isLast)
+    },
+    tally: () => ({ usage, finished, failure: undefined }),
+    over: () => finished,
+  }
+}
 
 const SPEECH_PATH = '/v1/t2a_v2'
 /** The longest text, unpacked, in hexadecimal. */

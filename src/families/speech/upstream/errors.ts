@@ -1,14 +1,21 @@
 import { ProviderError } from '../../../app/ports.ts'
+import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../../kit/http/exchange.ts'
 import { losslessCount, textOf } from '../../kit/http/fields.ts'
 import { fromResponse, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
 
+/** An id of this wire, an integer of 64 bits: a number as long as a double holds it, or digits. */
+export function idOf(value: unknown): string | undefined {
+  const digits = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
+  return typeof digits === 'string' && isPositiveInt64(digits) ? digits : undefined
+}
+
 /** On this wire every answer is a 200, and `base_resp.status_code` says what became of it. */
 
 /** What an answer says of itself; undefined where it says nothing. */
-export interface BaseResp {
+interface BaseResp {
   /** 0 is success. */
   readonly code: number
   readonly message: string

@@ -4,7 +4,7 @@ import {
   citesPages,
   countedSearches,
   withSearches,
-} from '../../../../src/families/chat/upstream/usage.ts'
+} from '../../../../src/families/chat/upstream/wire.ts'
 
 const units = (usage: object) => {
   const read = chatUsage(usage)

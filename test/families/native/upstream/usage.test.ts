@@ -3,7 +3,7 @@ import {
   addSearches,
   nativeOutputBytes,
   nativeUsage,
-} from '../../../../src/families/native/upstream/usage.ts'
+} from '../../../../src/families/native/upstream/wire.ts'
 import { readNativeError } from '../../../../src/families/kit/http/native-errors.ts'
 
 t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { TextRequest } from '../../../../src/app/text-ports.ts'
-import { responsesFrameReader } from '../../../../src/families/responses/upstream/frames.ts'
-import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
+import {
+  responsesFrameReader,
+  responsesWire,
+} from '../../../../src/families/responses/upstream/wire.ts'
 
 const same = (message: string) => message
 let sealed = 0

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { speechFrameReader } from '../../../../src/families/speech/upstream/frames.ts'
+import { speechFrameReader } from '../../../../src/families/speech/upstream/client.ts'
 
 const SOUND = 'ab'.repeat(1_000)
 /** Digits at both ends, something else between. */

@@ -1,18 +1,48 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
-import type { TaskUseCases } from '../../../../app/tasks/types.ts'
+import { Type } from 'typebox'
 import type { FailureCode } from '../../../../api/kit/failure-table.ts'
 import { type FormLimits, useForms } from '../../../../api/kit/multipart.ts'
 import { behindToken, withBody } from '../../../../api/kit/route-failures.ts'
-import { succeeded } from '../answered.ts'
-import { describe } from '../documentation.ts'
 import { ownParts } from '../../../../api/kit/task-failures.ts'
-import { retrieveFile, sendFile, uploadShown } from './retrieve.ts'
-import { FileAnswerSchema, FileQuerySchema, UploadSchema } from './schemas.ts'
-import { takeUpload } from './upload.ts'
+import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
+import type { TaskUseCases } from '../../../../app/tasks/types.ts'
+import { uploadPurposes } from '../../../../domain/upload/events.ts'
+import { BaseRespSchema, describe, succeeded, TraceId } from '../envelope.ts'
+import { retrieveFile, sendFile, takeUpload, uploadShown } from './retrieve.ts'
 
-export interface MediaFileDeps {
+const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
+
+export const FileSchema = Type.Object({
+  file_id: Type.String({ description: 'A positive integer in decimal.' }),
+  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  filename: Type.String(),
+  purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
+  download_url: Type.Optional(
+    Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
+  ),
+})
+
+const FileAnswerSchema = Type.Object({
+  file: FileSchema,
+  trace_id: TraceId,
+  base_resp: BaseRespSchema,
+})
+
+const FileQuerySchema = Type.Object({
+  file_id: Type.String({
+    description: 'Of an upload, or the id of a task of asynchronous speech.',
+  }),
+})
+
+/** Of the form; how it is judged is said by the reader. */
+const UploadSchema = Type.Object({
+  purpose: Purpose,
+  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
+})
+
+interface MediaFileDeps {
   readonly media: MediaUseCases
   readonly tasks: TaskUseCases
   readonly mediaForm: FormLimits

@@ -17,8 +17,7 @@ import {
   type StreamLimits,
 } from '../../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../../api/kit/json-in-pieces.ts'
-import { succeeded } from '../answered.ts'
-import { failureFrame } from '../envelope.ts'
+import { failureFrame, succeeded } from '../envelope.ts'
 
 /** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
 

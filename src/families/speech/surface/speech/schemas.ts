@@ -3,7 +3,7 @@ import { audioFormats } from '../../../../domain/families/speech/request.ts'
 import { emotions } from '../../../../domain/families/speech/voices.ts'
 import { speechModels } from '../../../../domain/families/speech/models.ts'
 import type { AlsoKnown } from '../../../../api/kit/names.ts'
-import { BaseRespSchema, TraceId } from '../documentation.ts'
+import { BaseRespSchema, TraceId } from '../envelope.ts'
 
 /** Shapes of speech: for the documentation, the rules of bodies are the catalog's. */
 

@@ -15,9 +15,7 @@ import type { Services } from '../../../../api/kit/surface.ts'
 import { tellTask } from '../../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../../api/kit/task-failures.ts'
 import { taskIdOf } from '../../../../api/kit/task-id.ts'
-import { succeeded } from '../answered.ts'
-import { describe } from '../documentation.ts'
-import { creationFailures } from '../failures.ts'
+import { creationFailures, describe, succeeded } from '../envelope.ts'
 import { lacking } from './plugin.ts'
 import {
   alsoInSpeech,
