@@ -6,11 +6,11 @@ import { creationsOf } from '../../../api/kit/creations.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { provBV1Envelope } from './envelope.ts'
-import { mediaFilesPlugin } from './files/plugin.ts'
-import { speechRoute } from './speech/plugin.ts'
-import { alsoInSpeech, SpeechBodySchema } from './speech/schemas.ts'
-import { speechTask, speechTaskRoute } from './speech/tasks.ts'
-import { CloneBodySchema, voicesRoute } from './voices/plugin.ts'
+import { mediaFilesPlugin } from './files.ts'
+import { speechRoute } from './speech.ts'
+import { alsoInSpeech, SpeechBodySchema } from './schemas.ts'
+import { speechTask, speechTaskRoute } from './tasks.ts'
+import { CloneBodySchema, voicesRoute } from './voices.ts'
 
 /** The `/provB/v1` interface: speech, its files and its voices. */
 

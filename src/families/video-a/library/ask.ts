@@ -10,8 +10,14 @@ import { createLines } from '../../kit/http/lines.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
 import { fromTaskResponse, type UpstreamError } from '../../kit/task/errors.ts'
-import { resultOf } from './client.ts'
 import { queryText, signedHeaders } from './sign.ts'
+
+/** What an answer says: the inside of its envelope, or itself where it comes without one. */
+export function resultOf(body: unknown): JsonObject | undefined {
+  if (!isJsonObject(body)) return undefined
+  const { Result: result } = body
+  return isJsonObject(result) ? result : body
+}
 
 /** What an asset library answers where it did not do what it was asked: also with status 200. */
 

@@ -43,13 +43,6 @@ const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
   ['Failed', 'failed'],
 ])
 
-/** What an answer says: the inside of its envelope, or itself where it comes without one. */
-export function resultOf(body: unknown): JsonObject | undefined {
-  if (!isJsonObject(body)) return undefined
-  const { Result: result } = body
-  return isJsonObject(result) ? result : body
-}
-
 /** An asset, or undefined when it is none. A word for its status that nobody knows is no failure. */
 function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   const item = objectOf(value)

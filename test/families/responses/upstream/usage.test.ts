@@ -4,7 +4,7 @@ import {
   noTools,
   responsesUsage,
   toolCounts,
-} from '../../../../src/families/responses/upstream/wire.ts'
+} from '../../../../src/families/responses/upstream/convert.ts'
 
 t.test('tool calls are counted from finished output items', async (t) => {
   t.same(

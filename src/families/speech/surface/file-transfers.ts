@@ -1,27 +1,27 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import type { Static } from 'typebox'
-import { principalOf } from '../../../../api/kit/authenticate.ts'
-import { callerGone } from '../../../../api/kit/caller.ts'
-import { dispositionOf } from '../../../../api/kit/disposition.ts'
-import { isForm } from '../../../../api/kit/media-type.ts'
+import { principalOf } from '../../../api/kit/authenticate.ts'
+import { callerGone } from '../../../api/kit/caller.ts'
+import { dispositionOf } from '../../../api/kit/disposition.ts'
+import { isForm } from '../../../api/kit/media-type.ts'
 import {
   type FormFields,
   type FormFile,
   type FormLimits,
   streamForm,
-} from '../../../../api/kit/multipart.ts'
-import { RequestError } from '../../../../api/kit/request-error.ts'
-import { isTaskId } from '../../../../api/kit/task-id.ts'
-import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
-import type { TaskUseCases, TaskView } from '../../../../app/tasks/types.ts'
-import type { OwnUpload } from '../../../../app/uploads/own-upload.ts'
-import { SPEECH } from '../../../../domain/families/speech/rules.ts'
-import { checkFilename } from '../../../../domain/file/filename.ts'
-import { type UploadPurpose, uploadPurposes } from '../../../../domain/upload/events.ts'
-import { fromTimestamp } from '../../../../kernel/clock.ts'
-import { DomainError, isDomainError } from '../../../../kernel/errors.ts'
-import type { FileSchema } from './plugin.ts'
+} from '../../../api/kit/multipart.ts'
+import { RequestError } from '../../../api/kit/request-error.ts'
+import { isTaskId } from '../../../api/kit/task-id.ts'
+import type { MediaUseCases } from '../../../app/calls/media/types.ts'
+import type { TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
+import type { OwnUpload } from '../../../app/uploads/own-upload.ts'
+import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import { checkFilename } from '../../../domain/file/filename.ts'
+import { type UploadPurpose, uploadPurposes } from '../../../domain/upload/events.ts'
+import { fromTimestamp } from '../../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import type { FileSchema } from './schemas.ts'
 
 function refuse(param: string, message: string): never {
   throw new DomainError('invalid_request', message, { param })

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { audioFormats } from '../../../../domain/families/speech/request.ts'
-import { emotions } from '../../../../domain/families/speech/voices.ts'
-import { speechModels } from '../../../../domain/families/speech/models.ts'
-import type { AlsoKnown } from '../../../../api/kit/names.ts'
-import { BaseRespSchema, TraceId } from '../envelope.ts'
+import { audioFormats } from '../../../domain/families/speech/request.ts'
+import { emotions } from '../../../domain/families/speech/voices.ts'
+import { speechModels } from '../../../domain/families/speech/models.ts'
+import type { AlsoKnown } from '../../../api/kit/names.ts'
+import { BaseRespSchema, TraceId } from './envelope.ts'
 
 /** Shapes of speech: for the documentation, the rules of bodies are the catalog's. */
 
@@ -129,4 +129,16 @@ export const SpeechTaskSchema = Type.Object({
 
 export const SpeechTaskQuerySchema = Type.Object({
   task_id: Type.String({ description: 'The task id, or the platform id.' }),
+})
+
+/** Of an upload, or of what asynchronous speech made. */
+export const FileSchema = Type.Object({
+  file_id: Type.String({ description: 'A positive integer in decimal.' }),
+  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  filename: Type.String(),
+  purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
+  download_url: Type.Optional(
+    Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
+  ),
 })

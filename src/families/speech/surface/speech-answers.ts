@@ -5,19 +5,19 @@ import type {
   SpeechCallInput,
   SpeechFrame,
   SpeechUseCases,
-} from '../../../../app/calls/speech/types.ts'
-import type { AudioFormat } from '../../../../domain/families/speech/request.ts'
-import { costOf } from '../../../../domain/pricing/cost.ts'
-import { callerGone, callerPresence } from '../../../../api/kit/caller.ts'
-import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../../api/kit/cost.ts'
+} from '../../../app/calls/speech/types.ts'
+import type { AudioFormat } from '../../../domain/families/speech/request.ts'
+import { costOf } from '../../../domain/pricing/cost.ts'
+import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
+import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
 import {
   oneLine,
   sendEventStream,
   type StreamDialect,
   type StreamLimits,
-} from '../../../../api/kit/event-stream.ts'
-import { sendInPieces } from '../../../../api/kit/json-in-pieces.ts'
-import { failureFrame, succeeded } from '../envelope.ts'
+} from '../../../api/kit/event-stream.ts'
+import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
+import { failureFrame, succeeded } from './envelope.ts'
 
 /** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
 

@@ -1,22 +1,22 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { TaskView } from '../../../../app/tasks/types.ts'
-import type { ResolveVoice } from '../../../../app/resolve-voice.ts'
-import { CHARACTERS } from '../../../../domain/families/speech/pricing.ts'
+import type { TaskView } from '../../../app/tasks/types.ts'
+import type { ResolveVoice } from '../../../app/resolve-voice.ts'
+import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
 import {
   readSpeech,
   type SpeechRequest,
   withVoice,
-} from '../../../../domain/families/speech/request.ts'
-import { SPEECH } from '../../../../domain/families/speech/rules.ts'
-import { principalOf } from '../../../../api/kit/authenticate.ts'
-import type { TaskCreation } from '../../../../api/kit/creations.ts'
-import type { Services } from '../../../../api/kit/surface.ts'
-import { tellTask } from '../../../../api/kit/task-answer.ts'
-import { queryFailures } from '../../../../api/kit/task-failures.ts'
-import { taskIdOf } from '../../../../api/kit/task-id.ts'
-import { creationFailures, describe, succeeded } from '../envelope.ts'
-import { lacking } from './plugin.ts'
+} from '../../../domain/families/speech/request.ts'
+import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import { principalOf } from '../../../api/kit/authenticate.ts'
+import type { TaskCreation } from '../../../api/kit/creations.ts'
+import type { Services } from '../../../api/kit/surface.ts'
+import { tellTask } from '../../../api/kit/task-answer.ts'
+import { queryFailures } from '../../../api/kit/task-failures.ts'
+import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { creationFailures, describe, succeeded } from './envelope.ts'
+import { lacking } from './speech.ts'
 import {
   alsoInSpeech,
   CreatedSpeechSchema,

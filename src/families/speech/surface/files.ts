@@ -1,28 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { FailureCode } from '../../../../api/kit/failure-table.ts'
-import { type FormLimits, useForms } from '../../../../api/kit/multipart.ts'
-import { behindToken, withBody } from '../../../../api/kit/route-failures.ts'
-import { ownParts } from '../../../../api/kit/task-failures.ts'
-import type { MediaUseCases } from '../../../../app/calls/media/types.ts'
-import type { TaskUseCases } from '../../../../app/tasks/types.ts'
-import { uploadPurposes } from '../../../../domain/upload/events.ts'
-import { BaseRespSchema, describe, succeeded, TraceId } from '../envelope.ts'
-import { retrieveFile, sendFile, takeUpload, uploadShown } from './retrieve.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import { type FormLimits, useForms } from '../../../api/kit/multipart.ts'
+import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
+import { ownParts } from '../../../api/kit/task-failures.ts'
+import type { MediaUseCases } from '../../../app/calls/media/types.ts'
+import type { TaskUseCases } from '../../../app/tasks/types.ts'
+import { uploadPurposes } from '../../../domain/upload/events.ts'
+import { BaseRespSchema, describe, succeeded, TraceId } from './envelope.ts'
+import { FileSchema } from './schemas.ts'
+import { retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
 
 const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
-
-export const FileSchema = Type.Object({
-  file_id: Type.String({ description: 'A positive integer in decimal.' }),
-  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  filename: Type.String(),
-  purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
-  download_url: Type.Optional(
-    Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
-  ),
-})
 
 const FileAnswerSchema = Type.Object({
   file: FileSchema,
