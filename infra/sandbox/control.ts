@@ -54,11 +54,11 @@ export function acceptedView(
     usage_later: success ? record.usageLater : null,
     cancelled,
     deleted: marks.deletedAtMs !== null,
-    /** Queries no longer find it, although nobody deleted it. */
+    /** Queries do not find it, although no request deleted it. */
     gone: !state.visible && marks.deletedAtMs === null,
     /** Queries that found it, since this process started. */
     queried: task.queried,
-    /** Whether some query was told of the success. */
+    /** Whether a query has shown the success. */
     success_told: marks.toldAtMs !== null,
     callbacks,
   }

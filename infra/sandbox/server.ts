@@ -112,7 +112,7 @@ async function stop(app: FastifyInstance, kit: FamilyKit): Promise<void> {
 }
 
 /**
- * Starts the simulated upstreams on one port; `further` ones are of whoever starts it.
+ * Starts the simulated upstreams on one port; a test may add `further` ones.
  * @throws Error when the port is taken or the data directory cannot be used.
  */
 export async function startSandbox(

@@ -60,7 +60,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** Where our own HTTP metrics are added and what `/metrics` shows. */
   readonly metrics: Registry
   readonly authenticate: Authenticate
-  /** Of the families, beside those that are no family's. */
+  /** Surfaces of the families. */
   readonly surfaces: readonly Surface[]
   readonly tasks: TaskUseCases
   /** Runs calls of any family. */

@@ -49,7 +49,7 @@ export interface StackOptions {
   readonly realAccounts?: boolean
   /** What the sandbox's channels are turned into. */
   readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
-  /** Families beside those of the program, and what simulates their upstreams. */
+  /** Further families, and what simulates their upstreams. */
   readonly further?: {
     readonly families: readonly FamilyModule[]
     readonly sandbox: readonly SandboxFamily[]

@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * taken. So none of them runs on alone at the end, and each loads the product once for many files.
  */
 
-/** What the process that runs files is told. */
+/** What the process that runs files gets. */
 export interface Order {
   /** All files of the run. */
   readonly paths: readonly string[]

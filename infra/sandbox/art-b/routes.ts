@@ -120,7 +120,7 @@ async function framesOf(drawing: Drawing): Promise<readonly StreamFrame[]> {
   return frames
 }
 
-/** One file of a result, to whoever holds its URL. */
+/** One file of a result. Its signed URL is the only right that a reader needs. */
 function pictureFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
   return signedFile(kit, request, PICTURES_PATH, async (name) => {
     const bytes = await bytesOf(name)

@@ -112,7 +112,7 @@ async function bytesOf(type: AssetType): Promise<readonly [bytes: Buffer, conten
   }
 }
 
-/** An asset to look at, for whoever holds its URL, while it is active. */
+/** The file of an active asset. Its signed URL is the only right that a reader needs. */
 export function mediaAnswer(
   kit: Pick<FamilyKit, 'clock' | 'assets'>,
   request: FastifyRequest,

@@ -108,7 +108,7 @@ export function openingOf(kit: Kit, ask: Ask, projectName: string, newId: () => 
   }
 }
 
-/** Lists of assets and of groups: what is filtered, sorted and paged alike. */
+/** What lists of assets and lists of groups have in common: filters, order and pages. */
 
 const MAX_PAGE_SIZE = 100
 const MAX_FILTER_ITEMS = 100
@@ -139,7 +139,7 @@ export function parseListing(fields: Fields, maxReach: number) {
   const statuses = filter.texts('Statuses', MAX_FILTER_ITEMS)
   if (statuses?.some((status) => !STATUSES.some((one) => one === status)))
     throw filter.invalid('Statuses', `each must be one of ${STATUSES.join(', ')}`)
-  // The other way of paging is not played: what asks for it is told, not given something else.
+  // The sandbox has no other way of paging: a request for one is refused, not answered with something else.
   const unplayed = ['NextToken', 'MaxResults'].find((name) => fields[name] !== undefined)
   if (unplayed !== undefined) throw body.invalid(unplayed, 'use PageNumber and PageSize')
   const pageSize = body.integer('PageSize', 1, MAX_PAGE_SIZE) ?? 10

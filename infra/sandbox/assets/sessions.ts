@@ -153,7 +153,7 @@ export class Sessions {
  * follows from the ticket, and the session's id from the token, so that neither has to be kept.
  */
 
-/** Fixed: what it guards are verifications of nobody, and links must survive a restart. */
+/** A fixed key: no real person is verified here, and links must survive a restart. */
 const TOKEN_KEY = 'sandbox-verification'
 
 /** What a link to the page holds. */

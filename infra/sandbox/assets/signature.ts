@@ -16,7 +16,7 @@ export const KNOWN_KEY = {
 /** The service that signatures are for. */
 export const SERVICE = 'ark'
 
-/** Regions as signatures name them, each a library of its own. */
+/** Regions as signatures name them; each has its library. */
 export const REGIONS = ['cn-beijing', 'ap-southeast-1'] as const
 export type Region = (typeof REGIONS)[number]
 

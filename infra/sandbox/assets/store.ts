@@ -66,7 +66,7 @@ export interface SessionRecord extends Accepted {
   readonly callbackUrl: string
   /** The result is known so long after the page was submitted; null: never. */
   readonly resultMs: number | null
-  /** Why the result is that nobody was verified, whatever the page said; null: it is as the page said. */
+  /** Why the result is that no person was verified, although the page said so; null: the page decides. */
   readonly failCode: string | null
   readonly expiresAtMs: number
   readonly submission: Submission | null

@@ -48,7 +48,7 @@ function assetView(asset: AssetRecord, nowMs: number) {
     ends_at: end === null ? null : toTimestamp(end.atMs),
     fail_code: outcome === 'Failed' ? asset.plan.failCode : null,
     deleted: asset.deletedAtMs !== null,
-    /** Queries no longer find it, although nobody deleted it. */
+    /** Queries do not find it, although no request deleted it. */
     gone: !state.visible && asset.deletedAtMs === null,
   }
 }

@@ -20,7 +20,7 @@ export class Refusal extends Error {
 
 const NO_DETAILS: readonly object[] = []
 
-/** How one wire reads credentials and tells errors. */
+/** How one wire reads credentials and answers errors. */
 export interface Wire {
   readonly family: string
   /** The credential of a request. @throws Refusal when it is missing or not let in */

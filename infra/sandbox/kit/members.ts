@@ -1,12 +1,12 @@
 import type { Fields } from './body.ts'
 
-/** How a wire tells what is wrong with a member, and what it takes of texts. */
+/** How a wire refuses a member, and which texts it takes. */
 export interface MemberRules {
   readonly invalid: (name: string, why: string) => Error
-  /** Characters of a text that has no bound of its own. */
+  /** The most characters of a text for which the reader names no bound. */
   readonly maxLength?: number
   readonly tooLong?: string
-  /** Of what is no text it is said which words there are, as of a word that there is not. */
+  /** A value that is no text is refused as an unknown word is: with the list of words. */
   readonly onlyWords?: true
 }
 

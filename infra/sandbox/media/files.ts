@@ -80,7 +80,7 @@ export function noFile(status: number, code: string): Answer {
   return { status, body, headers: { 'content-type': 'application/xml' } }
 }
 
-/** A file of a folder for whoever holds its URL, or why not: 403 for a bad or expired URL, 404 for no such file. */
+/** Answers a signed URL with its file: 403 for a bad or expired URL, 404 for a file that does not exist. */
 export async function signedFile(
   { clock }: Pick<FamilyKit, 'clock'>,
   request: FastifyRequest,

@@ -18,7 +18,7 @@ export interface NativeAnswer {
   readonly request: NativeRequest
   readonly script: Script
   readonly tail: NativeTail
-  /** Whether usage is told, on every frame of a stream so far as it goes. */
+  /** Whether answers have usage; each frame of a stream then has what was used up to it. */
   readonly tellsUsage: boolean
   readonly ids: IdMaker
   readonly faults: Faults

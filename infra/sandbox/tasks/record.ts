@@ -55,7 +55,7 @@ export interface TaskRecord {
 export interface TaskMarks {
   readonly cancelledAtMs: number | null
   readonly deletedAtMs: number | null
-  /** First time a query was told of the success. */
+  /** When a query first showed the success. */
   readonly toldAtMs: number | null
   /** The end was acknowledged by the callback's receiver. */
   readonly endAcknowledged: boolean

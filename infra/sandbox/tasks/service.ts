@@ -36,7 +36,7 @@ export class FamilyTasks {
     this.#render = render
   }
 
-  /** An id nobody has, which is taken from now on. */
+  /** An id that no task has; it is taken from now on. */
   freshId(make: () => string): string {
     for (let tries = 0; tries < MAX_ID_TRIES; tries += 1) {
       const id = make()
@@ -91,7 +91,7 @@ export class FamilyTasks {
     return { items, total: found.length, hasMore: found.length > end }
   }
 
-  /** Renders a task and notes that a caller was told how it stands. */
+  /** Renders a task and notes that a query has shown it. */
   tell(found: FoundTask, render = this.#render): object {
     const shown = render(...found)
     const [{ record }, { phase }] = found

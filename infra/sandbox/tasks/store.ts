@@ -96,7 +96,7 @@ export class TaskStore {
     await this.#journal.append({ t: 'mark', id, marks } satisfies Line)
   }
 
-  /** Counts a query, and the first one that was told of the success. */
+  /** Counts a query, and keeps when one first showed the success. */
   queried(id: string, toldSuccess: boolean, nowMs: number): void {
     const entry = this.#tasks.get(id)
     if (entry === undefined) return

@@ -27,7 +27,7 @@ export interface TaskCreation<Accepted> {
   readonly family: string
   readonly body: TSchema
   readonly alsoKnown?: AlsoKnown
-  /** What the description says of the route beside the body. */
+  /** The description of the route, without the body. */
   readonly documented: FastifySchema
   /** Judges a body. @throws DomainError naming the member */
   readonly accept: (
@@ -67,7 +67,7 @@ function createRoute<Accepted>(
   const { path, body, alsoKnown = {}, documented } = creation
   app.post(path, {
     schema: { ...documented, headers: IdempotencyKeySchema, body },
-    // The family judges the body; of the schema only misspelt names are told.
+    // The family judges the body; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt(alsoKnown, { foreign: services.foreignMembers }),
     handler: (request, reply) => create(creation, services, request, reply),
   })

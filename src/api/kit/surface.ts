@@ -44,7 +44,7 @@ export interface Mount {
   readonly keyHeaders?: readonly string[]
   /** Answers of calls are repeated under their `Idempotency-Key`. */
   readonly keepsAnswers?: true
-  /** Answers say how the caller stands with its limits. */
+  /** Answers show the caller's limits and what is left of them. */
   readonly tellsLimits?: true
 }
 
@@ -80,17 +80,17 @@ export interface Services {
   readonly resolveVoice: ResolveVoice
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly resolveHost: ResolveHost
-  /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
+  /** Names of the hosts of our accounts: no caller may refer to what lies there. */
   readonly upstreamHosts: ReadonlySet<string>
   readonly foreignMembers: ForeignNames
   readonly streamLimits: StreamLimits
-  /** How callers stand with their limits. */
+  /** What is left of a caller's limits. */
   readonly standingsOf: StandingsOf
   /** Of one file that is sent on, and of what is said of it. */
   readonly mediaForm: FormLimits
 }
 
-/** How streams of a surface are sent whose answers say how the caller stands with its limits. */
+/** How a surface sends streams whose answers show the caller's limits. */
 export function streamOptions(
   { streamLimits, standingsOf }: Pick<Services, 'streamLimits' | 'standingsOf'>,
   request: FastifyRequest,

@@ -19,7 +19,7 @@ export interface FamilyRules {
   readonly name: string
   /** Of its asynchronous tasks. */
   readonly tasks?: TaskFamilyRules
-  /** Of its synchronous calls. Families whose requests are priced alike, as the wires of text are, share one record. */
+  /** Of its synchronous calls. Families with the same prices and rules, as the wires of text are, share one record. */
   readonly calls?: AnyCallFamily
   /** Of images, which give both: calls and tasks of images are the same for every family. */
   readonly images?: ImageFamily

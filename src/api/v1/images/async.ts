@@ -123,7 +123,7 @@ export function asyncImageRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
   app.post('/images/generations/async', {
-    // Each family judges its own fields; of the schema only misspelt names are told.
+    // Each family judges its own fields; the schema only finds misspelt names.
     validatorCompiler,
     schema: {
       ...describe({

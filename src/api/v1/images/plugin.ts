@@ -94,7 +94,7 @@ export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
   const tellOfEdits = misspeltIn(EditBodySchema, alsoInImages.edit, names)
   const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
-  // Each family judges its own fields; of the schema only misspelt names are told.
+  // Each family judges its own fields; the schema only finds misspelt names.
   const ofGenerations = refuseMisspelt(alsoInImages.generation, names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)

@@ -5,7 +5,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 
 type Videos = Pick<Catalog, 'videoFamilies'>
 
-/** Names of the families whose tasks are videos that can be asked for alike. */
+/** Names of the families whose videos `/v1/videos` can make. */
 export function videoFamilyNames({ videoFamilies }: Videos): readonly string[] {
   return videoFamilies.map(({ family }) => family)
 }

@@ -143,7 +143,7 @@ export function videosPlugin(given: VideoRouteDeps) {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     const { catalog, tasks } = deps
     app.post('/videos', {
-      // Each family judges its own fields; of the schema only misspelt names are told.
+      // Each family judges its own fields; the schema only finds misspelt names.
       validatorCompiler: refuseMisspelt({}, names),
       schema: {
         ...describe({

@@ -20,7 +20,7 @@ const called = { family: 'chat', surface: 'v1.chat' } as const
 function register(app: FastifyInstance, services: Services): void {
   const { texts } = services
   app.post('/chat/completions', {
-    // The reader judges bodies and names the field; of the schema only misspelt names are told.
+    // The reader judges bodies and names the field; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt(alsoInChat, { foreign: foreignToTexts }),
     schema: {
       ...describe({

@@ -62,7 +62,7 @@ async function readCall(body: JsonObject, model: string, deps: FileChecks): Prom
 /** Headers that hold the token where `Authorization` does not. */
 const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 
-/** The reader judges bodies; of their schema only misspelt names are told. */
+/** The reader judges bodies; their schema only finds misspelt names. */
 const validatorCompiler = refuseMisspelt(alsoInNative, { spellings, foreign: foreignToTexts })
 
 export const v1beta: Mount = {

@@ -20,7 +20,7 @@ const called = { family: 'responses', surface: 'v1.responses' } as const
 function register(app: FastifyInstance, services: Services): void {
   const { texts } = services
   app.post('/responses', {
-    // The reader judges bodies and names the field; of the schema only misspelt names are told.
+    // The reader judges bodies and names the field; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt(alsoInResponses, { foreign: foreignToTexts }),
     schema: {
       ...describe({

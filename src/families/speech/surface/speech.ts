@@ -18,7 +18,7 @@ export const lacking = new DomainError('invalid_request', '`text` is required', 
 /** Speech at once. */
 export function speechRoute(app: FastifyInstance, services: Services): void {
   app.post('/t2a_v2', {
-    // The family judges the body; of the schema only misspelt names are told.
+    // The family judges the body; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt(alsoInSpeech, { foreign: services.foreignMembers }),
     schema: {
       ...describe({

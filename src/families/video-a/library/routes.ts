@@ -131,7 +131,7 @@ function spellingCheck(foreign: ForeignNames): (action: ActionName, body: unknow
 
 /** The asset library and the verification of real persons: `POST /provA/?Action=…`. */
 
-/** Below the prefix that tasks have, whose mount tells unknown routes. */
+/** It shares the prefix of the tasks; their mount answers unknown routes. */
 export const library: Mount = {
   prefix: '/provA',
   owns: isLibraryUrl,
