@@ -1,4 +1,7 @@
+import type { FastifyRequest } from 'fastify'
+import type { TaskKey } from '../../app/tasks/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { principalOf } from './authenticate.ts'
 
 const taskId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 
@@ -7,8 +10,11 @@ export function isTaskId(text: string): boolean {
   return taskId.test(text)
 }
 
-/** The id of the path. @throws DomainError `task_not_found` when it cannot be one */
-export function taskIdOf(text: string): string {
-  if (!isTaskId(text)) throw new DomainError('task_not_found', 'no such task', {})
-  return text
+/**
+ * The task a request names by its platform or native id, of the tenant that asks.
+ * @throws DomainError `task_not_found` for what cannot be an id
+ */
+export function taskKeyOf(request: FastifyRequest, family: TaskKey['family'], id: string): TaskKey {
+  if (!isTaskId(id)) throw new DomainError('task_not_found', 'no such task', {})
+  return { principal: principalOf(request), family, id, requestId: request.id }
 }

@@ -18,7 +18,7 @@ import {
   ownParts,
   queryFailures,
 } from '../../kit/task-failures.ts'
-import { taskIdOf } from '../../kit/task-id.ts'
+import { taskKeyOf } from '../../kit/task-id.ts'
 import { describe } from '../documentation.ts'
 import { sendContent } from './content.ts'
 import { videoFamilyNames, videoFamilyOf } from './families.ts'
@@ -95,12 +95,7 @@ async function create(
 
 function keyOf(catalog: Catalog, request: FastifyRequest): TaskKey {
   const { id } = request.params as { readonly id: string }
-  return {
-    principal: principalOf(request),
-    family: videoFamilyNames(catalog),
-    id: taskIdOf(id),
-    requestId: request.id,
-  }
+  return taskKeyOf(request, videoFamilyNames(catalog), id)
 }
 
 function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {

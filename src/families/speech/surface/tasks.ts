@@ -9,12 +9,11 @@ import {
   withVoice,
 } from '../../../domain/families/speech/request.ts'
 import { SPEECH } from '../../../domain/families/speech/rules.ts'
-import { principalOf } from '../../../api/kit/authenticate.ts'
 import type { TaskCreation } from '../../../api/kit/creations.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../api/kit/task-failures.ts'
-import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import { creationFailures, describe, succeeded } from './envelope.ts'
 import { lacking } from './speech.ts'
 import {
@@ -81,12 +80,7 @@ export function speechTaskRoute(instance: FastifyInstance, { tasks }: Services):
       querystring: SpeechTaskQuerySchema,
     },
     handler: async (request, reply) => {
-      const view = await tasks.getTask({
-        principal: principalOf(request),
-        family: SPEECH,
-        id: taskIdOf(request.query.task_id),
-        requestId: request.id,
-      })
+      const view = await tasks.getTask(taskKeyOf(request, SPEECH, request.query.task_id))
       tellTask(reply, view)
       void reply.header('cache-control', 'no-store')
       return { ...shown(view), ...succeeded(request) }

@@ -8,7 +8,7 @@ import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { taskAssetsOf } from '../../../api/kit/task-assets.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
-import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
   alsoInTasks,
@@ -105,12 +105,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
       params: TaskParamsSchema,
     },
     handler: async (request, reply) => {
-      const view = await tasks.getTask({
-        principal: principalOf(request),
-        family,
-        id: taskIdOf(request.params.id),
-        requestId: request.id,
-      })
+      const view = await tasks.getTask(taskKeyOf(request, family, request.params.id))
       tellTask(reply, view)
       return toTask(view)
     },
@@ -126,12 +121,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
       params: TaskParamsSchema,
     },
     handler: async (request, reply) => {
-      const deleted = await tasks.deleteTask({
-        principal: principalOf(request),
-        family,
-        id: taskIdOf(request.params.id),
-        requestId: request.id,
-      })
+      const deleted = await tasks.deleteTask(taskKeyOf(request, family, request.params.id))
       void reply.header('x-platform-id', deleted.platformId)
       return {}
     },

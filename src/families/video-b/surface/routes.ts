@@ -1,12 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../api/kit/task-failures.ts'
-import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
@@ -126,12 +125,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
       params: VideoParamsSchema,
     },
     handler: async (request, reply) => {
-      const view = await tasks.getTask({
-        principal: principalOf(request),
-        family,
-        id: taskIdOf(request.params.task_id),
-        requestId: request.id,
-      })
+      const view = await tasks.getTask(taskKeyOf(request, family, request.params.task_id))
       tellTask(reply, view)
       return toVideo(view)
     },

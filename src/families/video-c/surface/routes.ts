@@ -4,13 +4,12 @@ import type { TaskKey, TaskView } from '../../../app/tasks/types.ts'
 import { type VideoCMode, videoCModes } from '../rules/models.ts'
 import { acceptVideoCRequest, type AcceptedVideoC } from '../rules/request.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
-import { taskIdOf } from '../../../api/kit/task-id.ts'
+import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import { cancelFailures, describe, provCEnvelope } from './envelope.ts'
 import {
   alsoInClips,
@@ -87,8 +86,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
     (act: (key: TaskKey) => Promise<TaskView>) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
       const { id } = request.params as { readonly id: string }
-      const principal = principalOf(request)
-      const view = await act({ principal, family, id: taskIdOf(id), requestId: request.id })
+      const view = await act(taskKeyOf(request, family, id))
       tellTask(reply, view)
       return toClip(view)
     }
