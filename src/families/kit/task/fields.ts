@@ -17,6 +17,54 @@ export function timeMs(value: unknown): number | undefined {
   return Math.round(number < SECONDS_BELOW ? number * 1_000 : number)
 }
 
+const statuses: ReadonlySet<string> = new Set([
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'expired',
+  'cancelled',
+])
+
+function isKnownStatus(word: string): word is Exclude<TaskObservation['status'], 'unknown'> {
+  return statuses.has(word)
+}
+
+/** A task on a wire that names statuses and times as we do. */
+export interface WireTask {
+  readonly id: string | number
+  readonly status: string
+  readonly model?: unknown
+  readonly content?: unknown
+  readonly created_at?: unknown
+  readonly updated_at?: unknown
+}
+
+/** What such a task says of itself; `outputFields` are its settings, `urlFields` its result links. */
+export function observedTask(
+  task: WireTask & JsonObject,
+  { usage, error }: Pick<TaskObservation, 'usage' | 'error'>,
+  outputFields: readonly string[],
+  urlFields: readonly string[],
+): TaskObservation {
+  const word = task.status.slice(0, MAX_LABEL_LENGTH)
+  const urls = urlsOf(task.content, urlFields)
+  const createdAtMs = timeMs(task.created_at)
+  const updatedAtMs = timeMs(task.updated_at)
+  return {
+    nativeId: String(task.id),
+    status: isKnownStatus(word) ? word : 'unknown',
+    upstreamStatus: word,
+    output: settingsOf(task, outputFields),
+    ...(typeof task.model === 'string' ? { upstreamModel: task.model } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    ...(error === undefined ? {} : { error }),
+    ...(urls === undefined ? {} : { urls }),
+    ...(createdAtMs === undefined ? {} : { createdAtMs }),
+    ...(updatedAtMs === undefined ? {} : { updatedAtMs }),
+  }
+}
+
 /** Those of the named settings that are plain values. */
 export function settingsOf(task: JsonObject, names: readonly string[]): TaskObservation['output'] {
   const settings: Record<string, string | number | boolean | null> = {}

@@ -6,7 +6,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import { readDottedError } from '../../kit/http/dotted-errors.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../../kit/task/fields.ts'
+import { MAX_LABEL_LENGTH, observedTask } from '../../kit/task/fields.ts'
 import type { TaskWire, Wanted } from '../../kit/task/wire.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/pricing.ts'
 
@@ -56,12 +56,6 @@ const urlFields = ['video_url', 'last_frame_url'] as const
 
 /** From the wire of the `/provA` video family to what the use cases understand. */
 
-const statuses = new Set(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
-
-function isKnownStatus(text: string): text is Exclude<TaskObservation['status'], 'unknown'> {
-  return statuses.has(text)
-}
-
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 function usageOf(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
@@ -91,25 +85,10 @@ const task = Compile(TaskSchema)
 /** One task of the wire, or undefined when it is not one. */
 function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undefined {
   if (!task.Check(value)) return undefined
-  const word = value.status.slice(0, MAX_LABEL_LENGTH)
-  const usage = usageOf(value.usage)
-  const error = errorOf(value.error, scrub)
-  const urls = urlsOf(value.content, urlFields)
-  const createdAtMs = timeMs(value.created_at)
-  const updatedAtMs = timeMs(value.updated_at)
-  return {
-    nativeId: value.id,
-    status: isKnownStatus(word) ? word : 'unknown',
-    upstreamStatus: word,
-    ...(typeof value.model === 'string' ? { upstreamModel: value.model } : {}),
-    ...(typeof value.safety_identifier === 'string' ? { marker: value.safety_identifier } : {}),
-    ...(usage === undefined ? {} : { usage }),
-    output: settingsOf(value, outputFields),
-    ...(error === undefined ? {} : { error }),
-    ...(urls === undefined ? {} : { urls }),
-    ...(createdAtMs === undefined ? {} : { createdAtMs }),
-    ...(updatedAtMs === undefined ? {} : { updatedAtMs }),
-  }
+  const { safety_identifier: marker } = value
+  const seen = { usage: usageOf(value.usage), error: errorOf(value.error, scrub) }
+  const observed = observedTask(value, seen, outputFields, urlFields)
+  return typeof marker === 'string' ? { ...observed, marker } : observed
 }
 
 const TASKS_PATH = '/contents/generations/tasks'

@@ -8,7 +8,7 @@ import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.t
 import { jsonInPieces } from '../../kit/http/json-in-pieces.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
 import type { UpstreamError } from '../../kit/task/errors.ts'
-import { MAX_LABEL_LENGTH, settingsOf, timeMs, urlsOf } from '../../kit/task/fields.ts'
+import { observedTask } from '../../kit/task/fields.ts'
 import type { TaskWire } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/pricing.ts'
 
@@ -91,12 +91,6 @@ const urlFields = ['url'] as const
 
 /** From the wire of the `/provB` video family to what the use cases understand. */
 
-const statuses = new Set(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
-
-function isKnownStatus(text: string): text is Exclude<TaskObservation['status'], 'unknown'> {
-  return statuses.has(text)
-}
-
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 function usageOf(value: unknown): Usage | undefined {
   const usage = objectOf(value)
@@ -123,24 +117,8 @@ const task = Compile(TaskSchema)
 function observationOf(body: unknown, scrub: Scrubber): TaskObservation | undefined {
   const value = isJsonObject(body) && isJsonObject(body['task']) ? body['task'] : body
   if (!task.Check(value)) return undefined
-  const word = value.status.slice(0, MAX_LABEL_LENGTH)
-  const usage = usageOf(value.usage)
-  const error = errorOf(value.error, scrub)
-  const urls = urlsOf(value.content, urlFields)
-  const createdAtMs = timeMs(value.created_at)
-  const updatedAtMs = timeMs(value.updated_at)
-  return {
-    nativeId: String(value.id),
-    status: isKnownStatus(word) ? word : 'unknown',
-    upstreamStatus: word,
-    ...(typeof value.model === 'string' ? { upstreamModel: value.model } : {}),
-    ...(usage === undefined ? {} : { usage }),
-    output: settingsOf(value, outputFields),
-    ...(error === undefined ? {} : { error }),
-    ...(urls === undefined ? {} : { urls }),
-    ...(createdAtMs === undefined ? {} : { createdAtMs }),
-    ...(updatedAtMs === undefined ? {} : { updatedAtMs }),
-  }
+  const seen = { usage: usageOf(value.usage), error: errorOf(value.error, scrub) }
+  return observedTask(value, seen, outputFields, urlFields)
 }
 
 const CREATE_PATH = '/v2/video_generation'
