@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
 const textRooms =
-  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|kit\/text|providers\.ts|index\.ts)|app\/calls\/text)(?:\/|$)/
+  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|text|kit\/text|providers\.ts|index\.ts)|app\/calls\/text)(?:\/|$)/
 
 t.test('the wires of text are named where text is at home', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -64,7 +64,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
 t.test('no file outside the rooms of a family names it', (t) => {
   const known = sources
     .map(({ path }) => /^src\/families\/([^/]+)\//.exec(path)?.[1])
-    .filter((name) => name !== undefined && name !== 'kit')
+    .filter((name) => name !== undefined && name !== 'kit' && name !== 'text')
   t.same(
     new Set(known),
     new Set([...Object.keys(familyWords), 'chat', 'responses', 'native']),

@@ -72,6 +72,11 @@ const familyBelow: Readonly<Record<string, readonly string[]>> = {
   library: ['rules', 'library'],
 }
 
+/** What surfaces below `/v1` share with the surfaces of no family there. */
+const ofV1 = new Set(['src/api/v1/documentation.ts', 'src/api/v1/envelope.ts'])
+/** They share `families/text`. */
+const textWires = new Set(['chat', 'responses', 'native'])
+
 /** Why a file of a family may not import another file; undefined where it may. */
 function familyOffence(path: string, target: string): string | undefined {
   const [, , family = '', room = ''] = path.split('/')
@@ -83,9 +88,12 @@ function familyOffence(path: string, target: string): string | undefined {
   if (target.startsWith('src/api/') && (isKit || room === 'upstream' || room === 'rules'))
     return 'only what faces callers knows the API'
   if (target.startsWith('src/app/') && room === 'rules') return 'rules know the domain alone'
+  if (target.startsWith('src/api/') && !target.startsWith('src/api/kit/') && !ofV1.has(target))
+    return 'of the API, families know the kit'
   if (!target.startsWith('src/families/')) return undefined
   const [, , theirs, theirRoom = ''] = target.split('/')
   if (theirs === 'kit') return undefined
+  if (theirs === 'text' && textWires.has(family)) return undefined
   if (theirs !== family) return 'another family'
   return familyBelow[room]?.includes(theirRoom) ? undefined : `not of what ${room} may use`
 }

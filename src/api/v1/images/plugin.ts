@@ -18,12 +18,11 @@ import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/missp
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
-import { alsoInImages } from '../also-known.ts'
 import { describe } from '../documentation.ts'
 import { asyncImageRoutes } from './async.ts'
 import { imagesDialect } from './dialect.ts'
 import { type ImageOrderDeps, readOrder } from './order.ts'
-import { EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
+import { alsoInImages, EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
 
 export interface ImageRouteDeps {
   readonly catalog: Catalog

@@ -1,4 +1,6 @@
 import { Type } from 'typebox'
+import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import type { AlsoKnown } from '../../kit/names.ts'
 
 /** Shapes of images; each family's own rules are in its documentation. */
 
@@ -143,3 +145,13 @@ export const ImageTaskSchema = Type.Object(
   },
   open,
 )
+
+/** Members of images that only some families have, and that the schemas do not describe. */
+const ofImages = `
+  image images mask stream partial_images watermark style tools
+  sequential_image_generation sequential_image_generation_options optimize_prompt_options`
+
+export const alsoInImages = {
+  generation: { '': ofImages },
+  edit: { '': `${ofImages} input_fidelity` },
+} as const satisfies Readonly<Record<ImageKind, AlsoKnown>>

@@ -14,7 +14,7 @@ import {
   without,
 } from '../../../api/kit/member-checks.ts'
 import { refuseFileId, refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
-import { responseFormat } from '../../../api/v1/structured-output.ts'
+import { responseFormat } from '../../text/surface/v1-bodies.ts'
 
 /** A chat request as the use case takes it. */
 export interface ChatRequest {

@@ -11,7 +11,7 @@ import {
   without,
 } from '../../../api/kit/member-checks.ts'
 import { refuseFileId, refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
-import { responseFormat } from '../../../api/v1/structured-output.ts'
+import { responseFormat } from '../../text/surface/v1-bodies.ts'
 import { own, refuse } from '../../../domain/families/checks/fields.ts'
 import type { InputSize } from '../../../domain/families/text/estimate.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import { answerStream, answerWhole, type CallPart } from '../../../api/kit/answer-call.ts'
+import type { StreamDialect } from '../../../api/kit/event-stream.ts'
+import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
+import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
+import { objectBody } from '../../../api/kit/json-body.ts'
+import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
+import type { AlsoKnown } from '../../../api/kit/names.ts'
+import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
+import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
+import type { TextFrame } from '../../../app/calls/text/types.ts'
+import type { TextFamily } from '../../../domain/families/text/models.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+
+/** A body that was read: the call it asks for, and how its stream is written. */
+export interface ReadV1Call extends Omit<CallPart, 'family' | 'surface'> {
+  /** Undefined: it is answered whole. */
+  readonly dialect: StreamDialect<TextFrame> | undefined
+}
+
+/** Text calls below `/v1`, declared: the route, its price and its name follow. */
+export interface V1TextCalls {
+  readonly family: TextFamily
+  /** What the log and the ledger call it. */
+  readonly name: string
+  /** Below `/v1`. */
+  readonly path: string
+  readonly body: TSchema
+  readonly alsoKnown: AlsoKnown
+  /** The description of the route, without the body. */
+  readonly documented: FastifySchema
+  /** @throws DomainError `invalid_request`, naming the field */
+  readonly read: (body: JsonObject) => ReadV1Call
+}
+
+export function v1TextSurface({
+  family,
+  name,
+  path,
+  body,
+  alsoKnown,
+  documented,
+  read,
+}: V1TextCalls): Surface {
+  const called = { family, surface: name } as const
+  const names = { foreign: foreignToTexts }
+  const register = (app: FastifyInstance, services: Services): void => {
+    const { texts } = services
+    app.post(path, {
+      // The reader judges bodies and names the field; the schema only finds misspelt names.
+      validatorCompiler: refuseMisspelt(alsoKnown, names),
+      schema: { ...documented, headers: CallKeySchema, body },
+      handler: async (request, reply) => {
+        const { dialect, ...asked } = read(objectBody(request.body))
+        const part: CallPart = { ...called, ...asked }
+        return dialect === undefined
+          ? answerWhole(texts, request, reply, part)
+          : answerStream(texts, request, reply, part, {
+              dialect,
+              ...streamOptions(services, request),
+            })
+      },
+    })
+  }
+  return {
+    mount: '/v1',
+    endpoints: { [name]: `/v1${path}` },
+    bodies: [{ schema: body, also: alsoKnown }],
+    register,
+    quotes: ({ quotes }) => {
+      const check = misspeltRefusal(body, alsoKnown, names)
+      return [
+        {
+          path: `/v1${path}`,
+          quote: async ({ principal, requestId, body: sent }) => {
+            check(sent)
+            const { dialect: _, ...asked } = read(sent)
+            return quotes.text({ ...called, principal, requestId, ...asked })
+          },
+        },
+      ]
+    },
+  }
+}
