@@ -14,7 +14,7 @@ import type { FamilyKit } from './family.ts'
 export type AcceptedTask = Readonly<ReturnType<typeof acceptedView>>
 
 /** An accepted task as of a moment. */
-export function acceptedView(
+function acceptedView(
   store: TaskStore,
   task: StoredTask,
   nowMs: number,

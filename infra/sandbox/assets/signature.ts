@@ -17,7 +17,7 @@ export const KNOWN_KEY = {
 export const SERVICE = 'ark'
 
 /** Regions as signatures name them; each has its library. */
-export const REGIONS = ['cn-beijing', 'ap-southeast-1'] as const
+const REGIONS = ['cn-beijing', 'ap-southeast-1'] as const
 export type Region = (typeof REGIONS)[number]
 
 /** The signature of this wire, as whoever checks it works it out again; pure. */

@@ -7,7 +7,7 @@ import type { Asker } from './run.ts'
 import { credentialHash, type AcceptedCall, type CallFacts, type CallUsage } from './store.ts'
 
 /** Headers that make an answer a stream of events. */
-export const EVENT_STREAM = {
+const EVENT_STREAM = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
 } as const

@@ -65,7 +65,7 @@ function onlyMembers(fields: Fields, known: readonly string[], where: string): v
 }
 
 /** @throws Refusal */
-export async function parseGen(body: Fields | null, name: string) {
+async function parseGen(body: Fields | null, name: string) {
   const model = PAINTERS.find((one) => one.name === name)
   if (model === undefined)
     throw new Refusal('NOT_FOUND', `models/${name.slice(0, 100)} is not found for v1beta.`)

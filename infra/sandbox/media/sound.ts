@@ -9,7 +9,7 @@ const LOUDNESS = 6_000
 const PITCH_HZ = 220
 
 /** Samples of one channel. */
-export function sampleCount({ durationMs, sampleRate }: SoundFormat): number {
+function sampleCount({ durationMs, sampleRate }: SoundFormat): number {
   return Math.round((durationMs * sampleRate) / 1_000)
 }
 

@@ -18,7 +18,7 @@ const MAX_KEPT = 20_000
  * What an account keeps of its responses: the length of each conversation, and the items of their
  * output. Another credential is another account and has none of it.
  */
-export class KeptResponses {
+class KeptResponses {
   readonly #conversations = new Map<string, number>()
   readonly #items = new Map<string, Fields>()
 

@@ -53,7 +53,7 @@ export function tokensOf(text: string): number {
 }
 
 /** Tokens every message costs besides its text. */
-export const MESSAGE_TOKENS = 4
+const MESSAGE_TOKENS = 4
 
 /** Kinds of input that are no text. */
 export type Medium = 'IMAGE' | 'AUDIO' | 'VIDEO' | 'DOCUMENT'

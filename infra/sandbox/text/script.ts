@@ -25,7 +25,7 @@ export interface Told {
   readonly pieces: readonly string[]
 }
 
-export const NOTHING_TOLD: Told = { text: '', pieces: [] }
+const NOTHING_TOLD: Told = { text: '', pieces: [] }
 
 const remembered = new Map<string, Told>()
 
@@ -46,7 +46,7 @@ export function wordsOf(count: number | null, offset: number): Told {
 }
 
 /** A text in pieces of `size` characters, surrogate pairs kept whole. */
-export function inPieces(text: string, size: number): Told {
+function inPieces(text: string, size: number): Told {
   const points = Array.from(text)
   const pieces: string[] = []
   for (let at = 0; at < points.length; at += size) pieces.push(points.slice(at, at + size).join(''))
@@ -54,7 +54,7 @@ export function inPieces(text: string, size: number): Told {
 }
 
 /** The longest beginning of at most so many tokens; the same object when nothing is lost. */
-export function cutTo(told: Told, maxTokens: number): Told {
+function cutTo(told: Told, maxTokens: number): Told {
   const bytes = Buffer.from(told.text)
   const limit = maxTokens * 4
   if (bytes.length <= limit) return told
@@ -171,11 +171,7 @@ function usageOf(counted: Counted, faults: Faults): CallUsage {
 }
 
 /** Decides an answer. @throws UnknownSwitch when a switch asks for a tool that was not offered. */
-export function scriptOf(
-  ask: TextAsk,
-  faults: Faults,
-  readCache: (ask: TextAsk) => CacheUse,
-): Script {
+function scriptOf(ask: TextAsk, faults: Faults, readCache: (ask: TextAsk) => CacheUse): Script {
   const input = promptTokens(ask)
   const cache = cacheOf(ask.model.caches ? readCache(ask) : NO_CACHE, faults)
   if (isOn(faults, 'blocked')) {

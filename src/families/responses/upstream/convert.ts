@@ -59,7 +59,7 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
 }
 
 /** A `usage` as callers see it: the cache names of this surface, and what the tools will cost. */
-export function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
+function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
   const details = usage['input_tokens_details']
   const counts = Object.entries({
     web_search_calls: tools['web-search-call'],
