@@ -24,14 +24,14 @@ import {
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 import { CreateVideoBodySchema } from './videos/schemas.ts'
 
-/** What `/v1` has of no family alone: images, videos, files, models and quotes. */
+/** What `/v1` has that belongs to no single family: images, videos, files, models and quotes. */
 
 export interface V1Deps
   extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps {
   readonly texts: TextUseCases
 }
 
-/** Surfaces of families have routes below it as well. */
+/** The mount that surfaces of families share. */
 export const v1: Mount = {
   prefix: '/v1',
   envelopeOf: () => v1Envelope,
@@ -42,7 +42,7 @@ export const v1: Mount = {
   tellsLimits: true,
 }
 
-/** Of its creations, as every other creation knows them. */
+/** Bodies of its creations; other creations refuse their members by name. */
 export const v1Bodies: readonly KnownBody[] = [
   { schema: GenerationBodySchema, also: alsoInImages.generation },
   { schema: EditBodySchema, also: alsoInImages.edit },

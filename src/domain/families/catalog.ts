@@ -109,7 +109,7 @@ export function unsoldInWords({ sku, meant }: UnsoldSku): string {
   return meant === undefined ? sku : `${sku} (did you mean ${meant}?)`
 }
 
-/** Makes the catalog of a list of families; where two could answer, the first does. */
+/** Makes the catalog of a list of families: no two may have the same name, model or upload purpose. */
 export function createCatalog(families: readonly FamilyRules[]): Catalog {
   const tasks = families.flatMap(({ tasks, images }) => [
     ...(tasks === undefined ? [] : [tasks]),
