@@ -10,14 +10,12 @@ import { createCallClaims } from './app/call-claims/claims.ts'
 import type { CallDeps } from './app/calls/deps.ts'
 import { defaultCallLimits } from './app/calls/limits.ts'
 import { createCallMetrics } from './app/calls/metrics.ts'
-import type { TextDeps } from './app/calls/text/deps.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createImagePlace } from './app/calls/images/keep.ts'
 import type { MediaDeps } from './app/calls/media/deps.ts'
 import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
 import type { FileDeps } from './app/files/deps.ts'
-import { createKeptIds } from './app/calls/text/kept-ids.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
 import { createChannelDirectory } from './app/channels/directory.ts'
 import { createChannelPaces } from './app/channels/paces.ts'
@@ -106,8 +104,6 @@ export interface Parts {
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }
-  /** What text has beside them. */
-  readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
   readonly imageTasks: ImageTaskDeps
   /** Speech that is answered at once, and whose voice is meant. */
   readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
@@ -224,7 +220,6 @@ export function compose(ground: Ground): Parts {
       imageLimits: defaultImageTaskLimits,
       quota,
     },
-    text: { providers: providers.texts, keptIds: createKeptIds(markerSecret) },
     images,
     speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
     media: { log, media: providers.media, voices, markerSecret, quota },

@@ -105,6 +105,8 @@ export async function listen(
     logger,
     clock,
     catalog,
+    channels: deps.channels,
+    markerSecret: options.markerSecret,
     metrics,
     ...access,
     ...useCases(parts, calls),

@@ -9,7 +9,6 @@ import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import type { MediaUseCases } from './app/calls/media/types.ts'
 import { createMediaUseCases } from './app/calls/media/use-cases.ts'
 import type { ImageUseCases } from './app/calls/images/types.ts'
-import type { TextUseCases } from './app/calls/text/types.ts'
 import type { QuoteUseCases } from './app/quotes/types.ts'
 import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
@@ -17,13 +16,12 @@ import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
 import type { SpeechUseCases } from './app/calls/speech/types.ts'
 import { type CallRunner, createCallRunner } from './app/calls/runner.ts'
 import type { StartedCalls } from './app/calls/start.ts'
-import { createTextUseCases } from './app/calls/text/use-cases.ts'
 import { type ResolveVoice } from './app/resolve-voice.ts'
 import type { Parts } from './compose.ts'
 
 /** All that callers can ask for; what is answered at once goes over the road of calls. */
 export function useCases(
-  { tasks, imageTasks, files, assets, text, images, speech, media }: Parts,
+  { tasks, imageTasks, files, assets, images, speech, media }: Parts,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
   readonly tasks: TaskUseCases
@@ -31,7 +29,6 @@ export function useCases(
   readonly files: FileUseCases
   readonly assets: AssetUseCases
   readonly calls: CallRunner
-  readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly speech: SpeechUseCases
   readonly resolveVoice: ResolveVoice
@@ -46,13 +43,11 @@ export function useCases(
     quotes: createQuoteUseCases({
       calls: deps,
       checkAssets: assets.checkAssets,
-      text,
       images,
       speech,
       media,
     }),
     calls: createCallRunner(deps, running),
-    texts: createTextUseCases({ ...deps, ...text }, running),
     images: createImageUseCases({ ...deps, ...images }, running),
     speech: createSpeechUseCases({ ...deps, ...speech }, running),
     resolveVoice: speech.resolveVoice,

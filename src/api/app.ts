@@ -13,7 +13,6 @@ import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { MediaUseCases } from '../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
-import type { TextUseCases } from '../app/calls/text/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
 import type { QuoteUseCases } from '../app/quotes/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
@@ -65,11 +64,13 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly tasks: TaskUseCases
   /** Runs calls of any family. */
   readonly calls: CallRunner
+  readonly channels: Services['channels']
+  /** What ids and names that callers get are made with. */
+  readonly markerSecret: string
   /** The asset library and the verification of real persons. */
   readonly assets: AssetUseCases
   /** The uploaded files that a request names. */
   readonly resolveMediaFiles: ResolveMediaFiles
-  readonly texts: TextUseCases
   readonly images: ImageUseCases
   readonly speech: SpeechUseCases
   /** Whose voice a caller means by its name. */

@@ -4,7 +4,6 @@ import type { ImageProvider } from '../app/image-ports.ts'
 import type { MediaProvider } from '../app/media-ports.ts'
 import type { SandboxAccount, TaskProvider } from '../app/ports.ts'
 import type { SpeechProvider } from '../app/speech-ports.ts'
-import type { TextProvider } from '../app/text-ports.ts'
 import { type Catalog, createCatalog, type FamilyRules } from '../domain/families/catalog.ts'
 import { invariant } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -24,7 +23,6 @@ export interface FamilyModule {
 export interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
-  readonly texts?: TextProvider
   readonly speech?: SpeechProvider
   /** Of files and voices that its accounts keep. */
   readonly media?: MediaProvider
@@ -39,7 +37,6 @@ export interface OpenedFamily {
 export interface OpenedFamilies {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
-  readonly texts: ReadonlyMap<string, TextProvider>
   readonly speech: SpeechProvider
   readonly media: MediaProvider
   readonly library: AssetProvider
@@ -58,7 +55,7 @@ export function openFamilies(
   deps: { readonly clock: Clock },
 ): OpenedFamilies {
   const opened = families.map(({ rules, open }) => ({ name: rules.name, ...open(deps) }))
-  const allOf = <Kind extends 'tasks' | 'images' | 'texts'>(kind: Kind) =>
+  const allOf = <Kind extends 'tasks' | 'images'>(kind: Kind) =>
     new Map(
       opened.flatMap((family) => {
         const adapter = family[kind]
@@ -73,7 +70,6 @@ export function openFamilies(
   return {
     tasks: allOf('tasks'),
     images: allOf('images'),
-    texts: allOf('texts'),
     speech: oneOf('speech'),
     media: oneOf('media'),
     library: oneOf('library'),

@@ -1,16 +1,36 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CallRunner } from '../../app/calls/runner.ts'
 import type { CallerGone } from '../../app/calls/types.ts'
-import type { TextCallInput, TextFrame, TextUseCases } from '../../app/calls/text/types.ts'
+import { createTextFamily, type TextCallFamily } from '../../app/calls/text/family.ts'
+import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
+import type { TextCallInput, TextFrame } from '../../app/calls/text/types.ts'
+import type { TextProvider } from '../../app/text-ports.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { costOf } from '../../domain/pricing/cost.ts'
 import { callerGone, callerPresence } from './caller.ts'
 import { costHeaders, costInStream } from './cost.ts'
 import { keyedBy } from './keyed-call.ts'
+import type { Services } from './surface.ts'
 import { sendEventStream, type StreamDialect, type StreamLimits } from './event-stream.ts'
 
 /** What a route makes of its request: a call without the parts every route adds alike. */
 export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
+
+/** What runs calls of a wire. */
+export interface TextRoad {
+  readonly runner: CallRunner
+  readonly family: TextCallFamily
+}
+
+/** The road of a wire over what every surface is offered. */
+export function textRoad(
+  provider: TextProvider,
+  { calls: runner, channels, markerSecret }: Pick<Services, 'calls' | 'channels' | 'markerSecret'>,
+): TextRoad {
+  const keptIds = createKeptIds(markerSecret)
+  return { runner, family: createTextFamily({ provider, channels, keptIds }) }
+}
 
 function inputOf(request: FastifyRequest, part: CallPart, gone: CallerGone): TextCallInput {
   // From here on only the use case holds the body.
@@ -21,12 +41,12 @@ function inputOf(request: FastifyRequest, part: CallPart, gone: CallerGone): Tex
 
 /** Makes a call and answers it whole. */
 export async function answerWhole(
-  texts: TextUseCases,
+  { runner, family }: TextRoad,
   request: FastifyRequest,
   reply: FastifyReply,
   part: CallPart,
 ): Promise<JsonObject> {
-  const call = await texts.complete(inputOf(request, part, callerPresence(reply)))
+  const call = await runner.complete(family, inputOf(request, part, callerPresence(reply)))
   void reply.headers({
     'x-call-id': call.callId,
     ...costHeaders(costOf(call.settlement)),
@@ -37,7 +57,7 @@ export async function answerWhole(
 
 /** Makes a call and answers it as a stream of events. */
 export async function answerStream(
-  texts: TextUseCases,
+  { runner, family }: TextRoad,
   request: FastifyRequest,
   reply: FastifyReply,
   part: CallPart,
@@ -48,8 +68,8 @@ export async function answerStream(
   },
 ): Promise<FastifyReply> {
   const gone = callerGone(reply)
-  const started = texts
-    .stream(inputOf(request, part, gone.signal))
+  const started = runner
+    .stream(family, inputOf(request, part, gone.signal))
     .then(({ callId, frames, settlement }) => ({
       headers: { 'x-call-id': callId },
       frames,

@@ -5,7 +5,7 @@ import type { AssetUseCases } from '../../app/assets/types.ts'
 import type { CallRunner } from '../../app/calls/runner.ts'
 import type { MediaUseCases } from '../../app/calls/media/types.ts'
 import type { SpeechUseCases } from '../../app/calls/speech/types.ts'
-import type { TextUseCases } from '../../app/calls/text/types.ts'
+import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { QuoteUseCases } from '../../app/quotes/types.ts'
 import type { ResolveVoice } from '../../app/resolve-voice.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
@@ -72,7 +72,10 @@ export interface Surface {
 export interface Services {
   readonly tasks: TaskUseCases
   readonly calls: CallRunner
-  readonly texts: TextUseCases
+  /** Which accounts there are. */
+  readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
+  /** What ids and names that callers get are made with. */
+  readonly markerSecret: string
   readonly speech: SpeechUseCases
   readonly media: MediaUseCases
   readonly assets: AssetUseCases

@@ -1,6 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { TextUseCases } from '../../app/calls/text/types.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
 import type { QuotedPath } from '../kit/quoted-path.ts'
@@ -12,7 +11,7 @@ import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
 import { alsoInImages, EditBodySchema, GenerationBodySchema } from './images/schemas.ts'
 import { type KeyRouteDeps, keyRoute } from './key/plugin.ts'
-import { findModel, listModels } from './models/models.ts'
+import { findModel, listModels, type ModelDeps } from './models/models.ts'
 import { quotePlugin } from './quote/plugin.ts'
 import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
 import {
@@ -27,9 +26,7 @@ import { CreateVideoBodySchema } from './videos/schemas.ts'
 /** What `/v1` has that belongs to no single family: images, videos, files, models and quotes. */
 
 export interface V1Deps
-  extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps {
-  readonly texts: TextUseCases
-}
+  extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps, ModelDeps {}
 
 /** The mount that surfaces of families share. */
 export const v1: Mount = {
@@ -76,7 +73,7 @@ export function v1Surface(
   }
 }
 
-function modelRoutes(instance: FastifyInstance, deps: Pick<V1Deps, 'catalog' | 'texts'>): void {
+function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
     schema: describe({
@@ -86,9 +83,9 @@ function modelRoutes(instance: FastifyInstance, deps: Pick<V1Deps, 'catalog' | '
       ok: ModelListSchema,
       failures: behindToken,
     }),
-    handler: async (request) => ({
+    handler: (request) => ({
       object: 'list' as const,
-      data: [...(await listModels(deps, principalOf(request)))],
+      data: [...listModels(deps, principalOf(request))],
     }),
   })
   app.get('/models/:id', {
@@ -102,11 +99,11 @@ function modelRoutes(instance: FastifyInstance, deps: Pick<V1Deps, 'catalog' | '
       }),
       params: ModelParamsSchema,
     },
-    handler: async (request) => findModel(deps, principalOf(request), request.params.id),
+    handler: (request) => findModel(deps, principalOf(request), request.params.id),
   })
   // An id with a slash that was not encoded.
   app.get('/models/*', {
     schema: { hide: true, params: LooseModelParamsSchema },
-    handler: async (request) => findModel(deps, principalOf(request), request.params['*']),
+    handler: (request) => findModel(deps, principalOf(request), request.params['*']),
   })
 }

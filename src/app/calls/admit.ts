@@ -8,9 +8,9 @@ import type { Channel } from '../ports.ts'
 import { endingAll, type Hold } from '../spending/tenant-funds.ts'
 import type { Taken } from '../throttle/rates.ts'
 import type { CallDeps } from './deps.ts'
-import type { ResolvedCall } from './family.ts'
+import type { CallFamily, ResolvedCall } from './family.ts'
 import { checkMayUse } from './may-use.ts'
-import type { CallInput, Claimed } from './types.ts'
+import type { CallInput, Claimed, Unmade } from './types.ts'
 
 /** A call that was admitted: priced, its hold placed, nothing sent yet. */
 export interface AdmittedCall<Seen> {
@@ -34,17 +34,17 @@ export interface AdmittedCall<Seen> {
  * What a call needs, of a model that its token may use and that is served here.
  * @throws DomainError `model_not_allowed`, `unknown_model`, and those of the family's `resolve`
  */
-export function resolveOffered<Input extends CallInput, Request, Seen>(
+export function resolveOffered<Request, Seen>(
   { channels }: Pick<CallDeps, 'channels'>,
-  input: Input,
-  resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
+  input: Unmade<CallInput>,
+  resolve: (serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
 ): ResolvedCall<Request, Seen> {
   const { family, model } = input
   checkMayUse(input)
   const serving = channels.serving({ family, model })
   if (serving.length === 0)
     throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
-  return resolve(input, serving)
+  return resolve(serving)
 }
 
 /**
@@ -57,10 +57,12 @@ export async function admit<Input extends CallInput, Request, Seen>(
   deps: CallDeps,
   input: Claimed<Input>,
   streamed: boolean,
-  resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
+  resolve: CallFamily<Input, Request, Seen, unknown>['resolve'],
 ): Promise<{ readonly call: AdmittedCall<Seen>; readonly request: Request }> {
   const { principal, claim } = input
-  const { request, wish, expectedTokens, price } = resolveOffered(deps, input, resolve)
+  const { request, wish, expectedTokens, price } = resolveOffered(deps, input, (serving) =>
+    resolve(input, serving),
+  )
   if (!deps.log.healthy()) await deps.log.ready()
   const taken = await deps.throttle.call(principal, expectedTokens)
   try {

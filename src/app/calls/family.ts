@@ -3,7 +3,7 @@ import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { ChannelWish } from '../channels/directory.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports.ts'
-import type { CallInput } from './types.ts'
+import type { CallInput, Unmade } from './types.ts'
 
 /**
  * What a synchronous family says of its calls: everything else of a call is the road's, which is
@@ -19,7 +19,10 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
    * What a call needs before it is admitted. `serving`: every channel of its model.
    * @throws DomainError for what cannot be asked
    */
-  readonly resolve: (input: Input, serving: readonly Channel[]) => ResolvedCall<Request, Seen>
+  readonly resolve: (
+    input: Unmade<Input>,
+    serving: readonly Channel[],
+  ) => ResolvedCall<Request, Seen>
   /**
    * Gets what is sent, once the call is admitted and before a channel is held for it: fetching it
    * may be long. @throws DomainError, of which the caller is told
@@ -45,7 +48,8 @@ export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Fra
     request: Request,
     options: CallOptions,
   ) => Promise<AnswerStream<Chunk, Seen>>
-  readonly boundsOf: (channel: Channel) => StreamBounds
+  /** Where they are not those of every stream (`limits.ts`). */
+  readonly boundsOf?: (channel: Channel) => Partial<StreamBounds>
   /** A piece as its caller gets it. */
   readonly frameOf: (chunk: Chunk) => Frame
 }

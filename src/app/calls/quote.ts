@@ -3,7 +3,7 @@ import type { RequestQuote } from '../pricing/request-quote.ts'
 import { resolveOffered } from './admit.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily } from './family.ts'
-import type { CallInput } from './types.ts'
+import type { CallInput, Unmade } from './types.ts'
 
 /**
  * What a call would hold and may be settled at, by the rules by which it would be admitted. Nothing is
@@ -11,10 +11,10 @@ import type { CallInput } from './types.ts'
  */
 export async function quoteCall<Input extends CallInput, Request, Seen>(
   deps: Pick<CallDeps, 'channels' | 'prices'>,
-  input: Input,
-  resolve: CallFamily<Input, Request, Seen, unknown>['resolve'],
+  { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+  input: Unmade<Input> & Unmade<CallInput>,
 ): Promise<RequestQuote> {
-  const { price } = resolveOffered(deps, input, resolve)
+  const { price } = resolveOffered(deps, input, (serving) => resolve(input, serving))
   const { priceBookVersion, currency, holdPico, candidates } = price(
     await deps.prices.of(input.principal.tenantId),
   )

@@ -6,7 +6,7 @@ import type { PumpedChunk, PumpedTally } from './pump.ts'
 import { quoteCall } from './quote.ts'
 import type { RunningCalls } from './running.ts'
 import { streamCall } from './stream.ts'
-import type { CallInput, CompletedCall, StreamedCall } from './types.ts'
+import type { CallInput, CompletedCall, StreamedCall, Unmade } from './types.ts'
 import { completeCall } from './whole.ts'
 
 /** Runs, streams and prices calls of any family. */
@@ -31,7 +31,7 @@ export interface CallRunner {
   /** What a call would hold and may be settled at; nothing is held, taken or sent. */
   readonly quote: <Input extends CallInput, Request, Seen>(
     family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
-    input: Input,
+    input: Unmade<Input> & Unmade<CallInput>,
   ) => Promise<RequestQuote>
 }
 
@@ -45,6 +45,6 @@ export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRun
         running.watch(pump)
         return { ...streamed, channel }
       }),
-    quote: (family, input) => quoteCall(deps, input, family.resolve),
+    quote: (family, input) => quoteCall(deps, family, input),
   }
 }

@@ -47,7 +47,7 @@ export function streamCall<
         served: { channel, upstreamRequestId: result.upstreamRequestId },
         lease,
         source: result,
-        bounds: family.boundsOf(channel),
+        bounds: { ...deps.limits, ...family.boundsOf?.(channel) },
         frameOf: family.frameOf,
         refusal: family.refusal,
       })

@@ -19,6 +19,9 @@ export interface CallInput {
   readonly keyed?: KeyedRequest
 }
 
+/** A call as it is priced without being made: no caller waits for it. */
+export type Unmade<Input> = Omit<Input, 'callerGone'>
+
 /** A call that goes over the road: under an `Idempotency-Key` it has the claim to it. */
 export type Claimed<Input extends CallInput> = Input & { readonly claim?: CallClaim }
 

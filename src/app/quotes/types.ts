@@ -1,14 +1,11 @@
 import type { ImageCallInput } from '../calls/images/types.ts'
 import type { CloneInput } from '../calls/media/types.ts'
 import type { SpeechCallInput } from '../calls/speech/types.ts'
-import type { TextCallInput } from '../calls/text/types.ts'
+import type { Unmade } from '../calls/types.ts'
 import type { RequestQuote } from '../pricing/request-quote.ts'
 import type { PricedTask } from '../tasks/quote.ts'
 
 /** What the API asks about prices, and what it gets back; no HTTP here. */
-
-/** A call that nobody waits for: it is not made. */
-export type Unmade<Input> = Omit<Input, 'callerGone'>
 
 /**
  * Each prices a request as its creation would, and does nothing else. Domain error codes: those by
@@ -16,7 +13,6 @@ export type Unmade<Input> = Omit<Input, 'callerGone'>
  * asked at the moment are not looked at.
  */
 export interface QuoteUseCases {
-  readonly text: (input: Unmade<TextCallInput>) => Promise<RequestQuote>
   /** Of images made at once; their pictures are not looked into. */
   readonly images: (input: Unmade<ImageCallInput>) => Promise<RequestQuote>
   readonly speech: (input: Unmade<SpeechCallInput>) => Promise<RequestQuote>

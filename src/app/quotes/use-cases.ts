@@ -7,8 +7,6 @@ import { createCloneFamily, readyClone } from '../calls/media/clone.ts'
 import type { MediaDeps } from '../calls/media/deps.ts'
 import { quoteCall } from '../calls/quote.ts'
 import { createSpeechFamily } from '../calls/speech/family.ts'
-import { createTextFamily } from '../calls/text/family.ts'
-import type { TextDeps } from '../calls/text/deps.ts'
 import type { SpeechProvider } from '../speech-ports.ts'
 import { quoteTask } from '../tasks/quote.ts'
 import type { QuoteUseCases } from './types.ts'
@@ -17,7 +15,6 @@ import type { QuoteUseCases } from './types.ts'
 export interface QuoteDeps {
   readonly calls: CallDeps
   readonly checkAssets: CheckAssets
-  readonly text: Pick<TextDeps, 'providers' | 'keptIds'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   readonly speech: { readonly provider: SpeechProvider }
   readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
@@ -27,27 +24,19 @@ export interface QuoteDeps {
 export function createQuoteUseCases(deps: QuoteDeps): QuoteUseCases {
   const { calls, checkAssets } = deps
   const tasks = { catalog: calls.catalog, prices: calls.prices, checkAssets }
-  const text = createTextFamily({ ...calls, ...deps.text })
   const images = createImageFamily({ ...calls, ...deps.images })
   const speech = createSpeechFamily(deps.speech.provider)
   const media = { ...calls, ...deps.media }
   const clones = createCloneFamily(media)
   const ready = () => Promise.reject(new Error('the pictures of a quote are not fetched'))
   return {
-    text: (input) => quoteCall(calls, { ...input, ...nobody() }, text.resolve),
-    images: (input) => quoteCall(calls, { ...input, ...nobody(), ready }, images.resolve),
-    speech: (input) => quoteCall(calls, { ...input, ...nobody() }, speech.resolve),
-    clone: async (input) =>
-      quoteCall(calls, await readyClone(media, { ...input, ...nobody() }), clones.resolve),
+    images: (input) => quoteCall(calls, images, { ...input, ready }),
+    speech: (input) => quoteCall(calls, speech, input),
+    clone: async (input) => quoteCall(calls, clones, await readyClone(media, input)),
     task: (order) => quoteTask(tasks, order),
     imageTask: async ({ principal, family, model, request }) => {
       checkImageCount(model, request.count, calls.channels.serving({ family, model }))
       return quoteTask(tasks, { principal, family, model, facts: request.facts })
     },
   }
-}
-
-/** Whoever would wait for a call that is not made. */
-function nobody() {
-  return { callerGone: new AbortController().signal }
 }

@@ -10,7 +10,7 @@ export const chat: FamilyModule = {
   rules: { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
   sandbox: [textSandbox('chat', '/v1')],
   open: () => {
-    const texts = createTextProvider(chatWire)
-    return { texts, surfaces: [chatSurface], close: texts.close }
+    const provider = createTextProvider(chatWire)
+    return { surfaces: [chatSurface(provider)], close: provider.close }
   },
 }

@@ -15,7 +15,7 @@ export const native: FamilyModule = {
   sandbox: [textSandbox('native', '/v1beta')],
   mounts: [v1beta],
   open: () => {
-    const texts = createTextProvider(nativeWire)
-    return { texts, surfaces: [v1betaSurface], close: texts.close }
+    const provider = createTextProvider(nativeWire)
+    return { surfaces: [v1betaSurface(provider)], close: provider.close }
   },
 }

@@ -10,7 +10,7 @@ export const responses: FamilyModule = {
   rules: { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
   sandbox: [textSandbox('responses', '/v1')],
   open: () => {
-    const texts = createTextProvider(responsesWire)
-    return { texts, surfaces: [responsesSurface], close: texts.close }
+    const provider = createTextProvider(responsesWire)
+    return { surfaces: [responsesSurface(provider)], close: provider.close }
   },
 }

@@ -2,13 +2,13 @@ import { catalog, families } from '../../../src/families/index.ts'
 import { openFamilies } from '../../../src/families/module.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
-import type { CallRunner } from '../../../src/app/calls/runner.ts'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import { createResolveVoice } from '../../../src/app/resolve-voice.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
+import { memoryCalls } from './memory-calls.ts'
 import { MemoryAssets } from './memory-assets.ts'
 import { everyName, noAccounts } from './no-accounts.ts'
 import { noLimits } from '../../../src/app/throttle/limits.ts'
@@ -98,11 +98,11 @@ export interface Harness {
   readonly hosts: Map<string, readonly string[]>
 }
 
-const notRun = () => Promise.reject(new Error('no call of this kind is run here'))
-const noCalls: CallRunner = { complete: notRun, stream: notRun, quote: notRun }
-
 /** The whole HTTP interface over hand-written in-memory parts. */
-export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
+export async function startApp(
+  part: Partial<ApiDeps> = {},
+  texts = new MemoryTexts(),
+): Promise<Harness> {
   const lines: string[] = []
   const logger: Logger = pino(
     { level: 'debug', redact: logRedaction },
@@ -121,8 +121,9 @@ export async function startApp(part: Partial<ApiDeps> = {}): Promise<Harness> {
     authenticate,
     tasks,
     assets,
-    calls: noCalls,
-    texts: new MemoryTexts(nowMs),
+    calls: memoryCalls(texts),
+    channels: texts.channels(),
+    markerSecret: 'a secret of the tests',
     images: new MemoryImages(),
     speech: new MemorySpeech(),
     resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),

@@ -1,6 +1,6 @@
 import type { QuoteUseCases } from '../../../src/app/quotes/types.ts'
 
-const answered = () =>
+export const answered = () =>
   Promise.resolve({
     priceBookVersion: '1',
     currency: 'USD' as const,
@@ -10,7 +10,6 @@ const answered = () =>
 
 /** Whatever is asked costs half a dollar. */
 export const memoryQuotes: QuoteUseCases = {
-  text: answered,
   images: answered,
   speech: answered,
   clone: answered,

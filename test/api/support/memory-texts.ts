@@ -1,11 +1,7 @@
-import type {
-  CompletedTextCall,
-  StreamedTextCall,
-  TextCallInput,
-  TextFrame,
-  TextUseCases,
-} from '../../../src/app/calls/text/types.ts'
-import type { Principal } from '../../../src/app/access/principal.ts'
+import type { TextCallInput, TextFrame } from '../../../src/app/calls/text/types.ts'
+import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
+import type { Services } from '../../../src/api/kit/surface.ts'
+import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -21,8 +17,8 @@ export function frame(data: object | string, part: Partial<TextFrame> = {}): Tex
   }
 }
 
-/** Text use cases in memory: enough to see what the routes ask and how they answer. */
-export class MemoryTexts implements TextUseCases {
+/** Calls of text in memory: enough to see what the routes ask and how they answer. */
+export class MemoryTexts {
   readonly calls: TextCallInput[] = []
   readonly streams: TextCallInput[] = []
   /** Answer of an unstreamed call. */
@@ -35,16 +31,13 @@ export class MemoryTexts implements TextUseCases {
   failure: unknown
   /** Streams whose frames were read to their end. */
   finished = 0
-  models: { id: string; createdAtMs: number; families: readonly string[] }[]
+  /** What channels serve. */
+  readonly models: { readonly id: string; readonly families: readonly string[] }[] = [
+    { id: 'text-basic', families: ['chat', 'responses'] },
+    { id: 'gen-3-pro', families: ['native'] },
+  ]
 
-  constructor(nowMs: number) {
-    this.models = [
-      { id: 'text-basic', createdAtMs: nowMs, families: ['chat', 'responses'] },
-      { id: 'gen-3-pro', createdAtMs: nowMs, families: ['native'] },
-    ]
-  }
-
-  complete = async (input: TextCallInput): Promise<CompletedTextCall> => {
+  complete = async (input: TextCallInput): Promise<CompletedCall<JsonObject>> => {
     this.calls.push(input)
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
@@ -56,7 +49,7 @@ export class MemoryTexts implements TextUseCases {
     }
   }
 
-  stream = async (input: TextCallInput): Promise<StreamedTextCall> => {
+  stream = async (input: TextCallInput): Promise<StreamedCall<TextFrame>> => {
     this.streams.push(input)
     await this.begin(input)
     if (this.failure !== undefined) throw this.failure
@@ -78,8 +71,26 @@ export class MemoryTexts implements TextUseCases {
     }
   }
 
-  listModels = async (principal: Principal) =>
-    Promise.resolve(
-      this.models.filter(({ id }) => principal.models === undefined || principal.models.has(id)),
-    )
+  /** The accounts that serve the models. */
+  channels(): Services['channels'] {
+    const [account] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' })
+    if (account === undefined) throw new Error('the sandbox has no account of text')
+    const all = () =>
+      this.models.flatMap(({ id, families }) =>
+        families.map((family) => ({
+          ...account,
+          id: `${family}-${id}`,
+          family,
+          models: { [id]: id },
+        })),
+      )
+    return {
+      get all() {
+        return all()
+      },
+      byId: (id) => all().find((channel) => channel.id === id),
+      serving: ({ family, model }) =>
+        all().filter((one) => one.family === family && (model === undefined || one.models[model])),
+    }
+  }
 }

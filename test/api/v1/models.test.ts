@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asModel, nowMs, principals } from '../support/app.ts'
+import { asModel, principals } from '../support/app.ts'
 import { startText } from './support.ts'
 
 const { app, texts } = await startText(t, {
@@ -10,12 +10,12 @@ const { app, texts } = await startText(t, {
     return { ok: true, principal: { ...principal, models: new Set(['text-basic', 'a/b c%']) } }
   },
 })
-texts.models.push({ id: 'a/b c%', createdAtMs: nowMs, families: ['chat', 'x'] })
+texts.models.push({ id: 'a/b c%', families: ['chat', 'x'] })
 
 const basic = {
   id: 'text-basic',
   object: 'model',
-  created: nowMs / 1_000,
+  created: Date.UTC(2026, 0, 1) / 1_000,
   owned_by: 'gateway',
   supported_endpoints: ['/v1/chat/completions', '/v1/responses'],
 }
@@ -67,7 +67,7 @@ void t.test('says where each kind of model is asked for', async (t) => {
   }
   const all = await startText(t)
   for (const [id, [family = '']] of Object.entries(wires))
-    all.texts.models.push({ id, createdAtMs: nowMs, families: [family] })
+    all.texts.models.push({ id, families: [family] })
   for (const [id, [, ...endpoints]] of Object.entries(wires)) {
     const answer = await all.app.inject({ url: `/v1/models/${id}`, headers: asModel })
     t.same(answer.json<typeof basic>().supported_endpoints, endpoints, id)

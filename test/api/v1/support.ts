@@ -3,7 +3,7 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import type { ApiDeps } from '../../../src/api/app.ts'
 import { drain } from '../../../src/api/kit/drain.ts'
-import { asModel, nowMs, startApp, type Harness } from '../support/app.ts'
+import { asModel, startApp, type Harness } from '../support/app.ts'
 import { MemoryTexts } from '../support/memory-texts.ts'
 
 const DRAIN_MS = 2_000
@@ -19,8 +19,8 @@ export interface TextHarness extends Harness {
 
 /** The HTTP interface over text use cases in memory. */
 export async function startText(t: Test, part: Partial<ApiDeps> = {}): Promise<TextHarness> {
-  const texts = new MemoryTexts(nowMs)
-  const harness = await startApp({ texts, ...part })
+  const texts = new MemoryTexts()
+  const harness = await startApp(part, texts)
   // Clients keep connections: closing alone would wait for them.
   t.teardown(async () => drain(harness.app, DRAIN_MS))
   const post: TextHarness['post'] = async (url, payload, headers = {}) => {

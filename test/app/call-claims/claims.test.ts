@@ -3,7 +3,8 @@ import { createRenewal } from '../../../src/app/call-claims/renewal.ts'
 import { RepeatedAnswer } from '../../../src/app/call-claims/repeated-answer.ts'
 import { purgeCallClaims } from '../../../src/app/call-claims/statements.ts'
 import type { CallClaim } from '../../../src/app/call-claims/types.ts'
-import type { CompletedTextCall } from '../../../src/app/calls/text/types.ts'
+import type { CompletedCall } from '../../../src/app/calls/types.ts'
+import type { JsonObject } from '../../../src/kernel/json.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -18,7 +19,7 @@ async function make(
   { calls }: Pick<TextReplica, 'calls'>,
   key: string,
   prompt = 'hello',
-): Promise<CompletedTextCall | DomainError | RepeatedAnswer> {
+): Promise<CompletedCall<JsonObject> | DomainError | RepeatedAnswer> {
   let claim: CallClaim | undefined
   const input = {
     ...textInput({ prompt: `${prompt} [[client=${key}]]` }),
@@ -56,7 +57,7 @@ t.test('a key that is taken over leaves whoever was only slow without a settleme
   const first = await slow
   t.match(first, { code: 'idempotency_in_progress', details: { callId: /^call_/ } })
   const ids = [first, second].map((one) =>
-    isDomainError(one) ? String(one.details['callId']) : (one as CompletedTextCall).callId,
+    isDomainError(one) ? String(one.details['callId']) : (one as CompletedCall<JsonObject>).callId,
   )
   t.same(await Promise.all(ids.map(settledOf)), [0, 1], 'one of them is settled')
   const failed = await eventually('what it cost us is noted', async () =>

@@ -145,9 +145,8 @@ const surface: Surface = {
       path: '/echo/say',
       quote: ({ principal, requestId, body }) => {
         const of = { principal, requestId, family, surface: SURFACE }
-        const callerGone = new AbortController().signal
         const asked = { model: textOf(body, 'model'), text: textOf(body, 'text') }
-        return runner.quote(calls, { ...of, ...asked, callerGone })
+        return runner.quote(calls, { ...of, ...asked })
       },
     },
   ],

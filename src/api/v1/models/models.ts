@@ -1,10 +1,11 @@
-import type { TextUseCases } from '../../../app/calls/text/types.ts'
 import type { Principal } from '../../../app/access/principal.ts'
+import type { ChannelDirectory } from '../../../app/channels/directory.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
-type Listed = Awaited<ReturnType<TextUseCases['listModels']>>[number]
+/** When a model came is configuration and not known; the same Unix second for all, and for ever. */
+const CREATED = Date.UTC(2026, 0, 1) / 1_000
 
 const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
   generation: '/v1/images/generations',
@@ -29,41 +30,37 @@ export interface ModelView {
   readonly supported_endpoints: readonly string[]
 }
 
-function toModel(catalog: Catalog, listed: Listed): ModelView {
-  return {
-    id: listed.id,
-    object: 'model',
-    created: Math.floor(listed.createdAtMs / 1_000),
-    owned_by: 'gateway',
-    supported_endpoints: listed.families.flatMap((family) =>
-      endpointsOf(catalog, family, listed.id),
-    ),
-  }
-}
-
-interface ModelDeps {
+export interface ModelDeps {
   readonly catalog: Catalog
-  readonly texts: TextUseCases
+  readonly channels: Pick<ChannelDirectory, 'all'>
 }
 
-/** The models a token may use, by name. */
-export async function listModels(
-  { catalog, texts }: ModelDeps,
-  principal: Principal,
-): Promise<readonly ModelView[]> {
-  const listed = await texts.listModels(principal)
-  return listed.map((one) => toModel(catalog, one)).sort((a, b) => (a.id < b.id ? -1 : 1))
+/** The models that channels serve and a token may use, by name. */
+export function listModels(
+  { catalog, channels }: ModelDeps,
+  { models: allowed }: Principal,
+): readonly ModelView[] {
+  const families = new Map<string, Set<string>>()
+  for (const { family, models } of channels.all)
+    for (const id of Object.keys(models))
+      if (allowed === undefined || allowed.has(id))
+        families.set(id, (families.get(id) ?? new Set<string>()).add(family))
+  const listed = [...families].map(([id, served]) => ({
+    id,
+    object: 'model' as const,
+    created: CREATED,
+    owned_by: 'gateway' as const,
+    supported_endpoints: [...served]
+      .toSorted()
+      .flatMap((family) => endpointsOf(catalog, family, id)),
+  }))
+  return listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** @throws DomainError `unknown_model`, also for one the token may not use (P8) */
-export async function findModel(
-  { catalog, texts }: ModelDeps,
-  principal: Principal,
-  id: string,
-): Promise<ModelView> {
-  const listed = await texts.listModels(principal)
-  const found = listed.find((model) => model.id === id)
+export function findModel(deps: ModelDeps, principal: Principal, id: string): ModelView {
+  const found = listModels(deps, principal).find((model) => model.id === id)
   if (found === undefined)
     throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
-  return toModel(catalog, found)
+  return found
 }

@@ -11,16 +11,20 @@ import type { Channel } from '../../ports.ts'
 import { keptApart } from '../../uploads/media-files.ts'
 import { namedUpload, type OwnUpload } from '../../uploads/own-upload.ts'
 import type { CallFamily } from '../family.ts'
+import type { Unmade } from '../types.ts'
 import { refusalOf } from '../../refusals.ts'
 import type { MediaDeps } from './deps.ts'
 import type { Cloned, CloneInput } from './types.ts'
 
-/** A clone whose files and whose voice were found. */
-export interface ReadyClone extends CloneInput {
+/** The files and the voice of a clone, found. */
+interface FoundClone {
   readonly file: OwnUpload
   readonly prompt: OwnUpload | undefined
   readonly upstreamVoiceId: string
 }
+
+/** A clone whose files and whose voice were found. */
+export type ReadyClone = CloneInput & FoundClone
 
 /** Hexadecimal digits of a name upstream: nobody guesses one, nor meets another's by chance. */
 const NAME_DIGITS = 40
@@ -32,10 +36,10 @@ const NAME_DIGITS = 40
  *
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
-export async function readyClone(
-  deps: Omit<MediaDeps, 'quota'>,
-  input: CloneInput,
-): Promise<ReadyClone> {
+export async function readyClone<Asked extends Unmade<CloneInput>>(
+  deps: Pick<MediaDeps, 'log' | 'clock' | 'voices' | 'markerSecret'>,
+  input: Asked,
+): Promise<Asked & FoundClone> {
   const { voices, markerSecret } = deps
   const { principal, request, requestId } = input
   const { tenantId, models } = principal

@@ -5,14 +5,13 @@ import { LARGEST_CONVERSATION_TOKENS } from '../../../domain/families/text/refer
 import { textRules } from '../../../domain/families/text/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../ports.ts'
-import type { TextChunk, TextProvider, TextRequest, TextTally } from '../../text-ports.ts'
+import type { TextChunk, TextRequest, TextTally } from '../../text-ports.ts'
 import type { CallFamily, StreamFamily } from '../family.ts'
-import type { TextDeps } from './deps.ts'
 import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { wishWithPriceMembers } from './price-members.ts'
 import { textRefusal } from './refusals.ts'
-import type { TextCallInput, TextFrame } from './types.ts'
+import type { TextCallInput, TextDeps, TextFrame } from './types.ts'
 
 /** What is sent, whatever the channel, and what its answer can be. */
 interface TextAsk {
@@ -24,9 +23,8 @@ interface TextAsk {
 export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonObject> &
   StreamFamily<TextCallInput, TextAsk, TextTally, TextChunk, TextFrame>
 
-export function createTextFamily(
-  deps: Pick<TextDeps, 'channels' | 'keptIds' | 'limits' | 'providers'>,
-): TextCallFamily {
+export function createTextFamily(deps: TextDeps): TextCallFamily {
+  const { provider } = deps
   return {
     resolve: (input, serving) => {
       const { family, model } = input
@@ -61,7 +59,6 @@ export function createTextFamily(
       }
     },
     ask: async (input, channel, asked, options) => {
-      const provider = providerOf(deps, input)
       const request = requestAt(deps, input, channel, asked)
       const answer = await provider.complete(channel, request, options)
       const { upstreamRequestId, restMs } = answer
@@ -76,24 +73,13 @@ export function createTextFamily(
     },
     refusal: textRefusal,
     open: (input, channel, asked, options) =>
-      providerOf(deps, input).stream(channel, requestAt(deps, input, channel, asked), options),
-    boundsOf: ({ text }) => ({
-      drainTimeoutMs: text?.drainTimeoutMs ?? deps.limits.drainTimeoutMs,
-      drainMaxBytes: text?.drainMaxBytes ?? deps.limits.drainMaxBytes,
-      maxWithheldBytes: deps.limits.maxWithheldBytes,
+      provider.stream(channel, requestAt(deps, input, channel, asked), options),
+    boundsOf: ({ text: { drainTimeoutMs, drainMaxBytes } = {} }) => ({
+      ...(drainTimeoutMs === undefined ? {} : { drainTimeoutMs }),
+      ...(drainMaxBytes === undefined ? {} : { drainMaxBytes }),
     }),
     frameOf: ({ event, data, usageOnly }) => ({ event, data, usageOnly }),
   }
-}
-
-/** The adapter of the wire a call is for. */
-function providerOf(
-  { providers }: Pick<TextDeps, 'providers'>,
-  { family }: TextCallInput,
-): TextProvider {
-  const provider = providers.get(family)
-  invariant(provider, `every text wire has a provider: ${family}`)
-  return provider
 }
 
 /** What one channel is asked. */

@@ -5,15 +5,15 @@ import { vectorStoresOf } from '../../../domain/families/text/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import type { KeptKind } from '../../text-ports.ts'
-import type { TextDeps } from './deps.ts'
 import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
 import { previousNotFound } from './refusals.ts'
-import type { TextCallInput } from './types.ts'
+import type { Unmade } from '../types.ts'
+import type { TextCallInput, TextDeps } from './types.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
 export interface KeptCall {
   /** With upstream's ids in place of ours. */
-  readonly body: TextCallInput['body']
+  readonly body: JsonObject
   /** Only channels where what it refers to is. */
   readonly wish: ChannelWish
   /** Tokens of input that what it refers to is, at most. */
@@ -32,7 +32,7 @@ export interface KeptCall {
  */
 export function resolveKept(
   deps: Pick<TextDeps, 'channels' | 'keptIds'>,
-  call: TextCallInput,
+  call: Unmade<TextCallInput>,
   largestOutputTokens: number,
 ): KeptCall {
   const { family, model, body } = call
@@ -99,7 +99,7 @@ interface Keeper {
 
 function createKeeper(
   { channels, keptIds }: Pick<TextDeps, 'channels' | 'keptIds'>,
-  { principal, family, model }: TextCallInput,
+  { principal, family, model }: Unmade<TextCallInput>,
 ): Keeper {
   let pinned: string | undefined
   const used: UsedKept[] = []

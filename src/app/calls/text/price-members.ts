@@ -6,8 +6,8 @@ import {
   serviceTierOf,
 } from '../../../domain/families/text/price-members.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
-import type { TextDeps } from './deps.ts'
-import type { TextCallInput } from './types.ts'
+import type { Unmade } from '../types.ts'
+import type { TextCallInput, TextDeps } from './types.ts'
 
 /** A wish for channels that take what changes the price of a call, and the tier it is priced by. */
 export interface PricedWish {
@@ -21,7 +21,7 @@ export interface PricedWish {
  */
 export function wishWithPriceMembers(
   { channels }: Pick<TextDeps, 'channels'>,
-  { family, model, body }: TextCallInput,
+  { family, model, body }: Unmade<TextCallInput>,
   wish: ChannelWish,
 ): PricedWish {
   const members = priceMembersOf(family, body)

@@ -1,10 +1,12 @@
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../../domain/families/text/estimate.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
-import type { Principal } from '../../access/principal.ts'
-import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
+import type { ChannelDirectory } from '../../channels/directory.ts'
+import type { TextProvider } from '../../text-ports.ts'
+import type { CallInput } from '../types.ts'
+import type { KeptIds } from './kept-ids.ts'
 
-/** What the API asks of the synchronous text use cases, and what it gets back; no HTTP here. */
+/** What is asked of a wire of text, and what comes back; no HTTP here. */
 
 export type { TextFamily }
 
@@ -16,8 +18,12 @@ export interface TextCallInput extends CallInput {
   readonly inputSize: InputSize
 }
 
-/** Its body is the provider's answer, its model rewritten to the external name. */
-export type CompletedTextCall = CompletedCall<JsonObject>
+/** What a wire of text stands on beside the road of every call. */
+export interface TextDeps {
+  readonly provider: TextProvider
+  readonly channels: Pick<ChannelDirectory, 'byId' | 'serving'>
+  readonly keptIds: KeptIds
+}
 
 /** A frame for the caller: `event` is the SSE event name where the family has one. */
 export interface TextFrame {
@@ -26,28 +32,4 @@ export interface TextFrame {
   readonly data: string
   /** Usage-only chunk of chat streams: for callers who asked for it. */
   readonly usageOnly: boolean
-}
-
-export type StreamedTextCall = StreamedCall<TextFrame>
-
-/**
- * Domain error codes: `unknown_model`, `model_not_allowed`, `price_not_configured`,
- * `insufficient_balance`, `no_channel`, `log_unavailable`, `call_refused` (details: kind, status,
- * upstreamCode, upstreamType, param, retryAfterMs), `upstream_unavailable`, `upstream_timeout`,
- * `upstream_malformed`, `rate_limited` (the token is at a limit of its own, details: limitedBy,
- * limit, retryAfterMs; or upstream is, as `call_refused`), `overloaded`,
- * `previous_response_not_found`, `kept_unavailable` (details: param). `details.callId` once the id
- * exists.
- */
-export interface TextUseCases {
-  readonly complete: (input: TextCallInput) => Promise<CompletedTextCall>
-  readonly stream: (input: TextCallInput) => Promise<StreamedTextCall>
-  /** External names the principal may use, with the families that serve them. */
-  readonly listModels: (principal: Principal) => Promise<
-    readonly {
-      readonly id: string
-      readonly createdAtMs: number
-      readonly families: readonly string[]
-    }[]
-  >
 }

@@ -1,12 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { answerStream, answerWhole, type CallPart } from '../../../api/kit/answer-call.ts'
+import { answerStream, answerWhole, type CallPart, textRoad } from '../../../api/kit/answer-call.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
+import type { TextProvider } from '../../../app/text-ports.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
@@ -75,7 +76,8 @@ export const v1beta: Mount = {
   keepsAnswers: true,
 }
 
-function register(instance: FastifyInstance, services: Services): void {
+function register(instance: FastifyInstance, provider: TextProvider, services: Services): void {
+  const road = textRoad(provider, services)
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.post('/models/:model(^[^:]*)::generateContent', {
     schema: {
@@ -87,7 +89,7 @@ function register(instance: FastifyInstance, services: Services): void {
     validatorCompiler,
     handler: async (request, reply) => {
       const part = await readCall(objectBody(request.body), request.params.model, services)
-      return answerWhole(services.texts, request, reply, part)
+      return answerWhole(road, request, reply, part)
     },
   })
 
@@ -106,7 +108,7 @@ function register(instance: FastifyInstance, services: Services): void {
       // Without `alt` it is this stream all the same: the other form is not offered.
       if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
       const part = await readCall(objectBody(request.body), request.params.model, services)
-      return answerStream(services.texts, request, reply, part, {
+      return answerStream(road, request, reply, part, {
         dialect: nativeDialect(),
         limits: services.streamLimits,
       })
@@ -114,12 +116,13 @@ function register(instance: FastifyInstance, services: Services): void {
   })
 }
 
-export const v1betaSurface: Surface = {
+export const v1betaSurface = (provider: TextProvider): Surface => ({
   mount: v1beta,
   endpoints: { 'v1beta.generate': '/v1beta/models/{model}:generateContent' },
   bodies: [{ schema: GenerateBodySchema, also: alsoInNative, spellings }],
-  register,
+  register: (app, services) => register(app, provider, services),
   quotes: (services) => {
+    const { runner, family } = textRoad(provider, services)
     const check = misspeltRefusal(GenerateBodySchema, alsoInNative, {
       spellings,
       foreign: foreignToTexts,
@@ -129,8 +132,8 @@ export const v1betaSurface: Surface = {
       quote: async ({ principal, requestId, part, body }) => {
         check(body)
         const call = await readCall(body, part, services)
-        return services.quotes.text({ ...call, principal, requestId })
+        return runner.quote(family, { ...call, principal, requestId })
       },
     }))
   },
-}
+})

@@ -1,29 +1,35 @@
 import { callExamples, callFailures, continuationFailures } from '../../../api/kit/call-failures.ts'
+import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
+import type { TextProvider } from '../../../app/text-ports.ts'
 import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { responsesDialect } from './dialect.ts'
 import { readResponsesRequest } from './request.ts'
 import { alsoInResponses, ResponsesBodySchema, ResponseSchema } from './schemas.ts'
 
 /** Responses, below `/v1`. */
-export const responsesSurface = v1TextSurface({
-  family: 'responses',
-  name: 'v1.responses',
-  path: '/responses',
-  body: ResponsesBodySchema,
-  alsoKnown: alsoInResponses,
-  documented: describe({
-    tag: 'Text',
-    operationId: 'createResponse',
-    isCall: true,
-    summary: 'Create a response',
-    ok: ResponseSchema,
-    events: 'With `stream`: the events of the response, `event:` and `data:`.',
-    failures: [...callFailures, ...continuationFailures],
-    further: callExamples('input'),
-  }),
-  read: (body) => {
-    const { stream, ...asked } = readResponsesRequest(body)
-    return { ...asked, dialect: stream ? responsesDialect() : undefined }
-  },
-})
+export const responsesSurface = (provider: TextProvider): Surface =>
+  v1TextSurface(
+    {
+      family: 'responses',
+      name: 'v1.responses',
+      path: '/responses',
+      body: ResponsesBodySchema,
+      alsoKnown: alsoInResponses,
+      documented: describe({
+        tag: 'Text',
+        operationId: 'createResponse',
+        isCall: true,
+        summary: 'Create a response',
+        ok: ResponseSchema,
+        events: 'With `stream`: the events of the response, `event:` and `data:`.',
+        failures: [...callFailures, ...continuationFailures],
+        further: callExamples('input'),
+      }),
+      read: (body) => {
+        const { stream, ...asked } = readResponsesRequest(body)
+        return { ...asked, dialect: stream ? responsesDialect() : undefined }
+      },
+    },
+    provider,
+  )

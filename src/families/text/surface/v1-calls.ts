@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { answerStream, answerWhole, type CallPart } from '../../../api/kit/answer-call.ts'
+import { answerStream, answerWhole, type CallPart, textRoad } from '../../../api/kit/answer-call.ts'
 import type { StreamDialect } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
@@ -10,6 +10,7 @@ import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { TextFrame } from '../../../app/calls/text/types.ts'
+import type { TextProvider } from '../../../app/text-ports.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
@@ -34,19 +35,14 @@ export interface V1TextCalls {
   readonly read: (body: JsonObject) => ReadV1Call
 }
 
-export function v1TextSurface({
-  family,
-  name,
-  path,
-  body,
-  alsoKnown,
-  documented,
-  read,
-}: V1TextCalls): Surface {
+export function v1TextSurface(
+  { family, name, path, body, alsoKnown, documented, read }: V1TextCalls,
+  provider: TextProvider,
+): Surface {
   const called = { family, surface: name } as const
   const names = { foreign: foreignToTexts }
   const register = (app: FastifyInstance, services: Services): void => {
-    const { texts } = services
+    const road = textRoad(provider, services)
     app.post(path, {
       // The reader judges bodies and names the field; the schema only finds misspelt names.
       validatorCompiler: refuseMisspelt(alsoKnown, names),
@@ -55,8 +51,8 @@ export function v1TextSurface({
         const { dialect, ...asked } = read(objectBody(request.body))
         const part: CallPart = { ...called, ...asked }
         return dialect === undefined
-          ? answerWhole(texts, request, reply, part)
-          : answerStream(texts, request, reply, part, {
+          ? answerWhole(road, request, reply, part)
+          : answerStream(road, request, reply, part, {
               dialect,
               ...streamOptions(services, request),
             })
@@ -68,7 +64,8 @@ export function v1TextSurface({
     endpoints: { [name]: `/v1${path}` },
     bodies: [{ schema: body, also: alsoKnown }],
     register,
-    quotes: ({ quotes }) => {
+    quotes: (services) => {
+      const { runner, family: calls } = textRoad(provider, services)
       const check = misspeltRefusal(body, alsoKnown, names)
       return [
         {
@@ -76,7 +73,7 @@ export function v1TextSurface({
           quote: async ({ principal, requestId, body: sent }) => {
             check(sent)
             const { dialect: _, ...asked } = read(sent)
-            return quotes.text({ ...called, principal, requestId, ...asked })
+            return runner.quote(calls, { ...called, principal, requestId, ...asked })
           },
         },
       ]

@@ -4,7 +4,6 @@ import { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
-import { createTextUseCases } from '../../../../src/app/calls/text/use-cases.ts'
 import { crashPointFrom } from '../../../../src/app/crash-points.ts'
 import { compose } from '../../../../src/compose.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
@@ -16,7 +15,7 @@ import { silentLog } from '../../../../src/kernel/log.ts'
 import type { TextFamily } from '../../../../src/app/calls/text/types.ts'
 import type { CallClaim } from '../../../../src/app/call-claims/types.ts'
 import { keyedBy } from './keyed.ts'
-import { textInput } from './text-world.ts'
+import { textCalls, textInput } from './text-world.ts'
 
 /** A process that makes one call and says, line by line, what its caller was given. */
 interface Order {
@@ -59,10 +58,9 @@ const deps = {
     // The read models follow another log than this process writes.
     lag: { lagMs: () => 0, look: () => Promise.resolve() },
   }),
-  ...parts.text,
   journal: createJournal({ log, instanceId, logger: silentLog }),
 }
-const calls = createTextUseCases(deps, createRunningCalls(deps))
+const calls = textCalls(deps, createRunningCalls(deps))
 if (order.isPresent) {
   const own = { pool, clock: systemClock, monotonic: monotonicClock, logger: silentLog }
   const presence = createPresence(own, instanceId)

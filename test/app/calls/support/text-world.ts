@@ -11,16 +11,19 @@ import {
 } from '../../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import { createRunningCalls, type RunningCalls } from '../../../../src/app/calls/running.ts'
-import type { TextDeps } from '../../../../src/app/calls/text/deps.ts'
+import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { createCallRunner } from '../../../../src/app/calls/runner.ts'
+import { createTextFamily } from '../../../../src/app/calls/text/family.ts'
+import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
+import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/types.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { createTextProvider } from '../../../../src/families/kit/text/client.ts'
+import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
+import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
+import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
-import type {
-  TextCallInput,
-  TextFamily,
-  TextFrame,
-  TextUseCases,
-} from '../../../../src/app/calls/text/types.ts'
-import { createTextUseCases } from '../../../../src/app/calls/text/use-cases.ts'
+import type { TextCallInput, TextFamily, TextFrame } from '../../../../src/app/calls/text/types.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
@@ -57,13 +60,47 @@ export interface TextReplicaOptions {
   readonly journal?: Partial<JournalLimits>
   readonly log?: EventLog
   readonly breaker?: BreakerSettings
-  readonly deps?: Partial<TextDeps>
+  readonly deps?: Partial<CallDeps>
 }
 
-export type RunningTextCalls = TextUseCases & Pick<RunningCalls, 'inFlight' | 'close'>
+/** Calls of every wire of text. */
+export interface TextCalls {
+  readonly complete: (input: TextCallInput) => Promise<CompletedCall<JsonObject>>
+  readonly stream: (input: TextCallInput) => Promise<StreamedCall<TextFrame>>
+  /** Lets go of the connections upstream. */
+  readonly letGo: () => Promise<void>
+}
+
+export type RunningTextCalls = TextCalls & Pick<RunningCalls, 'inFlight' | 'close'>
+
+const SECRET = 'a secret of the tests'
+
+/** As the surfaces of the wires make them. */
+export function textCalls(deps: CallDeps, running: RunningCalls): TextCalls {
+  const runner = createCallRunner(deps, running)
+  const providers = [chatWire, responsesWire, nativeWire].map(createTextProvider)
+  const { channels } = deps
+  const keptIds = createKeptIds(SECRET)
+  const families = new Map(
+    providers.map((provider) => [
+      provider.family,
+      createTextFamily({ provider, channels, keptIds }),
+    ]),
+  )
+  const of = (family: TextFamily) => {
+    const found = families.get(family)
+    if (found === undefined) throw new Error(`there is no wire ${family}`)
+    return found
+  }
+  return {
+    complete: (input) => runner.complete(of(input.family), input),
+    stream: (input) => runner.stream(of(input.family), input),
+    letGo: async () => void (await Promise.all(providers.map(({ close }) => close()))),
+  }
+}
 
 export interface TextReplica {
-  readonly deps: TextDeps
+  readonly deps: CallDeps
   readonly calls: RunningTextCalls
   readonly journal: Journal
   readonly spoolDirectory: string
@@ -96,7 +133,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       log,
       channels: given.channels ?? sandboxTextChannels({ baseUrl: world.sandbox.url }),
       sandbox: true,
-      markerSecret: 'a secret of the tests',
+      markerSecret: SECRET,
       pollRequestsPerSecond: 1,
       clock,
       logger: silentLog,
@@ -104,18 +141,18 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       crashPoint: noCrash,
       breaker: given.breaker ?? TOLERANT,
     })
-    const deps: TextDeps = {
+    const deps: CallDeps = {
       ...parts.calls({ replica: instanceId, lag: watchLedger(world.pool, world.log) }),
-      ...parts.text,
       journal,
       limits: { ...defaultCallLimits, ...given.limits },
       ...given.deps,
     }
     const running = createRunningCalls(deps)
-    const calls = { ...createTextUseCases(deps, running), ...running }
+    const calls = { ...textCalls(deps, running), ...running }
     stops.push(async () => {
       await calls.close(5_000)
       await journal.close()
+      await calls.letGo()
       await parts.stop()
     })
     return { deps, calls, journal, spoolDirectory }

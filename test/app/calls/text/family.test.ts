@@ -1,10 +1,11 @@
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
-import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import { createTextFamily } from '../../../../src/app/calls/text/family.ts'
 import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { createTextProvider } from '../../../../src/families/kit/text/client.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
@@ -18,8 +19,7 @@ const channelOf = (largest: number): Channel => ({
 const family = createTextFamily({
   channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
   keptIds: createKeptIds('a secret of the tests'),
-  limits: defaultCallLimits,
-  providers: new Map(),
+  provider: createTextProvider(chatWire),
 })
 
 const heldOn = (channels: readonly Channel[]): bigint =>
