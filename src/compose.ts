@@ -13,7 +13,6 @@ import { createCallMetrics } from './app/calls/metrics.ts'
 import type { ImageDeps } from './app/calls/images/deps.ts'
 import { createImagePlace } from './app/calls/images/keep.ts'
 import type { MediaDeps } from './app/calls/media/deps.ts'
-import { createVoiceBook } from './app/calls/media/voice-book.ts'
 import { createOpenImageFile } from './app/calls/images/open-file.ts'
 import type { FileDeps } from './app/files/deps.ts'
 import type { BreakerSettings } from './app/channels/breaker.ts'
@@ -27,8 +26,6 @@ import { createPriceBookSource } from './app/pricing/price-book.ts'
 import { createTenantPrices, type FollowedPrices } from './app/pricing/tenant-prices.ts'
 import { type Budgets, createBudgets } from './app/budgets/budgets.ts'
 import { createAdmissions } from './app/spending/admission.ts'
-import { createResolveVoice, type ResolveVoice } from './app/resolve-voice.ts'
-import type { SpeechProvider } from './app/speech-ports.ts'
 import { createReadModels } from './app/read-models/read-models.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
@@ -105,10 +102,8 @@ export interface Parts {
     readonly log: EventLog
   }
   readonly imageTasks: ImageTaskDeps
-  /** Speech that is answered at once, and whose voice is meant. */
-  readonly speech: { readonly provider: SpeechProvider; readonly resolveVoice: ResolveVoice }
-  /** Files and voices that accounts keep. */
-  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret' | 'quota'>
+  /** Files that accounts keep. */
+  readonly media: Pick<MediaDeps, 'log' | 'media' | 'markerSecret' | 'quota'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
   /** Finishes what is under way in the background, then lets go of the providers. */
@@ -120,7 +115,7 @@ export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
   const catalog = catalogOf(ground.families)
-  const providers = openFamilies(ground.families, { clock: wallClock })
+  const providers = openFamilies(ground.families, { ...ground, wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstrations are sold at on the sandbox alone, whoever published them.
@@ -177,7 +172,6 @@ export function compose(ground: Ground): Parts {
     crashPoint,
     markerSecret,
   }
-  const voices = createVoiceBook(log)
   const { store } = ground
   const { readModels } = tasks
   const quota = createUploadQuota({
@@ -221,8 +215,7 @@ export function compose(ground: Ground): Parts {
       quota,
     },
     images,
-    speech: { provider: providers.speech, resolveVoice: createResolveVoice(voices.find) },
-    media: { log, media: providers.media, voices, markerSecret, quota },
+    media: { log, media: providers.media, markerSecret, quota },
     assets: {
       ...tasks,
       ...uses,

@@ -106,7 +106,6 @@ export async function listen(
     clock,
     catalog,
     channels: deps.channels,
-    markerSecret: options.markerSecret,
     metrics,
     ...access,
     ...useCases(parts, calls),

@@ -12,16 +12,13 @@ import type { ImageUseCases } from './app/calls/images/types.ts'
 import type { QuoteUseCases } from './app/quotes/types.ts'
 import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
-import { createSpeechUseCases } from './app/calls/speech/use-cases.ts'
-import type { SpeechUseCases } from './app/calls/speech/types.ts'
 import { type CallRunner, createCallRunner } from './app/calls/runner.ts'
 import type { StartedCalls } from './app/calls/start.ts'
-import { type ResolveVoice } from './app/resolve-voice.ts'
 import type { Parts } from './compose.ts'
 
 /** All that callers can ask for; what is answered at once goes over the road of calls. */
 export function useCases(
-  { tasks, imageTasks, files, assets, images, speech, media }: Parts,
+  { tasks, imageTasks, files, assets, images, media }: Parts,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
   readonly tasks: TaskUseCases
@@ -30,8 +27,6 @@ export function useCases(
   readonly assets: AssetUseCases
   readonly calls: CallRunner
   readonly images: ImageUseCases
-  readonly speech: SpeechUseCases
-  readonly resolveVoice: ResolveVoice
   readonly media: MediaUseCases
   readonly quotes: QuoteUseCases
 } {
@@ -44,13 +39,9 @@ export function useCases(
       calls: deps,
       checkAssets: assets.checkAssets,
       images,
-      speech,
-      media,
     }),
     calls: createCallRunner(deps, running),
     images: createImageUseCases({ ...deps, ...images }, running),
-    speech: createSpeechUseCases({ ...deps, ...speech }, running),
-    resolveVoice: speech.resolveVoice,
     media: createMediaUseCases({ ...deps, ...media }, running),
   }
 }

@@ -11,12 +11,10 @@ import type { AssetUseCases } from '../app/assets/types.ts'
 import type { CallRunner } from '../app/calls/runner.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { MediaUseCases } from '../app/calls/media/types.ts'
-import type { SpeechUseCases } from '../app/calls/speech/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
 import type { QuoteUseCases } from '../app/quotes/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
-import type { ResolveVoice } from '../app/resolve-voice.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
 import type { Catalog } from '../domain/families/catalog.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -65,17 +63,12 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** Runs calls of any family. */
   readonly calls: CallRunner
   readonly channels: Services['channels']
-  /** What ids and names that callers get are made with. */
-  readonly markerSecret: string
   /** The asset library and the verification of real persons. */
   readonly assets: AssetUseCases
   /** The uploaded files that a request names. */
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly images: ImageUseCases
-  readonly speech: SpeechUseCases
-  /** Whose voice a caller means by its name. */
-  readonly resolveVoice: ResolveVoice
-  /** Files and voices that accounts keep. */
+  /** Files that accounts keep. */
   readonly media: MediaUseCases
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases

@@ -64,3 +64,37 @@ export interface SpeechProvider {
     options: CallOptions,
   ) => Promise<SpeechStream>
 }
+
+/** A clone of a voice as one channel is asked for it. */
+export interface CloneOrder {
+  readonly upstreamVoiceId: string
+  /** Ids of upstream's, in decimal: they are integers that no double holds. */
+  readonly upstreamFileId: string
+  readonly promptUpstreamFileId: string | undefined
+  readonly promptText: string | undefined
+  readonly audition: { readonly upstreamModel: string; readonly text: string } | undefined
+  /** Upstream's words for the rest. */
+  readonly settings: JsonObject
+}
+
+export interface CloneAnswer {
+  readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further clone for so long: its limit is used up. */
+  readonly restMs: number | undefined
+  /** Of the audition, where it says so. */
+  readonly characters: number | undefined
+  /** Where the audition is to be heard. */
+  readonly demoAudio: string | undefined
+  /** Why the sample is objectionable; undefined where it is not. */
+  readonly inputSensitive: number | undefined
+}
+
+/** The adapter of voices that are cloned. */
+export interface CloneProvider {
+  /** @throws ProviderError */
+  readonly clone: (
+    channel: Channel,
+    order: CloneOrder,
+    options: CallOptions,
+  ) => Promise<CloneAnswer>
+}

@@ -1,10 +1,11 @@
 import type { Mount, Surface } from '../api/kit/surface.ts'
 import type { AssetProvider } from '../app/asset-ports.ts'
+import type { CrashPoint } from '../app/crash-points.ts'
 import type { ImageProvider } from '../app/image-ports.ts'
 import type { MediaProvider } from '../app/media-ports.ts'
 import type { SandboxAccount, TaskProvider } from '../app/ports.ts'
-import type { SpeechProvider } from '../app/speech-ports.ts'
 import { type Catalog, createCatalog, type FamilyRules } from '../domain/families/catalog.ts'
+import type { EventLog } from '../eventlog/log/types.ts'
 import { invariant } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
 
@@ -15,16 +16,26 @@ export interface FamilyModule {
   readonly sandbox: readonly SandboxAccount[]
   /** Its own prefixes; without any it is asked for at those that families share. */
   readonly mounts?: readonly Mount[]
-  /** Makes its routes and what faces its upstream; `clock` is the wall clock, by which upstreams judge signed requests. */
-  readonly open: (deps: { readonly clock: Clock }) => OpenedFamily
+  /** Makes its routes and what faces its upstream. */
+  readonly open: (deps: FamilyDeps) => OpenedFamily
+}
+
+/** What a family stands on in a running process, beside what every surface is offered. */
+export interface FamilyDeps {
+  readonly log: EventLog
+  readonly clock: Clock
+  /** That of the machine, by which upstreams judge signed requests. */
+  readonly wallClock: Clock
+  /** What ids and names that callers or upstream get are made with. */
+  readonly markerSecret: string
+  readonly crashPoint: CrashPoint
 }
 
 /** A family in a running process: what faces its upstream, and its routes, which may use that. */
 export interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
-  readonly speech?: SpeechProvider
-  /** Of files and voices that its accounts keep. */
+  /** Of files that its accounts keep for callers. */
   readonly media?: MediaProvider
   /** Of the asset libraries of its accounts. */
   readonly library?: AssetProvider
@@ -37,8 +48,7 @@ export interface OpenedFamily {
 export interface OpenedFamilies {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
-  readonly speech: SpeechProvider
-  readonly media: MediaProvider
+  readonly media: ReadonlyMap<string, MediaProvider>
   readonly library: AssetProvider
   readonly surfaces: readonly Surface[]
   readonly close: () => Promise<void>
@@ -50,29 +60,22 @@ export function catalogOf(families: readonly FamilyModule[]): Catalog {
 }
 
 /** Opens every family of a list. */
-export function openFamilies(
-  families: readonly FamilyModule[],
-  deps: { readonly clock: Clock },
-): OpenedFamilies {
+export function openFamilies(families: readonly FamilyModule[], deps: FamilyDeps): OpenedFamilies {
   const opened = families.map(({ rules, open }) => ({ name: rules.name, ...open(deps) }))
-  const allOf = <Kind extends 'tasks' | 'images'>(kind: Kind) =>
+  const allOf = <Kind extends 'tasks' | 'images' | 'media'>(kind: Kind) =>
     new Map(
       opened.flatMap((family) => {
         const adapter = family[kind]
         return adapter === undefined ? [] : [[family.name, adapter] as const]
       }),
     )
-  const oneOf = <Kind extends 'speech' | 'media' | 'library'>(kind: Kind) => {
-    const adapter = opened.find((family) => family[kind] !== undefined)?.[kind]
-    invariant(adapter, `a family has the adapter of ${kind}`)
-    return adapter
-  }
+  const library = opened.find((family) => family.library !== undefined)?.library
+  invariant(library, 'a family has the adapter of the asset library')
   return {
     tasks: allOf('tasks'),
     images: allOf('images'),
-    speech: oneOf('speech'),
-    media: oneOf('media'),
-    library: oneOf('library'),
+    media: allOf('media'),
+    library,
     surfaces: opened.flatMap(({ surfaces = [] }) => surfaces),
     close: async () => {
       await Promise.all(opened.map((family) => family.close()))

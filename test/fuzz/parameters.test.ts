@@ -1,7 +1,7 @@
 import t from 'tap'
 import { families } from '../../src/families/index.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
 import { openFamilies } from '../../src/families/module.ts'
+import { familyDeps } from '../api/support/app.ts'
 import { videoCModes } from '../../src/families/video-c/rules/models.ts'
 import { call } from '../e2e/support/client.ts'
 import { startStack } from '../helpers/stack.ts'
@@ -252,7 +252,7 @@ void t.test('400 that names the values for any other value of a filter', async (
   t.ok(filters > 20, `${filters} filters`)
   for (const mode of videoCModes)
     t.ok(
-      openFamilies(families, { clock: systemClock }).surfaces.some(
+      openFamilies(families, familyDeps).surfaces.some(
         ({ endpoints }) => `provC.${mode}` in endpoints,
       ),
       mode,

@@ -2,9 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallRunner } from '../../app/calls/runner.ts'
 import type { CallerGone } from '../../app/calls/types.ts'
 import { createTextFamily, type TextCallFamily } from '../../app/calls/text/family.ts'
-import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
-import type { TextCallInput, TextFrame } from '../../app/calls/text/types.ts'
-import type { TextProvider } from '../../app/text-ports.ts'
+import type { TextCallInput, TextDeps, TextFrame } from '../../app/calls/text/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { costOf } from '../../domain/pricing/cost.ts'
@@ -17,6 +15,9 @@ import { sendEventStream, type StreamDialect, type StreamLimits } from './event-
 /** What a route makes of its request: a call without the parts every route adds alike. */
 export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
 
+/** What faces the upstream of a wire. */
+export type TextUpstream = Pick<TextDeps, 'provider' | 'keptIds'>
+
 /** What runs calls of a wire. */
 export interface TextRoad {
   readonly runner: CallRunner
@@ -25,11 +26,10 @@ export interface TextRoad {
 
 /** The road of a wire over what every surface is offered. */
 export function textRoad(
-  provider: TextProvider,
-  { calls: runner, channels, markerSecret }: Pick<Services, 'calls' | 'channels' | 'markerSecret'>,
+  upstream: TextUpstream,
+  { calls: runner, channels }: Pick<Services, 'calls' | 'channels'>,
 ): TextRoad {
-  const keptIds = createKeptIds(markerSecret)
-  return { runner, family: createTextFamily({ provider, channels, keptIds }) }
+  return { runner, family: createTextFamily({ ...upstream, channels }) }
 }
 
 function inputOf(request: FastifyRequest, part: CallPart, gone: CallerGone): TextCallInput {

@@ -4,10 +4,8 @@ import type { Authenticate } from '../../app/access/principal.ts'
 import type { AssetUseCases } from '../../app/assets/types.ts'
 import type { CallRunner } from '../../app/calls/runner.ts'
 import type { MediaUseCases } from '../../app/calls/media/types.ts'
-import type { SpeechUseCases } from '../../app/calls/speech/types.ts'
 import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { QuoteUseCases } from '../../app/quotes/types.ts'
-import type { ResolveVoice } from '../../app/resolve-voice.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../app/uploads/media-files.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
@@ -74,13 +72,9 @@ export interface Services {
   readonly calls: CallRunner
   /** Which accounts there are. */
   readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
-  /** What ids and names that callers get are made with. */
-  readonly markerSecret: string
-  readonly speech: SpeechUseCases
   readonly media: MediaUseCases
   readonly assets: AssetUseCases
   readonly quotes: QuoteUseCases
-  readonly resolveVoice: ResolveVoice
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly resolveHost: ResolveHost
   /** Names of the hosts of our accounts: no caller may refer to what lies there. */

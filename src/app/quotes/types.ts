@@ -1,6 +1,4 @@
 import type { ImageCallInput } from '../calls/images/types.ts'
-import type { CloneInput } from '../calls/media/types.ts'
-import type { SpeechCallInput } from '../calls/speech/types.ts'
 import type { Unmade } from '../calls/types.ts'
 import type { RequestQuote } from '../pricing/request-quote.ts'
 import type { PricedTask } from '../tasks/quote.ts'
@@ -15,8 +13,6 @@ import type { PricedTask } from '../tasks/quote.ts'
 export interface QuoteUseCases {
   /** Of images made at once; their pictures are not looked into. */
   readonly images: (input: Unmade<ImageCallInput>) => Promise<RequestQuote>
-  readonly speech: (input: Unmade<SpeechCallInput>) => Promise<RequestQuote>
-  readonly clone: (input: Unmade<CloneInput>) => Promise<RequestQuote>
   readonly task: (order: PricedTask) => Promise<RequestQuote>
   /** Of images made as a task. */
   readonly imageTask: (

@@ -3,11 +3,7 @@ import type { CallDeps } from '../calls/deps.ts'
 import { checkImageCount } from '../calls/images/count.ts'
 import { createImageFamily } from '../calls/images/family.ts'
 import type { ImageDeps } from '../calls/images/deps.ts'
-import { createCloneFamily, readyClone } from '../calls/media/clone.ts'
-import type { MediaDeps } from '../calls/media/deps.ts'
 import { quoteCall } from '../calls/quote.ts'
-import { createSpeechFamily } from '../calls/speech/family.ts'
-import type { SpeechProvider } from '../speech-ports.ts'
 import { quoteTask } from '../tasks/quote.ts'
 import type { QuoteUseCases } from './types.ts'
 
@@ -16,8 +12,6 @@ export interface QuoteDeps {
   readonly calls: CallDeps
   readonly checkAssets: CheckAssets
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
-  readonly speech: { readonly provider: SpeechProvider }
-  readonly media: Pick<MediaDeps, 'log' | 'media' | 'voices' | 'markerSecret'>
 }
 
 /** Prices of requests that are not made, by what would make them. */
@@ -25,14 +19,9 @@ export function createQuoteUseCases(deps: QuoteDeps): QuoteUseCases {
   const { calls, checkAssets } = deps
   const tasks = { catalog: calls.catalog, prices: calls.prices, checkAssets }
   const images = createImageFamily({ ...calls, ...deps.images })
-  const speech = createSpeechFamily(deps.speech.provider)
-  const media = { ...calls, ...deps.media }
-  const clones = createCloneFamily(media)
   const ready = () => Promise.reject(new Error('the pictures of a quote are not fetched'))
   return {
     images: (input) => quoteCall(calls, images, { ...input, ready }),
-    speech: (input) => quoteCall(calls, speech, input),
-    clone: async (input) => quoteCall(calls, clones, await readyClone(media, input)),
     task: (order) => quoteTask(tasks, order),
     imageTask: async ({ principal, family, model, request }) => {
       checkImageCount(model, request.count, calls.channels.serving({ family, model }))

@@ -1,3 +1,4 @@
+import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
 import { textRules } from '../../domain/families/text/rules.ts'
 import { createTextProvider } from '../kit/text/client.ts'
 import { textSandbox } from '../kit/text/sandbox.ts'
@@ -9,8 +10,9 @@ import { chatWire } from './upstream/wire.ts'
 export const chat: FamilyModule = {
   rules: { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
   sandbox: [textSandbox('chat', '/v1')],
-  open: () => {
+  open: ({ markerSecret }) => {
+    const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(chatWire)
-    return { surfaces: [chatSurface(provider)], close: provider.close }
+    return { surfaces: [chatSurface({ provider, keptIds })], close: provider.close }
   },
 }

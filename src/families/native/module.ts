@@ -1,3 +1,4 @@
+import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
 import { textRules } from '../../domain/families/text/rules.ts'
 import { createTextProvider } from '../kit/text/client.ts'
 import { textSandbox } from '../kit/text/sandbox.ts'
@@ -14,8 +15,9 @@ export const native: FamilyModule = {
   },
   sandbox: [textSandbox('native', '/v1beta')],
   mounts: [v1beta],
-  open: () => {
+  open: ({ markerSecret }) => {
+    const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(nativeWire)
-    return { surfaces: [v1betaSurface(provider)], close: provider.close }
+    return { surfaces: [v1betaSurface({ provider, keptIds })], close: provider.close }
   },
 }

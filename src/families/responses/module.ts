@@ -1,3 +1,4 @@
+import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
 import { textRules } from '../../domain/families/text/rules.ts'
 import { createTextProvider } from '../kit/text/client.ts'
 import { textSandbox } from '../kit/text/sandbox.ts'
@@ -9,8 +10,9 @@ import { responsesWire } from './upstream/wire.ts'
 export const responses: FamilyModule = {
   rules: { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
   sandbox: [textSandbox('responses', '/v1')],
-  open: () => {
+  open: ({ markerSecret }) => {
+    const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
-    return { surfaces: [responsesSurface(provider)], close: provider.close }
+    return { surfaces: [responsesSurface({ provider, keptIds })], close: provider.close }
   },
 }

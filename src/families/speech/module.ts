@@ -1,9 +1,11 @@
 import { VOICE_CLONE } from '../../domain/families/speech/models.ts'
 import { SPEECH, speechCallRules, speechTaskRules } from '../../domain/families/speech/rules.ts'
+import { openSpeech } from '../../app/calls/speech/open.ts'
+import { createMediaProvider } from '../kit/base-resp/files.ts'
 import type { FamilyModule } from '../module.ts'
 import { provBV1, provBV1Surface } from './surface/routes.ts'
+import { createCloneProvider } from './upstream/clone.ts'
 import { createSpeechProvider } from './upstream/client.ts'
-import { createMediaProvider } from './upstream/media.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
 
 const ofVoices = { model: VOICE_CLONE, maxBytes: 20 * 1024 * 1024 }
@@ -35,19 +37,19 @@ export const speech: FamilyModule = {
     },
   ],
   mounts: [provBV1],
-  open: () => {
-    const [speech, tasks, media] = [
+  open: (deps) => {
+    const [provider, tasks, media, clones] = [
       createSpeechProvider(),
       createSpeechTaskProvider(),
       createMediaProvider(),
+      createCloneProvider(),
     ]
     return {
-      speech,
       tasks,
       media,
-      surfaces: [provBV1Surface],
+      surfaces: [provBV1Surface(openSpeech({ ...deps, provider, clones }))],
       close: async () =>
-        void (await Promise.all([speech, tasks, media].map((adapter) => adapter.close()))),
+        void (await Promise.all([provider, tasks, media, clones].map((one) => one.close()))),
     }
   },
 }

@@ -61,9 +61,9 @@ export const videoA: FamilyModule = {
     ),
   })),
   mounts: [provA, library],
-  open: ({ clock }) => {
+  open: ({ wallClock }) => {
     const tasks = createTaskProvider(videoAWire)
-    const assets = createAssetProvider(clock)
+    const assets = createAssetProvider(wallClock)
     return {
       tasks,
       library: assets,

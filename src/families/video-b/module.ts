@@ -1,5 +1,6 @@
 import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
+import { createMediaProvider } from '../kit/base-resp/files.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { resolveVideoBModel, videoBModels } from './rules/models.ts'
@@ -46,7 +47,12 @@ export const videoB: FamilyModule = {
   ],
   mounts: [provBV2],
   open: () => {
-    const tasks = createTaskProvider(videoBWire)
-    return { tasks, surfaces: [provBV2Surface], close: tasks.close }
+    const [tasks, media] = [createTaskProvider(videoBWire), createMediaProvider()]
+    return {
+      tasks,
+      media,
+      surfaces: [provBV2Surface],
+      close: async () => void (await Promise.all([tasks.close(), media.close()])),
+    }
   },
 }

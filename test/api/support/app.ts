@@ -1,12 +1,12 @@
 import { catalog, families } from '../../../src/families/index.ts'
-import { openFamilies } from '../../../src/families/module.ts'
+import { noCrash } from '../../../src/app/crash-points.ts'
+import { type FamilyDeps, openFamilies } from '../../../src/families/module.ts'
 import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
-import { createResolveVoice } from '../../../src/app/resolve-voice.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import { memoryCalls } from './memory-calls.ts'
 import { MemoryAssets } from './memory-assets.ts'
@@ -98,10 +98,20 @@ export interface Harness {
   readonly hosts: Map<string, readonly string[]>
 }
 
+/** What families stand on where nothing is kept: the log holds no voice. */
+export const familyDeps: FamilyDeps = {
+  log: { readStream: () => Promise.resolve([]) } as unknown as FamilyDeps['log'],
+  clock: { nowMs: () => nowMs },
+  wallClock: { nowMs: () => nowMs },
+  markerSecret: 'a secret of the tests',
+  crashPoint: noCrash,
+}
+
 /** The whole HTTP interface over hand-written in-memory parts. */
 export async function startApp(
   part: Partial<ApiDeps> = {},
   texts = new MemoryTexts(),
+  speech = new MemorySpeech(),
 ): Promise<Harness> {
   const lines: string[] = []
   const logger: Logger = pino(
@@ -116,17 +126,14 @@ export async function startApp(
     logger,
     clock: { nowMs: () => nowMs },
     catalog,
-    surfaces: openFamilies(families, { clock: { nowMs: () => nowMs } }).surfaces,
+    surfaces: openFamilies(families, familyDeps).surfaces,
     metrics: new Registry(),
     authenticate,
     tasks,
     assets,
-    calls: memoryCalls(texts),
+    calls: memoryCalls(texts, speech),
     channels: texts.channels(),
-    markerSecret: 'a secret of the tests',
     images: new MemoryImages(),
-    speech: new MemorySpeech(),
-    resolveVoice: createResolveVoice(() => Promise.resolve(undefined)),
     media: new MemoryMedia(nowMs),
     resolveMediaFiles: () => Promise.resolve(undefined),
     files: new MemoryFiles(nowMs),

@@ -1,13 +1,19 @@
 import type { CallRunner } from '../../../src/app/calls/runner.ts'
+import type { SpeechCallInput } from '../../../src/app/calls/speech/types.ts'
 import type { TextCallInput } from '../../../src/app/calls/text/types.ts'
 import { answered } from './memory-quotes.ts'
+import type { MemorySpeech } from './memory-speech.ts'
 import type { MemoryTexts } from './memory-texts.ts'
 
 /** Runs calls in memory: whatever a family would make of its upstream, they are answered as told. */
-export function memoryCalls(texts: MemoryTexts): CallRunner {
+export function memoryCalls(texts: MemoryTexts, speech: MemorySpeech): CallRunner {
+  const isSpeech = (input: TextCallInput | SpeechCallInput): input is SpeechCallInput =>
+    input.family === 'speech'
   const run = {
-    complete: (_family: unknown, input: TextCallInput) => texts.complete(input),
-    stream: (_family: unknown, input: TextCallInput) => texts.stream(input),
+    complete: (_family: unknown, input: TextCallInput | SpeechCallInput) =>
+      isSpeech(input) ? speech.complete(input) : texts.complete(input),
+    stream: (_family: unknown, input: TextCallInput | SpeechCallInput) =>
+      isSpeech(input) ? speech.stream(input) : texts.stream(input),
     quote: answered,
   }
   // The types of a family's bodies are its own.

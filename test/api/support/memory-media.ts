@@ -1,19 +1,12 @@
 import { Readable } from 'node:stream'
-import type {
-  Cloned,
-  CloneInput,
-  MediaUseCases,
-  UploadInput,
-} from '../../../src/app/calls/media/types.ts'
-import type { CompletedCall } from '../../../src/app/calls/types.ts'
+import type { MediaUseCases, UploadInput } from '../../../src/app/calls/media/types.ts'
 import type { OwnUpload, UploadKey } from '../../../src/app/uploads/own-upload.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 
-/** Use cases of uploads and voices in memory: enough to see what the routes ask and how they answer. */
+/** Use cases of uploads in memory: enough to see what the routes ask and how they answer. */
 export class MemoryMedia implements MediaUseCases {
   readonly uploads: OwnUpload[] = []
-  readonly clones: CloneInput[] = []
   /** Thrown by every use case while set. */
   failure: unknown
   readonly #nowMs: number
@@ -61,16 +54,5 @@ export class MemoryMedia implements MediaUseCases {
       sizeBytes: upload.sizeBytes,
       body: Readable.from(Buffer.alloc(upload.sizeBytes)),
     }
-  }
-
-  clone(input: CloneInput): Promise<CompletedCall<Cloned>> {
-    this.clones.push(input)
-    if (this.failure !== undefined)
-      return Promise.reject(
-        this.failure instanceof Error ? this.failure : new Error('it was told to fail'),
-      )
-    const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
-    const body = { inputSensitive: undefined, demoAudio: undefined, characters: undefined }
-    return Promise.resolve({ callId: 'call_1', body, settlement, measurement: 'reported' })
   }
 }

@@ -11,8 +11,6 @@ export const answered = () =>
 /** Whatever is asked costs half a dollar. */
 export const memoryQuotes: QuoteUseCases = {
   images: answered,
-  speech: answered,
-  clone: answered,
   task: answered,
   imageTask: answered,
 }

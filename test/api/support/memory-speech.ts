@@ -1,23 +1,27 @@
 import type {
-  CompletedSpeech,
   SpeechCallInput,
-  SpeechUseCases,
-  StreamedSpeech,
+  SpeechFrame,
+  SpokenBody,
 } from '../../../src/app/calls/speech/types.ts'
+import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
+import type { Channel } from '../../../src/app/ports.ts'
+import { sandboxSpeechChannels } from '../../helpers/sandbox-channels.ts'
 
-/** Use cases of speech in memory: enough to see what the routes ask and how they answer. */
-export class MemorySpeech implements SpeechUseCases {
+type Streamed = StreamedCall<SpeechFrame> & { readonly channel: Channel }
+
+/** Calls of speech in memory: enough to see what the routes ask and how they answer. */
+export class MemorySpeech {
   readonly calls: SpeechCallInput[] = []
   /** Thrown by every call while set. */
   failure: unknown
   /** What the account answers. */
-  form: StreamedSpeech['form'] = 'json'
+  form: SpokenBody['form'] = 'json'
   /** Thrown by a stream after its first frame while set. */
   streamFailure: unknown
   /** Whether a stream comes to its end. */
   whole = true
 
-  async speak(input: SpeechCallInput): Promise<CompletedSpeech> {
+  async complete(input: SpeechCallInput): Promise<CompletedCall<SpokenBody>> {
     await this.#called(input)
     const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
     const shown = { extra_info: { usage_characters: 13 } }
@@ -28,7 +32,7 @@ export class MemorySpeech implements SpeechUseCases {
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
   }
 
-  async stream(input: SpeechCallInput): Promise<StreamedSpeech> {
+  async stream(input: SpeechCallInput): Promise<Streamed> {
     await this.#called(input)
     const { form, streamFailure, whole } = this
     const piece = (audio: string, status: number): string =>
@@ -39,7 +43,10 @@ export class MemorySpeech implements SpeechUseCases {
       if (streamFailure !== undefined) throw streamFailure
       if (whole) yield { data: piece('3304', 2), terminal: true }
     })()
-    return { callId: 'call_1', form, frames, settlement: () => undefined }
+    const [account] = sandboxSpeechChannels({ baseUrl: 'http://127.0.0.1:9' })
+    if (account === undefined) throw new Error('the sandbox has no account of speech')
+    const channel: Channel = { ...account, audioMode: form === 'audio' ? 'hex' : 'json' }
+    return { callId: 'call_1', channel, frames, settlement: () => undefined }
   }
 
   async #called(input: SpeechCallInput): Promise<void> {

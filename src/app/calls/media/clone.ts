@@ -3,21 +3,33 @@ import type { CloneRequest } from '../../../domain/families/speech/clone-request
 import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
 import { voiceStream } from '../../../domain/voice/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
-import { toTimestamp } from '../../../kernel/clock.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import type { CrashPoint } from '../../crash-points.ts'
 import { keyedHash } from '../../keyed-hash.ts'
-import type { CloneAnswer, CloneOrder } from '../../media-ports.ts'
+import type { CloneAnswer, CloneOrder, CloneProvider } from '../../speech-ports.ts'
 import type { Channel } from '../../ports.ts'
 import { keptApart } from '../../uploads/media-files.ts'
 import { namedUpload, type OwnUpload } from '../../uploads/own-upload.ts'
 import type { CallFamily } from '../family.ts'
 import type { Unmade } from '../types.ts'
 import { refusalOf } from '../../refusals.ts'
-import type { MediaDeps } from './deps.ts'
-import type { Cloned, CloneInput } from './types.ts'
+import type { Cloned, CloneInput } from '../speech/types.ts'
+import type { VoiceBook } from './voice-book.ts'
+
+/** What clones stand on beside the road of every call. */
+export interface CloneDeps {
+  readonly log: EventLog
+  readonly clock: Clock
+  readonly clones: CloneProvider
+  readonly voices: VoiceBook
+  readonly markerSecret: string
+  readonly crashPoint: CrashPoint
+}
 
 /** The files and the voice of a clone, found. */
-interface FoundClone {
+export interface FoundClone {
   readonly file: OwnUpload
   readonly prompt: OwnUpload | undefined
   readonly upstreamVoiceId: string
@@ -37,7 +49,7 @@ const NAME_DIGITS = 40
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
 export async function readyClone<Asked extends Unmade<CloneInput>>(
-  deps: Pick<MediaDeps, 'log' | 'clock' | 'voices' | 'markerSecret'>,
+  deps: CloneDeps,
   input: Asked,
 ): Promise<Asked & FoundClone> {
   const { voices, markerSecret } = deps
@@ -70,7 +82,7 @@ export async function readyClone<Asked extends Unmade<CloneInput>>(
 /** Clones on the road of every call: the voice is recorded before its call is settled. */
 export type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
 
-export function createCloneFamily(deps: Omit<MediaDeps, 'quota'>): CloneFamily {
+export function createCloneFamily(deps: CloneDeps): CloneFamily {
   return {
     resolve: ({ family, model, request, file }, serving) => {
       const { audition } = request
@@ -89,7 +101,7 @@ export function createCloneFamily(deps: Omit<MediaDeps, 'quota'>): CloneFamily {
       }
     },
     ask: async (input, channel, _request, options) => {
-      const answer = await deps.media.clone(channel, orderAt(input, channel), options)
+      const answer = await deps.clones.clone(channel, orderAt(input, channel), options)
       const { upstreamRequestId, restMs, characters } = answer
       const body = async (): Promise<Cloned> => {
         await recordVoice(deps, input)
@@ -125,10 +137,7 @@ function clonedOf({ inputSensitive, demoAudio, characters }: CloneAnswer): Clone
   return { inputSensitive, demoAudio, characters }
 }
 
-async function recordVoice(
-  { log, clock }: Pick<MediaDeps, 'log' | 'clock'>,
-  input: ReadyClone,
-): Promise<void> {
+async function recordVoice({ log, clock }: CloneDeps, input: ReadyClone): Promise<void> {
   const { principal, requestId, request, file, upstreamVoiceId } = input
   const { tenantId, userId, tokenId } = principal
   const voice = {

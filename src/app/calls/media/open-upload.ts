@@ -3,7 +3,7 @@ import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import { refusalOf } from '../../refusals.ts'
 import { findOwnUpload } from '../../uploads/own-upload.ts'
-import type { MediaDeps } from './deps.ts'
+import { type MediaDeps, mediaOf } from './deps.ts'
 import type { MediaUseCases } from './types.ts'
 
 /** Uploads handed on at once by one process: each holds a connection to its end. */
@@ -38,10 +38,12 @@ export function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
         idleTimeoutMs: IDLE_TIMEOUT_MS,
       }
       const attempted = await attempt(deps, plan, (channel) =>
-        deps.media.open(channel, file, { signal, requestId }).catch((error: unknown) => {
-          // That the caller left says nothing of the account's health.
-          throw signal.aborted ? left() : error
-        }),
+        mediaOf(deps, family)
+          .open(channel, file, { signal, requestId })
+          .catch((error: unknown) => {
+            // That the caller left says nothing of the account's health.
+            throw signal.aborted ? left() : error
+          }),
       )
       if (attempted.kind === 'untried') throw nobodyToAsk(deps, wish, {})
       if (attempted.kind === 'failed') throw refusalOf(attempted.error)

@@ -11,7 +11,7 @@ import { keyedHash } from '../../keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import { refusalOf } from '../../refusals.ts'
 import type { OwnUpload } from '../../uploads/own-upload.ts'
-import type { MediaDeps } from './deps.ts'
+import { type MediaDeps, mediaOf } from './deps.ts'
 import type { UploadInput } from './types.ts'
 
 /** Ids tried until one is free: by chance the first is. */
@@ -71,7 +71,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }
-      const taken = await deps.media.upload(channel, media, { signal, requestId })
+      const taken = await mediaOf(deps, family).upload(channel, media, { signal, requestId })
       if (body.isSent()) return taken
       // What was answered before it had come is no answer to it.
       throw new ProviderError('malformed', 'unknown', 'The model service answered too early.')

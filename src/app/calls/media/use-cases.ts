@@ -1,15 +1,12 @@
 import { findOwnUpload } from '../../uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
-import { completeCall } from '../whole.ts'
-import { createCloneFamily, readyClone } from './clone.ts'
 import type { MediaDeps } from './deps.ts'
 import { createOpenUpload } from './open-upload.ts'
 import type { MediaUseCases } from './types.ts'
 import { uploadMedia } from './upload.ts'
 
-/** The use cases of what accounts keep for callers: files and voices. */
+/** The use cases of files that accounts keep for callers. */
 export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): MediaUseCases {
-  const family = createCloneFamily(deps)
   return {
     upload: (input) =>
       running.run(deps.catalog.uploadPlace(input.purpose).family, (stopped) =>
@@ -17,9 +14,5 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
       ),
     openUpload: createOpenUpload(deps),
     findUpload: (key) => findOwnUpload(deps, key),
-    clone: (input) =>
-      running.run(input.family, async (stopped) =>
-        completeCall(deps, family, await readyClone(deps, input), stopped),
-      ),
   }
 }

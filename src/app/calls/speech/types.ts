@@ -1,9 +1,10 @@
+import type { CloneRequest } from '../../../domain/families/speech/clone-request.ts'
 import type { SpeechRequest } from '../../../domain/families/speech/request.ts'
 import type { AsciiText } from '../../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
+import type { CallInput } from '../types.ts'
 
-/** What the API asks of the synchronous use cases of speech, and what it gets back; no HTTP here. */
+/** What is asked of speech and of clones, and what comes back; no HTTP here. */
 
 export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
@@ -23,16 +24,16 @@ export interface SpeechFrame {
   readonly terminal: boolean
 }
 
-export type CompletedSpeech = CompletedCall<SpokenBody>
-
-export interface StreamedSpeech extends StreamedCall<SpeechFrame> {
-  /** What its frames are: JSON, or audio in hexadecimal. */
-  readonly form: SpokenBody['form']
+export interface CloneInput extends CallInput {
+  readonly request: CloneRequest
 }
 
-/** Domain error codes: those of every call, and `voice_not_found`. */
-export interface SpeechUseCases {
-  readonly speak: (input: SpeechCallInput) => Promise<CompletedSpeech>
-  /** Of a request that is `streamed`. */
-  readonly stream: (input: SpeechCallInput) => Promise<StreamedSpeech>
+/** A voice that was cloned, as its caller gets to know. */
+export interface Cloned {
+  /** Why the sample is objectionable; undefined where it is not. */
+  readonly inputSensitive: number | undefined
+  /** Where the audition is to be heard. */
+  readonly demoAudio: string | undefined
+  /** Of the audition, where upstream says so. */
+  readonly characters: number | undefined
 }

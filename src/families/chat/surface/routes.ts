@@ -1,14 +1,14 @@
+import type { TextUpstream } from '../../../api/kit/answer-call.ts'
 import { callExamples, callFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
-import type { TextProvider } from '../../../app/text-ports.ts'
 import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { chatDialect } from './dialect.ts'
 import { readChatRequest } from './request.ts'
 import { alsoInChat, ChatBodySchema, ChatCompletionSchema } from './schemas.ts'
 
 /** Chat completions, below `/v1`. */
-export const chatSurface = (provider: TextProvider): Surface =>
+export const chatSurface = (upstream: TextUpstream): Surface =>
   v1TextSurface(
     {
       family: 'chat',
@@ -31,5 +31,5 @@ export const chatSurface = (provider: TextProvider): Surface =>
         return { ...asked, dialect: stream ? chatDialect(includeUsage) : undefined }
       },
     },
-    provider,
+    upstream,
   )

@@ -1,13 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { answerStream, answerWhole, type CallPart, textRoad } from '../../../api/kit/answer-call.ts'
+import {
+  answerStream,
+  answerWhole,
+  type CallPart,
+  textRoad,
+  type TextUpstream,
+} from '../../../api/kit/answer-call.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
-import type { TextProvider } from '../../../app/text-ports.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
@@ -76,8 +81,8 @@ export const v1beta: Mount = {
   keepsAnswers: true,
 }
 
-function register(instance: FastifyInstance, provider: TextProvider, services: Services): void {
-  const road = textRoad(provider, services)
+function register(instance: FastifyInstance, upstream: TextUpstream, services: Services): void {
+  const road = textRoad(upstream, services)
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.post('/models/:model(^[^:]*)::generateContent', {
     schema: {
@@ -116,13 +121,13 @@ function register(instance: FastifyInstance, provider: TextProvider, services: S
   })
 }
 
-export const v1betaSurface = (provider: TextProvider): Surface => ({
+export const v1betaSurface = (upstream: TextUpstream): Surface => ({
   mount: v1beta,
   endpoints: { 'v1beta.generate': '/v1beta/models/{model}:generateContent' },
   bodies: [{ schema: GenerateBodySchema, also: alsoInNative, spellings }],
-  register: (app, services) => register(app, provider, services),
+  register: (app, services) => register(app, upstream, services),
   quotes: (services) => {
-    const { runner, family } = textRoad(provider, services)
+    const { runner, family } = textRoad(upstream, services)
     const check = misspeltRefusal(GenerateBodySchema, alsoInNative, {
       spellings,
       foreign: foreignToTexts,

@@ -1,14 +1,14 @@
+import type { TextUpstream } from '../../../api/kit/answer-call.ts'
 import { callExamples, callFailures, continuationFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
-import type { TextProvider } from '../../../app/text-ports.ts'
 import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { responsesDialect } from './dialect.ts'
 import { readResponsesRequest } from './request.ts'
 import { alsoInResponses, ResponsesBodySchema, ResponseSchema } from './schemas.ts'
 
 /** Responses, below `/v1`. */
-export const responsesSurface = (provider: TextProvider): Surface =>
+export const responsesSurface = (upstream: TextUpstream): Surface =>
   v1TextSurface(
     {
       family: 'responses',
@@ -31,5 +31,5 @@ export const responsesSurface = (provider: TextProvider): Surface =>
         return { ...asked, dialect: stream ? responsesDialect() : undefined }
       },
     },
-    provider,
+    upstream,
   )

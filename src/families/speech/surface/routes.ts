@@ -1,10 +1,11 @@
+import type { SpeechCalls } from '../../../app/calls/speech/open.ts'
 import { readClone } from '../../../domain/families/speech/clone-request.ts'
 import { VOICE_CLONE } from '../../../domain/families/speech/models.ts'
 import { readSpeech } from '../../../domain/families/speech/request.ts'
 import { SPEECH } from '../../../domain/families/speech/rules.ts'
 import { creationsOf } from '../../../api/kit/creations.ts'
-import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
-import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import { misspeltRefusal, type QuotedPath } from '../../../api/kit/quoted-path.ts'
+import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import { provBV1Envelope } from './envelope.ts'
 import { mediaFilesPlugin } from './files.ts'
 import { speechRoute } from './speech.ts'
@@ -22,49 +23,54 @@ export const provBV1: Mount = {
   keepsAnswers: true,
 }
 
-const tasks = creationsOf(provBV1, [speechTask], speechTaskRoute)
 const family = SPEECH
 
-export const provBV1Surface: Surface = {
-  mount: provBV1,
-  endpoints: {
-    'provB.speech': '/provB/v1/t2a_v2',
-    ...tasks.endpoints,
-    'provB.voice-clone': '/provB/v1/voice_clone',
-  },
-  bodies: [...tasks.bodies, { schema: CloneBodySchema }],
-  register: async (app, services) => {
-    speechRoute(app, services)
-    await tasks.register(app, services)
-    await app.register(mediaFilesPlugin(services))
-    voicesRoute(app, services)
-  },
-  quotes: (services) => {
-    const { quotes, resolveVoice, foreignMembers: foreign } = services
-    const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech, { foreign })
-    const checkClone = misspeltRefusal(CloneBodySchema, {}, { foreign })
-    return [
-      {
-        path: '/provB/v1/t2a_v2',
-        quote: async ({ principal, requestId, body }) => {
-          check(body)
-          const request = readSpeech(body, 'call')
-          const { model } = request
-          const voice = await resolveVoice(principal.tenantId, request.voiceId)
-          const of = { family, surface: 'provB.speech', principal, requestId }
-          return quotes.speech({ ...of, model, request, voice })
-        },
+export function provBV1Surface(calls: SpeechCalls): Surface {
+  const tasks = creationsOf(provBV1, [speechTask(calls)], speechTaskRoute)
+  return {
+    mount: provBV1,
+    endpoints: {
+      'provB.speech': '/provB/v1/t2a_v2',
+      ...tasks.endpoints,
+      'provB.voice-clone': '/provB/v1/voice_clone',
+    },
+    bodies: [...tasks.bodies, { schema: CloneBodySchema }],
+    register: async (app, services) => {
+      speechRoute(app, calls, services)
+      await tasks.register(app, services)
+      await app.register(mediaFilesPlugin(services))
+      voicesRoute(app, calls, services)
+    },
+    quotes: (services) => [...quotedCalls(calls, services), ...(tasks.quotes?.(services) ?? [])],
+  }
+}
+
+function quotedCalls(
+  { speech, clones, readyClone, resolveVoice }: SpeechCalls,
+  { calls: runner, foreignMembers: foreign }: Services,
+): readonly QuotedPath[] {
+  const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech, { foreign })
+  const checkClone = misspeltRefusal(CloneBodySchema, {}, { foreign })
+  return [
+    {
+      path: '/provB/v1/t2a_v2',
+      quote: async ({ principal, requestId, body }) => {
+        check(body)
+        const request = readSpeech(body, 'call')
+        const { model } = request
+        const voice = await resolveVoice(principal.tenantId, request.voiceId)
+        const of = { family, surface: 'provB.speech', principal, requestId }
+        return runner.quote(speech, { ...of, model, request, voice })
       },
-      ...(tasks.quotes?.(services) ?? []),
-      {
-        path: '/provB/v1/voice_clone',
-        quote: async ({ principal, requestId, body }) => {
-          checkClone(body)
-          const request = readClone(body)
-          const of = { family, surface: 'provB.voice-clone', principal, requestId }
-          return quotes.clone({ ...of, model: VOICE_CLONE, request })
-        },
+    },
+    {
+      path: '/provB/v1/voice_clone',
+      quote: async ({ principal, requestId, body }) => {
+        checkClone(body)
+        const request = readClone(body)
+        const of = { family, surface: 'provB.voice-clone', principal, requestId }
+        return runner.quote(clones, await readyClone({ ...of, model: VOICE_CLONE, request }))
       },
-    ]
-  },
+    },
+  ]
 }

@@ -1,21 +1,15 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type {
-  SpeechCallInput,
-  SpeechFrame,
-  SpeechUseCases,
-} from '../../../app/calls/speech/types.ts'
+import { formOf, type SpeechCallFamily } from '../../../app/calls/speech/family.ts'
+import type { SpeechCallInput, SpeechFrame } from '../../../app/calls/speech/types.ts'
+import type { Unmade } from '../../../app/calls/types.ts'
 import type { AudioFormat } from '../../../domain/families/speech/request.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
 import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
-import {
-  oneLine,
-  sendEventStream,
-  type StreamDialect,
-  type StreamLimits,
-} from '../../../api/kit/event-stream.ts'
+import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
+import type { Services } from '../../../api/kit/surface.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import { failureFrame, succeeded } from './envelope.ts'
 
@@ -28,17 +22,18 @@ const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   wav: 'audio/wav',
 }
 
-type Asked = Omit<SpeechCallInput, 'callerGone'>
+type Asked = Unmade<SpeechCallInput>
+type Offered = Pick<Services, 'calls' | 'streamLimits'>
 
 /** Answers a call whole. */
 export async function answerSpeech(
-  speech: SpeechUseCases,
+  speech: SpeechCallFamily,
   asked: Asked,
   request: FastifyRequest,
   reply: FastifyReply,
-  limits: StreamLimits,
+  { calls, streamLimits: limits }: Offered,
 ): Promise<FastifyReply> {
-  const call = await speech.speak({ ...asked, callerGone: callerPresence(reply) })
+  const call = await calls.complete(speech, { ...asked, callerGone: callerPresence(reply) })
   const { callId, body, settlement } = call
   void reply.headers({
     'x-call-id': callId,
@@ -53,16 +48,16 @@ export async function answerSpeech(
 
 /** Answers a call as it is made; what fails before its first byte is an ordinary answer. */
 export async function answerSpeechStream(
-  speech: SpeechUseCases,
+  speech: SpeechCallFamily,
   asked: Asked,
   request: FastifyRequest,
   reply: FastifyReply,
-  limits: StreamLimits,
+  { calls, streamLimits: limits }: Offered,
 ): Promise<FastifyReply> {
   const gone = callerGone(reply)
-  const call = await speech.stream({ ...asked, callerGone: gone.signal })
+  const call = await calls.stream(speech, { ...asked, callerGone: gone.signal })
   const headers = { 'x-call-id': call.callId }
-  if (call.form === 'audio')
+  if (formOf(call.channel) === 'audio')
     return reply
       .headers({ ...headers, 'cache-control': 'no-store' })
       .type(mediaTypes[asked.request.format])

@@ -7,6 +7,7 @@ import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { keyedBy } from '../../../api/kit/keyed-call.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
+import type { SpeechCalls } from '../../../app/calls/speech/open.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import { callFailures, describe } from './envelope.ts'
 import { answerSpeech, answerSpeechStream } from './speech-answers.ts'
@@ -16,7 +17,7 @@ import { alsoInSpeech, SpeechBodySchema, SpokenSchema } from './schemas.ts'
 export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
 
 /** Speech at once. */
-export function speechRoute(app: FastifyInstance, services: Services): void {
+export function speechRoute(app: FastifyInstance, calls: SpeechCalls, services: Services): void {
   app.post('/t2a_v2', {
     // The family judges the body; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt(alsoInSpeech, { foreign: services.foreignMembers }),
@@ -43,7 +44,7 @@ export function speechRoute(app: FastifyInstance, services: Services): void {
       // From here on only the use case holds the body.
       request.body = undefined
       const principal = principalOf(request)
-      const voice = await services.resolveVoice(principal.tenantId, asked.voiceId)
+      const voice = await calls.resolveVoice(principal.tenantId, asked.voiceId)
       const call = {
         principal,
         family: SPEECH,
@@ -54,9 +55,8 @@ export function speechRoute(app: FastifyInstance, services: Services): void {
         voice,
         ...keyedBy(request),
       }
-      return asked.streamed
-        ? answerSpeechStream(services.speech, call, request, reply, services.streamLimits)
-        : answerSpeech(services.speech, call, request, reply, services.streamLimits)
+      const answer = asked.streamed ? answerSpeechStream : answerSpeech
+      return answer(calls.speech, call, request, reply, services)
     },
   })
 }

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TaskView } from '../../../app/tasks/types.ts'
+import type { SpeechCalls } from '../../../app/calls/speech/open.ts'
 import type { ResolveVoice } from '../../../app/resolve-voice.ts'
 import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
 import {
@@ -31,7 +32,9 @@ interface AcceptedSpeech {
   readonly voice: Awaited<ReturnType<ResolveVoice>>
 }
 
-export const speechTask: TaskCreation<AcceptedSpeech> = {
+export const speechTask = ({
+  resolveVoice,
+}: Pick<SpeechCalls, 'resolveVoice'>): TaskCreation<AcceptedSpeech> => ({
   path: '/t2a_async_v2',
   name: 'provB.speech.async',
   family: SPEECH,
@@ -46,7 +49,7 @@ export const speechTask: TaskCreation<AcceptedSpeech> = {
     further: [lacking],
     headers: ['x-platform-id', 'idempotent-replayed'],
   }),
-  accept: async (body, { tenantId }, { resolveVoice }) => {
+  accept: async (body, { tenantId }) => {
     const request = readSpeech(body, 'task')
     return { request, voice: await resolveVoice(tenantId, request.voiceId) }
   },
@@ -63,7 +66,7 @@ export const speechTask: TaskCreation<AcceptedSpeech> = {
     ...charactersIn(usage),
     ...succeeded(request),
   }),
-}
+})
 
 export function speechTaskRoute(instance: FastifyInstance, { tasks }: Services): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {

@@ -8,7 +8,8 @@ import { objectBody } from '../../../api/kit/json-body.ts'
 import { keyedBy } from '../../../api/kit/keyed-call.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import type { Services } from '../../../api/kit/surface.ts'
-import type { Cloned } from '../../../app/calls/media/types.ts'
+import type { SpeechCalls } from '../../../app/calls/speech/open.ts'
+import type { Cloned } from '../../../app/calls/speech/types.ts'
 import { readClone } from '../../../domain/families/speech/clone-request.ts'
 import { VOICE_CLONE } from '../../../domain/families/speech/models.ts'
 import { SPEECH } from '../../../domain/families/speech/rules.ts'
@@ -66,7 +67,8 @@ function shown({ inputSensitive, demoAudio, characters }: Cloned) {
 /** Clones of voices. */
 export function voicesRoute(
   app: FastifyInstance,
-  { media, foreignMembers: foreign }: Services,
+  { clones, readyClone }: SpeechCalls,
+  { calls, foreignMembers: foreign }: Services,
 ): void {
   app.post('/voice_clone', {
     validatorCompiler: refuseMisspelt({}, { foreign }),
@@ -87,7 +89,7 @@ export function voicesRoute(
       const order = readClone(objectBody(request.body))
       // From here on only the use case holds the body.
       request.body = undefined
-      const call = await media.clone({
+      const asked = await readyClone({
         principal: principalOf(request),
         family: SPEECH,
         surface: 'provB.voice-clone',
@@ -97,6 +99,7 @@ export function voicesRoute(
         request: order,
         ...keyedBy(request),
       })
+      const call = await calls.complete(clones, asked)
       void reply.headers({
         'x-call-id': call.callId,
         ...costHeaders(costOf(call.settlement)),

@@ -28,7 +28,7 @@ import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
 import { headerOf } from '../../kit/http/retry-after.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { refusalIn, refusalInStream } from './errors.ts'
+import { refusalIn, refusalInStream } from '../../kit/base-resp/errors.ts'
 
 /** What of an answer with audio is for callers, and what it is settled on. */
 

@@ -1,6 +1,12 @@
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { answerStream, answerWhole, type CallPart, textRoad } from '../../../api/kit/answer-call.ts'
+import {
+  answerStream,
+  answerWhole,
+  type CallPart,
+  textRoad,
+  type TextUpstream,
+} from '../../../api/kit/answer-call.ts'
 import type { StreamDialect } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
@@ -10,7 +16,6 @@ import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { TextFrame } from '../../../app/calls/text/types.ts'
-import type { TextProvider } from '../../../app/text-ports.ts'
 import type { TextFamily } from '../../../domain/families/text/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
@@ -37,12 +42,12 @@ export interface V1TextCalls {
 
 export function v1TextSurface(
   { family, name, path, body, alsoKnown, documented, read }: V1TextCalls,
-  provider: TextProvider,
+  upstream: TextUpstream,
 ): Surface {
   const called = { family, surface: name } as const
   const names = { foreign: foreignToTexts }
   const register = (app: FastifyInstance, services: Services): void => {
-    const road = textRoad(provider, services)
+    const road = textRoad(upstream, services)
     app.post(path, {
       // The reader judges bodies and names the field; the schema only finds misspelt names.
       validatorCompiler: refuseMisspelt(alsoKnown, names),
@@ -65,7 +70,7 @@ export function v1TextSurface(
     bodies: [{ schema: body, also: alsoKnown }],
     register,
     quotes: (services) => {
-      const { runner, family: calls } = textRoad(provider, services)
+      const { runner, family: calls } = textRoad(upstream, services)
       const check = misspeltRefusal(body, alsoKnown, names)
       return [
         {

@@ -5,7 +5,13 @@ import type { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import { readClone } from '../../../../src/domain/families/speech/clone-request.ts'
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
+import { createCallRunner } from '../../../../src/app/calls/runner.ts'
+import { openSpeech } from '../../../../src/app/calls/speech/open.ts'
+import type { Cloned, CloneInput } from '../../../../src/app/calls/speech/types.ts'
+import type { CompletedCall } from '../../../../src/app/calls/types.ts'
 import type { MediaUseCases } from '../../../../src/app/calls/media/types.ts'
+import { createSpeechProvider } from '../../../../src/families/speech/upstream/client.ts'
+import { createCloneProvider } from '../../../../src/families/speech/upstream/clone.ts'
 import { createMediaUseCases } from '../../../../src/app/calls/media/use-cases.ts'
 import type { MediaProvider } from '../../../../src/app/media-ports.ts'
 import type { CrashPoint } from '../../../../src/app/crash-points.ts'
@@ -18,6 +24,11 @@ import { silentLog } from '../../../../src/kernel/log.ts'
 import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
 import { principalOf } from '../../support/world.ts'
 
+/** What is asked of files and voices. */
+export interface MediaCalls extends MediaUseCases {
+  readonly clone: (input: CloneInput) => Promise<CompletedCall<Cloned>>
+}
+
 /** Uploads and clones over real parts, without HTTP; `stop` lets go of the journal and the providers. */
 export function mediaOf(ground: {
   readonly pool: Pool
@@ -27,7 +38,7 @@ export function mediaOf(ground: {
   /** Instead of the adapter. */
   readonly upload?: MediaProvider['upload']
   readonly logger?: Logger
-}): MediaUseCases & { readonly stop: () => Promise<void> } {
+}): MediaCalls & { readonly stop: () => Promise<void> } {
   const { pool, log, sandboxUrl, crashPoint, upload, logger = silentLog } = ground
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
@@ -58,15 +69,25 @@ export function mediaOf(ground: {
       // Likewise.
       readModels: { requireCurrent: () => Promise.resolve() },
     }),
-    media: { ...parts.media.media, ...(upload === undefined ? {} : { upload }) },
+    media: new Map(
+      [...parts.media.media].map(([family, provider]) => [
+        family,
+        { ...provider, ...(upload === undefined ? {} : { upload }) },
+      ]),
+    ),
     journal,
   }
   const running = createRunningCalls(deps)
+  const runner = createCallRunner(deps, running)
+  const [provider, clones] = [createSpeechProvider(), createCloneProvider()]
+  const speech = openSpeech({ ...deps, provider, clones })
   return {
+    clone: async (input) => runner.complete(speech.clones, await speech.readyClone(input)),
     ...createMediaUseCases(deps, running),
     stop: async () => {
       await running.close(5_000)
       await journal.close()
+      await Promise.all([provider.close(), clones.close()])
       await parts.stop()
     },
   }
@@ -84,7 +105,7 @@ export async function sampleIn(media: MediaUseCases): Promise<string> {
 }
 
 /** Clones the sample under a name, with an audition. */
-export function cloneIn(media: MediaUseCases, fileId: string, voiceId: string, text: string) {
+export function cloneIn(media: MediaCalls, fileId: string, voiceId: string, text: string) {
   return media.clone({
     ...by(),
     family: 'speech',

@@ -1,10 +1,10 @@
 import { ProviderError } from '../../../app/ports.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
-import type { ExchangeResponse } from '../../kit/http/exchange.ts'
-import { losslessCount, textOf } from '../../kit/http/fields.ts'
-import { fromResponse, type UpstreamError } from '../../kit/http/refusals.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
+import type { ExchangeResponse } from '../http/exchange.ts'
+import { losslessCount, textOf } from '../http/fields.ts'
+import { fromResponse, type UpstreamError } from '../http/refusals.ts'
+import type { Scrubber } from '../http/scrub.ts'
 
 /** An id of this wire, an integer of 64 bits: a number as long as a double holds it, or digits. */
 export function idOf(value: unknown): string | undefined {

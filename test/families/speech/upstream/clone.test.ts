@@ -3,15 +3,16 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { startSandbox } from '../../../../infra/sandbox/server.ts'
 import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
-import type { CloneOrder } from '../../../../src/app/media-ports.ts'
+import type { CloneOrder } from '../../../../src/app/speech-ports.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
-import { createMediaProvider } from '../../../../src/families/speech/upstream/media.ts'
+import { createMediaProvider } from '../../../../src/families/kit/base-resp/files.ts'
+import { createCloneProvider } from '../../../../src/families/speech/upstream/clone.ts'
 import { speech } from '../../../../src/families/speech/module.ts'
 
 const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
-const provider = createMediaProvider()
-t.teardown(() => provider.close())
+const [files, clones] = [createMediaProvider(), createCloneProvider()]
+t.teardown(() => Promise.all([files.close(), clones.close()]))
 const [channel] = sandboxChannels(catalog, speech.sandbox, {
   baseUrl: sandbox.url,
   timeoutMs: 2_000,
@@ -23,7 +24,7 @@ async function* pieces(...texts: readonly string[]): AsyncGenerator<Uint8Array, 
   for (const text of texts) yield await Promise.resolve(Buffer.from(text))
 }
 const upload = (filename: string, body = pieces('ID3', ' a ', 'sample')) =>
-  provider.upload(channel, { purpose: 'voice_clone', filename, body }, options)
+  files.upload(channel, { purpose: 'voice_clone', filename, body }, options)
 
 async function orderOf(text: string, more: Partial<CloneOrder> = {}): Promise<CloneOrder> {
   const { upstreamFileId } = await upload('me.mp3')
@@ -38,7 +39,7 @@ async function orderOf(text: string, more: Partial<CloneOrder> = {}): Promise<Cl
   }
 }
 const clone = async (text: string, more?: Partial<CloneOrder>) =>
-  provider.clone(channel, await orderOf(text, more), options)
+  clones.clone(channel, await orderOf(text, more), options)
 
 async function failing(work: Promise<unknown>): Promise<ProviderError> {
   try {
@@ -53,7 +54,7 @@ async function failing(work: Promise<unknown>): Promise<ProviderError> {
 void t.test('ids keep every digit on their way there and back', async (t) => {
   const ids = [await upload('a.mp3'), await upload('b "quoted".wav')]
   for (const { upstreamFileId } of ids) t.not(String(Number(upstreamFileId)), upstreamFileId)
-  const { upstreamFileId } = await provider.upload(
+  const { upstreamFileId } = await files.upload(
     channel,
     { purpose: 'prompt_audio', filename: 'p.mp3', body: pieces('ID3') },
     options,

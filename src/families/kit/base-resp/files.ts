@@ -1,32 +1,24 @@
 import { Readable } from 'node:stream'
 import type { CallOptions, Channel } from '../../../app/ports.ts'
-import type {
-  CloneAnswer,
-  CloneOrder,
-  IncomingMedia,
-  MediaProvider,
-} from '../../../app/media-ports.ts'
+import type { IncomingMedia, MediaProvider } from '../../../app/media-ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { bearerHeaders } from '../../kit/http/credential.ts'
-import { ExchangeError } from '../../kit/http/exchange-error.ts'
-import type { ExchangeRequest, ExchangeResponse } from '../../kit/http/exchange.ts'
-import { malformed } from '../../kit/http/failures.ts'
-import { losslessCount, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
-import { passingForm } from '../../kit/http/form.ts'
-import { restOf } from '../../kit/http/limit-headers.ts'
-import { createLines, type Line } from '../../kit/http/lines.ts'
-import { parseLossless } from '../../kit/http/lossless-json.ts'
-import { rethrow } from '../../kit/http/open-events.ts'
-import { type OpenedStream, readWhole } from '../../kit/http/open-stream.ts'
-import { headerOf } from '../../kit/http/retry-after.ts'
+import { bearerHeaders } from '../http/credential.ts'
+import { ExchangeError } from '../http/exchange-error.ts'
+import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
+import { malformed } from '../http/failures.ts'
+import { objectOf } from '../http/fields.ts'
+import { passingForm } from '../http/form.ts'
+import { createLines, type Line } from '../http/lines.ts'
+import { parseLossless } from '../http/lossless-json.ts'
+import { rethrow } from '../http/open-events.ts'
+import { type OpenedStream, readWhole } from '../http/open-stream.ts'
+import { headerOf } from '../http/retry-after.ts'
 import { idOf, refusalIn } from './errors.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
 const CONTENT_PATH = '/v1/files/retrieve_content'
-const CLONE_PATH = '/v1/voice_clone'
-const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The adapter of files and voices, for every account that speaks this wire; one connection pool per channel. */
+/** The adapter of files, for every account that speaks this wire; one connection pool per channel. */
 export function createMediaProvider(): MediaProvider & { readonly close: () => Promise<void> } {
   const lines = createLines({
     headers: bearerHeaders,
@@ -50,23 +42,18 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
       return { upstreamFileId: idOf(objectOf(told['file'])['file_id']) ?? unreadable() }
     },
     open: (channel, file, options) => openFile(lines.of(channel), file, options),
-    clone: async (channel, order, options) => {
-      const sent = { headers: JSON_TYPE, body: cloneBody(order) }
-      const line = lines.of(channel)
-      const answer = await ask(line, { path: CLONE_PATH, ...sent }, channel, options)
-      return cloneOf(answer)
-    },
     close: () => lines.close(),
   }
 }
 
-interface Told {
+/** What an answer that went well says. */
+export interface Told {
   readonly told: JsonObject
   readonly headers: ExchangeResponse['headers']
 }
 
 /** One exchange whose answer says that it went well. @throws ProviderError */
-async function ask(
+export async function ask(
   { exchange, basePath, headers, scrub }: Line,
   { path, ...request }: Pick<ExchangeRequest, 'path' | 'headers' | 'body'>,
   { timeoutMs }: Channel,
@@ -148,41 +135,3 @@ function parsed(text: string): unknown {
 function unreadable(): never {
   throw malformed()
 }
-
-/** JSON whose ids are integers of 64 bits, which only text can hold. */
-function cloneBody(order: CloneOrder): string {
-  const { audition, promptUpstreamFileId, promptText } = order
-  const hasPrompt = promptUpstreamFileId !== undefined || promptText !== undefined
-  const prompt = `{${[
-    ...(promptUpstreamFileId === undefined ? [] : [`"prompt_audio":${promptUpstreamFileId}`]),
-    ...(promptText === undefined ? [] : [`"prompt_text":${JSON.stringify(promptText)}`]),
-  ].join(',')}}`
-  const rest = JSON.stringify({
-    voice_id: order.upstreamVoiceId,
-    ...(audition && { text: audition.text, model: audition.upstreamModel }),
-    ...order.settings,
-  })
-  const ids = `"file_id":${order.upstreamFileId},${hasPrompt ? `"clone_prompt":${prompt},` : ''}`
-  return `{${ids}${rest.slice(1)}`
-}
-
-function cloneOf({ told, headers }: Told): CloneAnswer {
-  return {
-    upstreamRequestId: headerOf(headers, 'trace-id') ?? upstreamIdOf(told['trace_id']),
-    restMs: restOf(headers),
-    characters: losslessCount(objectOf(told['extra_info'])['usage_characters']),
-    demoAudio: textOf(told['demo_audio']),
-    inputSensitive: sensitivityOf(told),
-  }
-}
-
-/** Upstream's word for why is a number in an object, or beside a yes or no as it was once written. */
-function sensitivityOf(told: JsonObject): number | undefined {
-  const said = told['input_sensitive']
-  const type = isJsonObject(said) ? said['type'] : told['input_sensitive_type']
-  const reason = losslessCount(type) ?? 0
-  if (reason !== 0) return reason
-  return said === true ? OTHER_REASON : undefined
-}
-
-const OTHER_REASON = 7
