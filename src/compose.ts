@@ -115,7 +115,7 @@ export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
   const { breaker, monotonic = monotonicClock } = ground
   const catalog = catalogOf(ground.families)
-  const providers = openFamilies(ground.families, { ...ground, wallClock })
+  const providers = openFamilies(ground.families, { ...ground, upstreamClock: wallClock })
   const background = createBackgroundAppends({ clock: monotonic, logger })
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstrations are sold at on the sandbox alone, whoever published them.

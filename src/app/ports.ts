@@ -23,16 +23,14 @@ export interface Channel {
   readonly redactWords?: readonly string[]
   /** Bound on queries (not creations) a second; absent means the family's default. */
   readonly maxQueriesPerSecond?: number
-  /** Of the text families only: the most tokens a model can answer with, by external name. */
-  readonly largestOutputTokens?: Readonly<Record<string, number>>
   /** Of image models: the most images of one request, by external name. */
   readonly largestImageCounts?: Readonly<Record<string, number>>
-  /** Of speech only: `hex` answers the bytes of the audio alone where hexadecimal is asked for. */
-  readonly audioMode?: 'json' | 'hex'
-  /** Of the text families only; absent members mean the defaults. */
-  readonly text?: TextChannelLimits
+  /** Header the credential is sent in, where it is not the usual one of its family. */
+  readonly credentialHeader?: string
   /** Where the account keeps assets, if it does. */
   readonly library?: AssetLibrary
+  /** What else its family lets an operator say; only the family reads it. */
+  readonly settings?: unknown
 }
 
 /** The asset library of an account: an interface of its own, whose requests are signed. */
@@ -52,7 +50,7 @@ export interface AssetLibrary {
 /** Where the sandbox plays the upstream of a family, and as what. */
 export interface SandboxAccount extends Pick<
   Channel,
-  'id' | 'family' | 'region' | 'models' | 'largestOutputTokens' | 'largestImageCounts' | 'text'
+  'id' | 'family' | 'region' | 'models' | 'largestImageCounts' | 'settings'
 > {
   /** Below the sandbox's own address. */
   readonly path: string
@@ -60,25 +58,6 @@ export interface SandboxAccount extends Pick<
   readonly library?: Pick<AssetLibrary, 'signingRegion' | 'verifiesPersons'> & {
     readonly path: string
   }
-}
-
-/** Times and bounds of streams; `timeoutMs` of the channel bounds a whole unstreamed answer. */
-export interface TextChannelLimits {
-  /** From sending a request to the first byte of its stream. */
-  readonly firstByteTimeoutMs?: number
-  /** Longest silence within a stream. */
-  readonly idleTimeoutMs?: number
-  /** How long and how far a stream is read on after its caller has gone. */
-  readonly drainTimeoutMs?: number
-  readonly drainMaxBytes?: number
-  /** Header the credential is sent in where it is not `authorization: Bearer …`. */
-  readonly credentialHeader?: string
-  /** Stores of the account that every tenant may search; `*` for all there are. */
-  readonly vectorStores?: readonly string[]
-  /** Members that change price or model and are passed on all the same: its prices allow for them. */
-  readonly passes?: readonly string[]
-  /** Tiers of service that are offered, each at prices of its own. */
-  readonly serviceTiers?: readonly string[]
 }
 
 /** The upstream answered that it has no such task. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
-import { catalog, families } from '../families/index.ts'
+import { catalog, channelFamilies, families } from '../families/index.ts'
 import { servedModels } from '../app/pricing/concern.ts'
 import type { Channel } from '../app/ports.ts'
 import { readVariable, type Config } from '../config.ts'
@@ -27,7 +27,7 @@ const SANDBOX_READY_TIMEOUT_MS = 30_000
 /** The configured accounts, undefined without any. @throws ChannelFileError naming every fault */
 export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
   if (config.channelsFile === undefined) return undefined
-  return parseChannels(catalog, await readChannelsFile(config.channelsFile), (source) =>
+  return parseChannels(channelFamilies, await readChannelsFile(config.channelsFile), (source) =>
     'env' in source ? readVariable(source.env) : readSecretFile(source.file),
   )
 }
@@ -41,7 +41,7 @@ export async function readServedModels(
 ): Promise<readonly ServedModel[] | undefined> {
   if (config.channelsFile !== undefined) {
     const text = await readChannelsFile(config.channelsFile)
-    return servedModels(parseChannels(catalog, text, () => 'not read'))
+    return servedModels(parseChannels(channelFamilies, text, () => 'not read'))
   }
   return config.sandbox ? servedModels(channelsOfSandbox('http://sandbox')) : undefined
 }

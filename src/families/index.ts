@@ -1,8 +1,9 @@
+import type { ChannelFamilies } from '../app/channels/load.ts'
 import { artB } from './art-b/module.ts'
 import { chat } from './chat/module.ts'
 import { gen } from './gen/module.ts'
 import { image } from './image/module.ts'
-import { catalogOf, type FamilyModule } from './module.ts'
+import { catalogOf, channelSettingsOf, type FamilyModule } from './module.ts'
 import { native } from './native/module.ts'
 import { responses } from './responses/module.ts'
 import { speech } from './speech/module.ts'
@@ -25,3 +26,6 @@ export const families: readonly FamilyModule[] = [
 ]
 
 export const catalog = catalogOf(families)
+
+/** What a channel file is read by. */
+export const channelFamilies: ChannelFamilies = { catalog, settings: channelSettingsOf(families) }

@@ -1,5 +1,6 @@
 import type { Mount, Surface } from '../api/kit/surface.ts'
 import type { AssetProvider } from '../app/asset-ports.ts'
+import type { ChannelSettings } from '../app/channels/settings.ts'
 import type { CrashPoint } from '../app/crash-points.ts'
 import type { ImageProvider } from '../app/image-ports.ts'
 import type { MediaProvider } from '../app/media-ports.ts'
@@ -12,6 +13,8 @@ import type { Clock } from '../kernel/clock.ts'
 /** A provider family: a folder here, one in `infra/sandbox`, and a line in each list. */
 export interface FamilyModule {
   readonly rules: FamilyRules
+  /** What its entries of the channel file may say beside what every entry may say. */
+  readonly channel?: ChannelSettings
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
   /** Its own prefixes; without any it is asked for at those that families share. */
@@ -25,7 +28,7 @@ export interface FamilyDeps {
   readonly log: EventLog
   readonly clock: Clock
   /** That of the machine, by which upstreams judge signed requests. */
-  readonly wallClock: Clock
+  readonly upstreamClock: Clock
   /** What ids and names that callers or upstream get are made with. */
   readonly markerSecret: string
   readonly crashPoint: CrashPoint
@@ -57,6 +60,17 @@ export interface OpenedFamilies {
 /** The catalog of a list: what asks for families by what they are, and knows none by name, is handed it. */
 export function catalogOf(families: readonly FamilyModule[]): Catalog {
   return createCatalog(families.map(({ rules }) => rules))
+}
+
+/** What entries of the channel file may say, by the name of their family. */
+export function channelSettingsOf(
+  families: readonly FamilyModule[],
+): ReadonlyMap<string, ChannelSettings> {
+  return new Map(
+    families.flatMap(({ rules, channel }) =>
+      channel === undefined ? [] : [[rules.name, channel] as const],
+    ),
+  )
 }
 
 /** Opens every family of a list. */

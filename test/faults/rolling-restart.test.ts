@@ -1,3 +1,4 @@
+import { textSettings } from '../../src/app/calls/text/settings.ts'
 import { catalog } from '../../src/families/index.ts'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -97,14 +98,15 @@ async function writeChannels(path: string, sandbox: Sandbox): Promise<void> {
   const channels = families
     .flatMap(({ sandbox: accounts }) => accounts)
     .filter(({ family }) => family === 'video-a' || family === 'chat')
-    .map((account) => ({
+    .map((account) => ({ ...account, largest: textSettings(account).largestOutputTokens }))
+    .map(({ largest, ...account }) => ({
       id: account.id,
       family: account.family,
       region: account.region,
       base_url: `${sandbox.url}${account.path}`,
       credential: { env: 'UPSTREAM_KEY' },
       models: account.models,
-      ...(account.largestOutputTokens && { largest_output_tokens: account.largestOutputTokens }),
+      ...(largest && { largest_output_tokens: largest }),
       max_queries_per_second: 200,
     }))
   await writeFile(path, JSON.stringify({ channels }))

@@ -1,5 +1,6 @@
 import { catalog, families } from '../../src/families/index.ts'
 import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
+import { type TextSettings, textSettings } from '../../src/app/calls/text/settings.ts'
 import type { Channel, SandboxAccount } from '../../src/app/ports.ts'
 
 /** Accounts of families by what they are asked for. */
@@ -23,3 +24,9 @@ export const sandboxImageChannels = (place: SandboxPlace): readonly Channel[] =>
 /** The sandbox for every model that speaks. */
 export const sandboxSpeechChannels = (place: SandboxPlace): readonly Channel[] =>
   sandboxChannels(catalog, accountsOf('speech'), place)
+
+/** A channel of text with other settings than it had, where these say so. */
+export const withTextSettings = (channel: Channel, settings: TextSettings): Channel => ({
+  ...channel,
+  settings: { ...textSettings(channel), ...settings },
+})

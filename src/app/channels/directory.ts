@@ -26,12 +26,8 @@ export interface ChannelWish {
   readonly channelId?: string
   /** Only an account that makes so many images at once will do. */
   readonly imageCount?: number
-  /** Only an account that has all of these will do. */
-  readonly vectorStores?: readonly string[]
-  /** Only an account that may be sent all of these members. */
-  readonly passes?: readonly string[]
-  /** Only an account that offers this tier of service. */
-  readonly serviceTier?: string
+  /** Only an account of which its family says so will do. */
+  readonly suits?: (channel: Channel) => boolean
 }
 
 export type ChannelOutcome = 'success' | 'failure' | 'neutral'
@@ -160,16 +156,8 @@ function serves(channel: Channel, wish: ChannelWish): boolean {
     (wish.channelId === undefined || channel.id === wish.channelId) &&
     (wish.imageCount === undefined ||
       (channel.largestImageCounts?.[wish.model ?? ''] ?? 1) >= wish.imageCount) &&
-    (wish.vectorStores === undefined || hasStores(channel, wish.vectorStores)) &&
-    (wish.passes ?? []).every((name) => channel.text?.passes?.includes(name) === true) &&
-    (wish.serviceTier === undefined ||
-      channel.text?.serviceTiers?.includes(wish.serviceTier) === true)
+    wish.suits?.(channel) !== false
   )
-}
-
-function hasStores({ text }: Channel, wanted: readonly string[]): boolean {
-  const shared = text?.vectorStores ?? []
-  return shared.includes('*') || wanted.every((id) => shared.includes(id))
 }
 
 /** The lowest priority number that is left wins; within it chance follows the weights. */

@@ -1,12 +1,12 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import type { AnyCallFamily, Catalog } from '../../domain/families/catalog.ts'
-import { isTierName, passableMembers } from '../../domain/families/text/price-members.ts'
-import type { AssetLibrary, Channel, TextChannelLimits } from '../ports.ts'
+import { membersGiven } from '../../kernel/json.ts'
+import type { Channel } from '../ports.ts'
 import { checkBaseUrl } from './base-url.ts'
-import { LibrarySchema, readLibrary } from './load-library.ts'
 import { readSecret, type SecretResolver, SecretSchema } from './secret-source.ts'
+import type { ChannelSettings, EntryPlace } from './settings.ts'
 
 /** The channel file: upstream accounts as an operator writes them down. */
 
@@ -18,51 +18,24 @@ const DEFAULT_MAX_CONCURRENT = 64
 const DEFAULT_CALL_TIMEOUT_MS = 600_000
 /** A call holds its connection until it is answered, or for as long as it streams. */
 const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
-/** No model answers with more, whatever a channel file says. */
-const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
-/** No request can ask for more images. */
-const MAX_IMAGE_COUNT = 15
-const Milliseconds = Type.Integer({ minimum: 10, maximum: 3_600_000 })
+/** What every entry may say. */
+const common = {
+  id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
+  family: Type.String(),
+  region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+  base_url: Type.String({ minLength: 1 }),
+  credential: SecretSchema,
+  models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
+  weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
+  timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
+  max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
+}
 
-const channelSchema = (catalog: Catalog) =>
-  Type.Object(
-    {
-      id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
-      family: Type.Union(catalog.familyNames.map((family) => Type.Literal(family))),
-      region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
-      base_url: Type.String({ minLength: 1 }),
-      credential: SecretSchema,
-      models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
-      weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-      priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
-      timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
-      max_concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-      max_queries_per_second: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-      redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
-      first_byte_timeout_ms: Type.Optional(Milliseconds),
-      idle_timeout_ms: Type.Optional(Milliseconds),
-      drain_timeout_ms: Type.Optional(Milliseconds),
-      drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
-      largest_output_tokens: Type.Optional(
-        Type.Record(
-          Type.String(),
-          Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS }),
-        ),
-      ),
-      largest_image_counts: Type.Optional(
-        Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
-      ),
-      audio_mode: Type.Optional(Type.Enum(['json', 'hex'])),
-      credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
-      vector_stores: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
-      ),
-      passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
-      service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
-      library: Type.Optional(LibrarySchema),
-    },
-    { additionalProperties: false },
-  )
+const channelSchema = ({ familyNames }: Catalog) =>
+  Type.Object({ ...common, family: Type.Union(familyNames.map((family) => Type.Literal(family))) })
 type ChannelEntry = Static<ReturnType<typeof channelSchema>>
 
 /** Every fault of a channel file at once; never a credential. */
@@ -78,41 +51,85 @@ export class ChannelFileError extends Error {
   }
 }
 
+/** What the families of a channel file say of its entries. */
+export interface ChannelFamilies {
+  readonly catalog: Catalog
+  /** By the name of a family; one without settings of its own has none. */
+  readonly settings: ReadonlyMap<string, ChannelSettings>
+}
+
 /** Reads a channel file. @throws ChannelFileError naming every fault. */
 export function parseChannels(
-  catalog: Catalog,
+  families: ChannelFamilies,
   yamlText: string,
   secretOf: SecretResolver,
 ): readonly Channel[] {
-  const schema = channelSchema(catalog)
   const faults: string[] = []
-  const entries = readEntries(yamlText, faults)
-  const channels = entries.flatMap((entry, index) => {
-    const where = `channels[${index}]`
-    if (!Value.Check(schema, entry)) {
-      for (const error of Value.Errors(schema, entry))
-        faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${error.message}`)
-      return []
-    }
-    const before = faults.length
-    checkEntry(catalog, entry, where, faults)
-    const credential = readSecret(entry.credential, secretOf, `${where}.credential`, faults)
-    const library =
-      entry.library &&
-      readLibrary(catalog, entry.library, entry.family, secretOf, `${where}.library`, faults)
-    return faults.length > before || credential === undefined
-      ? []
-      : [channelOf(catalog, entry, credential, library)]
-  })
+  const common = channelSchema(families.catalog)
   const seen = new Set<string>()
-  for (const entry of entries) {
-    const id = Value.Check(schema, entry) ? entry.id : undefined
-    if (id === undefined) continue
-    if (seen.has(id)) faults.push(`channel id ${id} is used twice`)
-    seen.add(id)
-  }
+  const channels = readEntries(yamlText, faults).flatMap((entry, index) => {
+    const where = `channels[${index}]`
+    if (!isOf(common, entry, where, faults)) return []
+    if (seen.has(entry.id)) faults.push(`channel id ${entry.id} is used twice`)
+    seen.add(entry.id)
+    return readEntry(families, entry, { where, faults, secretOf })
+  })
   if (faults.length > 0) throw new ChannelFileError(faults)
   return channels
+}
+
+/** Whether an entry is of a schema; where it is not, the faults say why. */
+function isOf<Schema extends TSchema>(
+  schema: Schema,
+  entry: unknown,
+  where: string,
+  faults: string[],
+): entry is Static<Schema> {
+  if (Value.Check(schema, entry)) return true
+  for (const error of Value.Errors(schema, entry))
+    faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${error.message}`)
+  return false
+}
+
+/** The channel of an entry; none where it has a fault. */
+function readEntry(
+  families: ChannelFamilies,
+  entry: ChannelEntry,
+  { where, faults, secretOf }: Omit<EntryPlace, 'models'>,
+): readonly Channel[] {
+  const { catalog, settings } = families
+  const before = faults.length
+  const own = settings.get(entry.family)
+  refuseOthers(families, entry, where, faults)
+  checkEntry(catalog, entry, where, faults)
+  const credential = readSecret(entry.credential, secretOf, `${where}.credential`, faults)
+  const models = Object.keys(entry.models)
+  const said =
+    own !== undefined && isOf(Type.Object(own.members), entry, where, faults)
+      ? own.read(entry, { models, where, faults, secretOf })
+      : {}
+  return faults.length > before || credential === undefined
+    ? []
+    : [fillIn(catalog, { ...commonOf(entry, credential), ...said })]
+}
+
+/** A member that no channel of the family has is a slip of the pen, or one of another family's. */
+function refuseOthers(
+  { catalog, settings }: ChannelFamilies,
+  entry: ChannelEntry,
+  where: string,
+  faults: string[],
+): void {
+  const own = settings.get(entry.family)?.members ?? {}
+  for (const name of Object.keys(entry)) {
+    if (Object.hasOwn(common, name) || Object.hasOwn(own, name)) continue
+    const others = catalog.familyNames.filter((family) =>
+      Object.hasOwn(settings.get(family)?.members ?? {}, name),
+    )
+    const whose =
+      others.length === 0 ? 'no channel has' : `only channels of ${others.join(', ')} have`
+    faults.push(`${where}.${name} is a setting that ${whose}`)
+  }
 }
 
 function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
@@ -140,13 +157,7 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
   const names = Object.keys(entry.models)
   if (names.length === 0) faults.push(`${where}.models names no model`)
   const calls = catalog.callFamilyOf(entry.family)
-  if (entry.audio_mode !== undefined && calls?.answersAudio !== true)
-    faults.push(`${where} has settings that only speech channels have`)
   if (calls !== undefined) return checkCallModels(catalog, calls, entry, where, faults)
-  if (textLimitsOf(entry) !== undefined || entry.largest_output_tokens !== undefined)
-    faults.push(`${where} has settings that only text channels have`)
-  if (entry.largest_image_counts !== undefined)
-    faults.push(`${where} has settings that only image channels have`)
   for (const name of names) {
     const model = catalog.taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
@@ -156,10 +167,7 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
   }
 }
 
-/**
- * Models of calls are whatever a channel says; they only must not take a name that is spoken for,
- * and what a call without a limit may cost must be known.
- */
+/** Models of calls are whatever a channel says; they only must not take a name that is spoken for. */
 function checkCallModels(
   catalog: Catalog,
   calls: AnyCallFamily,
@@ -167,76 +175,33 @@ function checkCallModels(
   where: string,
   faults: string[],
 ): void {
-  const largest = entry.largest_output_tokens ?? {}
   for (const name of Object.keys(entry.models)) {
     const owner = catalog.callFamilyOfModel(name)
     const isTaken =
       owner === undefined ? catalog.findTaskModel(name) !== undefined : owner !== calls
     if (!calls.isModelName(name) || isTaken)
       faults.push(`${where}.models.${name} cannot be the name of a ${calls.name} model`)
-    if (calls.isBoundedByChannel && !Object.hasOwn(largest, name))
-      faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
   }
-  for (const tier of entry.service_tiers ?? [])
-    if (!isTierName(tier))
-      faults.push(`${where}.service_tiers: ${tier} cannot be the name of a tier`)
-  const counted = entry.largest_image_counts ?? {}
-  for (const name of Object.keys(counted))
-    if (!Object.hasOwn(entry.models, name) || catalog.imageFamilyOf(name) === undefined)
-      faults.push(`${where}.largest_image_counts.${name} is no image model of the channel`)
-  for (const name of Object.keys(largest))
-    if (!Object.hasOwn(entry.models, name))
-      faults.push(`${where}.largest_output_tokens.${name} is none of the channel's models`)
 }
 
-function textLimitsOf(entry: ChannelEntry): TextChannelLimits | undefined {
-  const limits: TextChannelLimits = {
-    ...(entry.first_byte_timeout_ms === undefined
-      ? {}
-      : { firstByteTimeoutMs: entry.first_byte_timeout_ms }),
-    ...(entry.idle_timeout_ms === undefined ? {} : { idleTimeoutMs: entry.idle_timeout_ms }),
-    ...(entry.drain_timeout_ms === undefined ? {} : { drainTimeoutMs: entry.drain_timeout_ms }),
-    ...(entry.drain_max_bytes === undefined ? {} : { drainMaxBytes: entry.drain_max_bytes }),
-    ...(entry.credential_header === undefined ? {} : { credentialHeader: entry.credential_header }),
-    ...(entry.vector_stores === undefined ? {} : { vectorStores: entry.vector_stores }),
-    ...(entry.passes === undefined ? {} : { passes: entry.passes }),
-    ...(entry.service_tiers === undefined ? {} : { serviceTiers: entry.service_tiers }),
-  }
-  return Object.keys(limits).length === 0 ? undefined : limits
-}
-
-function channelOf(
-  catalog: Catalog,
-  entry: ChannelEntry,
-  credential: string,
-  library: AssetLibrary | undefined,
-): Channel {
-  const text = textLimitsOf(entry)
-  return fillIn(catalog, {
-    id: entry.id,
-    family: entry.family,
-    region: entry.region,
+function commonOf(entry: ChannelEntry, credential: string) {
+  const { id, family, region, models } = entry
+  return {
+    id,
+    family,
+    region,
     baseUrl: entry.base_url,
     credential,
-    models: entry.models,
-    ...(entry.weight === undefined ? {} : { weight: entry.weight }),
-    ...(entry.priority === undefined ? {} : { priority: entry.priority }),
-    ...(entry.timeout_ms === undefined ? {} : { timeoutMs: entry.timeout_ms }),
-    ...(entry.max_concurrent === undefined ? {} : { maxConcurrent: entry.max_concurrent }),
-    ...(entry.largest_output_tokens === undefined
-      ? {}
-      : { largestOutputTokens: entry.largest_output_tokens }),
-    ...(entry.largest_image_counts === undefined
-      ? {}
-      : { largestImageCounts: entry.largest_image_counts }),
-    ...(entry.audio_mode === undefined ? {} : { audioMode: entry.audio_mode }),
-    ...(text === undefined ? {} : { text }),
-    ...(library === undefined ? {} : { library }),
-    ...(entry.redact_words === undefined ? {} : { redactWords: entry.redact_words }),
-    ...(entry.max_queries_per_second === undefined
-      ? {}
-      : { maxQueriesPerSecond: entry.max_queries_per_second }),
-  })
+    models,
+    ...membersGiven({
+      weight: entry.weight,
+      priority: entry.priority,
+      timeoutMs: entry.timeout_ms,
+      maxConcurrent: entry.max_concurrent,
+      redactWords: entry.redact_words,
+      maxQueriesPerSecond: entry.max_queries_per_second,
+    }),
+  }
 }
 
 type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'

@@ -64,10 +64,6 @@ export interface CallFamilyRules<Request, Seen> {
   readonly aliases?: ReadonlyMap<string, string>
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
-  /** Whether a channel must say the most each of its models can answer with, in tokens. */
-  readonly isBoundedByChannel: boolean
-  /** It answers audio, and a channel may say in which form. */
-  readonly answersAudio?: true
   /**
    * SKUs a book has no price for although every call of the model needs one. What only some requests
    * need is not looked at: without a price they alone are refused.

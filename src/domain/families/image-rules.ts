@@ -176,7 +176,6 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
     models,
     isModelName: (model) => models.includes(model),
     ...(family.aliases === undefined ? {} : { aliases: family.aliases }),
-    isBoundedByChannel: false,
     unpricedSkus: (_wire, model, book) =>
       family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
     // Limits a minute are of the tokens of text.

@@ -1,5 +1,6 @@
 import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { artBModel, artBModels, MAX_GROUP } from './rules/models.ts'
@@ -28,6 +29,7 @@ export const artBFamily: ImageFamily = {
 /** The `artB-*` models. */
 export const artB: FamilyModule = {
   rules: { name: 'art-b', images: artBFamily },
+  channel: imageChannel(artBFamily),
   sandbox: [
     {
       id: 'sandbox-art-b',

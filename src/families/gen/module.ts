@@ -1,5 +1,6 @@
 import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { genModel, genModels } from './rules/models.ts'
@@ -28,6 +29,7 @@ export const genFamily: ImageFamily = {
 /** The `gen-*` models. */
 export const gen: FamilyModule = {
   rules: { name: 'gen', images: genFamily },
+  channel: imageChannel(genFamily),
   sandbox: [
     {
       id: 'sandbox-gen',

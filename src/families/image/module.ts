@@ -1,5 +1,6 @@
 import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { imageModel, imageModels } from './rules/models.ts'
@@ -26,6 +27,7 @@ export const imageFamily: ImageFamily = {
 /** The `image-*` models. */
 export const image: FamilyModule = {
   rules: { name: 'image', images: imageFamily },
+  channel: imageChannel(imageFamily),
   sandbox: [
     {
       id: 'sandbox-image',

@@ -1,4 +1,5 @@
 import { createKeptIds } from '../../app/calls/text/kept-ids.ts'
+import { textChannel } from '../../app/calls/text/settings.ts'
 import { textRules } from '../../domain/families/text/rules.ts'
 import { createTextProvider } from '../kit/text/client.ts'
 import { textSandbox } from '../kit/text/sandbox.ts'
@@ -13,6 +14,7 @@ export const native: FamilyModule = {
     calls: textRules,
     endpoints: () => ['/v1beta/models/{model}:generateContent'],
   },
+  channel: textChannel,
   sandbox: [textSandbox('native', '/v1beta')],
   mounts: [v1beta],
   open: ({ markerSecret }) => {

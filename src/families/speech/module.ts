@@ -1,7 +1,8 @@
 import { VOICE_CLONE } from '../../domain/families/speech/models.ts'
 import { SPEECH, speechCallRules, speechTaskRules } from '../../domain/families/speech/rules.ts'
+import { speechChannel } from '../../app/calls/speech/settings.ts'
 import { openSpeech } from '../../app/calls/speech/open.ts'
-import { createMediaProvider } from '../kit/base-resp/files.ts'
+import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
 import { provBV1, provBV1Surface } from './surface/routes.ts'
 import { createCloneProvider } from './upstream/clone.ts'
@@ -22,6 +23,7 @@ export const speech: FamilyModule = {
         ? ['/provB/v1/voice_clone']
         : ['/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
   },
+  channel: speechChannel,
   sandbox: [
     {
       id: 'sandbox-speech',

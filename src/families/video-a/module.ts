@@ -2,6 +2,7 @@ import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
+import { libraryChannel } from './library/channel.ts'
 import { createAssetProvider } from './library/client.ts'
 import { realPersonSurface } from './library/person-page.ts'
 import { library, librarySurface } from './library/routes.ts'
@@ -47,6 +48,7 @@ const SIGNING_REGIONS = { domestic: 'cn-beijing', overseas: 'ap-southeast-1' } a
 /** The videos of `/provA`, and the library of assets they may use. */
 export const videoA: FamilyModule = {
   rules: { name: 'video-a', tasks: videoARules },
+  channel: libraryChannel,
   // One account a region. It knows the versioned names.
   sandbox: (['domestic', 'overseas'] as const).map((region) => ({
     id: `sandbox-video-a-${region}`,
@@ -61,9 +63,9 @@ export const videoA: FamilyModule = {
     ),
   })),
   mounts: [provA, library],
-  open: ({ wallClock }) => {
+  open: ({ upstreamClock }) => {
     const tasks = createTaskProvider(videoAWire)
-    const assets = createAssetProvider(wallClock)
+    const assets = createAssetProvider(upstreamClock)
     return {
       tasks,
       library: assets,

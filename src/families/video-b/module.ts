@@ -1,6 +1,6 @@
 import { knownModel } from '../../domain/families/checks/known-model.ts'
 import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
-import { createMediaProvider } from '../kit/base-resp/files.ts'
+import { createMediaProvider } from '../kit/media/files.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { resolveVideoBModel, videoBModels } from './rules/models.ts'

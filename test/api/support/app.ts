@@ -102,7 +102,7 @@ export interface Harness {
 export const familyDeps: FamilyDeps = {
   log: { readStream: () => Promise.resolve([]) } as unknown as FamilyDeps['log'],
   clock: { nowMs: () => nowMs },
-  wallClock: { nowMs: () => nowMs },
+  upstreamClock: { nowMs: () => nowMs },
   markerSecret: 'a secret of the tests',
   crashPoint: noCrash,
 }

@@ -45,7 +45,10 @@ export class MemorySpeech {
     })()
     const [account] = sandboxSpeechChannels({ baseUrl: 'http://127.0.0.1:9' })
     if (account === undefined) throw new Error('the sandbox has no account of speech')
-    const channel: Channel = { ...account, audioMode: form === 'audio' ? 'hex' : 'json' }
+    const channel: Channel = {
+      ...account,
+      settings: { audioMode: form === 'audio' ? 'hex' : 'json' },
+    }
     return { callId: 'call_1', channel, frames, settlement: () => undefined }
   }
 

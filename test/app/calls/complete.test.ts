@@ -2,7 +2,7 @@ import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
 import { listLines } from '../../../projections/ledger/query.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import { createPriceBookSource } from '../../../src/app/pricing/price-book.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'
@@ -260,11 +260,10 @@ t.test('a chat model that searches by itself is billed for it, asked or not', as
   if (chat === undefined) throw new Error('no channel of chat')
   const searching = await world.text({
     channels: [
-      {
-        ...chat,
-        models: { 'text-search': 'text-search' },
-        largestOutputTokens: { 'text-search': 1_000 },
-      },
+      withTextSettings(
+        { ...chat, models: { 'text-search': 'text-search' } },
+        { largestOutputTokens: { 'text-search': 1_000 } },
+      ),
     ],
     deps: { prices },
   })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import type { TextFamily } from '../../../src/app/calls/text/types.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
@@ -67,10 +67,9 @@ t.test(
 t.test(
   'a caller who left costs what was seen when upstream takes longer than it may',
   async (t) => {
-    const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) => ({
-      ...channel,
-      text: { drainTimeoutMs: 200 },
-    }))
+    const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) =>
+      withTextSettings(channel, { drainTimeoutMs: 200 }),
+    )
     const { calls } = await world.text({ channels })
     for (const family of families) {
       const prompt = '[[sandbox words=40 stall-after=12]]'
@@ -87,10 +86,9 @@ t.test(
 )
 
 t.test('a caller who left is not followed further than the bound in bytes', async (t) => {
-  const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) => ({
-    ...channel,
-    text: { drainMaxBytes: 1_000 },
-  }))
+  const channels = sandboxTextChannels({ baseUrl: world.sandbox.url }).map((channel) =>
+    withTextSettings(channel, { drainMaxBytes: 1_000 }),
+  )
   const { calls } = await world.text({ channels })
   const prompt = '[[sandbox words=5000]]'
   const { callId } = await leave(calls, { family: 'chat', prompt, after: 1, how: 'return' })

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput, TextFamily } from '../../../src/app/calls/text/types.ts'
-import type { TextChannelLimits } from '../../../src/app/ports.ts'
+import type { TextSettings } from '../../../src/app/calls/text/settings.ts'
 import type { CallEvent } from '../../../src/domain/call/events.ts'
 import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
 import { unitsOf } from './support/reconcile.ts'
@@ -23,7 +23,7 @@ interface Ending {
   readonly switches: string
   readonly families?: readonly TextFamily[]
   readonly body?: Readonly<Record<string, unknown>>
-  readonly bounds?: Partial<TextChannelLimits>
+  readonly bounds?: TextSettings
   readonly maxWithheldBytes?: number
   readonly timeoutMs?: number
   /** The process stops once this many frames have come. */
@@ -203,7 +203,7 @@ async function useCasesFor(ending: Ending): Promise<RunningTextCalls> {
   const baseUrl = world.sandbox.url
   const channels = sandboxTextChannels({ baseUrl, ...(timeoutMs && { timeoutMs }) })
   const { calls } = await world.text({
-    channels: channels.map((one) => ({ ...one, text: { ...one.text, ...bounds } })),
+    channels: channels.map((one) => withTextSettings(one, bounds ?? {})),
     limits: maxWithheldBytes === undefined ? {} : { maxWithheldBytes },
   })
   return calls

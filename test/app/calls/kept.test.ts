@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput } from '../../../src/app/calls/text/types.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
@@ -23,7 +23,7 @@ function account(id: string, over: Partial<Channel> = {}): Channel {
   const found = sandboxTextChannels({ baseUrl: world.sandbox.url, credential: `key-of-${id}` })
   const channel = found.find(({ family }) => family === 'responses')
   if (channel === undefined) throw new Error('no channel of responses')
-  return { ...channel, id, text: {}, ...over }
+  return { ...withTextSettings(channel, { vectorStores: [] }), id, ...over }
 }
 const one = account('one')
 const two = account('two', { priority: 1 })
@@ -282,7 +282,10 @@ t.test('two accounts cannot be continued at once', async (t) => {
 
 t.test('a vector store is searched where the operator shares it, and nowhere else', async (t) => {
   const sharing = await world.text({
-    channels: [one, account('three', { priority: 5, text: { vectorStores: ['vs_a', 'vs_b'] } })],
+    channels: [
+      one,
+      withTextSettings(account('three', { priority: 5 }), { vectorStores: ['vs_a', 'vs_b'] }),
+    ],
   })
   const search = (...ids: string[]) => ({
     body: { tools: [{ type: 'file_search', vector_store_ids: ids }] },

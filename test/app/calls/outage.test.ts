@@ -1,7 +1,7 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import { collect, startTextWorld, textInput } from './support/text-world.ts'
 
 const world = await startTextWorld(t, {
@@ -128,7 +128,7 @@ t.test('a channel without a free place is not waited for', async (t) => {
 
 t.test('silence has bounds: before the first byte and within a stream', async (t) => {
   const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs: 200 }).map(
-    (channel) => ({ ...channel, text: { firstByteTimeoutMs: 200, idleTimeoutMs: 200 } }),
+    (channel) => withTextSettings(channel, { firstByteTimeoutMs: 200, idleTimeoutMs: 200 }),
   )
   const { calls } = await world.text({ channels })
   await t.rejects(calls.complete(textInput({ prompt: '[[sandbox hang]]' })), {

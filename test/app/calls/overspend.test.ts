@@ -1,3 +1,4 @@
+import { textSettings } from '../../../src/app/calls/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { startExchanging } from '../../../src/app/exchanging.ts'
@@ -80,7 +81,7 @@ t.test(
     const tenantId = 'tenant_short'
     const { calls, deps } = await world.text()
     const [channel] = deps.channels.serving({ family: 'chat', model: 'text-basic' })
-    const largest = channel?.largestOutputTokens?.['text-basic'] ?? 0
+    const largest = textSettings(channel ?? {}).largestOutputTokens?.['text-basic'] ?? 0
     // Two dollars for a million: what the output alone may cost, and nothing for the input.
     await world.tenant(tenantId, formatAmount(BigInt(largest) * 2_000_000n))
     await world.settle()

@@ -1,8 +1,8 @@
+import { type TextSettings } from '../../../src/app/calls/text/settings.ts'
 import t from 'tap'
-import type { Channel } from '../../../src/app/ports.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
-import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import { collect, startTextWorld, textInput } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
@@ -18,8 +18,8 @@ const entries = [
 ]
 const book = priceBookFromPublished({ version: 'of tiers', entries })
 
-async function replica(text: Channel['text']) {
-  const channels = plain.map((channel) => ({ ...channel, text: { ...channel.text, ...text } }))
+async function replica(settings: TextSettings) {
+  const channels = plain.map((channel) => withTextSettings(channel, settings))
   const { calls, deps } = await world.text({ channels })
   const prices = { ...deps.prices, of: () => Promise.resolve(book) }
   return { ...(await world.text({ channels, deps: { prices } })), plainCalls: calls }

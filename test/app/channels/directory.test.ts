@@ -46,19 +46,19 @@ t.test('only channels of the family, region and model are used', async (t) => {
 t.test(
   'a call that is bound to a channel, or to what an account has, goes nowhere else',
   async (t) => {
-    const stores = (...vectorStores: string[]) => ({ text: { vectorStores } })
+    const has = (channel: Channel): boolean => channel.settings === 'has it'
     const { lease, serving } = directory([
       channel('first'),
-      channel('second', { priority: 1, ...stores('vs_a', 'vs_b') }),
-      channel('third', { priority: 2, ...stores('*') }),
+      channel('second', { priority: 1, settings: 'has it' }),
+      channel('third', { priority: 2, settings: 'has it' }),
     ])
     t.equal(lease({ ...wish, channelId: 'third' })?.channel.id, 'third')
     t.equal(lease({ ...wish, channelId: 'third' }, new Set(['third'])), undefined)
     t.equal(lease({ ...wish, channelId: 'gone' }), undefined)
-    t.equal(lease({ ...wish, vectorStores: ['vs_a', 'vs_b'] })?.channel.id, 'second')
+    t.equal(lease({ ...wish, suits: has })?.channel.id, 'second')
     const ids = (more: object) => serving({ ...wish, ...more }).map(({ id }) => id)
-    t.same(ids({ vectorStores: ['vs_a', 'vs_c'] }), ['third'])
-    t.same(ids({ vectorStores: ['vs_a'], channelId: 'first' }), [])
+    t.same(ids({ suits: has }), ['second', 'third'])
+    t.same(ids({ suits: has, channelId: 'first' }), [])
   },
 )
 

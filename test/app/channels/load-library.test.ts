@@ -1,4 +1,4 @@
-import { catalog } from '../../../src/families/index.ts'
+import { catalog, channelFamilies } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
@@ -27,7 +27,7 @@ const secrets: SecretResolver = (source) =>
 
 function faultsOf(text: string, secretOf = secrets): readonly string[] {
   try {
-    parseChannels(catalog, text, secretOf)
+    parseChannels(channelFamilies, text, secretOf)
   } catch (error) {
     if (error instanceof ChannelFileError) return error.faults
     throw error
@@ -38,7 +38,7 @@ function faultsOf(text: string, secretOf = secrets): readonly string[] {
 t.test(
   'a channel has its library, its secrets trimmed; persons only where it is said',
   async (t) => {
-    const [channel] = parseChannels(catalog, file(KEYS), secrets)
+    const [channel] = parseChannels(channelFamilies, file(KEYS), secrets)
     t.same(channel?.library, {
       baseUrl: 'https://library.example.test',
       signingRegion: 'test-region-1',
@@ -47,7 +47,7 @@ t.test(
       verifiesPersons: false,
     })
     const more = '\n      verifies_persons: true\n      project_name: films'
-    const [whole] = parseChannels(catalog, file(KEYS + more), secrets)
+    const [whole] = parseChannels(channelFamilies, file(KEYS + more), secrets)
     t.match(whole?.library, { verifiesPersons: true, projectName: 'films' })
   },
 )
@@ -100,7 +100,7 @@ t.test('only channels of tasks that can use assets have a library', async (t) =>
   for (const family of [...others.map(({ family }) => family), 'chat', 'speech'])
     t.match(
       faultsOf(file(KEYS, `family: ${family}`)).join('\n'),
-      /channels\[0\]\.library: only channels of tasks that can use assets have one/,
+      /channels\[0\]\.library is a setting that only channels of video-a have/,
       family,
     )
 })
@@ -110,7 +110,7 @@ t.test('the example file has a library for each region', async (t) => {
     new URL('../../../infra/channels.example.yaml', import.meta.url),
     'utf8',
   )
-  const kept = parseChannels(catalog, text, () => 'secret').filter(
+  const kept = parseChannels(channelFamilies, text, () => 'secret').filter(
     ({ library }) => library !== undefined,
   )
   t.same(

@@ -1,4 +1,4 @@
-import { catalog } from '../../../src/families/index.ts'
+import { catalog, channelFamilies } from '../../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
@@ -17,7 +17,7 @@ channels:
 
 function faultsOf(text: string, secret: string | undefined = 'secret-1'): readonly string[] {
   try {
-    parseChannels(catalog, text, () => secret)
+    parseChannels(channelFamilies, text, () => secret)
   } catch (error) {
     if (error instanceof ChannelFileError) return error.faults
     throw error
@@ -27,7 +27,7 @@ function faultsOf(text: string, secret: string | undefined = 'secret-1'): readon
 
 t.test('a minimal entry gets the defaults', async (t) => {
   t.same(
-    parseChannels(catalog, minimal, (source) =>
+    parseChannels(channelFamilies, minimal, (source) =>
       'env' in source ? ` ${source.env}-value\n` : undefined,
     ),
     [
@@ -52,7 +52,7 @@ t.test('the example file is valid, covers every video model and every text wire'
     new URL('../../../infra/channels.example.yaml', import.meta.url),
     'utf8',
   )
-  const channels = parseChannels(catalog, text, () => 'secret')
+  const channels = parseChannels(channelFamilies, text, () => 'secret')
   const videos = [...catalog.taskFamilies.values()].filter(
     ({ simpleVideo }) => simpleVideo !== undefined,
   )
@@ -80,19 +80,19 @@ channels:
     largest_output_tokens: { text-basic: 128000 }
 ${more}`
   t.match(
-    parseChannels(catalog, text(''), () => 'secret'),
+    parseChannels(channelFamilies, text(''), () => 'secret'),
     [
       {
         id: 'chat-1',
         timeoutMs: 600_000,
         maxConcurrent: 2_048,
-        largestOutputTokens: { 'text-basic': 128_000 },
+        settings: { largestOutputTokens: { 'text-basic': 128_000 } },
       },
     ],
   )
   t.match(
     parseChannels(
-      catalog,
+      channelFamilies,
       text(`
     first_byte_timeout_ms: 1000
     idle_timeout_ms: 2000
@@ -106,12 +106,12 @@ ${more}`
     ),
     [
       {
-        text: {
+        credentialHeader: 'x-native-api-key',
+        settings: {
           firstByteTimeoutMs: 1_000,
           idleTimeoutMs: 2_000,
           drainTimeoutMs: 3_000,
           drainMaxBytes: 4_000,
-          credentialHeader: 'x-native-api-key',
           vectorStores: ['vs_1', 'vs_2'],
           passes: ['provider', 'prediction'],
           serviceTiers: ['flex'],
@@ -132,7 +132,10 @@ ${more}`
     faultsOf(text('    service_tiers: [default]')).join(),
     /default cannot be the name of a tier/,
   )
-  t.match(faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(), /only text channels have/)
+  t.match(
+    faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(),
+    /only channels of chat, responses, native have/,
+  )
 })
 
 t.test('an account that speaks may say in which form', async (t) => {
@@ -146,12 +149,12 @@ channels:
     models: { speech-2.8-hd: upstream-1 }
 ${more}`
   t.match(
-    parseChannels(catalog, speech('    audio_mode: hex'), () => 'secret'),
-    [{ audioMode: 'hex' }],
+    parseChannels(channelFamilies, speech('    audio_mode: hex'), () => 'secret'),
+    [{ settings: { audioMode: 'hex' } }],
   )
   t.equal(faultsOf(speech('    audio_mode: raw')).length, 1)
   t.match(faultsOf(speech('').replace('speech-2.8-hd', 'speech-9')), [/name of a speech model/])
-  t.match(faultsOf(`${minimal}    audio_mode: hex\n`), [/only speech channels have/])
+  t.match(faultsOf(`${minimal}    audio_mode: hex\n`), [/only channels of speech have/])
 })
 
 t.test('a text model without its largest output is refused by name', async (t) => {
@@ -179,7 +182,7 @@ ${more}`
     )
   t.match(
     faultsOf(`${minimal}    largest_output_tokens: { domestic-video-2-0: 1 }\n`).join(),
-    /only text channels have/,
+    /only channels of chat, responses, native have/,
   )
 })
 

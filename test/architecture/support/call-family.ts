@@ -40,7 +40,6 @@ const rules: CallFamilyRules<Words, Words> = {
   name: family,
   models: [MODEL],
   isModelName: (name) => name === MODEL,
-  isBoundedByChannel: false,
   unpricedSkus: (_family, _model, book) => (book.lookup(SKU, 'USD') === undefined ? [SKU] : []),
   furtherSkus: [SKU],
   expectedTokens: () => 0,

@@ -8,7 +8,7 @@ export function withRawSpeech(ours: readonly Channel[]): readonly Channel[] {
   return ours.flatMap((channel) => {
     const { [RAW]: raw, ...models } = channel.models
     if (channel.family !== 'speech' || raw === undefined) return [channel]
-    const other = { id: 'raw', models: { [RAW]: raw }, audioMode: 'hex' as const }
+    const other = { id: 'raw', models: { [RAW]: raw }, settings: { audioMode: 'hex' } }
     return [
       { ...channel, models },
       { ...channel, ...other },

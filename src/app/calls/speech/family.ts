@@ -13,6 +13,7 @@ import { unknownVoice } from '../../resolve-voice.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../../speech-ports.ts'
 import type { CallFamily, StreamFamily } from '../family.ts'
 import { refusalOf } from '../../refusals.ts'
+import { speechSettings } from './settings.ts'
 import type { SpeechCallInput, SpeechFrame, SpokenBody } from './types.ts'
 
 /** Read on for a caller who has gone, and held back: as much as an answer may have that is not streamed. */
@@ -24,8 +25,8 @@ export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSee
   StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
 
 /** What the answers of a channel are for callers who ask for hexadecimal. */
-export function formOf({ audioMode }: Channel): SpokenBody['form'] {
-  return audioMode === 'hex' ? 'audio' : 'json'
+export function formOf(channel: Channel): SpokenBody['form'] {
+  return speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
 }
 
 export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { heldInputTokens } from '../../../domain/families/text/estimate.ts'
 import { largestAnswer, withHeldBound } from '../../../domain/families/text/expected.ts'
 import { LARGEST_CONVERSATION_TOKENS } from '../../../domain/families/text/referenced.ts'
@@ -11,6 +11,7 @@ import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { wishWithPriceMembers } from './price-members.ts'
 import { textRefusal } from './refusals.ts'
+import { textSettings } from './settings.ts'
 import type { TextCallInput, TextDeps, TextFrame } from './types.ts'
 
 /** What is sent, whatever the channel, and what its answer can be. */
@@ -74,10 +75,10 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     refusal: textRefusal,
     open: (input, channel, asked, options) =>
       provider.stream(channel, requestAt(deps, input, channel, asked), options),
-    boundsOf: ({ text: { drainTimeoutMs, drainMaxBytes } = {} }) => ({
-      ...(drainTimeoutMs === undefined ? {} : { drainTimeoutMs }),
-      ...(drainMaxBytes === undefined ? {} : { drainMaxBytes }),
-    }),
+    boundsOf: (channel) => {
+      const { drainTimeoutMs, drainMaxBytes } = textSettings(channel)
+      return membersGiven({ drainTimeoutMs, drainMaxBytes })
+    },
     frameOf: ({ event, data, usageOnly }) => ({ event, data, usageOnly }),
   }
 }
@@ -99,7 +100,7 @@ function requestAt(
 }
 
 function largestOutput(channels: readonly Channel[], model: string): number {
-  const known = channels.map(({ largestOutputTokens }) => largestOutputTokens?.[model])
+  const known = channels.map((channel) => textSettings(channel).largestOutputTokens?.[model])
   // The channel file is refused without it.
   invariant(!known.includes(undefined) && known.length > 0, `${model} has no largest output`)
   return Math.max(...known.map((tokens) => tokens ?? 0))

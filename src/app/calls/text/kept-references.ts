@@ -4,9 +4,11 @@ import { LARGEST_CONVERSATION_TOKENS } from '../../../domain/families/text/refer
 import { vectorStoresOf } from '../../../domain/families/text/models.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
+import type { Channel } from '../../ports.ts'
 import type { KeptKind } from '../../text-ports.ts'
 import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
 import { previousNotFound } from './refusals.ts'
+import { textSettings } from './settings.ts'
 import type { Unmade } from '../types.ts'
 import type { TextCallInput, TextDeps } from './types.ts'
 
@@ -56,7 +58,7 @@ export function resolveKept(
     family,
     model,
     ...(channelId === undefined ? {} : { channelId }),
-    ...(stores === undefined ? {} : { vectorStores: stores.ids }),
+    ...(stores === undefined ? {} : { suits: (one) => hasStores(one, stores.ids) }),
   }
   if (stores !== undefined && deps.channels.serving(wish).length === 0)
     refuse(stores.path, `\`${stores.path}\` names a vector store that was not found`)
@@ -147,6 +149,11 @@ export function namedAt(
     return kept.channelId === channelId ? { ...item, id: kept.upstreamId } : rest
   })
   return changed ? { ...body, input: named } : body
+}
+
+function hasStores(channel: Channel, wanted: readonly string[]): boolean {
+  const shared = textSettings(channel).vectorStores ?? []
+  return shared.includes('*') || wanted.every((id) => shared.includes(id))
 }
 
 /** An item that upstream looks up by its id: one that is only named, and any of reasoning. */

@@ -6,6 +6,7 @@ import {
   serviceTierOf,
 } from '../../../domain/families/text/price-members.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
+import { textSettings } from './settings.ts'
 import type { Unmade } from '../types.ts'
 import type { TextCallInput, TextDeps } from './types.ts'
 
@@ -28,11 +29,21 @@ export function wishWithPriceMembers(
   if (members.length === 0) return { wish, serviceTier: undefined }
   // Which of two an account would heed is not known: then it is a tier that none offers.
   const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
-  const wishFor = (asked: readonly PriceMember[]): ChannelWish => ({
-    ...wish,
-    passes: asked.filter((member) => !isServiceTier(member)).map(({ name }) => name),
-    ...(asked.some(isServiceTier) ? { serviceTier: serviceTier ?? '' } : {}),
-  })
+  const wishFor = (asked: readonly PriceMember[]): ChannelWish => {
+    const names = asked.filter((member) => !isServiceTier(member)).map(({ name }) => name)
+    const tier = asked.some(isServiceTier) ? (serviceTier ?? '') : undefined
+    return {
+      ...wish,
+      suits: (channel) => {
+        const { passes = [], serviceTiers = [] } = textSettings(channel)
+        return (
+          wish.suits?.(channel) !== false &&
+          names.every((name) => passes.includes(name)) &&
+          (tier === undefined || serviceTiers.includes(tier))
+        )
+      },
+    }
+  }
   const whole = wishFor(members)
   if (channels.serving(whole).length > 0) return { wish: whole, serviceTier }
   const refused = members.find((one) => channels.serving(wishFor([one])).length === 0) ?? members[0]
@@ -43,6 +54,8 @@ export function wishWithPriceMembers(
       path,
       `\`${path}\` is not taken here: it changes what a call costs or which model answers`,
     )
-  const tiers = channels.serving({ family, model }).flatMap(({ text }) => text?.serviceTiers ?? [])
+  const tiers = channels
+    .serving({ family, model })
+    .flatMap((channel) => textSettings(channel).serviceTiers ?? [])
   return refuse(path, `\`${path}\` must be one of ${['default', ...new Set(tiers)].join(', ')}`)
 }

@@ -34,8 +34,6 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   furtherSkus: [VOICE_CLONE],
   models: offeredModels,
   isModelName: (name) => offeredModels.includes(name),
-  isBoundedByChannel: false,
-  answersAudio: true,
   unpricedSkus: (_wire, model, book) =>
     [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
   // Limits a minute are of the tokens of text.

@@ -114,7 +114,6 @@ export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
   name: 'text',
   models: undefined,
   isModelName: isTextModelName,
-  isBoundedByChannel: true,
   unpricedSkus: (wire, model, book) => {
     if (!isTextFamily(wire)) return []
     try {

@@ -2,7 +2,7 @@ import type { Channel } from '../../../app/ports.ts'
 
 /** `authorization: Bearer …`, or the header the channel names. */
 export function bearerHeaders(channel: Channel): Readonly<Record<string, string>> {
-  const header = channel.text?.credentialHeader
+  const header = channel.credentialHeader
   return header === undefined
     ? { authorization: `Bearer ${channel.credential}` }
     : { [header]: channel.credential }
@@ -10,5 +10,5 @@ export function bearerHeaders(channel: Channel): Readonly<Record<string, string>
 
 /** The header that native generation takes its key in, or the one the channel names. */
 export function keyHeaders(channel: Channel): Readonly<Record<string, string>> {
-  return { [channel.text?.credentialHeader ?? 'x-goog-api-key']: channel.credential }
+  return { [channel.credentialHeader ?? 'x-goog-api-key']: channel.credential }
 }

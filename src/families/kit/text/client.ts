@@ -1,3 +1,4 @@
+import { textSettings } from '../../../app/calls/text/settings.ts'
 import type { CallOptions } from '../../../app/ports.ts'
 import type { TextProvider } from '../../../app/text-ports.ts'
 import { malformed } from '../http/failures.ts'
@@ -47,15 +48,15 @@ export function createTextProvider(
     },
     stream: async (channel, request, options) => {
       const line = lines.of(channel)
-      const { text } = channel
+      const settings = textSettings(channel)
       const opened = await openEvents(
         line,
         {
           path: `${line.basePath}${wire.path(request, true)}`,
           headers: headersOf(line, options, 'text/event-stream'),
           body: wire.requestBody(request, true),
-          firstByteTimeoutMs: text?.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
-          idleTimeoutMs: text?.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+          firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
+          idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
           signal: options.signal,
         },
         wire.readError,

@@ -1,3 +1,4 @@
+import type { TextSettings } from '../../../app/calls/text/settings.ts'
 import type { SandboxAccount } from '../../../app/ports.ts'
 
 /** Models the sandbox offers on every text wire; the shipped price book has prices for them. */
@@ -13,6 +14,11 @@ const LARGEST_OUTPUT_TOKENS = 8_192
 /** Answers name this version of each of them. */
 const VERSION = '2026-01-15'
 
+const settings: TextSettings = {
+  largestOutputTokens: Object.fromEntries(MODELS.map((name) => [name, LARGEST_OUTPUT_TOKENS])),
+  vectorStores: ['*'],
+}
+
 /** The sandbox as the upstream of a text wire. */
 export function textSandbox(family: string, path: string): SandboxAccount {
   return {
@@ -21,7 +27,6 @@ export function textSandbox(family: string, path: string): SandboxAccount {
     region: 'overseas',
     path,
     models: Object.fromEntries(MODELS.map((name) => [name, `${name}-${VERSION}`])),
-    largestOutputTokens: Object.fromEntries(MODELS.map((name) => [name, LARGEST_OUTPUT_TOKENS])),
-    text: { vectorStores: ['*'] },
+    settings,
   }
 }

@@ -5,6 +5,7 @@ import type {
   SpeechProvider,
   SpeechTally,
 } from '../../../app/speech-ports.ts'
+import { speechSettings } from '../../../app/calls/speech/settings.ts'
 import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
 import type { SpeechSeen } from '../../../domain/families/speech/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
@@ -28,7 +29,7 @@ import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
 import { headerOf } from '../../kit/http/retry-after.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { refusalIn, refusalInStream } from '../../kit/base-resp/errors.ts'
+import { refusalIn, refusalInStream } from '../../kit/media/base-resp.ts'
 
 /** What of an answer with audio is for callers, and what it is settled on. */
 
@@ -152,7 +153,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
         const body = parseJson(await readWhole(opened, MAX_ERROR_BYTES).catch(rethrow))
         throw refusalIn(body, opened, line.scrub) ?? malformed()
       }
-      const form = channel.audioMode === 'hex' ? 'audio' : 'json'
+      const form = speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
       const reader = speechFrameReader(line.scrub, { form, requestId })
       return createFrameStream(opened, reader, headOf(opened.headers), MAX_FRAME_LENGTH)
     },

@@ -1,6 +1,6 @@
 import type { CloneAnswer, CloneOrder, CloneProvider } from '../../../app/speech-ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { ask, type Told } from '../../kit/base-resp/files.ts'
+import { ask, type Told } from '../../kit/media/files.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
 import { losslessCount, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import { restOf } from '../../kit/http/limit-headers.ts'

@@ -7,7 +7,7 @@ import { losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
 import { createTaskProvider } from '../../kit/task/client.ts'
 import { MAX_LABEL_LENGTH, urlsOf } from '../../kit/task/fields.ts'
 import type { TaskWire } from '../../kit/task/wire.ts'
-import { baseRespOf, idOf, readError, statusOf } from '../../kit/base-resp/errors.ts'
+import { baseRespOf, idOf, readError, statusOf } from '../../kit/media/base-resp.ts'
 
 const CREATE_PATH = '/v1/t2a_async_v2'
 const QUERY_PATH = '/v1/query/t2a_async_query_v2'

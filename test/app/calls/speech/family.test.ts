@@ -9,7 +9,7 @@ import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
 
 const options = { signal: new AbortController().signal, requestId: 'req_1' }
 const channel = (audioMode?: 'json' | 'hex') =>
-  ({ models: { 'speech-2.8-hd': 'upstream-1' }, audioMode }) as unknown as Channel
+  ({ models: { 'speech-2.8-hd': 'upstream-1' }, settings: { audioMode } }) as unknown as Channel
 const asked = (fields = {}, voice: SpeechCallInput['voice'] = { voiceId: 'v' }) =>
   ({
     family: 'speech',

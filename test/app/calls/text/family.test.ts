@@ -3,7 +3,7 @@ import t from 'tap'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { createTextFamily } from '../../../../src/app/calls/text/family.ts'
 import { createKeptIds } from '../../../../src/app/calls/text/kept-ids.ts'
-import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
+import { sandboxTextChannels, withTextSettings } from '../../../helpers/sandbox-channels.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 import { createTextProvider } from '../../../../src/families/kit/text/client.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
@@ -12,10 +12,8 @@ import { shippedBook } from '../../../domain/pricing/books.ts'
 import { textInput } from '../support/text-world.ts'
 
 const [channel] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' }) as [Channel]
-const channelOf = (largest: number): Channel => ({
-  ...channel,
-  largestOutputTokens: { 'text-basic': largest },
-})
+const channelOf = (largest: number): Channel =>
+  withTextSettings(channel, { largestOutputTokens: { 'text-basic': largest } })
 const family = createTextFamily({
   channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
   keptIds: createKeptIds('a secret of the tests'),
@@ -32,7 +30,7 @@ t.test('a call is held for wherever it may go', (t) => {
 })
 
 t.test('a model without a largest output is no model', (t) => {
-  const { largestOutputTokens: _none, ...without } = channelOf(1)
+  const without = withTextSettings(channelOf(1), { largestOutputTokens: {} })
   t.throws(() => heldOn([without]), /no largest output/)
   t.end()
 })

@@ -120,7 +120,7 @@ t.test('each wire goes to its own path with its own credential and upstream name
   t.equal(native.seen[0]?.headers['x-goog-api-key'], 'secret-key')
   t.equal(native.seen[0]?.headers.authorization, undefined)
   t.same(native.seen[0]?.body, { contents: [] })
-  const named = { ...native.channel, id: 'd', text: { credentialHeader: 'x-native-api-key' } }
+  const named = { ...native.channel, id: 'd', credentialHeader: 'x-native-api-key' }
   await provider.complete(named, request(), options())
   t.equal(native.seen[1]?.headers['x-native-api-key'], 'secret-key')
 })

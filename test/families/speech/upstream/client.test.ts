@@ -172,7 +172,7 @@ void t.test('a stream is JSON in pieces, its last frame the end with its figures
 })
 
 void t.test('audio alone comes once, its last piece held until the end is known', async (t) => {
-  const raw: Channel = { ...channel, id: 'raw', audioMode: 'hex' }
+  const raw: Channel = { ...channel, id: 'raw', settings: { audioMode: 'hex' } }
   const setting = { audio_setting: { format: 'mp3' } }
   const { audio } = await speak('x'.repeat(50), setting)
   for (const exclude_aggregated_audio of [true, false]) {

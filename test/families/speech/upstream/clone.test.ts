@@ -5,7 +5,7 @@ import { startSandbox } from '../../../../infra/sandbox/server.ts'
 import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CloneOrder } from '../../../../src/app/speech-ports.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
-import { createMediaProvider } from '../../../../src/families/kit/base-resp/files.ts'
+import { createMediaProvider } from '../../../../src/families/kit/media/files.ts'
 import { createCloneProvider } from '../../../../src/families/speech/upstream/clone.ts'
 import { speech } from '../../../../src/families/speech/module.ts'
 

@@ -13,7 +13,7 @@ import { parseLossless } from '../http/lossless-json.ts'
 import { rethrow } from '../http/open-events.ts'
 import { type OpenedStream, readWhole } from '../http/open-stream.ts'
 import { headerOf } from '../http/retry-after.ts'
-import { idOf, refusalIn } from './errors.ts'
+import { idOf, refusalIn } from './base-resp.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
 const CONTENT_PATH = '/v1/files/retrieve_content'

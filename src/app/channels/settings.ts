@@ -1,0 +1,75 @@
+import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import type { Channel } from '../ports.ts'
+import type { SecretResolver } from './secret-source.ts'
+
+/** What an entry of the channel file may say because of its family, beside what every entry may say. */
+export interface ChannelSettings {
+  /** By their names in the file. */
+  readonly members: TProperties
+  /** What they make of a channel. `entry` has been checked against `members`. */
+  readonly read: (entry: object, at: EntryPlace) => OwnSettings
+}
+
+/** The part of a channel that its family says. */
+export type OwnSettings = Partial<
+  Pick<Channel, 'credentialHeader' | 'largestImageCounts' | 'library' | 'settings'>
+>
+
+/** An entry that is being read. */
+export interface EntryPlace {
+  /** External names of its models. */
+  readonly models: readonly string[]
+  /** Its place in the file, such as `channels[3]`. */
+  readonly where: string
+  /** Faults found so far, in words that begin with their place. */
+  readonly faults: string[]
+  readonly secretOf: SecretResolver
+}
+
+/** Settings of channels, with the types of their members. */
+export function channelSettings<const Members extends TProperties>(
+  members: Members,
+  read: (entry: Static<TObject<Members>>, at: EntryPlace) => OwnSettings,
+): ChannelSettings {
+  // An entry is read only after it was checked against the members.
+  return { members, read: read as ChannelSettings['read'] }
+}
+
+/** Accounts whose credential may be sent in another header than the usual one of their family. */
+export const credentialHeader = {
+  credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
+}
+
+/** The same of a channel. */
+export function credentialHeaderOf(entry: {
+  readonly credential_header?: string
+}): Pick<Channel, 'credentialHeader'> {
+  const { credential_header: header } = entry
+  return header === undefined ? {} : { credentialHeader: header }
+}
+
+/** No request can ask for more images. */
+const MAX_IMAGE_COUNT = 15
+
+/** What a channel of a family of images says. */
+export function imageChannel(family: ImageFamily): ChannelSettings {
+  return channelSettings(
+    {
+      ...credentialHeader,
+      largest_image_counts: Type.Optional(
+        Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_IMAGE_COUNT })),
+      ),
+    },
+    (entry, { models, where, faults }) => {
+      const { largest_image_counts: counts } = entry
+      for (const name of Object.keys(counts ?? {}))
+        if (!models.includes(name) || !family.models.includes(name))
+          faults.push(`${where}.largest_image_counts.${name} is no image model of the channel`)
+      return {
+        ...credentialHeaderOf(entry),
+        ...(counts === undefined ? {} : { largestImageCounts: counts }),
+      }
+    },
+  )
+}
