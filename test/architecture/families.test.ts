@@ -2,8 +2,7 @@ import t from 'tap'
 import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
-const textRooms =
-  /^src\/(?:domain\/families\/text|families\/(?:chat|responses|native|text|kit\/text|providers\.ts|index\.ts)|app\/calls\/text)(?:\/|$)/
+const textRooms = /^src\/families\/(?:chat|responses|native|text|index\.ts)(?:\/|$)/
 
 t.test('the wires of text are named where text is at home', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -56,10 +55,6 @@ const familyWords: Readonly<Record<string, RegExp>> = {
 /** Shows a model of it to whoever reads its documentation. */
 const examples = ['src/api/v1/images/schemas.ts']
 const lists = ['src/families/index.ts', 'infra/sandbox/registry.ts']
-/** Rules that use cases of calls still know. */
-const others: Readonly<Record<string, readonly string[]>> = {
-  speech: ['src/domain/families/speech/'],
-}
 
 t.test('no file outside the rooms of a family names it', (t) => {
   const known = sources
@@ -71,7 +66,7 @@ t.test('no file outside the rooms of a family names it', (t) => {
     'every family has its words',
   )
   for (const [family, words] of Object.entries(familyWords)) {
-    const rooms = [`src/families/${family}/`, `infra/sandbox/${family}/`, ...(others[family] ?? [])]
+    const rooms = [`src/families/${family}/`, `infra/sandbox/${family}/`]
     const naming = sources.filter(({ text }) => words.test(text)).map(({ path }) => path)
     for (const room of rooms)
       t.ok(

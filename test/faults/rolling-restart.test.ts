@@ -1,4 +1,4 @@
-import { textSettings } from '../../src/app/calls/text/settings.ts'
+import { textSettings } from '../../src/families/text/settings.ts'
 import { catalog } from '../../src/families/index.ts'
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'

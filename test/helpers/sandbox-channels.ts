@@ -1,6 +1,6 @@
 import { catalog, families } from '../../src/families/index.ts'
 import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
-import { type TextSettings, textSettings } from '../../src/app/calls/text/settings.ts'
+import { type TextSettings, textSettings } from '../../src/families/text/settings.ts'
 import type { Channel, SandboxAccount } from '../../src/app/ports.ts'
 
 /** Accounts of families by what they are asked for. */

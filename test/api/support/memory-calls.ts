@@ -1,6 +1,6 @@
 import type { CallRunner } from '../../../src/app/calls/runner.ts'
-import type { SpeechCallInput } from '../../../src/app/calls/speech/types.ts'
-import type { TextCallInput } from '../../../src/app/calls/text/types.ts'
+import type { SpeechCallInput } from '../../../src/families/speech/calls/types.ts'
+import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
 import { answered } from './memory-quotes.ts'
 import type { MemorySpeech } from './memory-speech.ts'
 import type { MemoryTexts } from './memory-texts.ts'

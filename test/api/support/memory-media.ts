@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { MediaUseCases, UploadInput } from '../../../src/app/calls/media/types.ts'
+import type { MediaUseCases, UploadInput } from '../../../src/app/calls/uploads/types.ts'
 import type { OwnUpload, UploadKey } from '../../../src/app/uploads/own-upload.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'

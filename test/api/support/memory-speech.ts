@@ -2,7 +2,7 @@ import type {
   SpeechCallInput,
   SpeechFrame,
   SpokenBody,
-} from '../../../src/app/calls/speech/types.ts'
+} from '../../../src/families/speech/calls/types.ts'
 import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
 import type { Channel } from '../../../src/app/ports.ts'
 import { sandboxSpeechChannels } from '../../helpers/sandbox-channels.ts'

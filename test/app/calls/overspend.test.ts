@@ -1,4 +1,4 @@
-import { textSettings } from '../../../src/app/calls/text/settings.ts'
+import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { startExchanging } from '../../../src/app/exchanging.ts'

@@ -2,7 +2,7 @@ import { costMember } from '../../../api/kit/cost.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { without } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
-import type { TextFrame } from '../../../app/calls/text/types.ts'
+import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/cost.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 

@@ -1,7 +1,7 @@
-import type { InputSize } from '../../../domain/families/text/estimate.ts'
+import type { InputSize } from '../../text/rules/estimate.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { measureInput } from '../../../api/kit/input-size.ts'
+import { measureInput } from '../../text/surface/input-size.ts'
 import {
   checkNumber,
   flag,
@@ -13,7 +13,7 @@ import {
   stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
-import { refuseFileId, refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
+import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import { responseFormat } from '../../text/surface/v1-bodies.ts'
 
 /** A chat request as the use case takes it. */

@@ -1,4 +1,4 @@
-import type { TextUpstream } from '../../../api/kit/answer-call.ts'
+import type { TextUpstream } from '../../text/surface/answer-call.ts'
 import { callExamples, callFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'

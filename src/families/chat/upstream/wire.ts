@@ -1,5 +1,5 @@
-import type { TextRequest } from '../../../app/text-ports.ts'
-import { noTextUsage, type TextUsage } from '../../../domain/families/text/usage.ts'
+import type { TextRequest } from '../../text/ports.ts'
+import { noTextUsage, type TextUsage } from '../../text/rules/usage.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
 import { malformed } from '../../kit/http/failures.ts'
@@ -7,11 +7,11 @@ import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../ki
 import { readPlainError, unknownError } from '../../kit/http/plain-errors.ts'
 import { fromStreamError } from '../../kit/http/refusals.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { answeredWith } from '../../kit/text/answered.ts'
-import { cacheUsageOf, WRITTEN, WRITTEN_1H, WRITTEN_5M } from '../../kit/text/cache-usage.ts'
-import { bytesOf, expectedChoices } from '../../kit/text/output.ts'
-import { createMemberRewriter } from '../../kit/text/rewrite.ts'
-import type { TextReader, TextWire } from '../../kit/text/wire.ts'
+import { answeredWith } from '../../text/upstream/answered.ts'
+import { cacheUsageOf, WRITTEN, WRITTEN_1H, WRITTEN_5M } from '../../text/upstream/cache-usage.ts'
+import { bytesOf, expectedChoices } from '../../text/upstream/output.ts'
+import { createMemberRewriter } from '../../text/upstream/rewrite.ts'
+import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 
 /** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */
 function chatOutputBytes(message: unknown): number {

@@ -1,4 +1,4 @@
-import { measureInput } from '../../../api/kit/input-size.ts'
+import { measureInput } from '../../text/surface/input-size.ts'
 import {
   given,
   MAX_MODEL_CHARACTERS,
@@ -8,9 +8,9 @@ import {
   stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
-import { refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
+import { refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
-import type { InputSize } from '../../../domain/families/text/estimate.ts'
+import type { InputSize } from '../../text/rules/estimate.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { flatNames, generationConfig } from './generation-config.ts'
 import { camelMembers } from './schemas.ts'

@@ -6,7 +6,7 @@ import {
   type CallPart,
   textRoad,
   type TextUpstream,
-} from '../../../api/kit/answer-call.ts'
+} from '../../text/surface/answer-call.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'

@@ -1,5 +1,5 @@
-import type { TextRequest } from '../../../app/text-ports.ts'
-import { noTextUsage, type TextUsage } from '../../../domain/families/text/usage.ts'
+import type { TextRequest } from '../../text/ports.ts'
+import { noTextUsage, type TextUsage } from '../../text/rules/usage.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { keyHeaders } from '../../kit/http/credential.ts'
 import { malformed } from '../../kit/http/failures.ts'
@@ -7,10 +7,10 @@ import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit
 import { readNativeError } from '../../kit/http/native-errors.ts'
 import { fromStreamError } from '../../kit/http/refusals.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { answeredWith } from '../../kit/text/answered.ts'
-import { bytesOf, expectedChoices } from '../../kit/text/output.ts'
-import { createMemberRewriter } from '../../kit/text/rewrite.ts'
-import type { TextReader, TextWire } from '../../kit/text/wire.ts'
+import { answeredWith } from '../../text/upstream/answered.ts'
+import { bytesOf, expectedChoices } from '../../text/upstream/output.ts'
+import { createMemberRewriter } from '../../text/upstream/rewrite.ts'
+import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
 const MEDIA_PART_BYTES = 1_032

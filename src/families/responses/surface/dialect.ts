@@ -1,4 +1,4 @@
-import type { TextFrame } from '../../../app/calls/text/types.ts'
+import type { TextFrame } from '../../text/calls/types.ts'
 import { tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'

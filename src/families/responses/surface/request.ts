@@ -1,4 +1,4 @@
-import { measureInput } from '../../../api/kit/input-size.ts'
+import { measureInput } from '../../text/surface/input-size.ts'
 import {
   checkNumber,
   flag,
@@ -10,10 +10,10 @@ import {
   stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
-import { refuseFileId, refuseUnmetered } from '../../../api/kit/tools-and-files.ts'
+import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import { responseFormat } from '../../text/surface/v1-bodies.ts'
 import { own, refuse } from '../../../domain/families/checks/fields.ts'
-import type { InputSize } from '../../../domain/families/text/estimate.ts'
+import type { InputSize } from '../../text/rules/estimate.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 function textPart(part: JsonObject, type: string, at: string): JsonObject {

@@ -1,5 +1,5 @@
-import type { TextRequest } from '../../../app/text-ports.ts'
-import type { TextUsage } from '../../../domain/families/text/usage.ts'
+import type { TextRequest } from '../../text/ports.ts'
+import type { TextUsage } from '../../text/rules/usage.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'
 import { malformed } from '../../kit/http/failures.ts'
@@ -7,10 +7,10 @@ import { objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import { plainError, readPlainError } from '../../kit/http/plain-errors.ts'
 import { fromStreamError } from '../../kit/http/refusals.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
-import { answeredWith } from '../../kit/text/answered.ts'
-import { bytesOf } from '../../kit/text/output.ts'
-import { createMemberRewriter, type MemberRewriter } from '../../kit/text/rewrite.ts'
-import type { TextReader, TextWire } from '../../kit/text/wire.ts'
+import { answeredWith } from '../../text/upstream/answered.ts'
+import { bytesOf } from '../../text/upstream/output.ts'
+import { createMemberRewriter, type MemberRewriter } from '../../text/upstream/rewrite.ts'
+import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 import {
   failureOf,
   itemView,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { audioFormats } from '../../../domain/families/speech/request.ts'
-import { emotions } from '../../../domain/families/speech/voices.ts'
-import { speechModels } from '../../../domain/families/speech/models.ts'
+import { audioFormats } from '../rules/request.ts'
+import { emotions } from '../rules/voices.ts'
+import { speechModels } from '../rules/models.ts'
 import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { BaseRespSchema, TraceId } from './envelope.ts'
 

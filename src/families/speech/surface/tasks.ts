@@ -1,15 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TaskView } from '../../../app/tasks/types.ts'
-import type { SpeechCalls } from '../../../app/calls/speech/open.ts'
-import type { ResolveVoice } from '../../../app/resolve-voice.ts'
-import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
-import {
-  readSpeech,
-  type SpeechRequest,
-  withVoice,
-} from '../../../domain/families/speech/request.ts'
-import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import type { SpeechCalls } from '../calls/open.ts'
+import type { ResolveVoice } from '../calls/resolve-voice.ts'
+import { CHARACTERS } from '../rules/pricing.ts'
+import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
+import { SPEECH } from '../rules/rules.ts'
 import type { TaskCreation } from '../../../api/kit/creations.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'

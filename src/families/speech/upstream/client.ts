@@ -4,10 +4,10 @@ import type {
   SpeechChunk,
   SpeechProvider,
   SpeechTally,
-} from '../../../app/speech-ports.ts'
-import { speechSettings } from '../../../app/calls/speech/settings.ts'
-import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
-import type { SpeechSeen } from '../../../domain/families/speech/rules.ts'
+} from '../ports.ts'
+import { speechSettings } from '../settings.ts'
+import { CHARACTERS } from '../rules/pricing.ts'
+import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { LiftedJson } from '../../../kernel/long-strings.ts'

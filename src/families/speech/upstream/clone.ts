@@ -1,4 +1,4 @@
-import type { CloneAnswer, CloneOrder, CloneProvider } from '../../../app/speech-ports.ts'
+import type { CloneAnswer, CloneOrder, CloneProvider } from '../ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { ask, type Told } from '../../kit/media/files.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'

@@ -1,5 +1,5 @@
-import { CHARACTERS } from '../../../domain/families/speech/pricing.ts'
-import { SPEECH } from '../../../domain/families/speech/rules.ts'
+import { CHARACTERS } from '../rules/pricing.ts'
+import { SPEECH } from '../rules/rules.ts'
 import type { TaskObservation } from '../../../app/ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/credential.ts'

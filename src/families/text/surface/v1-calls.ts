@@ -6,7 +6,7 @@ import {
   type CallPart,
   textRoad,
   type TextUpstream,
-} from '../../../api/kit/answer-call.ts'
+} from './answer-call.ts'
 import type { StreamDialect } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
@@ -15,8 +15,8 @@ import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
-import type { TextFrame } from '../../../app/calls/text/types.ts'
-import type { TextFamily } from '../../../domain/families/text/models.ts'
+import type { TextFrame } from '../calls/types.ts'
+import type { TextFamily } from '../rules/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
 /** A body that was read: the call it asks for, and how its stream is written. */

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { createObserve } from '../../../../src/app/tasks/observe.ts'
-import { readSpeech, withVoice } from '../../../../src/domain/families/speech/request.ts'
+import { readSpeech, withVoice } from '../../../../src/families/speech/rules/request.ts'
 import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
 import {
   createInput,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { TextRequest } from '../../../../src/app/text-ports.ts'
+import type { TextRequest } from '../../../../src/families/text/ports.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 
 const request: TextRequest = {

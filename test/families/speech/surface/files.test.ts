@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import type { UploadInput } from '../../../../src/app/calls/media/types.ts'
+import type { UploadInput } from '../../../../src/app/calls/uploads/types.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel, nowMs, startApp } from '../../../api/support/app.ts'
 import { MemoryMedia } from '../../../api/support/memory-media.ts'

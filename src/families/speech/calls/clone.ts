@@ -1,0 +1,162 @@
+import { priceClone, type CloneSeen } from '../rules/clone-pricing.ts'
+import type { CloneRequest } from '../rules/clone-request.ts'
+import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
+import { voiceStream } from '../../../domain/voice/events.ts'
+import { executeCommand } from '../../../eventlog/log/execute.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { CrashPoint } from '../../../app/crash-points.ts'
+import { keyedHash } from '../../../app/keyed-hash.ts'
+import type { CloneAnswer, CloneOrder, CloneProvider } from '../ports.ts'
+import type { Channel } from '../../../app/ports.ts'
+import { keptApart } from '../../../app/uploads/media-files.ts'
+import { namedUpload, type OwnUpload } from '../../../app/uploads/own-upload.ts'
+import type { CallFamily } from '../../../app/calls/family.ts'
+import type { Unmade } from '../../../app/calls/types.ts'
+import { refusalOf } from '../../../app/refusals.ts'
+import type { Cloned, CloneInput } from './types.ts'
+import type { VoiceBook } from './voice-book.ts'
+
+/** What clones stand on beside the road of every call. */
+export interface CloneDeps {
+  readonly log: EventLog
+  readonly clock: Clock
+  readonly clones: CloneProvider
+  readonly voices: VoiceBook
+  readonly markerSecret: string
+  readonly crashPoint: CrashPoint
+}
+
+/** The files and the voice of a clone, found. */
+export interface FoundClone {
+  readonly file: OwnUpload
+  readonly prompt: OwnUpload | undefined
+  readonly upstreamVoiceId: string
+}
+
+/** A clone whose files and whose voice were found. */
+export type ReadyClone = CloneInput & FoundClone
+
+/** Hexadecimal digits of a name upstream: nobody guesses one, nor meets another's by chance. */
+const NAME_DIGITS = 40
+
+/**
+ * Finds what a clone is made of. The name upstream has for a new voice is one of this request alone: a
+ * clone that is asked for again after nobody could say what became of it is another, and no attempt can
+ * stand in its way. A voice that is there already keeps its name; upstream knows whether it still has it.
+ *
+ * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
+ */
+export async function readyClone<Asked extends Unmade<CloneInput>>(
+  deps: CloneDeps,
+  input: Asked,
+): Promise<Asked & FoundClone> {
+  const { voices, markerSecret } = deps
+  const { principal, request, requestId } = input
+  const { tenantId, models } = principal
+  const { fileId, promptFileId, audition, voiceId } = request
+  if (audition !== undefined && models !== undefined && !models.has(audition.model))
+    throw new DomainError('model_not_allowed', `this token may not use ${audition.model}`, {
+      model: audition.model,
+    })
+  const named = { param: 'file_id', purpose: 'voice_clone' } as const
+  const file = await namedUpload(deps, { principal, fileId }, named)
+  const prompt =
+    promptFileId === undefined
+      ? undefined
+      : await namedUpload(
+          deps,
+          { principal, fileId: promptFileId },
+          { param: 'clone_prompt.prompt_audio', purpose: 'prompt_audio' },
+        )
+  if (prompt !== undefined && prompt.channelId !== file.channelId)
+    throw keptApart('clone_prompt.prompt_audio')
+  const known = await voices.find(tenantId, voiceId)
+  if (known !== undefined && known.channelId !== file.channelId) throw voiceExists()
+  const hash = keyedHash(markerSecret, 'voice', [tenantId, voiceId, requestId]).toString('hex')
+  const upstreamVoiceId = known?.upstreamVoiceId ?? `v${hash.slice(0, NAME_DIGITS)}`
+  return { ...input, file, prompt, upstreamVoiceId }
+}
+
+/** Clones on the road of every call: the voice is recorded before its call is settled. */
+export type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
+
+export function createCloneFamily(deps: CloneDeps): CloneFamily {
+  return {
+    resolve: ({ family, model, request, file }, serving) => {
+      const { audition } = request
+      const { channelId } = file
+      const place = serving.find(({ id }) => id === channelId)
+      if (audition !== undefined && place !== undefined && !place.models[audition.model])
+        throw new DomainError('unknown_model', `${audition.model} is not offered there`, {
+          model: audition.model,
+        })
+      return {
+        request,
+        wish: { family, model, channelId },
+        // Limits a minute are of the tokens of text.
+        expectedTokens: () => 0,
+        price: (book) => priceClone(audition, book),
+      }
+    },
+    ask: async (input, channel, _request, options) => {
+      const answer = await deps.clones.clone(channel, orderAt(input, channel), options)
+      const { upstreamRequestId, restMs, characters } = answer
+      const body = async (): Promise<Cloned> => {
+        await recordVoice(deps, input)
+        deps.crashPoint('voice.after-cloned')
+        return clonedOf(answer)
+      }
+      return { body, upstreamRequestId, restMs, seen: { characters }, failed: undefined }
+    },
+    refusal: refusalOf,
+  }
+}
+
+/** What the channel is asked, in its own words for everything. */
+function orderAt(
+  { request, file, prompt, upstreamVoiceId }: ReadyClone,
+  channel: Channel,
+): CloneOrder {
+  const { audition, promptText, settings } = request
+  return {
+    upstreamVoiceId,
+    upstreamFileId: file.upstreamFileId,
+    promptUpstreamFileId: prompt?.upstreamFileId,
+    promptText,
+    audition: audition && {
+      upstreamModel: channel.models[audition.model] ?? audition.model,
+      text: audition.text,
+    },
+    settings,
+  }
+}
+
+function clonedOf({ inputSensitive, demoAudio, characters }: CloneAnswer): Cloned {
+  return { inputSensitive, demoAudio, characters }
+}
+
+async function recordVoice({ log, clock }: CloneDeps, input: ReadyClone): Promise<void> {
+  const { principal, requestId, request, file, upstreamVoiceId } = input
+  const { tenantId, userId, tokenId } = principal
+  const voice = {
+    voiceId: request.voiceId,
+    tenantId,
+    userId,
+    tokenId,
+    requestId,
+    channelId: file.channelId,
+    upstreamVoiceId,
+    sourceFileId: file.fileId,
+    clonedAt: toTimestamp(clock.nowMs()),
+  }
+  await executeCommand({
+    log,
+    stream: voiceStream(voice),
+    decider: voiceDecider,
+    command: { kind: 'clone', voice },
+    commandId: requestId,
+    metadata: { correlationId: requestId, tenantId, tokenId },
+  })
+}

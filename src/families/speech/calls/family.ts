@@ -1,0 +1,90 @@
+import { Buffer } from 'node:buffer'
+import { type SpeechRequest, withVoice } from '../rules/request.ts'
+import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
+import type { AsciiText } from '../../../kernel/ascii-text.ts'
+import { looksLikeHex } from '../../../kernel/hex.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { type Channel, ProviderError } from '../../../app/ports.ts'
+import { unknownVoice } from './resolve-voice.ts'
+import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../ports.ts'
+import type { CallFamily, StreamFamily } from '../../../app/calls/family.ts'
+import { refusalOf } from '../../../app/refusals.ts'
+import { speechSettings } from '../settings.ts'
+import type { SpeechCallInput, SpeechFrame, SpokenBody } from './types.ts'
+
+/** Read on for a caller who has gone, and held back: as much as an answer may have that is not streamed. */
+const MAX_STREAM_BYTES = 192 << 20
+/** Upstream's word for a voice it does not have. */
+const NO_SUCH_VOICE = '2042'
+/** Speech on the road of every call; what is sent is the upstream body. */
+export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
+  StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
+
+/** What the answers of a channel are for callers who ask for hexadecimal. */
+export function formOf(channel: Channel): SpokenBody['form'] {
+  return speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
+}
+
+export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
+  return {
+    resolve: ({ family, model, request, voice }) => {
+      const priced: PricedSpeech = { model, facts: request.facts }
+      const { voiceId, channelId } = voice
+      return {
+        request: withVoice(request, voiceId),
+        wish: { family, model, ...(channelId === undefined ? {} : { channelId }) },
+        expectedTokens: () => speechCallRules.expectedTokens(priced),
+        price: (book) => speechCallRules.price(priced, book),
+      }
+    },
+    ask: async (input, channel, request, options) => {
+      const answer = await provider.speak(channel, callAt(input, channel, request), options)
+      const { upstreamRequestId, restMs, seen, audio, shown } = answer
+      const body = () => spokenOf(audio, shown, input.request.delivery, formOf(channel))
+      return { body, upstreamRequestId, restMs, seen, failed: undefined }
+    },
+    open: (input, channel, body, options) =>
+      provider.stream(channel, callAt(input, channel, body), options),
+    // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
+    boundsOf: ({ timeoutMs }) => ({
+      drainTimeoutMs: timeoutMs,
+      drainMaxBytes: MAX_STREAM_BYTES,
+      maxWithheldBytes: MAX_STREAM_BYTES,
+    }),
+    frameOf: ({ data, terminal }) => ({ data, terminal }),
+    refusal: (error, callId) =>
+      error.code === NO_SUCH_VOICE ? unknownVoice({ callId }) : refusalOf(error, callId),
+  }
+}
+
+/** What cannot be played is no result. @throws ProviderError */
+function spokenOf(
+  audio: string | AsciiText,
+  shown: JsonObject,
+  delivery: SpeechRequest['delivery'],
+  form: SpokenBody['form'],
+): SpokenBody {
+  if (delivery === 'url') {
+    if (!/^https?:\/\//.test(String(audio))) throw unreadable()
+    return { form: 'json', audio, shown }
+  }
+  if (!looksLikeHex(audio)) throw unreadable()
+  if (form === 'json') return { form, audio, shown }
+  // Decoding ends at what is no digit.
+  const bytes = Buffer.from(String(audio), 'hex')
+  if (bytes.length * 2 !== audio.length) throw unreadable()
+  return { form, bytes }
+}
+
+function unreadable(): ProviderError {
+  return new ProviderError(
+    'malformed',
+    'certain',
+    'The model service gave audio that cannot be read.',
+  )
+}
+
+/** What one channel is asked. */
+function callAt({ model }: SpeechCallInput, channel: Channel, body: JsonObject): SpeechCall {
+  return { upstreamModel: channel.models[model] ?? model, body }
+}

@@ -1,0 +1,100 @@
+import type { SpeechSeen } from './rules/rules.ts'
+import type { AsciiText } from '../../kernel/ascii-text.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import type { AnswerStream, CallOptions, Channel } from '../../app/ports.ts'
+
+/** Where faces upstream and faces callers meet in speech; `ports.ts` has what every family has. */
+
+/** A voice a tenant cloned, as upstream knows it. */
+export interface ClonedVoice {
+  readonly upstreamVoiceId: string
+  /** The only account that has it. */
+  readonly channelId: string
+}
+
+/** The voice a tenant has cloned under its own name for it; undefined where there is none. */
+export type FindVoice = (tenantId: string, name: string) => Promise<ClonedVoice | undefined>
+
+/** A request for speech as one channel gets it. */
+export interface SpeechCall {
+  readonly upstreamModel: string
+  /** Upstream's body without the model. */
+  readonly body: JsonObject
+}
+
+export interface SpeechAnswer {
+  readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  readonly restMs: number | undefined
+  /** In hexadecimal, or a URL of upstream's. */
+  readonly audio: string | AsciiText
+  /** What is said of it besides, as callers see it: its length, its size. */
+  readonly shown: JsonObject
+  readonly seen: SpeechSeen
+}
+
+/** A piece of a stream of speech. */
+export interface SpeechChunk {
+  /** JSON text for callers of JSON, else the audio alone in hexadecimal. */
+  readonly data: string
+  /** Says that the result is whole: to be withheld until settled (P3). */
+  readonly terminal: boolean
+}
+
+/** What was received of a stream so far. */
+export interface SpeechTally extends SpeechSeen {
+  readonly finished: boolean
+  readonly failure: undefined
+}
+
+export type SpeechStream = AnswerStream<SpeechChunk, SpeechTally>
+
+/** The adapter of speech that is answered at once. */
+export interface SpeechProvider {
+  /** @throws ProviderError */
+  readonly speak: (
+    channel: Channel,
+    call: SpeechCall,
+    options: CallOptions,
+  ) => Promise<SpeechAnswer>
+  /** Resolves when upstream has begun to answer. @throws ProviderError */
+  readonly stream: (
+    channel: Channel,
+    call: SpeechCall,
+    options: CallOptions,
+  ) => Promise<SpeechStream>
+}
+
+/** A clone of a voice as one channel is asked for it. */
+export interface CloneOrder {
+  readonly upstreamVoiceId: string
+  /** Ids of upstream's, in decimal: they are integers that no double holds. */
+  readonly upstreamFileId: string
+  readonly promptUpstreamFileId: string | undefined
+  readonly promptText: string | undefined
+  readonly audition: { readonly upstreamModel: string; readonly text: string } | undefined
+  /** Upstream's words for the rest. */
+  readonly settings: JsonObject
+}
+
+export interface CloneAnswer {
+  readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further clone for so long: its limit is used up. */
+  readonly restMs: number | undefined
+  /** Of the audition, where it says so. */
+  readonly characters: number | undefined
+  /** Where the audition is to be heard. */
+  readonly demoAudio: string | undefined
+  /** Why the sample is objectionable; undefined where it is not. */
+  readonly inputSensitive: number | undefined
+}
+
+/** The adapter of voices that are cloned. */
+export interface CloneProvider {
+  /** @throws ProviderError */
+  readonly clone: (
+    channel: Channel,
+    order: CloneOrder,
+    options: CallOptions,
+  ) => Promise<CloneAnswer>
+}

@@ -1,0 +1,81 @@
+import { parseAmount } from '../../../kernel/money.ts'
+import type { Usage } from '../../../domain/pricing/usage.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
+import type { CallFamilyRules } from '../../../domain/families/call-rules.ts'
+import type { TaskFamilyRules } from '../../../domain/families/task-rules.ts'
+import { offeredModels, speechModel, speechModels, VOICE_CLONE } from './models.ts'
+import {
+  CHARACTERS,
+  expectedOf,
+  quoteSpeech,
+  settleCharacters,
+  settleSpeech,
+  SPEECH_CURRENCY,
+  speechSku,
+} from './pricing.ts'
+
+/** As channels, events and the models of a principal name it. */
+export const SPEECH = 'speech'
+
+/** What a request for speech is priced by. */
+export interface PricedSpeech {
+  readonly model: string
+  readonly facts: TaskFacts
+}
+
+/** What was seen of an answer: `character` as upstream counted it, where it did. */
+export interface SpeechSeen {
+  readonly usage: Usage
+}
+
+/** Speech that is answered at once. */
+export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
+  name: SPEECH,
+  furtherSkus: [VOICE_CLONE],
+  models: offeredModels,
+  isModelName: (name) => offeredModels.includes(name),
+  unpricedSkus: (_wire, model, book) =>
+    [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
+  // Limits a minute are of the tokens of text.
+  expectedTokens: () => 0,
+  price: ({ model, facts }, book) => {
+    const quote = quoteSpeech(model, facts, book)
+    return {
+      priceBookVersion: quote.priceBookVersion,
+      currency: quote.currency,
+      candidates: quote.candidates,
+      holdPico: parseAmount(quote.hold),
+      settle: ({ usage }) => {
+        const settled = settleSpeech(quote, usage)
+        return settled && { usage, measurement: 'reported', settlement: settled, limitedTokens: 0 }
+      },
+      absorbed: (seen) => {
+        const reported = seen?.usage[CHARACTERS]
+        const measurement = reported === undefined ? 'estimated' : 'reported'
+        const characters = reported ?? expectedOf(facts)
+        return {
+          usage: { [CHARACTERS]: characters },
+          measurement,
+          settlement: settleCharacters(quote, characters, measurement),
+          limitedTokens: 0,
+        }
+      },
+    }
+  },
+}
+
+/** Nothing lists what an account has made: a creation whose outcome is unknown is given up after this. */
+const LONGEST_S = 6 * 3_600
+
+/** Speech that is made as a task; how many characters it was is told when it is accepted. */
+export const speechTaskRules: TaskFamilyRules = {
+  family: SPEECH,
+  idKind: 'speech',
+  defaultExpiryS: LONGEST_S,
+  longestExpiryS: LONGEST_S,
+  models: speechModels,
+  resolve: speechModel,
+  quote: quoteSpeech,
+  settle: ({ quote, usage }) => settleSpeech(quote, usage),
+  prices: (model) => [{ sku: speechSku(model), currency: SPEECH_CURRENCY }],
+}

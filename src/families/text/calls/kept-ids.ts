@@ -1,0 +1,136 @@
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import { keyedHash } from '../../../app/keyed-hash.ts'
+import type { KeptKind, TextRequest } from '../ports.ts'
+
+/** Something upstream keeps: in the account of a channel, under an id of upstream's. */
+export interface Kept {
+  readonly channelId: string
+  readonly upstreamId: string
+  /**
+   * Tokens it is as input: of a response the conversation up to its end, of an item at most so many.
+   * Ids that were made before they said so do not.
+   */
+  readonly tokens?: number
+  /** Items of one answer say the same here, and together are no more than `tokens`. */
+  readonly answer?: string
+}
+
+/** What is known of the answer of one call before it comes. */
+export interface AnswerBounds {
+  /** The conversation up to its end, in tokens. */
+  readonly conversationTokens: number
+  /** What it answers with. */
+  readonly outputTokens: number
+  /** What it continues, under upstream's id and the one its caller wrote. */
+  readonly previous: { readonly upstreamId: string; readonly id: string } | undefined
+}
+
+/**
+ * Ids of what upstream keeps for a tenant. All tenants share the account that keeps it, so what they
+ * get to see is not upstream's id: it is bound to the tenant, tells nothing, and is worth nothing in
+ * other hands (P8). It holds all that is needed, so any replica can read it at any later time.
+ */
+export interface KeptIds {
+  readonly seal: (tenantId: string, kind: KeptKind, kept: Kept) => string
+  /**
+   * Names what one call of a tenant meets at a channel; frames repeat it, so it is sealed once. A
+   * response that is named before its usage is known says the most its conversation may be.
+   */
+  readonly namer: (
+    tenantId: string,
+    channelId: string,
+    bounds: AnswerBounds,
+  ) => TextRequest['keptId']
+  /** Undefined for anything but an id sealed for this tenant and kind. */
+  readonly open: (tenantId: string, kind: KeptKind, id: string) => Kept | undefined
+}
+
+/** Upstream's are a quarter of it. A longer one is cut: it is shown, and not known when it comes back. */
+const MAX_UPSTREAM_ID_LENGTH = 256
+/** Of ours: prefix, tag, figures, channel id and upstream id, each at its longest. */
+const MAX_KEPT_ID_LENGTH = 1_500
+const TAG_BYTES = 16
+/** What stands before the first underscore. */
+const PREFIX = /^([a-z]{1,16})_/
+const CIPHER = 'aes-256-ctr'
+/** How the figures are written before the channel's id, which never begins so. */
+const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~/
+const ANSWER_BYTES = 4
+
+/**
+ * Sealed with a synthetic initialisation vector: the tag over tenant, kind and content is also what
+ * the content is encrypted under. The same thing has the same id each time, without a nonce that
+ * could repeat.
+ */
+export function createKeptIds(secret: string): KeptIds {
+  const tagKey = keyedHash(secret, 'kept-id/tag', [])
+  const cipherKey = keyedHash(secret, 'kept-id/cipher', [])
+  const tagOf = (tenantId: string, kind: KeptKind, content: Buffer): Buffer =>
+    createHmac('sha256', tagKey)
+      .update(JSON.stringify([kind, tenantId]))
+      .update(content)
+      .digest()
+      .subarray(0, TAG_BYTES)
+  const seal: KeptIds['seal'] = (tenantId, kind, { channelId, upstreamId, tokens, answer }) => {
+    const figures = tokens === undefined ? '' : `~${tokens}~${answer ?? ''}~`
+    const content = Buffer.from(
+      `${figures}${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`,
+    )
+    const tag = tagOf(tenantId, kind, content)
+    const sealed = createCipheriv(CIPHER, cipherKey, tag).update(content)
+    return `${prefixOf(kind, upstreamId)}_${Buffer.concat([tag, sealed]).toString('base64url')}`
+  }
+  return {
+    seal,
+    namer: (tenantId, channelId, { conversationTokens, outputTokens, previous }) => {
+      const known = new Map<string, string>()
+      if (previous !== undefined) known.set(`response ${previous.upstreamId}`, previous.id)
+      /** An answer is known by the first of its items. */
+      let answer: string | undefined
+      return (kind, upstreamId, tokens) => {
+        const key = `${kind} ${upstreamId}`
+        if (kind === 'item')
+          answer ??= tagOf(tenantId, kind, Buffer.from(upstreamId)).toString('hex', 0, ANSWER_BYTES)
+        const id =
+          known.get(key) ??
+          seal(tenantId, kind, {
+            channelId,
+            upstreamId,
+            ...(answer !== undefined && kind === 'item'
+              ? { tokens: outputTokens, answer }
+              : { tokens: tokens ?? conversationTokens }),
+          })
+        known.set(key, id)
+        return id
+      }
+    },
+    open: (tenantId, kind, id) => {
+      if (id.length > MAX_KEPT_ID_LENGTH) return undefined
+      const prefix = PREFIX.exec(id)?.[1]
+      if (prefix === undefined) return undefined
+      const text = id.slice(prefix.length + 1)
+      const bytes = Buffer.from(text, 'base64url')
+      // Decoding forgives much; one id must have one spelling.
+      if (bytes.length <= TAG_BYTES || bytes.toString('base64url') !== text) return undefined
+      const tag = bytes.subarray(0, TAG_BYTES)
+      const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))
+      if (!timingSafeEqual(tag, tagOf(tenantId, kind, content))) return undefined
+      const written = content.toString()
+      const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
+      const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
+      const upstreamId = lines.join('\n')
+      if (prefix !== prefixOf(kind, upstreamId)) return undefined
+      return {
+        channelId,
+        upstreamId,
+        ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
+        ...(answer === undefined || answer === '' ? {} : { answer }),
+      }
+    },
+  }
+}
+
+/** Of an item, upstream's own: clients tell by it what the item is. */
+function prefixOf(kind: KeptKind, upstreamId: string): string {
+  return kind === 'response' ? 'resp' : (PREFIX.exec(upstreamId)?.[1] ?? 'item')
+}

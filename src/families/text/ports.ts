@@ -1,0 +1,71 @@
+import type { TextFamily } from './rules/models.ts'
+import type { TextSeen } from './rules/rules.ts'
+import type { AnswerStream, CallOptions, Channel } from '../../app/ports.ts'
+
+/** Where faces upstream and faces callers meet in text; `ports.ts` has what every family has. */
+
+/** What upstream keeps and can be asked to continue from: a response, an item of one. */
+export type KeptKind = 'response' | 'item'
+
+export interface TextRequest {
+  /** External and upstream name. */
+  readonly model: string
+  readonly upstreamModel: string
+  /** Upstream's body without `model`. */
+  readonly body: Readonly<Record<string, unknown>>
+  /**
+   * The id by which the caller gets to know something upstream keeps: the same each time. `tokens` is
+   * the conversation up to the end of a response, where its usage is known when it is first named.
+   */
+  readonly keptId: (kind: KeptKind, upstreamId: string, tokens?: number) => string
+}
+
+/** Why a result that upstream delivered is none: shown to the caller within it, never billed. */
+export interface TextFailure {
+  readonly code: string
+  readonly message: string
+}
+
+/** What was received of an answer so far. */
+export interface TextTally extends TextSeen {
+  readonly failure: TextFailure | undefined
+}
+
+/** An unstreamed answer, its model rewritten to the external name. */
+export interface TextAnswer {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly upstreamRequestId: string | undefined
+  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  readonly restMs: number | undefined
+  /** Counts when asked: only needed where upstream reported no usage. */
+  readonly tally: () => TextTally
+}
+
+/** One event of a stream, its model rewritten to the external name. */
+export interface TextChunk {
+  readonly event: string | undefined
+  readonly data: string
+  /** Carries usage and nothing else: for callers who asked for it. */
+  readonly usageOnly: boolean
+  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
+  readonly terminal: boolean
+}
+
+export type TextStream = AnswerStream<TextChunk, TextTally>
+
+/** The adapter of a text family. */
+export interface TextProvider {
+  readonly family: TextFamily
+  /** @throws ProviderError */
+  readonly complete: (
+    channel: Channel,
+    request: TextRequest,
+    options: CallOptions,
+  ) => Promise<TextAnswer>
+  /** Resolves when upstream has begun to answer. @throws ProviderError */
+  readonly stream: (
+    channel: Channel,
+    request: TextRequest,
+    options: CallOptions,
+  ) => Promise<TextStream>
+}

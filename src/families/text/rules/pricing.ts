@@ -1,0 +1,177 @@
+import { DomainError } from '../../../kernel/errors.ts'
+import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
+import { meteredTools, type MeteredTool, type TextFamily } from './models.ts'
+import { tokenUnits, type TextUsage, type TokenUnit, type ToolUnit } from './usage.ts'
+import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
+import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import type { Measurement, RatedSku, Settlement } from '../../../domain/pricing/settlement.ts'
+
+/**
+ * How a text call and its usage become SKUs. The rule names, `<family>` being the wire
+ * whose counting rules turned the provider's usage into ours:
+ *
+ * - `text/<family>/input`, `…/cached-input`, `…/cache-write-5m`, `…/cache-write-1h`, `…/output`:
+ *   `<model>-<unit>-token` at the model's own price
+ * - `text/<family>/<unit>/at-input-rate`: the price book has no price of this unit for the model;
+ *   what is read from or written to a cache was input all the same and costs what input costs
+ * - `text/<family>/<tier>/…`: the same of a tier of service: `<model>-<unit>-token-<tier>`
+ * - `text/<family>/<tool>-count`: per call (or session) a provider's own tool made
+ *
+ * Input and output must be priced; nothing falls back to free.
+ */
+
+/** What each tool is counted in, and the SKU that prices it. */
+const TOOL_UNITS: Readonly<Record<MeteredTool, ToolUnit>> = {
+  'web-search': 'web-search-call',
+  'code-interpreter': 'code-interpreter-session',
+  'file-search': 'file-search-call',
+}
+
+/** Prices of one call, frozen when it starts. */
+export interface TextQuote {
+  readonly priceBookVersion: string
+  readonly currency: Currency
+  readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
+  /** The most a token of input can cost, whatever a cache makes of it: for holds. */
+  readonly dearestInput: RatedSku
+  /** What the request offers, each with a price: a hold reserves for it. */
+  readonly offered: readonly MeteredTool[]
+  /**
+   * Of the tools offered, and of what a chat model may search for by itself where that has a price;
+   * usage of others was never quoted and is not billed.
+   */
+  readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
+}
+
+/**
+ * The prices a call of this model is settled at. The currency is the one the book prices the
+ * model's input in; USD where it has both, because one call is never billed in two.
+ *
+ * @throws DomainError `price_not_configured` with `details.sku`
+ */
+export function quoteText(
+  model: string,
+  family: TextFamily,
+  offered: readonly MeteredTool[],
+  book: PriceBook,
+  serviceTier?: string,
+): TextQuote {
+  const currency = currencyOf(model, book)
+  const wire = `text/${family}`
+  const byTier = serviceTier === undefined ? wire : `${wire}/${serviceTier}`
+  const rule = (unit: string) => `${byTier}/${unit}`
+  const skuOf = (unit: TokenUnit) => {
+    const sku = `${model}-${unit}-token`
+    return serviceTier === undefined ? sku : `${sku}-${serviceTier}`
+  }
+  const required = (unit: TokenUnit) => rate(book, skuOf(unit), currency, rule(unit))
+  const input = required('input')
+  const orInput = (unit: TokenUnit): RatedSku =>
+    book.lookup(skuOf(unit), currency) === undefined
+      ? { ...input, rule: rule(`${unit}/at-input-rate`) }
+      : required(unit)
+  const inputs = {
+    input,
+    'cached-input': orInput('cached-input'),
+    'cache-write-5m': orInput('cache-write-5m'),
+    'cache-write-1h': orInput('cache-write-1h'),
+  }
+  return {
+    priceBookVersion: book.version,
+    currency,
+    tokens: { ...inputs, output: required('output') },
+    dearestInput: dearest(Object.values(inputs), input),
+    offered,
+    tools: Object.fromEntries(
+      [...offered, ...unasked(family, currency, book)].map((tool) => [
+        tool,
+        rate(book, TOOL_UNITS[tool], currency, `${wire}/${tool}-count`),
+      ]),
+    ),
+  }
+}
+
+/** Models of the chat wire that are made for searching do so whether or not they are asked to. */
+function unasked(family: TextFamily, currency: Currency, book: PriceBook): readonly MeteredTool[] {
+  const priced = book.lookup(TOOL_UNITS['web-search'], currency) !== undefined
+  return family === 'chat' && priced ? ['web-search'] : []
+}
+
+/** Every SKU a call can be settled at, the tokens first. */
+export function candidatesOf({ tokens, tools }: TextQuote): readonly RatedSku[] {
+  const ofTools = meteredTools.flatMap((tool) => tools[tool] ?? [])
+  return [...tokenUnits.map((unit) => tokens[unit]), ...ofTools]
+}
+
+/**
+ * The settlement of a call from its frozen prices. An explicit zero is a settlement without lines.
+ *
+ * @throws RangeError when a count is not a non-negative safe integer
+ */
+export function settleText(
+  quote: TextQuote,
+  usage: TextUsage,
+  measurement: Measurement,
+): Settlement {
+  const { tokens, tools } = quote
+  const line = (rated: RatedSku | undefined, quantity: Quantity) =>
+    rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
+  return settlement(quote, [
+    ...tokenUnits.map((unit) => line(tokens[unit], usage[unit])),
+    ...meteredTools.map((tool) => line(tools[tool], usage[TOOL_UNITS[tool]])),
+  ])
+}
+
+const MAX_QUANTITY = BigInt(Number.MAX_SAFE_INTEGER)
+/** Calls of each offered tool a hold reserves for. */
+const ASSUMED_TOOL_CALLS = 3
+
+/**
+ * What a call may cost, in pico: the dearest of the input prices over the input, and the output it
+ * may produce. An estimate for admission only; the settlement follows the usage.
+ */
+export function holdText(
+  quote: TextQuote,
+  expected: { readonly inputTokens: number; readonly outputTokens: number },
+): bigint {
+  const { output } = quote.tokens
+  const { dearestInput } = quote
+  let holdPico =
+    lineAmount(expected.outputTokens, output.price, output.per) +
+    lineAmount(expected.inputTokens, dearestInput.price, dearestInput.per)
+  for (const tool of quote.offered) {
+    const rated = quote.tools[tool]
+    if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
+  }
+  return holdPico
+}
+
+/** The most output that may be held for with so much, beside the input and the tools; 0 for none. */
+export function outputWithin(quote: TextQuote, inputTokens: number, availablePico: bigint): number {
+  const leftPico = availablePico - holdText(quote, { inputTokens, outputTokens: 0 })
+  const { price, per } = quote.tokens.output
+  const ofMillionPico = lineAmount(1_000_000, price, per)
+  if (leftPico <= 0n || ofMillionPico === 0n) return 0
+  const tokens = (leftPico * 1_000_000n) / ofMillionPico
+  return Number(tokens > MAX_QUANTITY ? MAX_QUANTITY : tokens)
+}
+
+/** Any price may be per one, a thousand or a million: a million of each are compared. */
+function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
+  const ofMillion = ({ price, per }: RatedSku) => lineAmount(1_000_000, price, per)
+  return rated.reduce((most, one) => (ofMillion(one) > ofMillion(most) ? one : most), first)
+}
+
+/** Where a book has both, the first of them. */
+const CURRENCY_ORDER: readonly Currency[] = ['USD', 'CNY']
+
+function currencyOf(model: string, book: PriceBook): Currency {
+  const sku = `${model}-input-token`
+  const priced = CURRENCY_ORDER.find((currency) => book.lookup(sku, currency))
+  if (priced !== undefined) return priced
+  throw new DomainError(
+    'price_not_configured',
+    `the price book ${book.version} has no price for ${sku}`,
+    { sku, priceBookVersion: book.version },
+  )
+}

@@ -1,0 +1,155 @@
+import { isDomainError } from '../../../kernel/errors.ts'
+import type { PriceBook } from '../../../domain/pricing/price-book.ts'
+import type { Measurement } from '../../../domain/pricing/settlement.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type {
+  AnsweredOtherwise,
+  CallFamilyRules,
+  CallTerms,
+  RatedCall,
+} from '../../../domain/families/call-rules.ts'
+import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
+import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
+import { isTextFamily, isTextModelName, offeredTools, type TextFamily } from './models.ts'
+import {
+  candidatesOf,
+  holdText,
+  outputWithin,
+  quoteText,
+  settleText,
+  type TextQuote,
+} from './pricing.ts'
+import { type TextUsage, tokenUnits, toolUnits, totalTokens } from './usage.ts'
+
+/** What a text call is priced by. */
+export interface TextCallRequest {
+  readonly family: TextFamily
+  /** External name. */
+  readonly model: string
+  readonly body: JsonObject
+  readonly inputSize: InputSize
+  /** The most the model answers with, wherever the call may go. */
+  readonly largestOutputTokens: number
+  /** The tier of service it is priced by; absent is the usual one. */
+  readonly serviceTier?: string
+}
+
+/** What was seen of a text answer. */
+export interface TextSeen {
+  /** As reported; undefined when upstream reported none, or figures that are none. */
+  readonly usage: TextUsage | undefined
+  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted where usage makes it idle. */
+  readonly outputBytes: number
+  /** Upstream said that the result is whole. */
+  readonly finished: boolean
+  /** Where upstream answered with another model or tier of service than it was asked for. */
+  readonly answeredOtherwise?: AnsweredOtherwise
+}
+
+/** Of an answer that never came. */
+const nothingSeen: TextSeen = { usage: undefined, outputBytes: 0, finished: false }
+
+/** Quotes by book and what they depend on; a new book begins with none. */
+const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
+/** Models times wires times sets of tools: far more than there are. */
+const MAX_QUOTES = 10_000
+
+function quoteOf(
+  { family, model, body, serviceTier }: TextCallRequest,
+  book: PriceBook,
+): TextQuote {
+  const tools = offeredTools(family, body)
+  const key = `${family} ${model} ${tools.join()} ${serviceTier ?? ''}`
+  const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
+  quotes.set(book, ofBook)
+  const known = ofBook.get(key)
+  if (known !== undefined) return known
+  const made = quoteText(model, family, tools, book, serviceTier)
+  if (ofBook.size < MAX_QUOTES) ofBook.set(key, made)
+  return made
+}
+
+/**
+ * What a call used. The figures of a whole result count, also of one that failed; figures that came
+ * with only part of a result say at least that much; without figures the bytes seen are counted. An
+ * explicit zero is a figure.
+ */
+function usageOf(
+  { usage, finished, outputBytes }: TextSeen,
+  inputSize: InputSize,
+): { readonly usage: TextUsage; readonly measurement: Measurement } {
+  if (usage !== undefined && finished) return { usage, measurement: 'reported' }
+  const estimate = estimateText(inputSize, outputBytes)
+  if (usage === undefined) return { usage: estimate, measurement: 'estimated' }
+  const output = Math.max(usage.output, estimate.output)
+  return { usage: { ...usage, output }, measurement: 'estimated' }
+}
+
+function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCall {
+  const { usage, measurement } = usageOf(seen, inputSize)
+  const settlement = settleText(quote, usage, measurement)
+  const { answeredOtherwise } = seen
+  return {
+    usage,
+    measurement,
+    settlement,
+    limitedTokens: totalTokens(usage),
+    ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
+  }
+}
+
+/** Says the bound of the output that so much would do for; holds on to nothing of the request. */
+function fittingBound(
+  { family, body, inputSize }: TextCallRequest,
+  quote: TextQuote,
+): NonNullable<CallTerms<TextSeen>['fitting']> {
+  const bounds = boundsAbove(family, body)
+  const answers = answersOf(family, body)
+  const inputTokens = heldInputTokens(inputSize)
+  return (availablePico) => {
+    const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
+    return each === 0 ? undefined : `${bounds(each)} of at most ${each}`
+  }
+}
+
+const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
+
+/** Text on each of its wires. A result without figures is settled at an estimate, never not at all. */
+export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
+  name: 'text',
+  models: undefined,
+  isModelName: isTextModelName,
+  unpricedSkus: (wire, model, book) => {
+    if (!isTextFamily(wire)) return []
+    try {
+      quoteText(model, wire, [], book)
+      return []
+    } catch (error) {
+      if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
+      throw error
+    }
+  },
+  furtherSkus: toolUnits,
+  freeSkus: {
+    of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
+    modelOf: (sku) => TOKEN_SKU.exec(sku)?.[1],
+  },
+  expectedTokens: ({ family, body, inputSize }) =>
+    estimateInputTokens(inputSize) + expectedOutput(family, body),
+  price: (request, book) => {
+    const quote = quoteOf(request, book)
+    const { family, body, inputSize, largestOutputTokens } = request
+    return {
+      priceBookVersion: quote.priceBookVersion,
+      currency: quote.currency,
+      candidates: candidatesOf(quote),
+      holdPico: holdText(quote, {
+        inputTokens: heldInputTokens(inputSize),
+        outputTokens: largestOutput(family, body, largestOutputTokens),
+      }),
+      fitting: fittingBound(request, quote),
+      settle: (seen) => rated(quote, inputSize, seen),
+      absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
+    }
+  },
+}

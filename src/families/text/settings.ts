@@ -1,0 +1,80 @@
+import { Type } from 'typebox'
+import { isTierName, passableMembers } from './rules/price-members.ts'
+import { membersGiven } from '../../kernel/json.ts'
+import {
+  channelSettings,
+  credentialHeader,
+  credentialHeaderOf,
+} from '../../app/channels/settings.ts'
+import type { Channel } from '../../app/ports.ts'
+
+/** What a channel of text says. Absent members mean the defaults; `timeoutMs` bounds a whole unstreamed answer. */
+export interface TextSettings {
+  /** The most tokens each model can answer with, by external name. */
+  readonly largestOutputTokens?: Readonly<Record<string, number>>
+  /** From sending a request to the first byte of its stream. */
+  readonly firstByteTimeoutMs?: number
+  /** Longest silence within a stream. */
+  readonly idleTimeoutMs?: number
+  /** How long and how far a stream is read on after its caller has gone. */
+  readonly drainTimeoutMs?: number
+  readonly drainMaxBytes?: number
+  /** Stores of the account that every tenant may search; `*` for all there are. */
+  readonly vectorStores?: readonly string[]
+  /** Members that change price or model and are passed on all the same: its prices allow for them. */
+  readonly passes?: readonly string[]
+  /** Tiers of service that are offered, each at prices of its own. */
+  readonly serviceTiers?: readonly string[]
+}
+
+export function textSettings({ settings }: Pick<Channel, 'settings'>): TextSettings {
+  return settings ?? {}
+}
+
+/** No model answers with more, whatever a channel file says. */
+const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
+const Milliseconds = Type.Optional(Type.Integer({ minimum: 10, maximum: 3_600_000 }))
+
+/** What a call without a limit may cost must be known, so the largest output of each model is required. */
+export const textChannel = channelSettings(
+  {
+    ...credentialHeader,
+    first_byte_timeout_ms: Milliseconds,
+    idle_timeout_ms: Milliseconds,
+    drain_timeout_ms: Milliseconds,
+    drain_max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 << 30 })),
+    largest_output_tokens: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS })),
+    ),
+    vector_stores: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
+    ),
+    passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
+    service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
+  },
+  (entry, { models, where, faults }) => {
+    const largest: Readonly<Record<string, number>> = entry.largest_output_tokens ?? {}
+    for (const name of models)
+      if (!Object.hasOwn(largest, name))
+        faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
+    for (const tier of entry.service_tiers ?? [])
+      if (!isTierName(tier))
+        faults.push(`${where}.service_tiers: ${tier} cannot be the name of a tier`)
+    for (const name of Object.keys(largest))
+      if (!models.includes(name))
+        faults.push(`${where}.largest_output_tokens.${name} is none of the channel's models`)
+    const settings: TextSettings = {
+      ...membersGiven({
+        firstByteTimeoutMs: entry.first_byte_timeout_ms,
+        idleTimeoutMs: entry.idle_timeout_ms,
+        drainTimeoutMs: entry.drain_timeout_ms,
+        drainMaxBytes: entry.drain_max_bytes,
+        vectorStores: entry.vector_stores,
+        passes: entry.passes,
+        serviceTiers: entry.service_tiers,
+      }),
+      largestOutputTokens: largest,
+    }
+    return { ...credentialHeaderOf(entry), settings }
+  },
+)

@@ -1,0 +1,182 @@
+import { mediumTokens, type Medium } from '../rules/referenced.ts'
+import type { InputSize } from '../rules/estimate.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+
+/** Members whose text is no input of the model: names of the wire, references, addresses. */
+const structural: ReadonlySet<string> = new Set([
+  'role',
+  'type',
+  'id',
+  'call_id',
+  'tool_call_id',
+  'detail',
+  'status',
+  'format',
+  'mime_type',
+  'mimeType',
+  'url',
+  'image_url',
+  'file_id',
+  'file_url',
+  'fileUri',
+  'file_uri',
+  'level',
+  'mediaResolution',
+])
+/** Members that hold bare base64. */
+const encoded: ReadonlySet<string> = new Set(['data', 'file_data', 'fileData'])
+/** Members that are text whatever it looks like. */
+const spoken: ReadonlySet<string> = new Set([
+  'text',
+  'content',
+  'arguments',
+  'input',
+  'output',
+  'refusal',
+  'thinking',
+  'reasoning',
+  'reasoning_content',
+  'code',
+  'name',
+  '',
+])
+/** Objects of anything, which the model reads as they are: arguments and results of functions. */
+const verbatim: ReadonlySet<string> = new Set(['args', 'response'])
+/** What an answer found or cites: its addresses were looked up already. */
+const found: ReadonlySet<string> = new Set([
+  'annotations',
+  'action',
+  'sources',
+  'results',
+  'citations',
+  'citationMetadata',
+  'groundingMetadata',
+])
+
+const dataUri = /^data:([^,;]{0,128})[^,]{0,128};base64,/i
+const base64Start = /^[A-Za-z0-9+/_=-]{64}/
+const address = /^[a-z][a-z0-9+.-]{1,15}:\/\/\S+$/i
+/** Longest text that is looked at for being an address. */
+const MAX_ADDRESS_CHARACTERS = 16_384
+
+interface Sum {
+  characters: number
+  textBytes: number
+  mediaBytes: number
+  heldTokens: number
+}
+
+/** Where a member stands. */
+interface Place {
+  /** The member itself, and the one that holds its object. */
+  readonly key: string
+  readonly above: string
+  readonly holder: JsonObject
+  /** How closely media are looked at, where an object around it says so. */
+  readonly detail: string | undefined
+}
+
+const nowhere: Place = { key: '', above: '', holder: {}, detail: undefined }
+
+function addText(sum: Sum, text: string): void {
+  sum.characters += text.length
+  sum.textBytes += Buffer.byteLength(text)
+}
+
+/** What an address leads to, by the names around it; a media type says most. */
+function mediumOf({ key, above, holder }: Place, inline: string | undefined): Medium {
+  const mediaType = inline ?? holder['mimeType'] ?? holder['mime_type'] ?? holder['media_type']
+  const said =
+    typeof mediaType === 'string' ? mediaType : `${key} ${above} ${String(holder['type'])}`
+  if (/video|fileUri|file_uri/i.test(said)) return 'video'
+  if (/audio/i.test(said)) return 'audio'
+  return /image|screenshot/i.test(said) ? 'image' : 'document'
+}
+
+function addString(sum: Sum, text: string, place: Place): void {
+  const { key, holder, detail } = place
+  const inline = dataUri.exec(text.slice(0, 320))
+  if (inline !== null) {
+    sum.mediaBytes += Math.floor(((text.length - inline[0].length) * 3) / 4)
+    // How large a picture is, its bytes do not say.
+    if (mediumOf(place, inline[1]) === 'image') sum.heldTokens += mediumTokens('image', detail)
+  } else if (isThought(holder) && encoded.has(key)) addText(sum, text)
+  else if (encoded.has(key) && base64Start.test(text)) {
+    sum.mediaBytes += Math.floor((text.length * 3) / 4)
+    if (mediumOf(place, undefined) === 'image') sum.heldTokens += mediumTokens('image', detail)
+  } else if (!spoken.has(key) && text.length <= MAX_ADDRESS_CHARACTERS && address.test(text))
+    sum.heldTokens += mediumTokens(mediumOf(place, undefined), detail)
+  else if (!structural.has(key)) addText(sum, text)
+}
+
+/** Thoughts that only their model can read are bare base64 and not media. */
+function isThought({ type }: JsonObject): boolean {
+  return typeof type === 'string' && /thinking|reasoning/i.test(type)
+}
+
+/** Nesting is bounded where bodies are read. */
+function add(sum: Sum, value: unknown, place: Place): void {
+  if (typeof value === 'string') addString(sum, value, place)
+  else if (Array.isArray(value))
+    for (const item of value as readonly unknown[]) add(sum, item, place)
+  else if (isJsonObject(value)) addObject(sum, value, place)
+}
+
+function addObject(sum: Sum, object: JsonObject, { key, detail }: Place): void {
+  if (verbatim.has(key)) return addText(sum, JSON.stringify(object))
+  if (found.has(key)) return addFound(sum, object, key)
+  const within = levelOf(object) ?? detail
+  for (const [name, member] of Object.entries(object))
+    add(sum, member, { key: name, above: key, holder: object, detail: within })
+}
+
+/** As it stands, but for names and addresses. */
+function addFound(sum: Sum, value: unknown, key: string): void {
+  if (typeof value === 'string') {
+    if (!structural.has(key)) addText(sum, value)
+  } else if (Array.isArray(value))
+    for (const item of value as readonly unknown[]) addFound(sum, item, key)
+  else if (isJsonObject(value))
+    for (const [name, member] of Object.entries(value)) addFound(sum, member, name)
+}
+
+/** `detail: "low"`, or `mediaResolution: {level: "MEDIA_RESOLUTION_LOW"}`. */
+function levelOf(object: JsonObject): string | undefined {
+  const { detail, mediaResolution: resolution } = object
+  if (typeof detail === 'string') return detail
+  const level = isJsonObject(resolution) ? resolution['level'] : resolution
+  return typeof level === 'string' ? level : undefined
+}
+
+/**
+ * What goes into a call, for holds and estimates: text in `prompts` as it stands, `definitions`
+ * (tools, schemas) by their JSON text, inline media by decoded bytes. Held for beside that: each image,
+ * each file by its address, and what may be input in `others`, members that are only passed on.
+ */
+export function measureInput(
+  prompts: readonly unknown[],
+  definitions: readonly unknown[],
+  others: JsonObject = {},
+): InputSize {
+  const sum: Sum = { characters: 0, textBytes: 0, mediaBytes: 0, heldTokens: 0 }
+  for (const prompt of prompts) add(sum, prompt, nowhere)
+  for (const definition of definitions)
+    if (definition !== undefined && definition !== null) addText(sum, JSON.stringify(definition))
+  const { heldTokens, ...size } = sum
+  const held = heldTokens + passedOnTokens(others)
+  return held === 0 ? size : { ...size, heldTokens: held }
+}
+
+const PASSED_ON_BYTES_PER_TOKEN = 4
+
+/** Figures and switches are no input; texts, lists and objects may be. */
+function passedOnTokens(others: JsonObject): number {
+  const texts = Object.values(others).filter(
+    (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+  )
+  const bytes = texts.reduce<number>(
+    (sum, value) => sum + Buffer.byteLength(JSON.stringify(value)),
+    0,
+  )
+  return Math.ceil(bytes / PASSED_ON_BYTES_PER_TOKEN)
+}

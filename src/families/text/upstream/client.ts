@@ -1,0 +1,73 @@
+import { textSettings } from '../settings.ts'
+import type { CallOptions } from '../../../app/ports.ts'
+import type { TextProvider } from '../ports.ts'
+import { malformed } from '../../kit/http/failures.ts'
+import { parseObject } from '../../kit/http/fields.ts'
+import { createFrameStream } from '../../kit/http/frame-stream.ts'
+import { createLines, type Line } from '../../kit/http/lines.ts'
+import { headOf } from '../../kit/http/limit-headers.ts'
+import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
+import type { TextWire } from './wire.ts'
+
+/** No unstreamed answer is larger. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
+const DEFAULT_IDLE_TIMEOUT_MS = 60_000
+
+/** The adapter of a text family; one connection pool per channel. */
+export function createTextProvider(
+  wire: TextWire,
+): TextProvider & { readonly close: () => Promise<void> } {
+  const lines = createLines({
+    headers: (channel) => ({
+      ...wire.credentialHeaders(channel),
+      'content-type': 'application/json',
+    }),
+    connections: ({ maxConcurrent }) => maxConcurrent,
+  })
+  return {
+    family: wire.family,
+    complete: async (channel, request, options) => {
+      const line = lines.of(channel)
+      const response = await line.exchange
+        .request({
+          method: 'POST',
+          path: `${line.basePath}${wire.path(request, false)}`,
+          headers: headersOf(line, options, 'application/json'),
+          body: wire.requestBody(request, false),
+          timeoutMs: channel.timeoutMs,
+          signal: options.signal,
+          maxResponseBytes: MAX_ANSWER_BYTES,
+        })
+        .catch(rethrow)
+      if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
+      const body = parseObject(response.text)
+      const answer = body && wire.readAnswer(body, request, line.scrub)
+      if (answer === undefined) throw malformed()
+      return { ...answer, ...headOf(response.headers) }
+    },
+    stream: async (channel, request, options) => {
+      const line = lines.of(channel)
+      const settings = textSettings(channel)
+      const opened = await openEvents(
+        line,
+        {
+          path: `${line.basePath}${wire.path(request, true)}`,
+          headers: headersOf(line, options, 'text/event-stream'),
+          body: wire.requestBody(request, true),
+          firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
+          idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+          signal: options.signal,
+        },
+        wire.readError,
+      )
+      const reader = wire.frameReader(request, line.scrub)
+      return createFrameStream(opened, reader, headOf(opened.headers))
+    },
+    close: () => lines.close(),
+  }
+}
+
+function headersOf(line: Line, options: CallOptions, accept: string): Record<string, string> {
+  return { ...line.headers, accept, 'x-client-request-id': options.requestId }
+}

@@ -1,0 +1,98 @@
+import t from 'tap'
+import { textFamilies } from '../../../../src/families/text/rules/models.ts'
+import {
+  isSameTier,
+  isTierName,
+  passableMembers,
+  priceMembersOf,
+  serviceTierOf,
+} from '../../../../src/families/text/rules/price-members.ts'
+
+t.test('what changes price or model is found, however it is spelt', (t) => {
+  const bodies: readonly object[] = [
+    { service_tier: 'priority' },
+    { serviceTier: 'FLEX' },
+    { service_tier: { name: 'flex' } },
+    { speed: 'fast' },
+    { mode: 'turbo' },
+    { modalities: ['text', 'audio'] },
+    { modalities: 'audio' },
+    { audio: { voice: 'alloy', format: 'mp3' } },
+    { models: ['dearer'] },
+    { provider: { order: ['a'] } },
+    { route: 'fallback' },
+    { plugins: [{ id: 'web' }] },
+    { transforms: ['middle-out'] },
+    { extra_body: { provider: {} } },
+    { extraBody: { n: 9 } },
+    { fallbacks: [{ model: 'dearer' }] },
+    { best_of: 4 },
+    { prediction: { type: 'content', content: 'x' } },
+    { api_base: 'https://elsewhere.example.com' },
+    { enable_search: true },
+    { search_parameters: { mode: 'on' } },
+    { inference_geo: 'us' },
+    { betas: ['context-1m'] },
+  ]
+  for (const family of textFamilies)
+    for (const body of bodies) {
+      const [path] = Object.keys(body)
+      t.match(priceMembersOf(family, { ...body }), [{ path }], `${family} ${path}`)
+    }
+  const config = { responseModalities: ['AUDIO'], speechConfig: { a: 1 }, routingConfig: { a: 1 } }
+  t.same(
+    priceMembersOf('native', { generationConfig: config }).map(({ path }) => path),
+    Object.keys(config).map((name) => `generationConfig.${name}`),
+  )
+  t.end()
+})
+
+t.test('what official clients write by themselves asks for nothing', (t) => {
+  const usual = {
+    service_tier: 'auto',
+    speed: null,
+    modalities: ['text'],
+    models: [],
+    provider: null,
+    plugins: [],
+    transforms: [],
+    extra_body: {},
+    best_of: 1,
+    audio: null,
+    store: true,
+    reasoning_effort: 'high',
+    metadata: { a: 'b' },
+  }
+  for (const family of textFamilies) t.same(priceMembersOf(family, usual), [])
+  for (const tier of ['auto', 'default', 'standard', 'STANDARD'])
+    t.same(priceMembersOf('chat', { service_tier: tier }), [])
+  const config = { responseModalities: ['TEXT'], candidateCount: 3 }
+  t.same(priceMembersOf('native', { generationConfig: config }), [])
+  t.end()
+})
+
+t.test(
+  'how many answers are made counts on the wire that has it, and is no member of others',
+  (t) => {
+    t.same(priceMembersOf('chat', { n: 3 }), [])
+    t.same(priceMembersOf('chat', { n: 1, candidateCount: 3 }), [
+      { name: 'candidate_count', path: 'candidateCount' },
+    ])
+    t.same(priceMembersOf('responses', { n: 3 }), [{ name: 'n', path: 'n' }])
+    t.same(priceMembersOf('native', { n: 3 }), [{ name: 'n', path: 'n' }])
+    t.match(priceMembersOf('native', { candidateCount: 3 }), [{ path: 'candidateCount' }])
+    t.match(priceMembersOf('chat', { N: 3 }), [{ path: 'N' }])
+    t.end()
+  },
+)
+
+t.test('tiers of service are named and compared', (t) => {
+  t.equal(serviceTierOf({ serviceTier: 'FLEX' }), 'flex')
+  t.equal(serviceTierOf({ service_tier: 'default' }), undefined)
+  t.ok(isTierName('flex'))
+  for (const name of ['default', 'auto', 'Flex', '', 'a b']) t.notOk(isTierName(name), name)
+  t.notOk(passableMembers.includes('service_tier'))
+  t.ok(isSameTier(undefined, 'default') && isSameTier('flex', 'FLEX'))
+  t.notOk(isSameTier('flex', 'default') || isSameTier(undefined, 'priority'))
+  t.end()
+})

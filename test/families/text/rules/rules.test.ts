@@ -1,0 +1,213 @@
+import { catalog } from '../../../../src/families/index.ts'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { withHeldBound } from '../../../../src/families/text/rules/expected.ts'
+import { textFamilies, type TextFamily } from '../../../../src/families/text/rules/models.ts'
+import {
+  textRules,
+  type TextCallRequest,
+  type TextSeen,
+} from '../../../../src/families/text/rules/rules.ts'
+import { noTextUsage } from '../../../../src/families/text/rules/usage.ts'
+import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
+import { shippedBook } from '../../../domain/pricing/books.ts'
+
+function request(
+  body: TextCallRequest['body'],
+  { family = 'chat', largest = 8_192 }: { family?: TextFamily; largest?: number } = {},
+): TextCallRequest {
+  const inputSize = { characters: 4, mediaBytes: 0 }
+  return { family, model: 'text-basic', body, inputSize, largestOutputTokens: largest }
+}
+
+const heldFor = (asked: TextCallRequest): bigint => textRules.price(asked, shippedBook).holdPico
+
+/** How each wire bounds the output of an answer. */
+const boundedBy: Readonly<Record<TextFamily, (bound: number) => TextCallRequest['body']>> = {
+  chat: (bound) => ({ max_tokens: bound }),
+  responses: (bound) => ({ max_output_tokens: bound }),
+  native: (bound) => ({ generationConfig: { maxOutputTokens: bound } }),
+}
+
+/** What is held for so many output tokens, input and its price left out. */
+function held(family: TextFamily, body: TextCallRequest['body'], largest?: number): number {
+  const options = { family, ...(largest === undefined ? {} : { largest }) }
+  const one = heldFor(request(boundedBy[family](1), { family }))
+  const perToken = heldFor(request(boundedBy[family](2), { family })) - one
+  return Number((heldFor(request(body, options)) - one) / perToken) + 1
+}
+
+t.test('a hold covers the output a caller bounds, times the answers it asks for', (t) => {
+  t.equal(held('chat', { max_completion_tokens: 100 }), 100)
+  t.equal(held('chat', { max_tokens: 100, n: 3 }), 300)
+  t.equal(held('responses', { max_output_tokens: 100 }), 100)
+  t.equal(held('native', { generationConfig: { maxOutputTokens: 100 } }), 100)
+  t.equal(held('native', { generationConfig: { maxOutputTokens: 100, candidateCount: 4 } }), 400)
+  t.end()
+})
+
+t.test('of several bounds the largest is held, and those of other wires bound nothing', (t) => {
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: 8_000 }), 8_000)
+  t.equal(held('chat', { max_completion_tokens: 8_000, max_tokens: 1 }), 8_000)
+  t.equal(held('chat', { max_output_tokens: 1 }), 8_192)
+  t.equal(held('chat', { generationConfig: { maxOutputTokens: 1, candidateCount: 9 } }), 8_192)
+  t.equal(held('responses', { max_tokens: 1, max_completion_tokens: 1, n: 9 }), 8_192)
+  t.equal(held('responses', { max_output_tokens: 50, max_tokens: 1 }), 50)
+  t.equal(held('native', { max_tokens: 1, max_output_tokens: 1, n: 9 }), 8_192)
+  // An account may take a figure that is none for no bound at all.
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: -1 }), 8_192)
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: '9000' }), 8_192)
+  t.equal(held('chat', { max_completion_tokens: 1, max_tokens: null }), 1)
+  t.end()
+})
+
+t.test('upstream gets the bound that was held, in every member that bounds', (t) => {
+  const figure = fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined })
+  const members = fc.record({
+    max_completion_tokens: figure,
+    max_tokens: figure,
+    max_output_tokens: figure,
+    maxOutputTokens: figure,
+  })
+  const largest = 100_000
+  fc.assert(
+    fc.property(fc.constantFrom(...textFamilies), members, (family, given) => {
+      const { maxOutputTokens, ...flat } = given
+      const body = JSON.parse(
+        JSON.stringify({ ...flat, generationConfig: { maxOutputTokens } }),
+      ) as TextCallRequest['body']
+      const sent = withHeldBound(family, body, largest)
+      const bounds = {
+        chat: [sent['max_completion_tokens'], sent['max_tokens']],
+        responses: [sent['max_output_tokens']],
+        native: [(sent['generationConfig'] as { maxOutputTokens?: number }).maxOutputTokens],
+      }[family].filter((bound) => bound !== undefined)
+      const most = held(family, body, largest)
+      const counts = bounds.filter((bound) => Number.isSafeInteger(bound) && Number(bound) > 0)
+      // What is no count goes as it came, and the largest there is is held.
+      return counts.length < bounds.length || counts.length === 0
+        ? most === largest
+        : counts.every((bound) => bound === most)
+    }),
+    { numRuns: 10_000 },
+  )
+  const body = { max_tokens: 5, n: 2 }
+  t.equal(withHeldBound('chat', body, 8_192), body, 'nothing to change, nothing is copied')
+  t.end()
+})
+
+t.test('a hold without a limit covers the largest output of the model, for each answer', (t) => {
+  t.equal(held('chat', {}), 8_192)
+  t.equal(held('native', { generationConfig: { candidateCount: 2 } }), 2 * 8_192)
+  t.equal(held('responses', {}, 128_000), 128_000)
+  t.end()
+})
+
+t.test('a hold never covers more than the model can answer with', (t) => {
+  t.equal(held('chat', { max_tokens: Number.MAX_SAFE_INTEGER }), 8_192)
+  t.equal(held('chat', { max_tokens: 100_000, n: 2 }), 2 * 8_192)
+  t.end()
+})
+
+t.test('the bound that would fit a balance fits it, and one more token does not', (t) => {
+  const cases: readonly (readonly [
+    TextFamily,
+    TextCallRequest['body'],
+    (bound: number) => object,
+  ])[] = [
+    ['chat', {}, (bound) => ({ max_completion_tokens: bound })],
+    ['chat', { max_tokens: 9_000 }, (bound) => ({ max_tokens: bound })],
+    [
+      'chat',
+      { max_tokens: 9_000, max_completion_tokens: 1 },
+      (bound) => ({ max_tokens: bound, max_completion_tokens: 1 }),
+    ],
+    ['chat', { n: 3 }, (bound) => ({ n: 3, max_completion_tokens: bound })],
+    ['responses', {}, (bound) => ({ max_output_tokens: bound })],
+    [
+      'native',
+      { generationConfig: { candidateCount: 2 } },
+      (bound) => ({ generationConfig: { candidateCount: 2, maxOutputTokens: bound } }),
+    ],
+  ]
+  fc.assert(
+    fc.property(fc.constantFrom(...cases), fc.bigInt(0n, 10n ** 11n), (given, availablePico) => {
+      const [family, body, bounded] = given
+      const terms = textRules.price(request(body, { family }), shippedBook)
+      if (terms.holdPico <= availablePico) return true
+      const said = terms.fitting?.(availablePico)
+      const fits = (bound: number) =>
+        heldFor(request({ ...bounded(bound) }, { family })) <= availablePico
+      if (said === undefined) return !fits(1)
+      const [, name, bound] = /^`([\w.]+)` of at most (\d+)$/.exec(said) ?? []
+      const named = JSON.stringify(bounded(1)).includes(`"${name?.split('.').at(-1)}"`)
+      return named && fits(Number(bound)) && !fits(Number(bound) + 1)
+    }),
+  )
+  t.end()
+})
+
+t.test('answers without number are held for, and nothing overflows', (t) => {
+  t.ok(heldFor(request({ n: Number.MAX_SAFE_INTEGER })) > 10n ** 20n)
+  t.end()
+})
+
+t.test('the limit a minute counts a guess where nothing is said', (t) => {
+  const expected = (body: TextCallRequest['body']) => textRules.expectedTokens(request(body))
+  t.equal(expected({}), 1 + 2_048)
+  t.equal(expected({ max_tokens: 10, n: 2 }), 1 + 20)
+  t.end()
+})
+
+t.test('what was seen of an answer says what is settled, and what a failure cost', (t) => {
+  const terms = textRules.price(request({}), shippedBook)
+  const seen = (more: Partial<TextSeen>): TextSeen => ({
+    usage: undefined,
+    outputBytes: 41,
+    finished: true,
+    ...more,
+  })
+  const usage = { ...noTextUsage, input: 30, 'cached-input': 12, output: 5, 'web-search-call': 1 }
+  const whole = terms.settle(seen({ usage }))
+  t.same(whole?.usage, usage, 'by unit as reported, zeros kept')
+  t.equal(whole?.measurement, 'reported')
+  t.equal(whole?.limitedTokens, 47, 'tools are no tokens')
+  const unsaid = terms.settle(seen({}))
+  t.match(unsaid, { measurement: 'estimated', usage: { input: 1, output: 11 } })
+  const part = terms.absorbed(seen({ usage, finished: false }))
+  t.match(part, { measurement: 'estimated', usage: { input: 30, output: 11 } })
+  const nothing = terms.absorbed(undefined)
+  t.match(nothing, { measurement: 'estimated', usage: { input: 1, output: 0 } })
+  t.same(
+    nothing.settlement.lines.map(({ quantity }) => quantity),
+    [1],
+  )
+  t.end()
+})
+
+t.test('a quote is made once a book: a new book has prices of its own', (t) => {
+  const double = priceBookFromPublished({
+    version: 'dearer',
+    entries: ['input', 'output'].map((unit) => ({
+      sku: `text-basic-${unit}-token`,
+      currency: 'USD' as const,
+      unit: 'token',
+      price: '1000',
+      per: 1_000_000 as const,
+    })),
+  })
+  const before = textRules.price(request({}), shippedBook)
+  const after = textRules.price(request({}), double)
+  t.equal(after.priceBookVersion, 'dearer')
+  t.ok(after.holdPico > before.holdPico)
+  t.same(textRules.price(request({}), shippedBook).holdPico, before.holdPico)
+  t.end()
+})
+
+t.test('every family is listed once, and the wires of text share their rules', (t) => {
+  const { familyNames } = catalog
+  t.same([...new Set(familyNames)], familyNames)
+  for (const wire of textFamilies) t.equal(catalog.callFamilyOf(wire), textRules)
+  t.equal(catalog.callFamilyOf('video-a'), undefined)
+  t.end()
+})

@@ -1,0 +1,95 @@
+import t from 'tap'
+import { measureInput } from '../../../../src/families/text/surface/input-size.ts'
+
+const held = (...parts: readonly object[]): number =>
+  measureInput([[{ role: 'user', content: parts }]], []).heldTokens ?? 0
+const nativeHeld = (part: object, level?: string): number =>
+  measureInput(
+    [{ contents: [{ parts: [part] }], ...(level && { mediaResolution: { level } }) }],
+    [],
+  ).heldTokens ?? 0
+
+const web = 'https://example.com/a'
+const pixel = `data:image/png;base64,${'A'.repeat(80)}`
+const chatImage = (url: string, detail?: string) => ({
+  type: 'image_url',
+  image_url: { url, ...(detail && { detail }) },
+})
+
+void t.test(
+  'an image counts by its level of detail, wherever it lies and however it is written',
+  (t) => {
+    for (const url of [web, pixel]) {
+      t.equal(held(chatImage(url)), 3_000)
+      t.equal(held(chatImage(url, 'low')), 512)
+      t.equal(held(chatImage(url, 'high')), 3_000)
+      t.equal(held(chatImage(url, 'original')), 12_000)
+      t.equal(held({ type: 'input_image', image_url: url, detail: 'low' }), 512)
+      t.equal(held(chatImage(url), chatImage(url, 'low')), 3_512)
+    }
+    t.equal(
+      held({ type: 'image', source: { type: 'url', url: web, media_type: 'image/png' } }),
+      3_000,
+    )
+    const screenshot = { type: 'computer_screenshot', image_url: web }
+    const called = [{ type: 'computer_call_output', call_id: 'c', output: screenshot }]
+    t.equal(measureInput([called], []).heldTokens, 3_000)
+    t.equal(
+      measureInput([[{ role: 'user', content: 'x', images: [web, web] }]], []).heldTokens,
+      6_000,
+    )
+    const inline = { inlineData: { mimeType: 'image/png', data: 'A'.repeat(80) } }
+    t.equal(nativeHeld(inline), 3_000)
+    t.equal(nativeHeld({ ...inline, mediaResolution: { level: 'MEDIA_RESOLUTION_LOW' } }), 512)
+    t.equal(nativeHeld(inline, 'MEDIA_RESOLUTION_ULTRA_HIGH'), 12_000)
+    t.end()
+  },
+)
+
+void t.test('a file by its address counts by what it may be', (t) => {
+  t.equal(held({ type: 'input_file', file_url: web }), 64_000)
+  t.equal(held({ type: 'file', file: { file_url: web } }), 64_000)
+  t.equal(held({ type: 'video_url', video_url: { url: web } }), 300_000)
+  t.equal(held({ type: 'audio_url', audio_url: { url: web } }), 120_000)
+  t.equal(held({ type: 'what-comes-next', where: 'gs://bucket/thing' }), 64_000)
+  t.equal(nativeHeld({ fileData: { fileUri: web } }), 300_000)
+  t.equal(nativeHeld({ fileData: { fileUri: web, mimeType: 'audio/mp3' } }), 120_000)
+  t.equal(nativeHeld({ fileData: { fileUri: web, mimeType: 'application/pdf' } }), 64_000)
+  t.equal(
+    held({ type: 'input_file', file_data: `data:application/pdf;base64,${'A'.repeat(80)}` }),
+    0,
+  )
+  t.end()
+})
+
+void t.test('an address that is said, or was found before, is no file', (t) => {
+  t.equal(held({ type: 'text', text: web }), 0)
+  t.equal(measureInput([[{ role: 'user', content: web }]], []).heldTokens, undefined)
+  const annotations = [{ type: 'url_citation', url_citation: { url: web, title: 'A' } }]
+  t.equal(held({ type: 'output_text', text: 'x', annotations }), 0)
+  const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', url: web } }
+  t.equal(measureInput([[search]], []).heldTokens, undefined)
+  t.end()
+})
+
+void t.test('what only the model can read is text, and so is what a function answered', (t) => {
+  const bytes = (value: unknown) => measureInput([value], []).textBytes
+  const sealed = 'A'.repeat(4_000)
+  t.equal(bytes([{ type: 'reasoning', id: 'rs_1', encrypted_content: sealed }]), 4_000)
+  t.equal(bytes([{ type: 'compaction', encrypted_content: sealed }]), 4_000)
+  t.equal(bytes([{ parts: [{ text: '', thoughtSignature: sealed }] }]), 4_000)
+  t.equal(bytes([{ content: [{ type: 'redacted_thinking', data: sealed }] }]), 4_000)
+  const response = { id: sealed, url: web }
+  const answered = { functionResponse: { name: 'f', response } }
+  t.equal(bytes(answered), JSON.stringify(response).length + 1)
+  t.end()
+})
+
+void t.test('members that are passed on are held for, and are no part of an estimate', (t) => {
+  const documents = [{ text: 'x'.repeat(4_000) }]
+  const size = measureInput(['abcd'], [], { documents, temperature: 1 })
+  t.ok((size.heldTokens ?? 0) >= 1_000)
+  t.equal(size.textBytes, 4)
+  t.equal(measureInput(['abcd'], [], { temperature: 1, stream: true }).heldTokens, undefined)
+  t.end()
+})

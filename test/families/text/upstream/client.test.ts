@@ -1,0 +1,247 @@
+import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import type { TextChunk, TextProvider, TextStream } from '../../../../src/families/text/ports.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
+import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
+
+interface Seen {
+  readonly method: string | undefined
+  readonly url: string | undefined
+  readonly headers: IncomingMessage['headers']
+  readonly body: Record<string, unknown>
+  readonly port: number | undefined
+}
+
+/** An upstream that answers as it is told, and what it was asked. */
+async function upstream(t: Test, answer: (response: ServerResponse) => void) {
+  const seen: Seen[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
+      const { method, url, headers, socket } = request
+      seen.push({ method, url, headers, body, port: socket.remotePort })
+      answer(response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.closeAllConnections())
+  t.teardown(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const channel: Channel = {
+    id: 'c',
+    family: 'chat',
+    region: 'overseas',
+    baseUrl: `http://127.0.0.1:${port}/base/`,
+    credential: 'secret-key',
+    models: { ours: 'vendorish-1' },
+    weight: 1,
+    priority: 0,
+    timeoutMs: 5_000,
+    maxConcurrent: 4,
+  }
+  return { seen, channel }
+}
+
+const request = (body: Record<string, unknown> = {}) => ({
+  model: 'ours',
+  upstreamModel: 'vendorish-1',
+  body,
+  keptId: (kind: string, upstreamId: string) => `${kind}_our-${upstreamId}`,
+})
+const options = () => ({ signal: new AbortController().signal, requestId: 'req_1' })
+const use = <P extends TextProvider & { close: () => Promise<void> }>(t: Test, provider: P): P => {
+  t.teardown(() => provider.close())
+  return provider
+}
+const json =
+  (body: object, status = 200) =>
+  (response: ServerResponse) =>
+    void response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body))
+const events = (text: string) => (response: ServerResponse) =>
+  void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)
+
+async function readAll(stream: TextStream): Promise<readonly TextChunk[]> {
+  const chunks: TextChunk[] = []
+  for (;;) {
+    const more = await stream.read()
+    if (more === undefined) return chunks
+    chunks.push(...more)
+  }
+}
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail')
+    },
+    (error: unknown) => {
+      if (error instanceof ProviderError) return error
+      throw error
+    },
+  )
+
+const chatAnswer = {
+  id: 'x',
+  model: 'vendorish-1-2026',
+  choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }],
+}
+
+t.test('each wire goes to its own path with its own credential and upstream name', async (t) => {
+  const chat = await upstream(t, json(chatAnswer))
+  const answered = await use(t, createTextProvider(chatWire)).complete(
+    chat.channel,
+    request({ messages: [], x_unknown: 1, stream: true, stream_options: {} }),
+    options(),
+  )
+  t.equal(answered.body['model'], 'ours')
+  t.match(chat.seen[0], {
+    method: 'POST',
+    url: '/base/chat/completions',
+    headers: { authorization: 'Bearer secret-key', 'x-client-request-id': 'req_1' },
+  })
+  t.same(chat.seen[0]?.body, { messages: [], x_unknown: 1, model: 'vendorish-1' })
+
+  const responses = await upstream(t, json({ model: 'vendorish-1', output: [] }))
+  await use(t, createTextProvider(responsesWire)).complete(responses.channel, request(), options())
+  t.equal(responses.seen[0]?.url, '/base/responses')
+
+  const native = await upstream(t, json({ modelVersion: 'vendorish-1', candidates: [] }))
+  const provider = use(t, createTextProvider(nativeWire))
+  const { body } = await provider.complete(native.channel, request({ contents: [] }), options())
+  t.equal(body['modelVersion'], 'ours')
+  t.equal(native.seen[0]?.url, '/base/models/vendorish-1:generateContent')
+  t.equal(native.seen[0]?.headers['x-goog-api-key'], 'secret-key')
+  t.equal(native.seen[0]?.headers.authorization, undefined)
+  t.same(native.seen[0]?.body, { contents: [] })
+  const named = { ...native.channel, id: 'd', credentialHeader: 'x-native-api-key' }
+  await provider.complete(named, request(), options())
+  t.equal(native.seen[1]?.headers['x-native-api-key'], 'secret-key')
+})
+
+t.test(
+  'a chat stream always asks for usage, and keeps what else the caller asks for',
+  async (t) => {
+    const { seen, channel } = await upstream(t, events('data: [DONE]\n\n'))
+    const provider = use(t, createTextProvider(chatWire))
+    const body = { stream_options: { include_obfuscation: false } }
+    await readAll(await provider.stream(channel, request(body), options()))
+    t.match(seen[0]?.body, {
+      stream: true,
+      stream_options: { include_usage: true, include_obfuscation: false },
+    })
+  },
+)
+
+t.test('connections are used again after whole streams', async (t) => {
+  const { seen, channel } = await upstream(t, events('data: [DONE]\n\n: bye\n\n'))
+  const provider = use(t, createTextProvider(chatWire))
+  for (let call = 0; call < 4; call += 1) {
+    await readAll(await provider.stream(channel, request(), options()))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  t.equal(new Set(seen.map(({ port }) => port)).size, 1)
+})
+
+t.test('a stream that is answered with something else is refused or unreadable', async (t) => {
+  const provider = use(t, createTextProvider(chatWire))
+  const cases: readonly [(response: ServerResponse) => void, object][] = [
+    [json(chatAnswer), { kind: 'malformed', acceptance: 'unknown' }],
+    [json({ error: 'no' }, 400), { kind: 'invalid', status: 400, message: 'no' }],
+    [
+      json({ error: { message: 'vendorish-1 is full', code: 'full' } }, 503),
+      { kind: 'unavailable', acceptance: 'ruled_out' },
+    ],
+    [json({ nothing: 1 }, 503), { kind: 'unavailable', acceptance: 'unknown' }],
+    [json({ error: { code: 'insufficient_quota' } }, 429), { kind: 'account' }],
+    [json({}, 301), { kind: 'malformed' }],
+    [json({}, 404), { kind: 'account' }],
+    [json({ error: { message: 'no such model', param: 'model' } }, 404), { kind: 'account' }],
+    [json({ error: { message: 'no such item', param: 'input' } }, 404), { kind: 'invalid' }],
+    [json({}, 408), { kind: 'timeout', acceptance: 'unknown' }],
+  ]
+  for (const [answer, expected] of cases) {
+    const { channel } = await upstream(t, answer)
+    t.match(
+      await failure(provider.stream({ ...channel, id: channel.baseUrl }, request(), options())),
+      expected,
+    )
+  }
+})
+
+t.test('messages are scrubbed of upstream names before anybody sees them', async (t) => {
+  const message = 'vendorish-1 at https://api.vendorish.example/x refused req 127.0.0.1'
+  const { channel } = await upstream(t, json({ error: { message } }, 400))
+  const error = await failure(
+    use(t, createTextProvider(chatWire)).complete(channel, request(), options()),
+  )
+  t.notMatch(error.message, /vendorish|127\.0|https/)
+  t.match(error.message, /ours/)
+})
+
+t.test('an end without [DONE], and a last frame without its blank line, are ends', async (t) => {
+  const chunk = (more: object) => `data: ${JSON.stringify({ model: 'vendorish-1', ...more })}`
+  const said = chunk({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }] })
+  const end = chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+  const usage = chunk({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })
+  const { channel } = await upstream(t, events(`${said}\n\n${end}\n\n${usage}`))
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
+  const chunks = await readAll(stream)
+  t.same(
+    chunks.map(({ terminal, usageOnly }) => [terminal, usageOnly]),
+    [
+      [false, false],
+      [true, false],
+      [true, true],
+    ],
+  )
+  t.match(stream.tally(), { finished: true, outputBytes: 2, usage: { input: 1, output: 1 } })
+})
+
+t.test('frames before a broken one are delivered before the failure', async (t) => {
+  const said = 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
+  const { channel } = await upstream(t, events(`${said}${said}data: {broken\n\n${said}`))
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
+  t.equal((await stream.read())?.length, 2)
+  t.match(await failure(stream.read()), { kind: 'malformed' })
+  t.match(stream.tally(), { finished: false, failure: undefined })
+})
+
+t.test('a frame or an answer without end is cut off', async (t) => {
+  const piece = Buffer.alloc(1 << 20, 'x')
+  const endless = (type: string) => (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': type })
+    response.on('error', () => undefined)
+    response.write(type === 'text/event-stream' ? 'data: ' : '{"choices":"')
+    const more = (): void => {
+      if (response.destroyed) return
+      if (response.write(piece)) setImmediate(more)
+      else response.once('drain', more)
+    }
+    more()
+  }
+  const provider = use(t, createTextProvider(chatWire))
+  const streamed = await upstream(t, endless('text/event-stream'))
+  const stream = await provider.stream(streamed.channel, request(), options())
+  t.match(await failure(stream.read()), { kind: 'malformed' })
+  const whole = await upstream(t, endless('application/json'))
+  const channel = { ...whole.channel, id: 'whole' }
+  t.match(await failure(provider.complete(channel, request(), options())), { kind: 'malformed' })
+})
+
+t.test('a caller of the provider can stop a stream that waits', async (t) => {
+  const { channel } = await upstream(t, (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  })
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
+  const waiting = failure(stream.read())
+  stream.cancel()
+  t.match(await waiting, { kind: 'unavailable', acceptance: 'certain' })
+  t.match(await failure(stream.read()), { kind: 'unavailable' })
+})
