@@ -17,6 +17,16 @@ export function membersGiven<Value>(
   return Object.fromEntries(given)
 }
 
+/** Those of some members that are there. */
+export function pick<Body extends object, Name extends keyof Body>(
+  body: Body,
+  names: readonly Name[],
+): Partial<Pick<Body, Name>> {
+  const picked: Partial<Pick<Body, Name>> = {}
+  for (const name of names) if (body[name] !== undefined) picked[name] = body[name]
+  return picked
+}
+
 /** A count: a safe integer that is not negative; anything else is none. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -1,3 +1,5 @@
+import { isLongerThan } from './characters.ts'
+
 /**
  * Text that every store we have can hold: no NUL (Postgres refuses it) and no lone surrogate (it
  * has no UTF-8 form). One such character in an event would poison every projection.
@@ -16,6 +18,12 @@ export function hasLoneSurrogate(text: string): boolean {
 /** Whether a string can be stored as it is. */
 export function isStorable(text: string): boolean {
   return !hasNul(text) && !hasLoneSurrogate(text)
+}
+
+/** What is wrong with a text that is to be kept; undefined when nothing is. */
+export function textFault(text: string, maxCharacters: number): string | undefined {
+  if (isLongerThan(text, maxCharacters)) return `must be at most ${maxCharacters} characters`
+  return isStorable(text) ? undefined : 'must be well-formed Unicode without NUL characters'
 }
 
 /** Cuts to a length in UTF-16 units and replaces what cannot be stored by U+FFFD. */

@@ -46,6 +46,8 @@ export type Spellings = (name: string) => readonly string[]
 interface Described {
   readonly path: string
   readonly properties: Readonly<Record<string, unknown>>
+  /** Names of members that are known beside them, blanks between them. */
+  readonly further: string
 }
 
 /** The objects that a value may be, in any of its alternatives, or that may be items of it. */
@@ -55,7 +57,9 @@ function objectsOf(schema: unknown, path: string): readonly Described[] {
   const items = memberOf(schema, 'items')
   if (items !== undefined) return objectsOf(items, `${path}[]`)
   const properties = memberOf(schema, 'properties')
-  return isJsonObject(properties) ? [{ path, properties }] : []
+  const extra = memberOf(schema, 'knownExtraFields')
+  const further = typeof extra === 'string' ? extra : ''
+  return isJsonObject(properties) ? [{ path, properties, further }] : []
 }
 
 /** What a schema knows below a path; undefined where it leaves the members open. */
@@ -66,8 +70,9 @@ function knownOf(
   spellings: Spellings,
 ): Known | undefined {
   const objects = objectsOf(schema, at)
-  const names = objects.flatMap(({ path, properties }) => [
+  const names = objects.flatMap(({ path, properties, further }) => [
     ...Object.keys(properties),
+    ...namesIn(further),
     ...namesIn(also[path] ?? ''),
   ])
   if (names.length === 0) return undefined

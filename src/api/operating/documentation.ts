@@ -1,6 +1,7 @@
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { documentedSchema } from '../../kernel/body.ts'
 
 const about = `A gateway in front of AI model providers that treats every call as money.
 
@@ -29,6 +30,11 @@ const contentPolicy = {
  */
 export async function useDocumentation(app: FastifyInstance, version: string): Promise<void> {
   await app.register(fastifySwagger, {
+    transform: ({ schema, url }) => ({
+      schema:
+        schema?.body === undefined ? schema : { ...schema, body: documentedSchema(schema.body) },
+      url,
+    }),
     openapi: {
       openapi: '3.1.0',
       info: {

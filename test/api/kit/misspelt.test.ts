@@ -3,7 +3,7 @@ import t from 'tap'
 import { type AlsoKnown, namesIn } from '../../../src/api/kit/names.ts'
 import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
 import { alsoInSpeech } from '../../../src/families/speech/surface/schemas.ts'
-import { alsoInClips } from '../../../src/families/video-c/surface/schemas.ts'
+import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'
 import { alsoInImages } from '../../../src/api/v1/images/schemas.ts'
 import { alsoInChat } from '../../../src/families/chat/surface/schemas.ts'
 import { alsoInResponses } from '../../../src/families/responses/surface/schemas.ts'
@@ -121,6 +121,9 @@ function inside(at: readonly (string | 0)[], body: unknown): unknown {
 const schemas = (await app.inject('/openapi.json')).json<{
   readonly paths: Readonly<Record<string, Readonly<Record<string, PostOperation>>>>
 }>().paths
+/** What the description leaves out because no value of it is taken. */
+const alsoInClips = { '': Object.keys(videoCBodies.text2video.properties).join(' ') }
+
 interface PostOperation {
   readonly requestBody?: { readonly content: { readonly 'application/json': { schema: unknown } } }
 }

@@ -1,11 +1,10 @@
-import { isLongerThan } from '../../../kernel/characters.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { isStorable } from '../../../kernel/storable-text.ts'
+import { textFault } from '../../../kernel/storable-text.ts'
 
 /** Checks of single fields of a caller's JSON body: no coercion, null is a value, not an absence. */
 
-export type RequestErrorCode = 'invalid_request' | 'invalid_duration'
+type RequestErrorCode = 'invalid_request' | 'invalid_duration'
 
 /** What a refused field throws: `details.param` is its path, e.g. `content[1].image_url.url`. */
 export type RequestError = DomainError<RequestErrorCode, { readonly param: string }>
@@ -72,11 +71,8 @@ export function oneOf(choices: readonly string[]): string {
 /** @throws RequestError when not a string, too long, or not well-formed Unicode without NUL */
 export function text(value: unknown, param: string, maxCharacters: number): string {
   if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
-  if (isLongerThan(value, maxCharacters))
-    return refuse(param, `\`${param}\` must be at most ${maxCharacters} characters`)
-  if (!isStorable(value))
-    return refuse(param, `\`${param}\` must be well-formed Unicode without NUL characters`)
-  return value
+  const fault = textFault(value, maxCharacters)
+  return fault === undefined ? value : refuse(param, `\`${param}\` ${fault}`)
 }
 
 /** Whether a member of another family asks for what is had without it. */

@@ -1,8 +1,7 @@
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { ImageInput } from '../image-rules.ts'
-import { acceptImageDataUri, isDataUri } from './data-uri.ts'
+import { imageUrlFault } from './data-uri.ts'
 import { own, refuse, text } from './fields.ts'
-import { isWebUrl, MAX_URL_LENGTH } from './web-url.ts'
 
 const MAX_FILE_ID_LENGTH = 128
 
@@ -24,12 +23,7 @@ export function acceptImageReference(value: unknown, at: string): ImageInput {
 
 /** A web URL or a data URI. @throws RequestError */
 function acceptImageUrl(value: unknown, param: string): string {
-  if (typeof value === 'string' && isDataUri(value)) {
-    acceptImageDataUri(value, param)
-    return value
-  }
-  const url = text(value, param, MAX_URL_LENGTH)
-  return isWebUrl(url)
-    ? url
-    : refuse(param, `\`${param}\` must be a public https:// or http:// URL or a data:image/… URI`)
+  if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
+  const fault = imageUrlFault(value)
+  return fault === undefined ? value : refuse(param, `\`${param}\` ${fault}`)
 }

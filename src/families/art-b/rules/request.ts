@@ -1,4 +1,4 @@
-import { acceptImageDataUri, isDataUri } from '../../../domain/families/checks/data-uri.ts'
+import { imageDataUriFault, isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import {
   isPresent,
   optionalBoolean,
@@ -36,7 +36,8 @@ function acceptReferences(fields: JsonObject, model: ArtBModel): readonly ImageI
 
 function reference(value: unknown, param: string): ImageInput {
   if (typeof value === 'string' && isDataUri(value)) {
-    acceptImageDataUri(value, param)
+    const fault = imageDataUriFault(value)
+    if (fault !== undefined) return refuse(param, `\`${param}\` ${fault}`)
     if (/^data:image\/webp/i.test(value))
       return refuse(param, `\`${param}\` must be a PNG or JPEG picture as a data URI`)
     return { from: 'url', url: value, param }

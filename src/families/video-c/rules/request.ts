@@ -1,16 +1,11 @@
-import { acceptImageDataUri, isDataUri } from '../../../domain/families/checks/data-uri.ts'
-import {
-  optionalBoolean,
-  optionalChoice,
-  optionalInteger,
-  own,
-  type RequestErrorCode,
-  text,
-} from '../../../domain/families/checks/fields.ts'
+import { Type } from 'typebox'
+import { imageUrlFault } from '../../../domain/families/checks/data-uri.ts'
+import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
+import { NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven, pick } from '../../../kernel/json.ts'
 import {
   resolveVideoCModel,
   type VideoCMode,
@@ -19,77 +14,109 @@ import {
   videoCResolutions,
 } from './models.ts'
 
-/** Refusals that say what is wrong in this family's own word; one without is a field that is invalid. */
+/** The body of a `/provC` creation: a schema per mode, and the rules that go by the model. */
 
-type Reason = 'FieldInvalid' | 'FieldLacking' | 'FieldUnwanted' | 'FieldItemCountOutOfRange'
+/** Pictures of the modes that are made after some. */
+const COUNTS = { img2video: [1, 1], 'start-end2video': [2, 2], reference2video: [1, 7] } as const
+const NO_LIST = 'must be an array of URLs'
+/** By their number on the wire. */
+const POSITIONS = ['top_left', 'top_right', 'bottom_right', 'bottom_left'] as const
 
-/** @throws RequestError always */
-export function refuseField(
-  param: string,
-  message: string,
-  code: RequestErrorCode = 'invalid_request',
-  reason: Reason = 'FieldInvalid',
-): never {
-  throw new DomainError(code, message, { param, reason })
-}
-
-/** @throws RequestError always */
-function lacking(param: string): never {
-  return refuseField(param, `\`${param}\` is required`, 'invalid_request', 'FieldLacking')
-}
-
-/** The pictures of a `/provC` creation: as many as its mode is made after. */
-
-const COUNTS: Readonly<Record<VideoCMode, { readonly min: number; readonly max: number }>> = {
-  text2video: { min: 0, max: 0 },
-  img2video: { min: 1, max: 1 },
-  'start-end2video': { min: 2, max: 2 },
-  reference2video: { min: 1, max: 7 },
-}
-
-/** @throws RequestError */
-function acceptImages(mode: VideoCMode, value: unknown): readonly string[] {
-  const { min, max } = COUNTS[mode]
-  if (value === undefined) return min === 0 ? [] : lacking('images')
-  if (!Array.isArray(value)) return refuseField('images', '`images` must be an array of URLs')
-  if (value.length < min || value.length > max)
-    return refuseField(
-      'images',
-      `\`images\` must have ${inWords(min, max)} for ${mode}`,
-      'invalid_request',
-      max === 0 ? 'FieldUnwanted' : 'FieldItemCountOutOfRange',
-    )
-  return value.map((image: unknown, index) => acceptImage(image, `images[${index}]`))
-}
-
-function inWords(min: number, max: number): string {
-  if (max === 0) return 'no pictures'
-  return min === max ? `exactly ${max}` : `${min} to ${max}`
-}
-
+const Prompt = Type.String({ maxLength: 2_000, ...NotBlank })
 /** Upstream fetches it, we never do. */
-function acceptImage(value: unknown, param: string): string {
-  if (typeof value === 'string' && isDataUri(value)) {
-    acceptImageDataUri(value, param)
-    return value
-  }
-  const url = text(value, param, MAX_URL_LENGTH)
-  if (isWebUrl(url)) return url
-  return refuseField(
-    param,
-    `\`${param}\` must be a public https:// or http:// URL or a data:image/… URI`,
+const Picture = Type.String({ description: 'A URL or a data URI.', check: imageUrlFault })
+
+function link(maxLength: number, description: string) {
+  const check = (url: string) =>
+    isWebUrl(url.trim()) ? undefined : 'must be a public https:// URL'
+  return Type.Optional(Type.String({ maxLength, description, check }))
+}
+
+/** What every mode has; fields that nobody knows are left out and never an error: upstream ignores them. */
+const common = {
+  duration: Type.Optional(
+    Type.Unsafe<unknown>({
+      documented: { type: 'integer', description: 'Seconds; which there are goes by model.' },
+    }),
+  ),
+  resolution: Type.Optional(Type.Enum([...videoCResolutions])),
+  audio: Type.Optional(Type.Boolean({ description: 'Sound with the picture: clipq3 models.' })),
+  movement_amplitude: Type.Optional(Type.Enum(['auto', 'small', 'medium', 'large'])),
+  bgm: Type.Optional(Type.Boolean()),
+  seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+  off_peak: Type.Optional(Type.Boolean({ description: 'Half the credits; may wait for hours.' })),
+  watermark: Type.Optional(Type.Boolean()),
+  wm_position: Type.Optional(
+    Type.Enum([...POSITIONS, '1', '2', '3', '4', 1, 2, 3, 4], {
+      words: `must be "1" to "4" or one of ${POSITIONS.join(', ')}`,
+    }),
+  ),
+  callback_url: link(2_048, 'https:// URL whose host is publicly routable.'),
+  wm_url: link(MAX_URL_LENGTH, 'Of the picture to mark it with.'),
+  meta_data: Type.Optional(Type.String({ maxLength: 8_192 })),
+  /** It is kept with the task, unlike what upstream would take. */
+  payload: Type.Optional(
+    Type.String({ maxLength: 512, description: 'Shown again by queries and callbacks.' }),
+  ),
+}
+
+function imagesOf(mode: VideoCMode) {
+  if (mode === 'text2video')
+    return Type.Optional(Type.Array(Type.Unknown(), { words: NO_LIST, description: 'Empty.' }))
+  const [minItems, maxItems] = COUNTS[mode]
+  const span = minItems === maxItems ? `exactly ${maxItems}` : `${minItems} to ${maxItems}`
+  const count = `must have ${span} for ${mode}`
+  const words = { type: NO_LIST, minItems: count, maxItems: count }
+  return Type.Array(Picture, { minItems, maxItems, words })
+}
+
+function bodyOf(mode: VideoCMode, example: JsonObject) {
+  const isDescribed = mode === 'text2video' || mode === 'reference2video'
+  const models = videoCModels.filter(({ modes }) => modes.includes(mode)).map(({ name }) => name)
+  const unwanted = Unwanted(`is not supported for ${mode}: leave it out`)
+  return Type.Object(
+    {
+      model: Type.Enum(models, { words: `must be one of ${models.join(', ')} for ${mode}` }),
+      prompt: isDescribed ? Prompt : Type.Optional(Prompt),
+      images: imagesOf(mode),
+      ...common,
+      style: mode === 'text2video' ? Type.Optional(Type.Enum(['general', 'anime'])) : unwanted,
+      // What is made after pictures has their shape.
+      aspect_ratio: isDescribed
+        ? Type.Optional(Type.Enum(['16:9', '9:16', '1:1', '4:3', '3:4']))
+        : unwanted,
+    },
+    { additionalProperties: true, examples: [example] },
   )
 }
 
-/** All field and combination rules of a `/provC` creation. */
+const url = 'https://media.example.test/boat.png'
+const [model, prompt] = ['clipq3-pro', 'a fox in the snow']
+
+export const videoCBodies = {
+  text2video: bodyOf('text2video', { model, prompt, duration: 5 }),
+  img2video: bodyOf('img2video', { model, images: [url] }),
+  'start-end2video': bodyOf('start-end2video', { model, images: [url, url] }),
+  reference2video: bodyOf('reference2video', { model: 'clipq2', prompt, images: [url] }),
+}
+
+/** Members that a query shows again, beside the duration. */
+export const shownMembers = [
+  'resolution',
+  'aspect_ratio',
+  'style',
+  'audio',
+  'movement_amplitude',
+  'bgm',
+  'seed',
+  'off_peak',
+  'watermark',
+] as const
 
 export interface AcceptedVideoC {
   readonly model: VideoCModel
   readonly facts: TaskFacts
-  /**
-   * What upstream gets, without `model` and `payload`. Only fields we know: it ignores others, so they
-   * are left out and never an error.
-   */
+  /** What upstream gets, without `model` and `payload`: only fields we know. */
   readonly upstreamBody: JsonObject
   /** What the caller wants the task to be known by. */
   readonly payload: string | undefined
@@ -97,45 +124,34 @@ export interface AcceptedVideoC {
   readonly callbackUrl: string | undefined
 }
 
-const MAX_PROMPT_CHARACTERS = 2_000
-/** It is kept with the task, unlike what upstream would take. */
-const MAX_PAYLOAD_LENGTH = 512
-const MAX_CALLBACK_URL_LENGTH = 2_048
-const MAX_META_DATA_LENGTH = 8_192
-const MAX_SEED = 2 ** 31 - 1
-const AMPLITUDES = ['auto', 'small', 'medium', 'large'] as const
-const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'] as const
-/** By their number on the wire. */
-const WATERMARK_POSITIONS = ['top_left', 'top_right', 'bottom_right', 'bottom_left'] as const
+const known = knownModel(resolveVideoCModel)
 
 /**
- * Accepts a creation body or refuses it naming the first offending field.
+ * Accepts a creation body or refuses it.
  *
- * @throws RequestError; `details.reason` is this family's word for what is wrong
+ * @throws DomainError `invalid_request`, `invalid_duration`: see `readBody`
  */
-export function acceptVideoCRequest(mode: VideoCMode, body: JsonObject): AcceptedVideoC {
-  const model = acceptModel(mode, body)
-  const prompt = acceptPrompt(mode, body)
-  const images = acceptImages(mode, own(body, 'images'))
+export function acceptVideoCRequest(mode: VideoCMode, sent: JsonObject): AcceptedVideoC {
+  const body = readBody(videoCBodies[mode], sent)
+  const model = known(body.model)
+  const prompt: string | undefined = body.prompt
+  const images: readonly unknown[] = body.images ?? []
+  if (mode === 'text2video' && images.length > 0)
+    refuseUnwanted('images', `must have no pictures for ${mode}`)
+  if (body.audio === true && !model.hasAudio)
+    refuseUnwanted('audio', `is not supported for ${model.name}: leave it out`)
   const settings = membersGiven({
-    duration: acceptDuration(model, body),
-    resolution: optionalChoice(body, 'resolution', videoCResolutions),
-    aspect_ratio: acceptRatio(mode, body),
-    style: acceptStyle(mode, body),
-    audio: acceptAudio(model, body),
-    movement_amplitude: optionalChoice(body, 'movement_amplitude', AMPLITUDES),
-    bgm: optionalBoolean(body, 'bgm'),
-    seed: optionalInteger(body, 'seed', 0, MAX_SEED),
-    off_peak: optionalBoolean(body, 'off_peak'),
-    watermark: optionalBoolean(body, 'watermark'),
-    wm_position: acceptWatermarkPosition(body),
+    duration: acceptDuration(model, body.duration),
+    ...pick(body, shownMembers),
+    wm_position: positionOf(body.wm_position),
   })
-  const callbackUrl = acceptUrl(body, 'callback_url', MAX_CALLBACK_URL_LENGTH)
-  const passedOn = membersGiven({
+  const callbackUrl = body.callback_url?.trim()
+  const passedOn = membersGiven<unknown>({
     prompt,
-    wm_url: acceptUrl(body, 'wm_url', MAX_URL_LENGTH),
-    meta_data: optionalText(body, 'meta_data', MAX_META_DATA_LENGTH),
+    wm_url: body.wm_url?.trim(),
+    meta_data: body.meta_data,
     callback_url: callbackUrl,
+    images: images.length === 0 ? undefined : images,
   })
   return {
     model,
@@ -144,96 +160,32 @@ export function acceptVideoCRequest(mode: VideoCMode, body: JsonObject): Accepte
       tools: [],
       settings: { mode, ...settings },
     },
-    upstreamBody: { ...settings, ...passedOn, ...(images.length === 0 ? {} : { images }) },
-    payload: optionalText(body, 'payload', MAX_PAYLOAD_LENGTH),
+    upstreamBody: { ...settings, ...passedOn },
+    payload: body.payload,
     callbackUrl,
   }
 }
 
-function acceptModel(mode: VideoCMode, body: JsonObject): VideoCModel {
-  const name = own(body, 'model')
-  if (name === undefined) return lacking('model')
-  const model = typeof name === 'string' ? resolveVideoCModel(name) : undefined
-  if (model?.modes.includes(mode) === true) return model
-  const names = videoCModels.filter(({ modes }) => modes.includes(mode)).map((known) => known.name)
-  return refuseField('model', `\`model\` must be one of ${names.join(', ')} for ${mode}`)
+/** As where the schema has no such member. @throws DomainError always */
+function refuseUnwanted(param: string, words: string): never {
+  throw new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword: 'not' })
 }
 
-function acceptPrompt(mode: VideoCMode, body: JsonObject): string | undefined {
-  const value = own(body, 'prompt')
-  if (value === undefined)
-    return mode === 'text2video' || mode === 'reference2video' ? lacking('prompt') : undefined
-  const prompt = text(value, 'prompt', MAX_PROMPT_CHARACTERS)
-  if (prompt.trim() === '') return refuseField('prompt', '`prompt` must not be empty')
-  return prompt
-}
-
-function acceptDuration(model: VideoCModel, body: JsonObject): number | undefined {
-  const value = own(body, 'duration')
-  if (value === undefined) return undefined
-  const duration = model.durationsS.find((known) => known === value)
-  if (duration !== undefined) return duration
-  return refuseField(
-    'duration',
-    `\`duration\` must be ${durationsInWords(model)} seconds for ${model.name}`,
-    'invalid_duration',
-  )
-}
-
-function durationsInWords({ durationsS }: VideoCModel): string {
+function acceptDuration({ name, durationsS }: VideoCModel, value: unknown): number | undefined {
+  const duration = durationsS.find((known) => known === value)
+  if (duration !== undefined || value === undefined) return duration
   const longest = durationsS.length
-  return durationsS[longest - 1] === longest
-    ? `an integer from 1 to ${longest}`
-    : durationsS.join(' or ')
-}
-
-/** What is made after pictures has their shape. */
-function acceptRatio(mode: VideoCMode, body: JsonObject): string | undefined {
-  const ratio = optionalChoice(body, 'aspect_ratio', RATIOS)
-  if (ratio === undefined || mode === 'text2video' || mode === 'reference2video') return ratio
-  return unwanted('aspect_ratio', mode)
-}
-
-function acceptStyle(mode: VideoCMode, body: JsonObject): string | undefined {
-  const style = optionalChoice(body, 'style', ['general', 'anime'])
-  return style === undefined || mode === 'text2video' ? style : unwanted('style', mode)
-}
-
-function acceptAudio(model: VideoCModel, body: JsonObject): boolean | undefined {
-  const audio = optionalBoolean(body, 'audio')
-  return audio === true && !model.hasAudio ? unwanted('audio', model.name) : audio
+  const inWords =
+    durationsS[longest - 1] === longest
+      ? `an integer from 1 to ${longest}`
+      : durationsS.join(' or ')
+  throw new DomainError('invalid_duration', `\`duration\` must be ${inWords} seconds for ${name}`, {
+    param: 'duration',
+  })
 }
 
 /** Its number, also as text, or its name; upstream takes the number. */
-function acceptWatermarkPosition(body: JsonObject): number | undefined {
-  const value = own(body, 'wm_position')
-  if (value === undefined) return undefined
-  const index = WATERMARK_POSITIONS.findIndex(
-    (name, at) => value === name || value === at + 1 || value === String(at + 1),
-  )
-  if (index >= 0) return index + 1
-  return refuseField(
-    'wm_position',
-    `\`wm_position\` must be "1" to "4" or one of ${WATERMARK_POSITIONS.join(', ')}`,
-  )
-}
-
-function acceptUrl(body: JsonObject, name: string, maxCharacters: number): string | undefined {
-  const url = optionalText(body, name, maxCharacters)?.trim()
-  if (url === undefined || isWebUrl(url)) return url
-  return refuseField(name, `\`${name}\` must be a public https:// URL`)
-}
-
-function optionalText(body: JsonObject, name: string, maxCharacters: number): string | undefined {
-  const value = own(body, name)
-  return value === undefined ? undefined : text(value, name, maxCharacters)
-}
-
-function unwanted(name: string, forWhat: string): never {
-  return refuseField(
-    name,
-    `\`${name}\` is not supported for ${forWhat}: leave it out`,
-    'invalid_request',
-    'FieldUnwanted',
-  )
+function positionOf(position: string | number | undefined): number | undefined {
+  if (position === undefined) return undefined
+  return POSITIONS.findIndex((name) => name === position) + 1 || Number(position)
 }

@@ -1,4 +1,5 @@
 import { membersGiven } from '../../../kernel/json.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
 import {
   inCallersWords,
   noAssets,
@@ -6,7 +7,7 @@ import {
   type SimpleVideoRules,
 } from '../../../domain/families/simple-video.ts'
 import type { VideoCMode } from './models.ts'
-import { acceptVideoCRequest, refuseField } from './request.ts'
+import { acceptVideoCRequest } from './request.ts'
 
 /** `/provC` video as it can be asked for without knowing the family: the mode follows from the pictures. */
 
@@ -29,7 +30,7 @@ function modeFor(images: number): VideoCMode {
 
 function imagesOf({ references }: SimpleVideo): readonly string[] {
   if (references.some(({ kind }) => kind !== 'image'))
-    refuseField('images', '`images` must be pictures for this model')
+    refuse('images', '`images` must be pictures for this model')
   return references.map(({ url }) => url)
 }
 

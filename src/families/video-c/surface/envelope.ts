@@ -73,10 +73,18 @@ export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'tas
 
 const surface = createSurface(clipFailures)
 
-/** Upstream's own word for a refused input is kept, and so is ours for a field of its. */
+/** What is wrong with a field, by the keyword of its schema; otherwise it is invalid. */
+const fieldReasons: Readonly<Record<string, string>> = {
+  required: 'FieldLacking',
+  not: 'FieldUnwanted',
+  minItems: 'FieldItemCountOutOfRange',
+  maxItems: 'FieldItemCountOutOfRange',
+}
+
+/** Upstream's own word for a refused input is kept. */
 function reasonOf({ failure, rule, text }: Failure): string {
   if (failure === 'refused_invalid') return text('upstreamCode') ?? rule.code
-  return text('reason') ?? rule.code
+  return fieldReasons[text('keyword') ?? ''] ?? rule.code
 }
 
 /** The error shape of `/provC`: `{code, reason, message, metadata: {trace_id}}`. */
@@ -113,7 +121,7 @@ const shape = {
 
 const lacking = new DomainError('invalid_request', '`model` is required', {
   param: 'model',
-  reason: 'FieldLacking',
+  keyword: 'required',
 })
 
 export const describe = taskDescriber(shape, [lacking])

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TaskKey, TaskView } from '../../../app/tasks/types.ts'
 import { type VideoCMode, videoCModes } from '../rules/models.ts'
-import { acceptVideoCRequest, type AcceptedVideoC } from '../rules/request.ts'
+import { acceptVideoCRequest, type AcceptedVideoC, videoCBodies } from '../rules/request.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
@@ -10,15 +10,8 @@ import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskKeyOf } from '../../../api/kit/task-id.ts'
+import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
 import { cancelFailures, describe, provCEnvelope } from './envelope.ts'
-import {
-  alsoInClips,
-  bodySchemas,
-  ClipParamsSchema,
-  ClipSchema,
-  CreatedClipSchema,
-} from './schemas.ts'
-import { settingsOf, toClip } from './view.ts'
 
 /** The `/provC` task interface. */
 
@@ -46,8 +39,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
     // A key used in one mode is another task's in the next.
     name: `provC.${mode}`,
     family,
-    body: bodySchemas[mode],
-    alsoKnown: alsoInClips,
+    body: videoCBodies[mode],
     documented: describe({
       operationId,
       summary,

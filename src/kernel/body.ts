@@ -1,0 +1,209 @@
+import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
+import { type Static, type TSchema, Type } from 'typebox'
+import { invariant } from './assert.ts'
+import { DomainError } from './errors.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
+import { textFault } from './storable-text.ts'
+
+/**
+ * A body is described once, by a schema: it is read, documented and searched for misspelt names by the same one. Beside
+ * the keywords of JSON Schema a node may have some of our own, which the OpenAPI description does not show:
+ *
+ * - `words` is said of a fault in place of the usual words, such as `must be a boat`: one text for every fault but
+ *   absence, or a text by the keyword that finds the fault, `required` for absence;
+ * - `check` is a function that finds what no keyword finds: it returns the words for it, or undefined;
+ * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them;
+ * - `documented` is what the OpenAPI description shows of a node in place of its own keywords.
+ *
+ * A body with several faults is refused by any one of them.
+ */
+
+const ownKeywords: ReadonlySet<string> = new Set(['words', 'check', 'knownExtraFields'])
+/** Keywords that hold schemas, beside `properties`. */
+const schemasBelow: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf'])
+
+/** Of a text that must hold more than blanks. */
+export const NotBlank = { pattern: '\\S' } as const
+
+/** A member that is refused, and not documented; nothing further is said of its value. */
+export const Unwanted = (words: string) => Type.Optional(Type.Never({ words }))
+
+type Check = (value: unknown) => string | undefined
+
+/** What words are made of. */
+interface Node {
+  readonly [keyword: string]: unknown
+  readonly type?: string
+  readonly const?: string | number | boolean
+  readonly enum?: readonly (string | number)[]
+  readonly anyOf?: readonly Node[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly words?: string | Readonly<Record<string, string>>
+}
+
+interface FaultParams {
+  readonly missingProperty?: string
+  readonly additionalProperty?: string
+}
+
+/** The first fault is enough: a body with half a million of them takes no longer than one that is taken. */
+const ajv = new Ajv({
+  allErrors: false,
+  verbose: true,
+  ownProperties: true,
+  strictTypes: false,
+  meta: false,
+  validateSchema: false,
+  keywords: [
+    { keyword: 'words', schemaType: ['string', 'object'] },
+    { keyword: 'knownExtraFields', schemaType: 'string' },
+    { keyword: 'documented', schemaType: 'object' },
+    {
+      keyword: 'check',
+      // After all others, so that the value is of its type.
+      post: true,
+      errors: true,
+      compile: (check: Check) => {
+        const validate: SchemaValidateFunction = (value: unknown) => {
+          const message = check(value)
+          validate.errors = message === undefined ? [] : [{ keyword: 'check', params: {}, message }]
+          return message === undefined
+        }
+        return validate
+      },
+    },
+  ],
+})
+  .removeKeyword('maxLength')
+  // Ajv's own counts all characters of a text that is far too long, and takes text that no store can hold.
+  .addKeyword({
+    keyword: 'maxLength',
+    type: 'string',
+    schemaType: 'number',
+    before: 'pattern',
+    compile: (most: number) => (text: string) => textFault(text, most) === undefined,
+  })
+
+/**
+ * Reads a body by its schema, which is compiled when it is first used.
+ *
+ * @throws DomainError `invalid_request` of the first member at fault: `details.param` is its path, such as
+ *   `content[1].image_url.url`, and `details.keyword` the keyword that is broken, `required` of a member that is missing
+ */
+export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObject): Static<Schema> {
+  const validate = ajv.compile<Static<Schema>>(schema)
+  if (validate(body)) return body
+  const fault = firstFault(validate.errors ?? [])
+  invariant(fault, 'what is refused has a fault')
+  throw refusalOf(fault)
+}
+
+/** Of a union: the fault of the alternative that fits best, which is found deeper or has the type of the value. */
+function firstFault(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const fault = errors.at(-1)
+  if (fault?.keyword !== 'anyOf') return fault
+  const hasWords = ownWords(fault.parentSchema, fault.keyword) !== undefined
+  const isBetter = ({ instancePath, keyword }: ErrorObject): boolean =>
+    instancePath.length > fault.instancePath.length || (!hasWords && keyword !== 'type')
+  const better = errors.slice(0, -1).findLastIndex(isBetter)
+  return better === -1 ? fault : firstFault(errors.slice(0, better + 1))
+}
+
+function refusalOf(fault: ErrorObject): DomainError {
+  const { keyword, instancePath, parentSchema = {}, params } = fault
+  const { missingProperty: missing, additionalProperty: added }: FaultParams = params
+  const member = missing ?? added
+  const path = instancePath.replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]').replaceAll('/', '.')
+  const param = `${path}${member === undefined ? '' : `.${member}`}`.slice(1)
+  const node: Node = parentSchema
+  // Of a member that is absent, the fault is one of its parent.
+  const own = ownWords(missing === undefined ? node : node.properties?.[missing], keyword)
+  const words = own ?? usualWords(fault, node) ?? 'is not valid'
+  return new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword })
+}
+
+function ownWords({ words }: Node = {}, keyword: string): string | undefined {
+  if (typeof words === 'object') return words[keyword]
+  return keyword === 'required' || keyword === 'additionalProperties' ? undefined : words
+}
+
+function usualWords({ keyword, data, message }: ErrorObject, node: Node): string | undefined {
+  switch (keyword) {
+    case 'required':
+      return 'is required'
+    case 'type':
+    case 'minimum':
+    case 'maximum':
+    case 'enum':
+    case 'const':
+    case 'anyOf':
+      return `must be ${inWords(node)}`
+    case 'maxLength':
+      return textFault(String(data), node.maxLength ?? 0)
+    case 'minLength':
+      return 'must not be empty'
+    case 'pattern':
+      return node.pattern === NotBlank.pattern ? 'must not be empty' : message
+    case 'minItems':
+    case 'maxItems':
+      return `must have ${countInWords(node)}`
+    case 'additionalProperties':
+      return 'is not known here'
+    default:
+      return message
+  }
+}
+
+const typesInWords: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'true or false',
+  integer: 'an integer',
+  null: 'null',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+}
+
+/** What a value must be. */
+function inWords({ type = '', const: only, enum: choices, anyOf, minimum, maximum }: Node): string {
+  if (anyOf !== undefined) return [...new Set(anyOf.map(inWords))].join(' or ')
+  if (only !== undefined) return String(only)
+  if (choices !== undefined) return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
+  const kind = typesInWords[type] ?? type
+  if (minimum === undefined) return kind
+  return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+    ? `${kind} of at least ${minimum}`
+    : `${kind} from ${minimum} to ${maximum}`
+}
+
+function countInWords({ minItems = 0, maxItems }: Node): string {
+  if (minItems === maxItems) return `exactly ${minItems} items`
+  if (maxItems === undefined) return `at least ${minItems} items`
+  return minItems === 0 ? `at most ${maxItems} items` : `${minItems} to ${maxItems} items`
+}
+
+/** A schema as the OpenAPI description shows it: without our own keywords, and without what is refused. */
+export function documentedSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(documentedSchema)
+  if (!isJsonObject(schema)) return schema
+  if (schema['documented'] !== undefined) return schema['documented']
+  const shown = Object.entries(schema).flatMap(([keyword, value]) => {
+    if (ownKeywords.has(keyword)) return []
+    if (keyword === 'properties') return [[keyword, documentedMembers(Object(value))]]
+    return [[keyword, schemasBelow.has(keyword) ? documentedSchema(value) : value]]
+  })
+  return Object.fromEntries(shown)
+}
+
+function documentedMembers(members: JsonObject): JsonObject {
+  const taken = Object.entries(members).filter(
+    ([, member]) => !(isJsonObject(member) && member['not'] !== undefined),
+  )
+  return Object.fromEntries(taken.map(([name, member]) => [name, documentedSchema(member)]))
+}
