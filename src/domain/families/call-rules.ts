@@ -68,7 +68,7 @@ export interface CallFamilyRules<Request, Seen> {
    * SKUs a book has no price for although every call of the model needs one. What only some requests
    * need is not looked at: without a price they alone are refused.
    */
-  readonly unpricedSkus: (family: string, model: string, book: PriceBook) => readonly string[]
+  readonly unpricedSkus: (model: string, book: PriceBook) => readonly string[]
   /** SKUs that no model of tasks has, and that only some requests need. */
   readonly furtherSkus?: readonly string[]
   /** Where channels choose the names of models: the SKUs of one, and which it is by a SKU's form. */

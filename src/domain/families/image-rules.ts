@@ -176,7 +176,7 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
     models,
     isModelName: (model) => models.includes(model),
     ...(family.aliases === undefined ? {} : { aliases: family.aliases }),
-    unpricedSkus: (_wire, model, book) =>
+    unpricedSkus: (model, book) =>
       family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
     // Limits a minute are of the tokens of text.
     expectedTokens: () => 0,

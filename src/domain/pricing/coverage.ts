@@ -29,7 +29,7 @@ function missingSkus(
   book: PriceBook,
 ): readonly string[] {
   const calls = catalog.callFamilyOf(family)
-  if (calls !== undefined) return calls.unpricedSkus(family, name, book)
+  if (calls !== undefined) return calls.unpricedSkus(name, book)
   const rules = catalog.taskFamily(family)
   if (rules.resolve(name) === undefined) return []
   return rules

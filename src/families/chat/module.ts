@@ -4,17 +4,25 @@ import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import { textSandbox } from '../text/upstream/sandbox.ts'
 import type { FamilyModule } from '../module.ts'
+import { chatRules } from './rules/wire.ts'
 import { chatSurface } from './surface/routes.ts'
 import { chatWire } from './upstream/wire.ts'
 
 /** Chat completions. */
 export const chat: FamilyModule = {
-  rules: { name: 'chat', calls: textRules, endpoints: () => ['/v1/chat/completions'] },
+  rules: {
+    name: chatRules.name,
+    calls: textRules(chatRules),
+    endpoints: () => ['/v1/chat/completions'],
+  },
   channel: textChannel,
   sandbox: [textSandbox('chat', '/v1')],
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(chatWire)
-    return { surfaces: [chatSurface({ provider, keptIds })], close: provider.close }
+    return {
+      surfaces: [chatSurface({ wire: chatRules, provider, keptIds })],
+      close: provider.close,
+    }
   },
 }

@@ -4,14 +4,15 @@ import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import { textSandbox } from '../text/upstream/sandbox.ts'
 import type { FamilyModule } from '../module.ts'
+import { nativeRules } from './rules/wire.ts'
 import { v1beta, v1betaSurface } from './surface/routes.ts'
 import { nativeWire } from './upstream/wire.ts'
 
 /** Native content generation. */
 export const native: FamilyModule = {
   rules: {
-    name: 'native',
-    calls: textRules,
+    name: nativeRules.name,
+    calls: textRules(nativeRules),
     endpoints: () => ['/v1beta/models/{model}:generateContent'],
   },
   channel: textChannel,
@@ -20,6 +21,9 @@ export const native: FamilyModule = {
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(nativeWire)
-    return { surfaces: [v1betaSurface({ provider, keptIds })], close: provider.close }
+    return {
+      surfaces: [v1betaSurface({ wire: nativeRules, provider, keptIds })],
+      close: provider.close,
+    }
   },
 }

@@ -4,17 +4,25 @@ import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import { textSandbox } from '../text/upstream/sandbox.ts'
 import type { FamilyModule } from '../module.ts'
+import { responsesRules } from './rules/wire.ts'
 import { responsesSurface } from './surface/routes.ts'
 import { responsesWire } from './upstream/wire.ts'
 
 /** Responses. */
 export const responses: FamilyModule = {
-  rules: { name: 'responses', calls: textRules, endpoints: () => ['/v1/responses'] },
+  rules: {
+    name: responsesRules.name,
+    calls: textRules(responsesRules),
+    endpoints: () => ['/v1/responses'],
+  },
   channel: textChannel,
   sandbox: [textSandbox('responses', '/v1')],
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
-    return { surfaces: [responsesSurface({ provider, keptIds })], close: provider.close }
+    return {
+      surfaces: [responsesSurface({ wire: responsesRules, provider, keptIds })],
+      close: provider.close,
+    }
   },
 }

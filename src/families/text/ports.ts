@@ -1,4 +1,3 @@
-import type { TextFamily } from './rules/models.ts'
 import type { TextSeen } from './rules/rules.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports.ts'
 
@@ -55,7 +54,6 @@ export type TextStream = AnswerStream<TextChunk, TextTally>
 
 /** The adapter of a text family. */
 export interface TextProvider {
-  readonly family: TextFamily
   /** @throws ProviderError */
   readonly complete: (
     channel: Channel,

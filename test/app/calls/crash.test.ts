@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import type { TextFamily } from '../../../src/families/text/calls/types.ts'
+import type { TextFamily } from '../../families/text/wires.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'

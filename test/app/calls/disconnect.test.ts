@@ -1,7 +1,7 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
-import type { TextFamily } from '../../../src/families/text/calls/types.ts'
+import type { TextFamily } from '../../families/text/wires.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld, textInput } from './support/text-world.ts'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import type { TextFamily, TextFrame } from '../../../src/families/text/calls/types.ts'
+import type { TextFrame } from '../../../src/families/text/calls/types.ts'
+import type { TextFamily } from '../../families/text/wires.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'

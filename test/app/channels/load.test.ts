@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ChannelFileError, parseChannels } from '../../../src/app/channels/load.ts'
 import { sandboxTaskChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
-import { textFamilies } from '../../../src/families/text/rules/models.ts'
+import { textFamilies } from '../../families/text/wires.ts'
 
 const minimal = `
 channels:

@@ -40,7 +40,7 @@ const rules: CallFamilyRules<Words, Words> = {
   name: family,
   models: [MODEL],
   isModelName: (name) => name === MODEL,
-  unpricedSkus: (_family, _model, book) => (book.lookup(SKU, 'USD') === undefined ? [SKU] : []),
+  unpricedSkus: (_model, book) => (book.lookup(SKU, 'USD') === undefined ? [SKU] : []),
   furtherSkus: [SKU],
   expectedTokens: () => 0,
   price: ({ words }, book) => {

@@ -1,3 +1,4 @@
+import { chatRules } from '../rules/wire.ts'
 import type { InputSize } from '../../text/rules/estimate.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
@@ -79,7 +80,7 @@ function checkTools(body: JsonObject): void {
     const at = `tools[${index}]`
     const tool = objectAt(value, at)
     const type = stringAt(tool, 'type', `${at}.type`)
-    refuseUnmetered('chat', tool, at)
+    refuseUnmetered(chatRules, tool, at)
     if (type !== 'function') continue
     const described = objectAt(given(tool, 'function'), `${at}.function`)
     stringAt(described, 'name', `${at}.function.name`)

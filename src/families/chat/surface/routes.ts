@@ -11,7 +11,6 @@ import { alsoInChat, ChatBodySchema, ChatCompletionSchema } from './schemas.ts'
 export const chatSurface = (upstream: TextUpstream): Surface =>
   v1TextSurface(
     {
-      family: 'chat',
       name: 'v1.chat',
       path: '/chat/completions',
       body: ChatBodySchema,

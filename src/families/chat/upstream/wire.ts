@@ -211,7 +211,6 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
 
 /** Chat completions. */
 export const chatWire: TextWire = {
-  family: 'chat',
   credentialHeaders: bearerHeaders,
   path: () => '/chat/completions',
   requestBody,

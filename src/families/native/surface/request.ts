@@ -1,3 +1,4 @@
+import { nativeRules } from '../rules/wire.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import {
   given,
@@ -151,7 +152,7 @@ function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
   return optionalList(body, 'tools')?.map((value, index) => {
     const at = `tools[${index}]`
     const tool = camelMembers(objectAt(value, at), at)
-    refuseUnmetered('native', tool, at)
+    refuseUnmetered(nativeRules, tool, at)
     return tool
   })
 }

@@ -60,7 +60,7 @@ async function readCall(body: JsonObject, model: string, deps: FileChecks): Prom
   const asked = readNativeRequest(model, body)
   await checkFiles(asked, deps)
   const { body: upstream, inputSize } = asked
-  return { family: 'native', surface: 'v1beta.generate', model, body: upstream, inputSize }
+  return { surface: 'v1beta.generate', model, body: upstream, inputSize }
 }
 
 /** Native content generation. */
@@ -127,7 +127,7 @@ export const v1betaSurface = (upstream: TextUpstream): Surface => ({
   bodies: [{ schema: GenerateBodySchema, also: alsoInNative, spellings }],
   register: (app, services) => register(app, upstream, services),
   quotes: (services) => {
-    const { runner, family } = textRoad(upstream, services)
+    const { runner, family: calls, name: family } = textRoad(upstream, services)
     const check = misspeltRefusal(GenerateBodySchema, alsoInNative, {
       spellings,
       foreign: foreignToTexts,
@@ -137,7 +137,7 @@ export const v1betaSurface = (upstream: TextUpstream): Surface => ({
       quote: async ({ principal, requestId, part, body }) => {
         check(body)
         const call = await readCall(body, part, services)
-        return runner.quote(family, { ...call, principal, requestId })
+        return runner.quote(calls, { ...call, family, principal, requestId })
       },
     }))
   },

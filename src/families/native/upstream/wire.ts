@@ -139,7 +139,6 @@ function isBlocked(body: JsonObject): boolean {
 
 /** Native content generation. */
 export const nativeWire: TextWire = {
-  family: 'native',
   credentialHeaders: keyHeaders,
   path: (request, streamed) => {
     const model = encodeURIComponent(request.upstreamModel)

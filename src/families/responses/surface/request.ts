@@ -1,3 +1,4 @@
+import { responsesRules } from '../rules/wire.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import {
   checkNumber,
@@ -171,7 +172,7 @@ function upstreamTool(value: unknown, at: string): JsonObject {
   const tool = objectAt(value, at)
   const nested = given(tool, 'function')
   const type = stringAt(tool, 'type', `${at}.type`)
-  refuseUnmetered('responses', tool, at)
+  refuseUnmetered(responsesRules, tool, at)
   checkToolReferences(tool, at)
   if (type !== 'function') return tool
   if (nested === undefined) {

@@ -11,7 +11,6 @@ import { alsoInResponses, ResponsesBodySchema, ResponseSchema } from './schemas.
 export const responsesSurface = (upstream: TextUpstream): Surface =>
   v1TextSurface(
     {
-      family: 'responses',
       name: 'v1.responses',
       path: '/responses',
       body: ResponsesBodySchema,

@@ -133,7 +133,6 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
 
 /** Responses. */
 export const responsesWire: TextWire = {
-  family: 'responses',
   credentialHeaders: bearerHeaders,
   path: () => '/responses',
   requestBody,

@@ -34,7 +34,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   furtherSkus: [VOICE_CLONE],
   models: offeredModels,
   isModelName: (name) => offeredModels.includes(name),
-  unpricedSkus: (_wire, model, book) =>
+  unpricedSkus: (model, book) =>
     [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
   // Limits a minute are of the tokens of text.
   expectedTokens: () => 0,

@@ -25,20 +25,21 @@ export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonO
   StreamFamily<TextCallInput, TextAsk, TextTally, TextChunk, TextFrame>
 
 export function createTextFamily(deps: TextDeps): TextCallFamily {
-  const { provider } = deps
+  const { provider, wire } = deps
+  const rules = textRules(wire)
   return {
     resolve: (input, serving) => {
-      const { family, model } = input
+      const { model } = input
       const largestOutputTokens = largestOutput(serving, model)
       const { body, wish, keptTokens, previous } = resolveKept(deps, input, largestOutputTokens)
       const { wish: channels, serviceTier } = wishWithPriceMembers(deps, input, wish)
       const heldTokens = (input.inputSize.heldTokens ?? 0) + keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
-      const outputTokens = largestAnswer(family, input.body, largestOutputTokens)
+      const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
       const conversationTokens = heldInputTokens(inputSize) + outputTokens
       // Priced by what the caller wrote: what upstream's ids stand for is in the size.
       const priced = {
-        family,
+        wire,
         model,
         body: input.body,
         inputSize,
@@ -47,7 +48,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       }
       return {
         request: {
-          body: withHeldBound(family, body, largestOutputTokens),
+          body: withHeldBound(wire, body, largestOutputTokens),
           bounds: {
             conversationTokens: Math.min(conversationTokens, LARGEST_CONVERSATION_TOKENS),
             outputTokens,
@@ -55,8 +56,8 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
           },
         },
         wish: channels,
-        expectedTokens: () => textRules.expectedTokens(priced),
-        price: (book) => textRules.price(priced, book),
+        expectedTokens: () => rules.expectedTokens(priced),
+        price: (book) => rules.price(priced, book),
       }
     },
     ask: async (input, channel, asked, options) => {
@@ -85,8 +86,8 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
 
 /** What one channel is asked. */
 function requestAt(
-  { keptIds }: Pick<TextDeps, 'keptIds'>,
-  { family, principal, model }: TextCallInput,
+  { wire, keptIds }: TextDeps,
+  { principal, model }: TextCallInput,
   channel: Channel,
   { body, bounds }: TextAsk,
 ): TextRequest {
@@ -94,7 +95,7 @@ function requestAt(
   return {
     model,
     upstreamModel: channel.models[model] ?? model,
-    body: family === 'responses' ? namedAt(keptIds, at, body) : body,
+    body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,
     keptId: keptIds.namer(principal.tenantId, channel.id, bounds),
   }
 }

@@ -33,12 +33,12 @@ export interface KeptCall {
  * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`
  */
 export function resolveKept(
-  deps: Pick<TextDeps, 'channels' | 'keptIds'>,
+  deps: TextDeps,
   call: Unmade<TextCallInput>,
   largestOutputTokens: number,
 ): KeptCall {
   const { family, model, body } = call
-  if (family !== 'responses')
+  if (deps.wire.keepsAnswers !== true)
     return { body, wish: { family, model }, keptTokens: 0, previous: undefined }
   const keeper = createKeeper(deps, call)
   const { previous_response_id: previous, input } = body

@@ -21,11 +21,11 @@ export interface PricedWish {
  * @throws DomainError `invalid_request`, naming the first that none of them takes
  */
 export function wishWithPriceMembers(
-  { channels }: Pick<TextDeps, 'channels'>,
+  { wire, channels }: TextDeps,
   { family, model, body }: Unmade<TextCallInput>,
   wish: ChannelWish,
 ): PricedWish {
-  const members = priceMembersOf(family, body)
+  const members = priceMembersOf(wire, body)
   if (members.length === 0) return { wish, serviceTier: undefined }
   // Which of two an account would heed is not known: then it is a tier that none offers.
   const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)

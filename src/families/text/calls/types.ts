@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../rules/estimate.ts'
-import type { TextFamily } from '../rules/models.ts'
+import type { TextWireRules } from '../rules/wire.ts'
 import type { ChannelDirectory } from '../../../app/channels/directory.ts'
 import type { TextProvider } from '../ports.ts'
 import type { CallInput } from '../../../app/calls/types.ts'
@@ -8,10 +8,7 @@ import type { KeptIds } from './kept-ids.ts'
 
 /** What is asked of a wire of text, and what comes back; no HTTP here. */
 
-export type { TextFamily }
-
 export interface TextCallInput extends CallInput {
-  readonly family: TextFamily
   /** The upstream body without `model`; streaming members are the provider's business. */
   readonly body: JsonObject
   /** What was sent in, for holds and estimates. */
@@ -20,6 +17,7 @@ export interface TextCallInput extends CallInput {
 
 /** What a wire of text stands on beside the road of every call. */
 export interface TextDeps {
+  readonly wire: TextWireRules
   readonly provider: TextProvider
   readonly channels: Pick<ChannelDirectory, 'byId' | 'serving'>
   readonly keptIds: KeptIds

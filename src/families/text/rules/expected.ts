@@ -1,21 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import type { TextFamily } from './models.ts'
-
-/** What a wire reads of a body where the output is concerned. */
-interface OutputMembers {
-  /** The members lie in this object of the body; absent: in the body itself. */
-  readonly holder?: string
-  /** Each bounds one answer; the first is the one to name where none is given. */
-  readonly bounds: readonly [string, ...string[]]
-  /** How many answers are made; absent: one. */
-  readonly answers?: string
-}
-
-const MEMBERS: Readonly<Record<TextFamily, OutputMembers>> = {
-  chat: { bounds: ['max_completion_tokens', 'max_tokens'], answers: 'n' },
-  responses: { bounds: ['max_output_tokens'] },
-  native: { holder: 'generationConfig', bounds: ['maxOutputTokens'], answers: 'candidateCount' },
-}
+import type { TextWireRules } from './wire.ts'
 
 /**
  * Output tokens a call counts towards its token's limit a minute until it ends, where the request
@@ -24,29 +8,29 @@ const MEMBERS: Readonly<Record<TextFamily, OutputMembers>> = {
 const ASSUMED_OUTPUT_TOKENS = 2_048
 
 /** The most a call can answer with, each of its answers with at most `largest` tokens. */
-export function largestOutput(family: TextFamily, body: JsonObject, largest: number): number {
-  const each = largestAnswer(family, body, largest)
-  return Math.min(each * answersOf(family, body), Number.MAX_SAFE_INTEGER)
+export function largestOutput(wire: TextWireRules, body: JsonObject, largest: number): number {
+  const each = largestAnswer(wire, body, largest)
+  return Math.min(each * answersOf(wire, body), Number.MAX_SAFE_INTEGER)
 }
 
 /** The most one answer of a call can have. */
-export function largestAnswer(family: TextFamily, body: JsonObject, largest: number): number {
-  return Math.min(boundOf(family, body) ?? largest, largest)
+export function largestAnswer(wire: TextWireRules, body: JsonObject, largest: number): number {
+  return Math.min(boundOf(wire, body) ?? largest, largest)
 }
 
 /** How many answers a call asks for. */
-export function answersOf(family: TextFamily, body: JsonObject): number {
-  const { answers } = MEMBERS[family]
-  return (answers === undefined ? undefined : countOf(holderOf(family, body)[answers])) ?? 1
+export function answersOf(wire: TextWireRules, body: JsonObject): number {
+  const { answers } = wire.output
+  return (answers === undefined ? undefined : countOf(holderOf(wire, body)[answers])) ?? 1
 }
 
 /**
  * Says which members a caller has to lower so that an answer has at most `each` tokens: those that it
  * wrote and that are above, or the one of its wire. Holds on to nothing of the request.
  */
-export function boundsAbove(family: TextFamily, body: JsonObject): (each: number) => string {
-  const { holder, bounds } = MEMBERS[family]
-  const written = given(family, body).map(([name, value]) => [name, countOf(value)] as const)
+export function boundsAbove(wire: TextWireRules, body: JsonObject): (each: number) => string {
+  const { holder, bounds } = wire.output
+  const written = given(wire, body).map(([name, value]) => [name, countOf(value)] as const)
   return (each) => {
     const above = written.filter(([, count]) => count === undefined || count > each)
     const names = above.length === 0 ? [bounds[0]] : above.map(([name]) => name)
@@ -61,24 +45,24 @@ export function boundsAbove(family: TextFamily, body: JsonObject): (each: number
  * heeds is not known, and no answer may be longer than its hold. Without a bound it is left alone, and so
  * is a figure that is no count: the model's largest is held then, and upstream refuses the figure.
  */
-export function withHeldBound(family: TextFamily, body: JsonObject, largest: number): JsonObject {
-  const members = given(family, body).filter(([, value]) => countOf(value) !== undefined)
-  const each = largestAnswer(family, body, largest)
+export function withHeldBound(wire: TextWireRules, body: JsonObject, largest: number): JsonObject {
+  const members = given(wire, body).filter(([, value]) => countOf(value) !== undefined)
+  const each = largestAnswer(wire, body, largest)
   if (members.every(([, value]) => value === each)) return body
   const held = Object.fromEntries(members.map(([name]) => [name, each]))
-  const { holder } = MEMBERS[family]
+  const { holder } = wire.output
   if (holder === undefined) return { ...body, ...held }
-  return { ...body, [holder]: { ...holderOf(family, body), ...held } }
+  return { ...body, [holder]: { ...holderOf(wire, body), ...held } }
 }
 
 /** What a call is taken to answer with, as far as limits a minute go. */
-export function expectedOutput(family: TextFamily, body: JsonObject): number {
-  return largestOutput(family, body, boundOf(family, body) ?? ASSUMED_OUTPUT_TOKENS)
+export function expectedOutput(wire: TextWireRules, body: JsonObject): number {
+  return largestOutput(wire, body, boundOf(wire, body) ?? ASSUMED_OUTPUT_TOKENS)
 }
 
 /** The most tokens of one answer, as the caller says; undefined where one of its figures is none. */
-function boundOf(family: TextFamily, body: JsonObject): number | undefined {
-  const counts = given(family, body).map(([, value]) => countOf(value))
+function boundOf(wire: TextWireRules, body: JsonObject): number | undefined {
+  const counts = given(wire, body).map(([, value]) => countOf(value))
   return counts.reduce<number | undefined>(
     (most, count) =>
       most === undefined || count === undefined ? undefined : Math.max(most, count),
@@ -88,18 +72,18 @@ function boundOf(family: TextFamily, body: JsonObject): number | undefined {
 
 /** The members that bound the output, as far as the caller wrote them. */
 function given(
-  family: TextFamily,
+  wire: TextWireRules,
   body: JsonObject,
 ): readonly (readonly [name: string, value: unknown])[] {
-  const holder = holderOf(family, body)
-  return MEMBERS[family].bounds.flatMap((name) => {
+  const holder = holderOf(wire, body)
+  return wire.output.bounds.flatMap((name) => {
     const value = Object.hasOwn(holder, name) ? (holder[name] ?? undefined) : undefined
     return value === undefined ? [] : [[name, value] as const]
   })
 }
 
-function holderOf(family: TextFamily, body: JsonObject): JsonObject {
-  const { holder } = MEMBERS[family]
+function holderOf(wire: TextWireRules, body: JsonObject): JsonObject {
+  const { holder } = wire.output
   if (holder === undefined) return body
   const inside = body[holder]
   return isJsonObject(inside) ? inside : {}

@@ -1,17 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { MeteredTool, TextWireRules, ToolCharge } from './wire.ts'
 
 /**
  * Text models are configuration, not a list in code: channels name them, the price book prices them.
  */
-
-/** The three upstream wires of text. */
-export type TextFamily = 'chat' | 'responses' | 'native'
-export const textFamilies: readonly TextFamily[] = ['chat', 'responses', 'native']
-
-/** Whether a channel family is one of text. */
-export function isTextFamily(family: string): family is TextFamily {
-  return (textFamilies as readonly string[]).includes(family)
-}
 
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
@@ -20,52 +12,14 @@ export function isTextModelName(name: string): boolean {
   return MODEL_NAME.test(name)
 }
 
-/** Tools a provider runs itself and charges by count. */
-export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
-export type MeteredTool = (typeof meteredTools)[number]
-
-/** What a tool costs beside tokens: nothing, a count that is metered, or something that is not. */
-export type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
-
-/**
- * Tool names with what they cost, an asterisk standing for any beginning or end; the first that fits
- * counts, `unmetered` if none does.
- */
-type Charges = readonly (readonly [name: string, charge: ToolCharge])[]
-
-function free(...names: readonly string[]): Charges {
-  return names.map((name) => [name, 'tokens'])
-}
-
-/** Types by how they begin, where versions follow, as in `web_search_preview_…`. */
-const CHARGES: Readonly<Record<TextFamily, Charges>> = {
-  chat: [...free('function', 'custom'), ['web_search*', 'web-search']],
-  responses: [
-    ...free('function', 'custom', 'mcp', 'local_shell', 'apply_patch', 'tool_search', 'namespace'),
-    ['computer*', 'tokens'],
-    ['web_search*', 'web-search'],
-    ['code_interpreter*', 'code-interpreter'],
-    ['file_search*', 'file-search'],
-  ],
-  // Here a tool is named by its member: `…Search` with nothing but settings in it. Looking at given
-  // addresses and running code cost tokens alone; maps are charged for by call.
-  native: [
-    ...free('functionDeclarations', 'codeExecution', 'urlContext', 'computerUse', 'mcpServers'),
-    // Searches stores of the account, and none of them can be a caller's.
-    ['file*', 'unmetered'],
-    ['*Search', 'web-search'],
-    ['*SearchRetrieval', 'web-search'],
-  ],
-}
-
 /** A tool of a request: the member that names it, and what it costs. */
 export interface ChargedTool {
   readonly member: string
   readonly charge: ToolCharge
 }
 
-function chargeOf(family: TextFamily, name: string): ToolCharge {
-  return CHARGES[family].find(([pattern]) => fits(pattern, name))?.[1] ?? 'unmetered'
+function chargeOf({ charges }: TextWireRules, name: string): ToolCharge {
+  return charges.find(([pattern]) => fits(pattern, name))?.[1] ?? 'unmetered'
 }
 
 function fits(pattern: string, name: string): boolean {
@@ -75,36 +29,30 @@ function fits(pattern: string, name: string): boolean {
 }
 
 /** The tools a wire takes, as its requests name them. */
-export function offeredToolNames(family: TextFamily): readonly string[] {
-  const named = CHARGES[family].flatMap(([name, charge]) => (charge === 'unmetered' ? [] : [name]))
-  return family === 'responses' ? [...named, 'shell in a local environment'] : named
+export function offeredToolNames({ charges, furtherTools = [] }: TextWireRules): readonly string[] {
+  const named = charges.flatMap(([name, charge]) => (charge === 'unmetered' ? [] : [name]))
+  return [...named, ...furtherTools]
 }
 
-/** What one entry of `tools` costs; on the native wire it may name several tools, in camel case. */
-export function toolCharges(family: TextFamily, tool: JsonObject): readonly ChargedTool[] {
-  if (family === 'native')
+/** What one entry of `tools` costs; on some wires it may name several tools. */
+export function toolCharges(wire: TextWireRules, tool: JsonObject): readonly ChargedTool[] {
+  if (wire.namesToolsByMember === true)
     return Object.entries(tool)
       .filter(([, settings]) => settings !== null)
-      .map(([member]) => ({ member, charge: chargeOf(family, member) }))
+      .map(([member]) => ({ member, charge: chargeOf(wire, member) }))
   const type = typeof tool['type'] === 'string' ? tool['type'] : ''
-  // A shell of the caller's own costs nothing; one in a container upstream costs by container.
-  const isLocalShell =
-    family === 'responses' &&
-    type === 'shell' &&
-    isJsonObject(tool['environment']) &&
-    tool['environment']['type'] === 'local'
-  return [{ member: 'type', charge: isLocalShell ? 'tokens' : chargeOf(family, type) }]
+  const charge = wire.isFree?.(tool) === true ? 'tokens' : chargeOf(wire, type)
+  return [{ member: 'type', charge }]
 }
 
 /** The metered tools a request offers: what its settlement may have to price. */
-export function offeredTools(family: TextFamily, body: JsonObject): readonly MeteredTool[] {
+export function offeredTools(wire: TextWireRules, body: JsonObject): readonly MeteredTool[] {
   const offered = new Set<MeteredTool>()
-  // The chat wire asks for a search in a member of its own; given at all, it is asked for.
-  if (family === 'chat' && isJsonObject(body['web_search_options'])) offered.add('web-search')
+  if (wire.asksForSearch?.(body) === true) offered.add('web-search')
   const { tools } = body
   if (!Array.isArray(tools)) return [...offered]
   for (const tool of (tools as readonly unknown[]).filter(isJsonObject))
-    for (const { charge } of toolCharges(family, tool))
+    for (const { charge } of toolCharges(wire, tool))
       if (charge !== 'tokens' && charge !== 'unmetered') offered.add(charge)
   return [...offered]
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import type { TextFamily } from './models.ts'
+import type { TextWireRules } from './wire.ts'
 
 /**
  * Members of a request that change what a call costs, or which model answers it. All of them are passed
@@ -52,13 +52,6 @@ const MEMBERS: Readonly<Record<string, IsUsual>> = {
   ),
 }
 
-/** Where a wire has a count of answers itself, which a hold multiplies by. */
-const COUNTED: Readonly<Record<TextFamily, string | undefined>> = {
-  chat: 'n',
-  responses: undefined,
-  native: 'generationConfig.candidateCount',
-}
-
 /** Priced by a SKU of its own for each tier; a channel lists the tiers. */
 const SERVICE_TIER = 'service_tier'
 
@@ -80,20 +73,30 @@ const nameOf = new Map(Object.keys(MEMBERS).map((name) => [plain(name), name]))
 const LONGEST_NAME = 64
 
 /** The members of a request that change its price or model, a tier of service among them. */
-export function priceMembersOf(family: TextFamily, body: JsonObject): readonly PriceMember[] {
-  const config = family === 'native' ? body['generationConfig'] : undefined
+export function priceMembersOf(
+  { output: { holder, answers } }: TextWireRules,
+  body: JsonObject,
+): readonly PriceMember[] {
+  const at = holder === undefined ? '' : `${holder}.`
+  // A count of answers of the wire's own is multiplied by.
+  const counted = answers === undefined ? undefined : `${at}${answers}`
+  const inside = holder === undefined ? undefined : body[holder]
   return [
-    ...membersIn(family, body, ''),
-    ...(isJsonObject(config) ? membersIn(family, config, 'generationConfig.') : []),
+    ...membersIn(body, '', counted),
+    ...(isJsonObject(inside) ? membersIn(inside, at, counted) : []),
   ]
 }
 
-function membersIn(family: TextFamily, holder: JsonObject, at: string): readonly PriceMember[] {
+function membersIn(
+  holder: JsonObject,
+  at: string,
+  counted: string | undefined,
+): readonly PriceMember[] {
   return Object.entries(holder).flatMap(([key, value]) => {
     if (value === null || value === undefined || key.length > LONGEST_NAME) return []
     const name = nameOf.get(plain(key))
     const path = `${at}${key}`
-    if (name === undefined || path === COUNTED[family]) return []
+    if (name === undefined || path === counted) return []
     return MEMBERS[name]?.(value) === true ? [] : [{ name, path }]
   })
 }

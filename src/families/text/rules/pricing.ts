@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
-import { meteredTools, type MeteredTool, type TextFamily } from './models.ts'
+import { meteredTools, type MeteredTool, type TextWireRules } from './wire.ts'
 import { tokenUnits, type TextUsage, type TokenUnit, type ToolUnit } from './usage.ts'
 import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
@@ -51,14 +51,14 @@ export interface TextQuote {
  */
 export function quoteText(
   model: string,
-  family: TextFamily,
+  wire: TextWireRules,
   offered: readonly MeteredTool[],
   book: PriceBook,
   serviceTier?: string,
 ): TextQuote {
   const currency = currencyOf(model, book)
-  const wire = `text/${family}`
-  const byTier = serviceTier === undefined ? wire : `${wire}/${serviceTier}`
+  const rules = `text/${wire.name}`
+  const byTier = serviceTier === undefined ? rules : `${rules}/${serviceTier}`
   const rule = (unit: string) => `${byTier}/${unit}`
   const skuOf = (unit: TokenUnit) => {
     const sku = `${model}-${unit}-token`
@@ -83,18 +83,21 @@ export function quoteText(
     dearestInput: dearest(Object.values(inputs), input),
     offered,
     tools: Object.fromEntries(
-      [...offered, ...unasked(family, currency, book)].map((tool) => [
+      [...offered, ...unasked(wire, currency, book)].map((tool) => [
         tool,
-        rate(book, TOOL_UNITS[tool], currency, `${wire}/${tool}-count`),
+        rate(book, TOOL_UNITS[tool], currency, `${rules}/${tool}-count`),
       ]),
     ),
   }
 }
 
-/** Models of the chat wire that are made for searching do so whether or not they are asked to. */
-function unasked(family: TextFamily, currency: Currency, book: PriceBook): readonly MeteredTool[] {
+function unasked(
+  { searchesUnasked }: TextWireRules,
+  currency: Currency,
+  book: PriceBook,
+): readonly MeteredTool[] {
   const priced = book.lookup(TOOL_UNITS['web-search'], currency) !== undefined
-  return family === 'chat' && priced ? ['web-search'] : []
+  return searchesUnasked === true && priced ? ['web-search'] : []
 }
 
 /** Every SKU a call can be settled at, the tokens first. */

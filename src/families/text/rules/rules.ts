@@ -10,7 +10,7 @@ import type {
 } from '../../../domain/families/call-rules.ts'
 import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
-import { isTextFamily, isTextModelName, offeredTools, type TextFamily } from './models.ts'
+import { isTextModelName, offeredTools } from './models.ts'
 import {
   candidatesOf,
   holdText,
@@ -19,11 +19,12 @@ import {
   settleText,
   type TextQuote,
 } from './pricing.ts'
+import type { TextWireRules } from './wire.ts'
 import { type TextUsage, tokenUnits, toolUnits, totalTokens } from './usage.ts'
 
 /** What a text call is priced by. */
 export interface TextCallRequest {
-  readonly family: TextFamily
+  readonly wire: TextWireRules
   /** External name. */
   readonly model: string
   readonly body: JsonObject
@@ -54,17 +55,14 @@ const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
 /** Models times wires times sets of tools: far more than there are. */
 const MAX_QUOTES = 10_000
 
-function quoteOf(
-  { family, model, body, serviceTier }: TextCallRequest,
-  book: PriceBook,
-): TextQuote {
-  const tools = offeredTools(family, body)
-  const key = `${family} ${model} ${tools.join()} ${serviceTier ?? ''}`
+function quoteOf({ wire, model, body, serviceTier }: TextCallRequest, book: PriceBook): TextQuote {
+  const tools = offeredTools(wire, body)
+  const key = `${wire.name} ${model} ${tools.join()} ${serviceTier ?? ''}`
   const ofBook = quotes.get(book) ?? new Map<string, TextQuote>()
   quotes.set(book, ofBook)
   const known = ofBook.get(key)
   if (known !== undefined) return known
-  const made = quoteText(model, family, tools, book, serviceTier)
+  const made = quoteText(model, wire, tools, book, serviceTier)
   if (ofBook.size < MAX_QUOTES) ofBook.set(key, made)
   return made
 }
@@ -100,11 +98,11 @@ function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCal
 
 /** Says the bound of the output that so much would do for; holds on to nothing of the request. */
 function fittingBound(
-  { family, body, inputSize }: TextCallRequest,
+  { wire, body, inputSize }: TextCallRequest,
   quote: TextQuote,
 ): NonNullable<CallTerms<TextSeen>['fitting']> {
-  const bounds = boundsAbove(family, body)
-  const answers = answersOf(family, body)
+  const bounds = boundsAbove(wire, body)
+  const answers = answersOf(wire, body)
   const inputTokens = heldInputTokens(inputSize)
   return (availablePico) => {
     const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
@@ -114,42 +112,45 @@ function fittingBound(
 
 const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
 
-/** Text on each of its wires. A result without figures is settled at an estimate, never not at all. */
-export const textRules: CallFamilyRules<TextCallRequest, TextSeen> = {
-  name: 'text',
-  models: undefined,
-  isModelName: isTextModelName,
-  unpricedSkus: (wire, model, book) => {
-    if (!isTextFamily(wire)) return []
-    try {
-      quoteText(model, wire, [], book)
-      return []
-    } catch (error) {
-      if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
-      throw error
-    }
-  },
-  furtherSkus: toolUnits,
-  freeSkus: {
-    of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
-    modelOf: (sku) => TOKEN_SKU.exec(sku)?.[1],
-  },
-  expectedTokens: ({ family, body, inputSize }) =>
-    estimateInputTokens(inputSize) + expectedOutput(family, body),
-  price: (request, book) => {
-    const quote = quoteOf(request, book)
-    const { family, body, inputSize, largestOutputTokens } = request
-    return {
-      priceBookVersion: quote.priceBookVersion,
-      currency: quote.currency,
-      candidates: candidatesOf(quote),
-      holdPico: holdText(quote, {
-        inputTokens: heldInputTokens(inputSize),
-        outputTokens: largestOutput(family, body, largestOutputTokens),
-      }),
-      fitting: fittingBound(request, quote),
-      settle: (seen) => rated(quote, inputSize, seen),
-      absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
-    }
-  },
+/** Text on one of its wires. A result without figures is settled at an estimate, never not at all. */
+export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest, TextSeen> {
+  return {
+    name: 'text',
+    models: undefined,
+    isModelName: isTextModelName,
+    unpricedSkus: (model, book) => {
+      try {
+        quoteText(model, wire, [], book)
+        return []
+      } catch (error) {
+        if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
+        throw error
+      }
+    },
+    furtherSkus: toolUnits,
+    freeSkus: {
+      of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
+      modelOf: (sku) => TOKEN_SKU.exec(sku)?.[1],
+    },
+    expectedTokens: ({ body, inputSize }) =>
+      estimateInputTokens(inputSize) + expectedOutput(wire, body),
+    price: priceText,
+  }
+}
+
+function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSeen> {
+  const quote = quoteOf(request, book)
+  const { wire, body, inputSize, largestOutputTokens } = request
+  return {
+    priceBookVersion: quote.priceBookVersion,
+    currency: quote.currency,
+    candidates: candidatesOf(quote),
+    holdPico: holdText(quote, {
+      inputTokens: heldInputTokens(inputSize),
+      outputTokens: largestOutput(wire, body, largestOutputTokens),
+    }),
+    fitting: fittingBound(request, quote),
+    settle: (seen) => rated(quote, inputSize, seen),
+    absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
+  }
 }

@@ -17,15 +17,17 @@ import {
 } from '../../../api/kit/event-stream.ts'
 
 /** What a route makes of its request: a call without the parts every route adds alike. */
-export type CallPart = Pick<TextCallInput, 'family' | 'surface' | 'model' | 'body' | 'inputSize'>
+export type CallPart = Pick<TextCallInput, 'surface' | 'model' | 'body' | 'inputSize'>
 
 /** What faces the upstream of a wire. */
-export type TextUpstream = Pick<TextDeps, 'provider' | 'keptIds'>
+export type TextUpstream = Omit<TextDeps, 'channels'>
 
 /** What runs calls of a wire. */
 export interface TextRoad {
   readonly runner: CallRunner
   readonly family: TextCallFamily
+  /** Of the channels that serve it. */
+  readonly name: string
 }
 
 /** The road of a wire over what every surface is offered. */
@@ -33,24 +35,29 @@ export function textRoad(
   upstream: TextUpstream,
   { calls: runner, channels }: Pick<Services, 'calls' | 'channels'>,
 ): TextRoad {
-  return { runner, family: createTextFamily({ ...upstream, channels }) }
+  return { runner, family: createTextFamily({ ...upstream, channels }), name: upstream.wire.name }
 }
 
-function inputOf(request: FastifyRequest, part: CallPart, gone: CallerGone): TextCallInput {
+function inputOf(
+  family: string,
+  request: FastifyRequest,
+  part: CallPart,
+  gone: CallerGone,
+): TextCallInput {
   // From here on only the use case holds the body.
   request.body = undefined
   const by = { principal: principalOf(request), requestId: request.id, callerGone: gone }
-  return { ...part, ...by, ...keyedBy(request) }
+  return { ...part, family, ...by, ...keyedBy(request) }
 }
 
 /** Makes a call and answers it whole. */
 export async function answerWhole(
-  { runner, family }: TextRoad,
+  { runner, family, name }: TextRoad,
   request: FastifyRequest,
   reply: FastifyReply,
   part: CallPart,
 ): Promise<JsonObject> {
-  const call = await runner.complete(family, inputOf(request, part, callerPresence(reply)))
+  const call = await runner.complete(family, inputOf(name, request, part, callerPresence(reply)))
   void reply.headers({
     'x-call-id': call.callId,
     ...costHeaders(costOf(call.settlement)),
@@ -61,7 +68,7 @@ export async function answerWhole(
 
 /** Makes a call and answers it as a stream of events. */
 export async function answerStream(
-  { runner, family }: TextRoad,
+  { runner, family, name }: TextRoad,
   request: FastifyRequest,
   reply: FastifyReply,
   part: CallPart,
@@ -73,7 +80,7 @@ export async function answerStream(
 ): Promise<FastifyReply> {
   const gone = callerGone(reply)
   const started = runner
-    .stream(family, inputOf(request, part, gone.signal))
+    .stream(family, inputOf(name, request, part, gone.signal))
     .then(({ callId, frames, settlement }) => ({
       headers: { 'x-call-id': callId },
       frames,

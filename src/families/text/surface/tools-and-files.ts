@@ -1,6 +1,7 @@
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { offeredToolNames, toolCharges, type TextFamily } from '../rules/models.ts'
+import { offeredToolNames, toolCharges } from '../rules/models.ts'
+import type { TextWireRules } from '../rules/wire.ts'
 import { given } from '../../../api/kit/member-checks.ts'
 
 /** What text calls must not refer to or offer, whatever the interface. */
@@ -24,12 +25,12 @@ export function refuseFileId(part: JsonObject, at: string): void {
 }
 
 /** Refuses a tool that costs more than tokens and is not metered. @throws DomainError `invalid_request` */
-export function refuseUnmetered(family: TextFamily, tool: JsonObject, at: string): void {
-  const found = toolCharges(family, tool).find(({ charge }) => charge === 'unmetered')
+export function refuseUnmetered(wire: TextWireRules, tool: JsonObject, at: string): void {
+  const found = toolCharges(wire, tool).find(({ charge }) => charge === 'unmetered')
   if (found === undefined) return
   const path = `${at}.${found.member}`
   refuse(
     path,
-    `\`${path}\` is not offered: there is no price for what this tool may cost; offered are ${offeredToolNames(family).join(', ')}`,
+    `\`${path}\` is not offered: there is no price for what this tool may cost; offered are ${offeredToolNames(wire).join(', ')}`,
   )
 }

@@ -16,18 +16,16 @@ import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { TextFrame } from '../calls/types.ts'
-import type { TextFamily } from '../rules/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
 /** A body that was read: the call it asks for, and how its stream is written. */
-export interface ReadV1Call extends Omit<CallPart, 'family' | 'surface'> {
+export interface ReadV1Call extends Omit<CallPart, 'surface'> {
   /** Undefined: it is answered whole. */
   readonly dialect: StreamDialect<TextFrame> | undefined
 }
 
 /** Text calls below `/v1`, declared: the route, its price and its name follow. */
 export interface V1TextCalls {
-  readonly family: TextFamily
   /** What the log and the ledger call it. */
   readonly name: string
   /** Below `/v1`. */
@@ -41,10 +39,10 @@ export interface V1TextCalls {
 }
 
 export function v1TextSurface(
-  { family, name, path, body, alsoKnown, documented, read }: V1TextCalls,
+  { name, path, body, alsoKnown, documented, read }: V1TextCalls,
   upstream: TextUpstream,
 ): Surface {
-  const called = { family, surface: name } as const
+  const called = { surface: name }
   const names = { foreign: foreignToTexts }
   const register = (app: FastifyInstance, services: Services): void => {
     const road = textRoad(upstream, services)
@@ -70,7 +68,7 @@ export function v1TextSurface(
     bodies: [{ schema: body, also: alsoKnown }],
     register,
     quotes: (services) => {
-      const { runner, family: calls } = textRoad(upstream, services)
+      const { runner, family: calls, name: family } = textRoad(upstream, services)
       const check = misspeltRefusal(body, alsoKnown, names)
       return [
         {
@@ -78,7 +76,7 @@ export function v1TextSurface(
           quote: async ({ principal, requestId, body: sent }) => {
             check(sent)
             const { dialect: _, ...asked } = read(sent)
-            return runner.quote(calls, { ...called, principal, requestId, ...asked })
+            return runner.quote(calls, { ...called, family, principal, requestId, ...asked })
           },
         },
       ]

@@ -26,7 +26,6 @@ export function createTextProvider(
     connections: ({ maxConcurrent }) => maxConcurrent,
   })
   return {
-    family: wire.family,
     complete: async (channel, request, options) => {
       const line = lines.of(channel)
       const response = await line.exchange

@@ -1,6 +1,5 @@
 import type { Channel } from '../../../app/ports.ts'
 import type { TextAnswer, TextChunk, TextRequest, TextTally } from '../ports.ts'
-import type { TextFamily } from '../rules/models.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import type { Scrubber } from '../../kit/http/scrub.ts'
@@ -8,7 +7,6 @@ import type { UpstreamError } from '../../kit/http/refusals.ts'
 
 /** What one text family is on the wire; everything else is the same for all of them. */
 export interface TextWire {
-  readonly family: TextFamily
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string

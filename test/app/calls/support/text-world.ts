@@ -1,3 +1,4 @@
+import { type TextFamily, wires } from '../../../families/text/wires.ts'
 import { families } from '../../../../src/families/index.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,11 +24,7 @@ import { responsesWire } from '../../../../src/families/responses/upstream/wire.
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
-import type {
-  TextCallInput,
-  TextFamily,
-  TextFrame,
-} from '../../../../src/families/text/calls/types.ts'
+import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports.ts'
@@ -82,24 +79,28 @@ const SECRET = 'a secret of the tests'
 /** As the surfaces of the wires make them. */
 export function textCalls(deps: CallDeps, running: RunningCalls): TextCalls {
   const runner = createCallRunner(deps, running)
-  const providers = [chatWire, responsesWire, nativeWire].map(createTextProvider)
   const { channels } = deps
   const keptIds = createKeptIds(SECRET)
+  const opened = Object.entries({
+    chat: chatWire,
+    responses: responsesWire,
+    native: nativeWire,
+  }).map(([family, wire]) => [family as TextFamily, createTextProvider(wire)] as const)
   const families = new Map(
-    providers.map((provider) => [
-      provider.family,
-      createTextFamily({ provider, channels, keptIds }),
+    opened.map(([family, provider]) => [
+      family,
+      createTextFamily({ wire: wires[family], provider, channels, keptIds }),
     ]),
   )
-  const of = (family: TextFamily) => {
-    const found = families.get(family)
-    if (found === undefined) throw new Error(`there is no wire ${family}`)
+  const of = (input: TextCallInput) => {
+    const found = families.get(input.family as TextFamily)
+    if (found === undefined) throw new Error(`there is no wire ${input.family}`)
     return found
   }
   return {
-    complete: (input) => runner.complete(of(input.family), input),
-    stream: (input) => runner.stream(of(input.family), input),
-    letGo: async () => void (await Promise.all(providers.map(({ close }) => close()))),
+    complete: (input) => runner.complete(of(input), input),
+    stream: (input) => runner.stream(of(input), input),
+    letGo: async () => void (await Promise.all(opened.map(([, { close }]) => close()))),
   }
 }
 

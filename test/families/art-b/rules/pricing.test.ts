@@ -83,7 +83,7 @@ void t.test(
       details: { sku: 'web-search-call' },
     })
     t.equal(quoteImages(artBFamily, plain, without('web-search-call')).hold, '1')
-    t.same(rules.unpricedSkus('art-b', 'artB-5.0', without('artB-5.0-image')), ['artB-5.0-image'])
+    t.same(rules.unpricedSkus('artB-5.0', without('artB-5.0-image')), ['artB-5.0-image'])
   },
 )
 

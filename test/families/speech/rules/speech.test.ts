@@ -202,6 +202,6 @@ t.test('what is held is what upstream will count, and what is settled is what it
     t.equal(speechTaskRules.settle({ ...success, usage: {} }), undefined)
   }
   for (const model of offeredModels)
-    t.same(speechCallRules.unpricedSkus('speech', model, shippedBook), [], model)
+    t.same(speechCallRules.unpricedSkus(model, shippedBook), [], model)
   t.end()
 })

@@ -1,3 +1,4 @@
+import { wires } from '../wires.ts'
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
@@ -17,6 +18,7 @@ const channelOf = (largest: number): Channel =>
 const family = createTextFamily({
   channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
   keptIds: createKeptIds('a secret of the tests'),
+  wire: wires.chat,
   provider: createTextProvider(chatWire),
 })
 

@@ -1,3 +1,5 @@
+import type { TextWireRules } from '../../../../src/families/text/rules/wire.ts'
+import { wires } from '../wires.ts'
 import t from 'tap'
 import {
   isTextModelName,
@@ -14,13 +16,13 @@ t.test('a model name fits into SKUs and paths', async (t) => {
 })
 
 t.test('metered tools are found on every wire, functions are not among them', async (t) => {
-  for (const family of ['chat', 'responses', 'native'] as const) {
+  for (const family of Object.values(wires)) {
     t.same(offeredTools(family, {}), [])
     t.same(offeredTools(family, { tools: 'web_search' }), [])
     t.same(offeredTools(family, { tools: [null, 7] }), [])
   }
   t.same(
-    offeredTools('responses', {
+    offeredTools(wires.responses, {
       tools: [
         { type: 'function', name: 'web_search_of_mine' },
         { type: 'web_search_preview_2025_03_11' },
@@ -32,44 +34,46 @@ t.test('metered tools are found on every wire, functions are not among them', as
     ['web-search', 'code-interpreter', 'file-search'],
   )
   for (const tool of ['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch'])
-    t.same(offeredTools('native', { tools: [{ [tool]: {} }] }), ['web-search'], tool)
+    t.same(offeredTools(wires.native, { tools: [{ [tool]: {} }] }), ['web-search'], tool)
   const both = { functionDeclarations: [], googleSearch: {}, type: 'x' }
-  t.same(offeredTools('native', { tools: [both] }), ['web-search'])
-  t.same(offeredTools('native', { tools: [{ googleSearch: null }, { codeExecution: {} }] }), [])
+  t.same(offeredTools(wires.native, { tools: [both] }), ['web-search'])
+  t.same(offeredTools(wires.native, { tools: [{ googleSearch: null }, { codeExecution: {} }] }), [])
 })
 
 t.test('a chat asks for a search in a member of its own, or as a tool', async (t) => {
-  t.same(offeredTools('chat', { web_search_options: {} }), ['web-search'])
-  t.same(offeredTools('chat', { tools: [{ type: 'web_search' }] }), ['web-search'])
-  t.same(offeredTools('chat', { web_search_options: null }), [])
-  t.same(offeredTools('responses', { web_search_options: {} }), [])
+  t.same(offeredTools(wires.chat, { web_search_options: {} }), ['web-search'])
+  t.same(offeredTools(wires.chat, { tools: [{ type: 'web_search' }] }), ['web-search'])
+  t.same(offeredTools(wires.chat, { web_search_options: null }), [])
+  t.same(offeredTools(wires.responses, { web_search_options: {} }), [])
 })
 
 t.test('a tool is free, metered, or neither and then not to be offered', async (t) => {
   const charge = (family: Parameters<typeof toolCharges>[0], tool: object) =>
     toolCharges(family, { ...tool }).map(({ member, charge: is }) => `${member} ${is}`)
-  const ofType = (family: 'chat' | 'responses', type: string) => charge(family, { type })[0]
+  const ofType = (family: TextWireRules, type: string) => charge(family, { type })[0]
   for (const type of ['function', 'custom', 'mcp', 'local_shell', 'computer_use_preview'])
-    t.equal(ofType('responses', type), 'type tokens', type)
+    t.equal(ofType(wires.responses, type), 'type tokens', type)
   for (const type of ['image_generation', 'shell', 'functions', 'x', ''])
-    t.equal(ofType('responses', type), 'type unmetered', type)
-  t.same(charge('responses', { type: 'shell', environment: { type: 'local' } }), ['type tokens'])
+    t.equal(ofType(wires.responses, type), 'type unmetered', type)
+  t.same(charge(wires.responses, { type: 'shell', environment: { type: 'local' } }), [
+    'type tokens',
+  ])
   const hosted = { type: 'shell', environment: { type: 'container_auto' } }
-  t.same(charge('responses', hosted), ['type unmetered'])
-  t.equal(ofType('chat', 'function'), 'type tokens')
+  t.same(charge(wires.responses, hosted), ['type unmetered'])
+  t.equal(ofType(wires.chat, 'function'), 'type tokens')
   // Nothing on the chat wire would count these.
   for (const type of ['code_interpreter', 'file_search', 'builtin_function', 'mcp'])
-    t.equal(ofType('chat', type), 'type unmetered', type)
-  t.same(charge('native', { urlContext: {}, codeExecution: {}, computerUse: {} }), [
+    t.equal(ofType(wires.chat, type), 'type unmetered', type)
+  t.same(charge(wires.native, { urlContext: {}, codeExecution: {}, computerUse: {} }), [
     'urlContext tokens',
     'codeExecution tokens',
     'computerUse tokens',
   ])
-  t.same(charge('native', { FileSearch: {}, FILESearch: {} }), [
+  t.same(charge(wires.native, { FileSearch: {}, FILESearch: {} }), [
     'FileSearch unmetered',
     'FILESearch unmetered',
   ])
-  t.same(charge('native', { googleMaps: {}, fileSearch: {}, retrieval: {}, type: 'x' }), [
+  t.same(charge(wires.native, { googleMaps: {}, fileSearch: {}, retrieval: {}, type: 'x' }), [
     'googleMaps unmetered',
     'fileSearch unmetered',
     'retrieval unmetered',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textFamilies } from '../../../../src/families/text/rules/models.ts'
+import { textFamilies, wires } from '../wires.ts'
 import {
   isSameTier,
   isTierName,
@@ -37,11 +37,11 @@ t.test('what changes price or model is found, however it is spelt', (t) => {
   for (const family of textFamilies)
     for (const body of bodies) {
       const [path] = Object.keys(body)
-      t.match(priceMembersOf(family, { ...body }), [{ path }], `${family} ${path}`)
+      t.match(priceMembersOf(wires[family], { ...body }), [{ path }], `${family} ${path}`)
     }
   const config = { responseModalities: ['AUDIO'], speechConfig: { a: 1 }, routingConfig: { a: 1 } }
   t.same(
-    priceMembersOf('native', { generationConfig: config }).map(({ path }) => path),
+    priceMembersOf(wires.native, { generationConfig: config }).map(({ path }) => path),
     Object.keys(config).map((name) => `generationConfig.${name}`),
   )
   t.end()
@@ -63,25 +63,25 @@ t.test('what official clients write by themselves asks for nothing', (t) => {
     reasoning_effort: 'high',
     metadata: { a: 'b' },
   }
-  for (const family of textFamilies) t.same(priceMembersOf(family, usual), [])
+  for (const family of textFamilies) t.same(priceMembersOf(wires[family], usual), [])
   for (const tier of ['auto', 'default', 'standard', 'STANDARD'])
-    t.same(priceMembersOf('chat', { service_tier: tier }), [])
+    t.same(priceMembersOf(wires.chat, { service_tier: tier }), [])
   const config = { responseModalities: ['TEXT'], candidateCount: 3 }
-  t.same(priceMembersOf('native', { generationConfig: config }), [])
+  t.same(priceMembersOf(wires.native, { generationConfig: config }), [])
   t.end()
 })
 
 t.test(
   'how many answers are made counts on the wire that has it, and is no member of others',
   (t) => {
-    t.same(priceMembersOf('chat', { n: 3 }), [])
-    t.same(priceMembersOf('chat', { n: 1, candidateCount: 3 }), [
+    t.same(priceMembersOf(wires.chat, { n: 3 }), [])
+    t.same(priceMembersOf(wires.chat, { n: 1, candidateCount: 3 }), [
       { name: 'candidate_count', path: 'candidateCount' },
     ])
-    t.same(priceMembersOf('responses', { n: 3 }), [{ name: 'n', path: 'n' }])
-    t.same(priceMembersOf('native', { n: 3 }), [{ name: 'n', path: 'n' }])
-    t.match(priceMembersOf('native', { candidateCount: 3 }), [{ path: 'candidateCount' }])
-    t.match(priceMembersOf('chat', { N: 3 }), [{ path: 'N' }])
+    t.same(priceMembersOf(wires.responses, { n: 3 }), [{ name: 'n', path: 'n' }])
+    t.same(priceMembersOf(wires.native, { n: 3 }), [{ name: 'n', path: 'n' }])
+    t.match(priceMembersOf(wires.native, { candidateCount: 3 }), [{ path: 'candidateCount' }])
+    t.match(priceMembersOf(wires.chat, { N: 3 }), [{ path: 'N' }])
     t.end()
   },
 )

@@ -1,3 +1,4 @@
+import { wires } from '../wires.ts'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { recomputeLine } from '../../../../src/app/audit/recompute.ts'
@@ -40,7 +41,7 @@ const usage: TextUsage = {
 const allTools = ['web-search', 'code-interpreter', 'file-search'] as const
 
 t.test('every unit is a line of its own SKU, price and rule', async (t) => {
-  const settled = settleText(quoteText('m', 'chat', allTools, bookOf(full)), usage, 'reported')
+  const settled = settleText(quoteText('m', wires.chat, allTools, bookOf(full)), usage, 'reported')
   t.same(
     settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.amount]),
     [
@@ -62,7 +63,7 @@ t.test(
   'a cache without prices of its own costs what input costs, under a rule that says so',
   async (t) => {
     const book = bookOf([entry('m-input-token', '2'), entry('m-output-token', '8')])
-    const settled = settleText(quoteText('m', 'native', [], book), usage, 'estimated')
+    const settled = settleText(quoteText('m', wires.native, [], book), usage, 'estimated')
     t.same(
       settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.measurement]),
       [
@@ -79,28 +80,28 @@ t.test(
 t.test('without a price of input, of output or of an offered tool nothing starts', async (t) => {
   const without = (sku: string) => bookOf(full.filter((one) => one.sku !== sku))
   for (const sku of ['m-input-token', 'm-output-token', 'web-search-call'])
-    t.throws(() => quoteText('m', 'chat', allTools, without(sku)), {
+    t.throws(() => quoteText('m', wires.chat, allTools, without(sku)), {
       code: 'price_not_configured',
       details: { sku },
     })
-  t.doesNotThrow(() => quoteText('m', 'chat', [], without('web-search-call')))
+  t.doesNotThrow(() => quoteText('m', wires.chat, [], without('web-search-call')))
 })
 
 t.test('a model is billed in the one currency that prices its input', async (t) => {
   const yuan = full.map((one) => ({ ...one, currency: 'CNY' as const, price: '7' }))
-  t.equal(quoteText('m', 'chat', [], bookOf(yuan)).currency, 'CNY')
-  t.equal(quoteText('m', 'chat', [], bookOf([...yuan, ...full])).currency, 'USD')
+  t.equal(quoteText('m', wires.chat, [], bookOf(yuan)).currency, 'CNY')
+  t.equal(quoteText('m', wires.chat, [], bookOf([...yuan, ...full])).currency, 'USD')
   const mixed = [
     entry('m-input-token', '2'),
     { ...entry('m-output-token', '8'), currency: 'CNY' as const },
   ]
-  t.throws(() => quoteText('m', 'chat', [], bookOf(mixed)), { code: 'price_not_configured' })
+  t.throws(() => quoteText('m', wires.chat, [], bookOf(mixed)), { code: 'price_not_configured' })
 })
 
 t.test(
   'zero is a settlement without lines; tools that were not offered are not billed',
   async (t) => {
-    const quote = quoteText('m', 'responses', ['web-search'], bookOf(full))
+    const quote = quoteText('m', wires.responses, ['web-search'], bookOf(full))
     const zero = settleText(quote, noTextUsage, 'reported')
     t.same([zero.amount, zero.lines], ['0', []])
     t.same(
@@ -118,17 +119,20 @@ t.test(
   'a chat that searched unasked is billed for it, without a hold for what may be',
   async (t) => {
     const searched = { ...noTextUsage, 'web-search-call': 1 }
-    const quote = quoteText('m', 'chat', [], bookOf(full))
+    const quote = quoteText('m', wires.chat, [], bookOf(full))
     t.same(
       settleText(quote, searched, 'reported').lines.map((line) => [line.sku, line.rule]),
       [['web-search-call', 'text/chat/web-search-count']],
     )
-    const asked = quoteText('m', 'chat', ['web-search'], bookOf(full))
+    const asked = quoteText('m', wires.chat, ['web-search'], bookOf(full))
     const expected = { inputTokens: 10, outputTokens: 10 }
     t.equal(holdText(asked, expected) - holdText(quote, expected), parseAmount('0.03'))
     const unpriced = bookOf(full.filter(({ sku }) => sku !== 'web-search-call'))
-    t.same(settleText(quoteText('m', 'chat', [], unpriced), searched, 'reported').lines, [])
-    t.same(settleText(quoteText('m', 'native', [], bookOf(full)), searched, 'reported').lines, [])
+    t.same(settleText(quoteText('m', wires.chat, [], unpriced), searched, 'reported').lines, [])
+    t.same(
+      settleText(quoteText('m', wires.native, [], bookOf(full)), searched, 'reported').lines,
+      [],
+    )
   },
 )
 
@@ -151,7 +155,7 @@ t.test('lines are exact, sum to the amount, and each unit of usage is billed onc
   fc.assert(
     fc.property(anyUsage, fc.array(price, { minLength: 8, maxLength: 8 }), (used, prices) => {
       const book = bookOf(full.map((one, at) => ({ ...one, price: prices[at] ?? '1' })))
-      const settled = settleText(quoteText('m', 'chat', allTools, book), used, 'reported')
+      const settled = settleText(quoteText('m', wires.chat, allTools, book), used, 'reported')
       let sum = 0n
       for (const line of settled.lines) {
         if (recomputeLine(line) !== parseAmount(line.amount)) return false
@@ -170,7 +174,7 @@ t.test('lines are exact, sum to the amount, and each unit of usage is billed onc
 t.test(
   'a hold covers whatever the cache makes of the input, within the output expected',
   async (t) => {
-    const quote = quoteText('m', 'chat', [], bookOf(full))
+    const quote = quoteText('m', wires.chat, [], bookOf(full))
     fc.assert(
       fc.property(
         fc.tuple(fc.nat(1e9), fc.nat(1e9), fc.nat(1e9), fc.nat(1e9), fc.nat(1e9)),

@@ -2,7 +2,7 @@ import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { withHeldBound } from '../../../../src/families/text/rules/expected.ts'
-import { textFamilies, type TextFamily } from '../../../../src/families/text/rules/models.ts'
+import { textFamilies, type TextFamily, wires } from '../wires.ts'
 import {
   textRules,
   type TextCallRequest,
@@ -17,10 +17,12 @@ function request(
   { family = 'chat', largest = 8_192 }: { family?: TextFamily; largest?: number } = {},
 ): TextCallRequest {
   const inputSize = { characters: 4, mediaBytes: 0 }
-  return { family, model: 'text-basic', body, inputSize, largestOutputTokens: largest }
+  return { wire: wires[family], model: 'text-basic', body, inputSize, largestOutputTokens: largest }
 }
 
-const heldFor = (asked: TextCallRequest): bigint => textRules.price(asked, shippedBook).holdPico
+/** What a request is of, it says itself. */
+const chatText = textRules(wires.chat)
+const heldFor = (asked: TextCallRequest): bigint => chatText.price(asked, shippedBook).holdPico
 
 /** How each wire bounds the output of an answer. */
 const boundedBy: Readonly<Record<TextFamily, (bound: number) => TextCallRequest['body']>> = {
@@ -76,7 +78,7 @@ t.test('upstream gets the bound that was held, in every member that bounds', (t)
       const body = JSON.parse(
         JSON.stringify({ ...flat, generationConfig: { maxOutputTokens } }),
       ) as TextCallRequest['body']
-      const sent = withHeldBound(family, body, largest)
+      const sent = withHeldBound(wires[family], body, largest)
       const bounds = {
         chat: [sent['max_completion_tokens'], sent['max_tokens']],
         responses: [sent['max_output_tokens']],
@@ -92,7 +94,7 @@ t.test('upstream gets the bound that was held, in every member that bounds', (t)
     { numRuns: 10_000 },
   )
   const body = { max_tokens: 5, n: 2 }
-  t.equal(withHeldBound('chat', body, 8_192), body, 'nothing to change, nothing is copied')
+  t.equal(withHeldBound(wires.chat, body, 8_192), body, 'nothing to change, nothing is copied')
   t.end()
 })
 
@@ -133,7 +135,7 @@ t.test('the bound that would fit a balance fits it, and one more token does not'
   fc.assert(
     fc.property(fc.constantFrom(...cases), fc.bigInt(0n, 10n ** 11n), (given, availablePico) => {
       const [family, body, bounded] = given
-      const terms = textRules.price(request(body, { family }), shippedBook)
+      const terms = chatText.price(request(body, { family }), shippedBook)
       if (terms.holdPico <= availablePico) return true
       const said = terms.fitting?.(availablePico)
       const fits = (bound: number) =>
@@ -153,14 +155,14 @@ t.test('answers without number are held for, and nothing overflows', (t) => {
 })
 
 t.test('the limit a minute counts a guess where nothing is said', (t) => {
-  const expected = (body: TextCallRequest['body']) => textRules.expectedTokens(request(body))
+  const expected = (body: TextCallRequest['body']) => chatText.expectedTokens(request(body))
   t.equal(expected({}), 1 + 2_048)
   t.equal(expected({ max_tokens: 10, n: 2 }), 1 + 20)
   t.end()
 })
 
 t.test('what was seen of an answer says what is settled, and what a failure cost', (t) => {
-  const terms = textRules.price(request({}), shippedBook)
+  const terms = chatText.price(request({}), shippedBook)
   const seen = (more: Partial<TextSeen>): TextSeen => ({
     usage: undefined,
     outputBytes: 41,
@@ -196,18 +198,18 @@ t.test('a quote is made once a book: a new book has prices of its own', (t) => {
       per: 1_000_000 as const,
     })),
   })
-  const before = textRules.price(request({}), shippedBook)
-  const after = textRules.price(request({}), double)
+  const before = chatText.price(request({}), shippedBook)
+  const after = chatText.price(request({}), double)
   t.equal(after.priceBookVersion, 'dearer')
   t.ok(after.holdPico > before.holdPico)
-  t.same(textRules.price(request({}), shippedBook).holdPico, before.holdPico)
+  t.same(chatText.price(request({}), shippedBook).holdPico, before.holdPico)
   t.end()
 })
 
-t.test('every family is listed once, and the wires of text share their rules', (t) => {
+t.test('every family is listed once, and the wires of text are text', (t) => {
   const { familyNames } = catalog
   t.same([...new Set(familyNames)], familyNames)
-  for (const wire of textFamilies) t.equal(catalog.callFamilyOf(wire), textRules)
+  for (const wire of textFamilies) t.equal(catalog.callFamilyOf(wire)?.name, 'text')
   t.equal(catalog.callFamilyOf('video-a'), undefined)
   t.end()
 })

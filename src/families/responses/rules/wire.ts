@@ -1,0 +1,20 @@
+import { isJsonObject } from '../../../kernel/json.ts'
+import { free, type TextWireRules } from '../../text/rules/wire.ts'
+
+/** What responses say of their requests. Types of tools begin so, where versions follow. */
+export const responsesRules: TextWireRules = {
+  name: 'responses',
+  output: { bounds: ['max_output_tokens'] },
+  charges: [
+    ...free('function', 'custom', 'mcp', 'local_shell', 'apply_patch', 'tool_search', 'namespace'),
+    ['computer*', 'tokens'],
+    ['web_search*', 'web-search'],
+    ['code_interpreter*', 'code-interpreter'],
+    ['file_search*', 'file-search'],
+  ],
+  furtherTools: ['shell in a local environment'],
+  // A shell of the caller's own costs nothing; one in a container upstream costs by container.
+  isFree: ({ type, environment }) =>
+    type === 'shell' && isJsonObject(environment) && environment['type'] === 'local',
+  keepsAnswers: true,
+}
