@@ -40,7 +40,7 @@ import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
-import { envelopesOf, mountsOf } from './surfaces.ts'
+import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
 import type { ReadOwnBudgets } from './v1/key/plugin.ts'
 import { v1Surface } from './v1/routes.ts'
 
@@ -235,7 +235,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   // Probes and scrapers add what they like.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
-  await useDocumentation(app, deps.version)
+  await useDocumentation(app, deps.version, tagsOf(mounts))
   const bodyBudget = createBodyBudget(limits.bodyMemoryBytes)
   const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))

@@ -1,5 +1,5 @@
 import type { Envelope } from './kit/envelope.ts'
-import { type Mount, mountOf, type Surface } from './kit/surface.ts'
+import { type Mount, mountOf, type Surface, type Tag } from './kit/surface.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { v1 } from './v1/routes.ts'
@@ -7,6 +7,11 @@ import { v1 } from './v1/routes.ts'
 /** Mounts of surfaces, each once, in the order of the first surface of each. */
 export function mountsOf(surfaces: readonly Pick<Surface, 'mount'>[]): readonly Mount[] {
   return [...new Set(surfaces.map(({ mount }) => (typeof mount === 'string' ? v1 : mount)))]
+}
+
+/** Sections of the OpenAPI description: those of the shared mount first. */
+export function tagsOf(mounts: readonly Mount[]): readonly Tag[] {
+  return [v1, ...mounts].flatMap(({ tags = [] }) => tags)
 }
 
 /** The error shape of a URL, also of one that no route or plugin has seen. */

@@ -24,9 +24,17 @@ import type { QuotedPath } from './quoted-path.ts'
 
 /** How a prefix is answered, and the routes below it. */
 
+/** A section of the OpenAPI description. */
+export interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
 /** A prefix with one error shape and one way of reading bodies. */
 export interface Mount {
   readonly prefix: string
+  /** Sections that its routes are described in; several mounts may have the same. */
+  readonly tags?: readonly Tag[]
   /** Where it answers only some URLs of a prefix that another mount has as well. */
   readonly owns?: (url: string) => boolean
   /** The shape of failures, also of a URL that has no route. Absent: that of the operating routes. */

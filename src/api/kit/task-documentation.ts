@@ -3,10 +3,17 @@ import type { TSchema } from 'typebox'
 import { answer, costHeaderNames, type DescribedHeader } from './answer-documentation.ts'
 import { failureResponses, type FailureShape } from './failure-documentation.ts'
 import type { FailureCode } from './failure-table.ts'
+import type { Tag } from './surface.ts'
 
 function headersOf(failures: readonly FailureCode[]): readonly DescribedHeader[] {
   if (failures.includes('idempotency_key_reused')) return ['x-platform-id', 'idempotent-replayed']
   return failures.includes('task_not_found') ? ['x-platform-id'] : []
+}
+
+/** The section that tasks of videos are described in. */
+export const videoTasks: Tag = {
+  name: 'Video tasks',
+  description: 'Create, query, list and delete tasks that make a video.',
 }
 
 /**
@@ -27,7 +34,7 @@ export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]
     const further = failures.includes('idempotency_key_reused') ? ofCreations : []
     return {
       operationId: route.operationId,
-      tags: ['Video tasks'],
+      tags: [videoTasks.name],
       summary: route.summary,
       security: [{ modelToken: [] }],
       response: {

@@ -1,6 +1,7 @@
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import type { Tag } from '../kit/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'
 
 const about = `A gateway in front of AI model providers that treats every call as money.
@@ -12,6 +13,14 @@ to a creation, also a failed one, carries \`x-platform-id\` once the task exists
 A token may have limits: requests and text tokens a minute, and tasks at a time. At a limit the answer
 is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how a
 limited token stands.`
+
+/** Sections of what belongs to no mount. */
+const ownTags: readonly Tag[] = [
+  { name: 'Account', description: 'What the tenant of a token has, and a user’s own tokens.' },
+  { name: 'Administration', description: 'Tenants, users, credit and tokens.' },
+  { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
+  { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },
+]
 
 /** Nothing from elsewhere; no upgrade to https, so that the page also works on a plain address. */
 const contentPolicy = {
@@ -27,8 +36,14 @@ const contentPolicy = {
 /**
  * The OpenAPI description at `/openapi.json` and a page to read it at `/docs`, which loads nothing
  * from elsewhere. To be set up before the routes it describes.
+ *
+ * @param ofMounts sections of what is called by model tokens, in the order they are shown in
  */
-export async function useDocumentation(app: FastifyInstance, version: string): Promise<void> {
+export async function useDocumentation(
+  app: FastifyInstance,
+  version: string,
+  ofMounts: readonly Tag[],
+): Promise<void> {
   await app.register(fastifySwagger, {
     transform: ({ schema, url }) => ({
       schema:
@@ -46,25 +61,7 @@ export async function useDocumentation(app: FastifyInstance, version: string): P
       servers: [{ url: '/' }],
       // Of what says nothing else: the operating routes.
       security: [],
-      tags: [
-        {
-          name: 'Video tasks',
-          description: 'Create, query, list and delete tasks that make a video.',
-        },
-        { name: 'Assets', description: 'The asset library and the verification of real persons.' },
-        { name: 'Videos', description: 'The same for every family, spoken to alike.' },
-        { name: 'Text', description: 'Chat, responses, native generation and models.' },
-        { name: 'Images', description: 'Generate and edit images.' },
-        { name: 'Speech', description: 'Speak texts, at once and asynchronously.' },
-        { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },
-        {
-          name: 'Account',
-          description: 'What the tenant of a token has, and a user’s own tokens.',
-        },
-        { name: 'Administration', description: 'Tenants, users, credit and tokens.' },
-        { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
-        { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },
-      ],
+      tags: [...new Map([...ofMounts, ...ownTags].map((tag) => [tag.name, tag])).values()],
       components: {
         securitySchemes: {
           modelToken: {

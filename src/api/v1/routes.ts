@@ -37,6 +37,12 @@ export const v1: Mount = {
   body: { anyText: true, withoutHash: true },
   keepsAnswers: true,
   tellsLimits: true,
+  tags: [
+    { name: 'Text', description: 'Chat, responses, native generation and models.' },
+    { name: 'Images', description: 'Generate and edit images.' },
+    { name: 'Videos', description: 'Videos of every family, asked for in the same way.' },
+    { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },
+  ],
 }
 
 /** Bodies of its creations; other creations refuse their members by name. */

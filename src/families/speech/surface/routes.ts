@@ -21,6 +21,7 @@ export const provBV1: Mount = {
   // Texts to be spoken.
   bodyBytes: 1024 * 1024,
   keepsAnswers: true,
+  tags: [{ name: 'Speech', description: 'Speak texts, at once and asynchronously.' }],
 }
 
 const family = SPEECH

@@ -140,6 +140,9 @@ export const library: Mount = {
   // Names and addresses, never media.
   bodyBytes: 64 * 1024,
   body: { withoutHash: true },
+  tags: [
+    { name: 'Assets', description: 'The asset library and the verification of real persons.' },
+  ],
 }
 
 const creations = ['CreateAssetGroup', 'CreateAsset', 'CreateVisualValidateSession'] as const

@@ -5,6 +5,7 @@ import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { videoTasks } from '../../../api/kit/task-documentation.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { taskAssetsOf } from '../../../api/kit/task-assets.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
@@ -32,6 +33,7 @@ export const provA: Mount = {
   envelopeOf: () => provAEnvelope,
   // Inline images make it large.
   bodyBytes: 64 * 1024 * 1024,
+  tags: [videoTasks],
 }
 
 const creation: TaskCreation<AcceptedVideoA> = {

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { videoTasks } from '../../../api/kit/task-documentation.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskKeyOf } from '../../../api/kit/task-id.ts'
@@ -80,6 +81,7 @@ export const provBV2: Mount = {
   // Base64 expansion counted.
   bodyBytes: 64 * 1024 * 1024,
   body: { keepsMedia: true },
+  tags: [videoTasks],
 }
 
 type Accepted = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody' | 'channelId'>

@@ -7,6 +7,7 @@ import { toTimestamp } from '../../../kernel/clock.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
+import { videoTasks } from '../../../api/kit/task-documentation.ts'
 import { tellTask } from '../../../api/kit/task-answer.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskKeyOf } from '../../../api/kit/task-id.ts'
@@ -22,6 +23,7 @@ export const provC: Mount = {
   envelopeOf: () => provCEnvelope,
   // Inline images make it large.
   bodyBytes: 64 * 1024 * 1024,
+  tags: [videoTasks],
 }
 
 /** Each path in words. */
