@@ -12,7 +12,8 @@ import { textFault } from './storable-text.ts'
  * - `words` is said of a fault in place of the usual words, such as `must be a boat`: one text for every fault but
  *   absence, or a text by the keyword that finds the fault, `required` for absence;
  * - `check` is a function that finds what no keyword finds: it returns the words for it, or undefined;
- * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them;
+ * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
+ *   where any name may be one;
  * - `documented` is what the OpenAPI description shows of a node in place of its own keywords.
  *
  * A body with several faults is refused by any one of them.
@@ -102,6 +103,33 @@ export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObjec
   const fault = firstFault(validate.errors ?? [])
   invariant(fault, 'what is refused has a fault')
   throw refusalOf(fault)
+}
+
+/** The same where a member that is null is one that is absent: as if no such member had been sent. */
+export function readBodyWithoutNulls<Schema extends TSchema>(
+  schema: Schema,
+  body: JsonObject,
+): Static<Schema> {
+  // Few bodies have any, and long ones are not copied for nothing.
+  return readBody(schema, hasNulls(body) ? (strippedOf(body) as JsonObject) : body)
+}
+
+function hasNulls(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasNulls)
+  if (typeof value !== 'object' || value === null) return false
+  for (const name in value) {
+    const member: unknown = Reflect.get(value, name)
+    if (member === null || (typeof member === 'object' && hasNulls(member))) return true
+  }
+  return false
+}
+
+/** A value without the members of its objects that are null, at any depth. */
+function strippedOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(strippedOf)
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(members.map(([name, member]) => [name, strippedOf(member)]))
 }
 
 /** Of a union: the fault of the alternative that fits best, which is found deeper or has the type of the value. */

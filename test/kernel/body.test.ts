@@ -2,7 +2,13 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { documentedSchema, NotBlank, readBody, Unwanted } from '../../src/kernel/body.ts'
+import {
+  documentedSchema,
+  NotBlank,
+  readBody,
+  readBodyWithoutNulls,
+  Unwanted,
+} from '../../src/kernel/body.ts'
 import { isDomainError } from '../../src/kernel/errors.ts'
 import type { JsonObject } from '../../src/kernel/json.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
@@ -109,6 +115,27 @@ t.test('only own members count', (t) => {
   t.match(refusalOf(schema, inherited), { param: 'toString', keyword: 'required' })
   t.equal(refusalOf(schema, { toString: 'x' }), undefined)
   t.match(refusalOf(schema, { toString: 'x', constructor: 5 }), { param: 'constructor' })
+  t.end()
+})
+
+t.test('a member that is null may be one that is absent', (t) => {
+  const schema = Type.Object({
+    name: Type.String(),
+    size: Type.Optional(Type.Integer()),
+    items: Type.Optional(Type.Array(Type.Object({ id: Type.Optional(Type.String()) }))),
+  })
+  const whole = { name: 'x', size: 1, items: [{ id: 'a' }] }
+  t.equal(readBodyWithoutNulls(schema, whole), whole, 'what has none is not copied')
+  const nulls = { name: 'x', size: null, items: [{ id: null }] }
+  t.same(readBodyWithoutNulls(schema, nulls), { name: 'x', items: [{}] })
+  t.throws(() => readBodyWithoutNulls(schema, { name: null }), {
+    message: '`name` is required',
+    details: { param: 'name' },
+  })
+  // An item is no member.
+  t.throws(() => readBodyWithoutNulls(schema, { name: 'x', items: [null] }), {
+    details: { param: 'items[0]' },
+  })
   t.end()
 })
 

@@ -59,7 +59,7 @@ function objectsOf(schema: unknown, path: string): readonly Described[] {
   const properties = memberOf(schema, 'properties')
   const extra = memberOf(schema, 'knownExtraFields')
   const further = typeof extra === 'string' ? extra : ''
-  return isJsonObject(properties) ? [{ path, properties, further }] : []
+  return isJsonObject(properties) && further !== '*' ? [{ path, properties, further }] : []
 }
 
 /** What a schema knows below a path; undefined where it leaves the members open. */

@@ -5,8 +5,8 @@ import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
 import { alsoInSpeech } from '../../../src/families/speech/surface/schemas.ts'
 import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'
 import { alsoInImages } from '../../../src/api/v1/images/schemas.ts'
-import { alsoInChat } from '../../../src/families/chat/surface/schemas.ts'
-import { alsoInResponses } from '../../../src/families/responses/surface/schemas.ts'
+import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
+import { ResponsesBodySchema } from '../../../src/families/responses/surface/request.ts'
 import { alsoInNative } from '../../../src/families/native/surface/schemas.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
@@ -124,6 +124,20 @@ const schemas = (await app.inject('/openapi.json')).json<{
 /** What the description leaves out because no value of it is taken. */
 const alsoInClips = { '': Object.keys(videoCBodies.text2video.properties).join(' ') }
 
+/** Names that a body knows beside those that the description shows, by where they are. */
+function knownExtra(schema: unknown, at = ''): AlsoKnown {
+  const { anyOf, items, properties, knownExtraFields } = Object(schema) as Record<string, unknown>
+  const below = [
+    ...(Array.isArray(anyOf) ? anyOf.map((one) => knownExtra(one, at)) : []),
+    ...(items === undefined ? [] : [knownExtra(items, `${at}[]`)]),
+    ...Object.entries(Object(properties) as object).map(([name, member]) =>
+      knownExtra(member, at === '' ? name : `${at}.${name}`),
+    ),
+  ]
+  const own = typeof knownExtraFields === 'string' && knownExtraFields !== '*'
+  return Object.assign({}, ...below, own ? { [at]: knownExtraFields } : {}) as AlsoKnown
+}
+
 interface PostOperation {
   readonly requestBody?: { readonly content: { readonly 'application/json': { schema: unknown } } }
 }
@@ -150,8 +164,8 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/provC/ent/v2/start-end2video': alsoInClips,
     '/provC/ent/v2/reference2video': alsoInClips,
     '/v1/videos': {},
-    [chatPath]: alsoInChat,
-    '/v1/responses': alsoInResponses,
+    [chatPath]: knownExtra(ChatBodySchema),
+    '/v1/responses': knownExtra(ResponsesBodySchema),
     '/v1/quote': {},
     '/v1/images/generations': alsoInImages.generation,
     '/v1/images/edits': alsoInImages.edit,

@@ -1,21 +1,94 @@
-import { chatRules } from '../rules/wire.ts'
-import type { InputSize } from '../../text/rules/estimate.ts'
+import { type Static, Type } from 'typebox'
+import { objectAt, optionalObject, stringAt, without } from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
+import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { InputSize } from '../../text/rules/estimate.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
-import {
-  checkNumber,
-  flag,
-  given,
-  modelName,
-  objectAt,
-  optionalList,
-  optionalObject,
-  stringAt,
-  without,
-} from '../../../api/kit/member-checks.ts'
 import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
-import { responseFormat } from '../../text/surface/v1-bodies.ts'
+import {
+  anywhere,
+  checkResponseFormat,
+  Choice,
+  ModelName,
+  Name,
+  open,
+  ResponseFormat,
+  Stream,
+  Temperature,
+  Typed,
+} from '../../text/surface/v1-bodies.ts'
+import { chatRules } from '../rules/wire.ts'
+
+/** The body of a chat completion. What it does not describe is passed on as it came. */
+
+const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
+
+const Message = Type.Object(
+  {
+    role: Type.Enum([...roles], { words: { required: `must be one of ${roles.join(', ')}` } }),
+    content: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Typed)], {
+        words: 'must be a string or an array of parts',
+        description: 'Text, or an array of parts.',
+      }),
+    ),
+    // Speech an assistant gave earlier is named by an id, and the account that keeps it is shared (P8).
+    audio: Unwanted('is not offered: send what was said in `content`'),
+    tool_calls: Type.Optional(Type.Array(Type.Unknown())),
+  },
+  {
+    ...open,
+    knownExtraFields: `
+      name tool_call_id function_call refusal annotations
+      reasoning reasoning_content reasoning_details thinking thinking_blocks
+      prefix partial phase cache_control images type`,
+  },
+)
+
+export const ChatBodySchema = Type.Object(
+  {
+    model: ModelName,
+    messages: Type.Array(Message, { minItems: 1, words: { minItems: 'must not be empty' } }),
+    temperature: Type.Optional(Temperature),
+    n: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    stream: Type.Optional(Stream),
+    stream_options: Type.Optional(
+      Type.Object(
+        {
+          include_usage: Type.Optional(
+            Type.Boolean({ description: 'A last chunk with `usage` and no choices.' }),
+          ),
+        },
+        {
+          ...open,
+          knownExtraFields: 'include_obfuscation chunk_include_usage continuous_usage_stats',
+        },
+      ),
+    ),
+    tools: Type.Optional(Type.Array(Typed)),
+    functions: Type.Optional(
+      Type.Array(Type.Object({ name: Name }, { ...open, knownExtraFields: '*' }), {
+        description: 'The older form of `tools`.',
+      }),
+    ),
+    tool_choice: Type.Optional(Choice),
+    function_call: Type.Optional(Choice),
+    response_format: Type.Optional(ResponseFormat),
+    web_search_options: Type.Optional(
+      Type.Object({}, { ...open, description: 'Searches the web; charged by call.' }),
+    ),
+  },
+  {
+    ...open,
+    description:
+      'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused, and so is a `file_id`.',
+    examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
+    knownExtraFields: `${anywhere}
+      max_tokens max_completion_tokens prediction include_reasoning do_sample
+      chat_template_kwargs tool_stream request_id user_id usage`,
+  },
+)
 
 /** A chat request as the use case takes it. */
 export interface ChatRequest {
@@ -27,114 +100,51 @@ export interface ChatRequest {
   readonly inputSize: InputSize
 }
 
-const roles: ReadonlySet<unknown> = new Set([
-  'system',
-  'developer',
-  'user',
-  'assistant',
-  'tool',
-  'function',
-])
-
-function checkContent(message: JsonObject, at: string): void {
-  const content = given(message, 'content')
-  if (content === undefined) {
-    // What an assistant says may be tool calls alone.
-    if (message['role'] !== 'assistant') refuse(`${at}.content`, `\`${at}.content\` is required`)
-    return
-  }
+/** What an assistant says may be tool calls alone; files are named by nobody. */
+function checkContent({ role, content }: Static<typeof Message>, at: string): void {
+  if (content === undefined && role !== 'assistant')
+    refuse(`${at}.content`, `\`${at}.content\` is required`)
   if (typeof content === 'string') return
-  if (!Array.isArray(content))
-    refuse(`${at}.content`, `\`${at}.content\` must be a string or an array of parts`)
-  for (const [index, part] of (content as readonly unknown[]).entries()) {
-    const partAt = `${at}.content[${index}]`
-    const described = objectAt(part, partAt)
-    stringAt(described, 'type', `${partAt}.type`)
-    refuseFileId(described, partAt)
-  }
+  for (const [index, part] of (content ?? []).entries())
+    refuseFileId(part, `${at}.content[${index}]`)
 }
 
-/** Speech an assistant gave earlier is named by an id, and the account that keeps it is shared (P8). */
-function checkAudio(message: JsonObject, at: string): void {
-  if (given(message, 'audio') !== undefined)
-    refuse(`${at}.audio`, `\`${at}.audio\` is not offered: send what was said in \`content\``)
-}
-
-function checkMessages(body: JsonObject): void {
-  const messages = optionalList(body, 'messages')
-  if (messages === undefined) return refuse('messages', '`messages` is required')
-  if (messages.length === 0) return refuse('messages', '`messages` must not be empty')
-  for (const [index, value] of messages.entries()) {
-    const at = `messages[${index}]`
-    const message = objectAt(value, at)
-    if (!roles.has(given(message, 'role')))
-      refuse(`${at}.role`, `\`${at}.role\` must be one of ${[...roles].join(', ')}`)
-    checkContent(message, at)
-    checkAudio(message, at)
-    optionalList(message, 'tool_calls', `${at}.tool_calls`)
-  }
-}
-
-function checkTools(body: JsonObject): void {
-  for (const [index, value] of (optionalList(body, 'tools') ?? []).entries()) {
-    const at = `tools[${index}]`
-    const tool = objectAt(value, at)
-    const type = stringAt(tool, 'type', `${at}.type`)
-    refuseUnmetered(chatRules, tool, at)
-    if (type !== 'function') continue
-    const described = objectAt(given(tool, 'function'), `${at}.function`)
-    stringAt(described, 'name', `${at}.function.name`)
-    optionalObject(described, 'parameters', `${at}.function.parameters`)
-  }
-  for (const [index, value] of (optionalList(body, 'functions') ?? []).entries())
-    stringAt(objectAt(value, `functions[${index}]`), 'name', `functions[${index}].name`)
-  for (const name of ['tool_choice', 'function_call']) {
-    const choice = given(body, name)
-    if (choice !== undefined && typeof choice !== 'string' && !isJsonObject(choice))
-      refuse(name, `\`${name}\` must be a string or an object`)
-  }
-}
-
-/** What upstream gets of `stream_options`: asking for usage is not the caller's business there. */
-function streamOptions(
-  body: JsonObject,
-  stream: boolean,
-): { readonly rest: JsonObject; readonly includeUsage: boolean } {
-  const options = optionalObject(body, 'stream_options')
-  if (options === undefined) return { rest: {}, includeUsage: false }
-  if (!stream)
-    return refuse('stream_options', '`stream_options` is only allowed when `stream` is true')
-  const includeUsage = flag(options, 'include_usage', 'stream_options.include_usage')
-  const rest = without(options, ['include_usage'])
-  return { rest: Object.keys(rest).length === 0 ? {} : { stream_options: rest }, includeUsage }
+function checkTool(tool: JsonObject, at: string): void {
+  refuseUnmetered(chatRules, tool, at)
+  if (tool['type'] !== 'function') return
+  const described = objectAt(tool['function'], `${at}.function`)
+  stringAt(described, 'name', `${at}.function.name`)
+  optionalObject(described, 'parameters', `${at}.function.parameters`)
 }
 
 /** What is measured as what it is, or is no input. */
 const measured = 'model messages tools functions response_format stream_options'.split(' ')
 
-/**
- * Reads a chat body: what is named there is checked, everything else is passed on as it
- * came. @throws DomainError `invalid_request`, naming the field
- */
-export function readChatRequest(body: JsonObject): ChatRequest {
-  const model = modelName(body)
-  checkMessages(body)
-  checkNumber(body, 'temperature', { min: 0, max: 2 })
-  checkNumber(body, 'n', { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true })
-  const stream = flag(body, 'stream')
-  const options = streamOptions(body, stream)
-  checkTools(body)
-  optionalObject(body, 'web_search_options')
-  responseFormat(body)
+/** @throws DomainError `invalid_request`, naming the field */
+export function readChatRequest(sent: JsonObject): ChatRequest {
+  const body = readBodyWithoutNulls(ChatBodySchema, sent)
+  const { model, stream = false, stream_options: options } = body
+  for (const [index, message] of body.messages.entries())
+    checkContent(message, `messages[${index}]`)
+  for (const [index, tool] of (body.tools ?? []).entries()) checkTool(tool, `tools[${index}]`)
+  if (body.response_format !== undefined) checkResponseFormat(body.response_format)
+  if (options !== undefined && !stream)
+    refuse('stream_options', '`stream_options` is only allowed when `stream` is true')
+  // Asking for usage is not the caller's business upstream.
+  const written = sent['stream_options']
+  const further = isJsonObject(written) ? without(written, ['include_usage']) : {}
   return {
     model,
     stream,
-    includeUsage: options.includeUsage,
-    body: { ...without(body, ['model', 'stream', 'stream_options']), ...options.rest },
+    includeUsage: options?.include_usage ?? false,
+    body: {
+      ...without(sent, ['model', 'stream', 'stream_options']),
+      ...(Object.keys(further).length === 0 ? {} : { stream_options: further }),
+    },
     inputSize: measureInput(
-      [body['messages']],
-      [body['tools'], body['functions'], body['response_format']],
-      without(body, measured),
+      [sent['messages']],
+      [sent['tools'], sent['functions'], sent['response_format']],
+      without(sent, measured),
     ),
   }
 }

@@ -1,21 +1,84 @@
-import { responsesRules } from '../rules/wire.ts'
-import { measureInput } from '../../text/surface/input-size.ts'
-import {
-  checkNumber,
-  flag,
-  given,
-  modelName,
-  objectAt,
-  optionalList,
-  optionalObject,
-  stringAt,
-  without,
-} from '../../../api/kit/member-checks.ts'
-import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
-import { responseFormat } from '../../text/surface/v1-bodies.ts'
+import { Type } from 'typebox'
+import { given, objectAt, optionalList, stringAt, without } from '../../../api/kit/member-checks.ts'
 import { own, refuse } from '../../../domain/families/checks/fields.ts'
-import type { InputSize } from '../../text/rules/estimate.ts'
+import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { InputSize } from '../../text/rules/estimate.ts'
+import { measureInput } from '../../text/surface/input-size.ts'
+import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
+import {
+  Anything,
+  anywhere,
+  checkResponseFormat,
+  Choice,
+  ModelName,
+  Name,
+  open,
+  ResponseFormat,
+  Stream,
+  Temperature,
+} from '../../text/surface/v1-bodies.ts'
+import { responsesRules } from '../rules/wire.ts'
+
+/** The body of a response, written the way upstream reads it. What it does not describe is passed on as it came. */
+
+const Item = Type.Object({ type: Type.Optional(Type.String()) }, { ...open, knownExtraFields: '*' })
+
+const Tool = Type.Object(
+  {
+    type: Name,
+    vector_store_ids: Type.Optional(
+      Type.Array(Type.Unknown(), {
+        check: (ids: readonly unknown[]) =>
+          ids.every((id) => typeof id === 'string') ? undefined : 'must be an array of strings',
+      }),
+    ),
+  },
+  { ...open, knownExtraFields: '*' },
+)
+
+export const ResponsesBodySchema = Type.Object(
+  {
+    model: ModelName,
+    input: Type.Union([Type.String(), Type.Array(Item)], {
+      words: 'must be a string or an array of items',
+      description: 'Text, or items of `role` and `content`.',
+    }),
+    response_format: Type.Optional(ResponseFormat),
+    previous_response_id: Type.Optional(
+      Type.String({ description: 'The `id` of an answer to the same tenant.' }),
+    ),
+    conversation: Unwanted(
+      'is not offered: continue with `previous_response_id`, or send the turns in `input`',
+    ),
+    prompt: Unwanted('is not offered: write its text into `instructions` or `input`'),
+    temperature: Type.Optional(Temperature),
+    stream: Type.Optional(Stream),
+    // Its usage would only be known later, and there is no way here to ask for the result.
+    background: Type.Optional(
+      Type.Boolean({
+        check: (value: unknown) => (value === true ? 'must not be true' : undefined),
+      }),
+    ),
+    tools: Type.Optional(Type.Array(Tool)),
+    tool_choice: Type.Optional(Choice),
+    text: Type.Optional(Anything),
+  },
+  {
+    ...open,
+    description:
+      'Members not named here are passed on, but for those that change the price or the model. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
+    examples: [
+      {
+        model: 'text-basic',
+        input: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+      },
+    ],
+    knownExtraFields: `${anywhere}
+      instructions include max_output_tokens max_tool_calls truncation messages
+      context_management stream_options`,
+  },
+)
 
 function textPart(part: JsonObject, type: string, at: string): JsonObject {
   if (typeof given(part, 'text') !== 'string')
@@ -73,20 +136,6 @@ function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObj
  * tenants share, so an id of it is only taken where it can be told to be the caller's (P8).
  */
 
-/** Checks what a request continues from. @throws DomainError `invalid_request` */
-function checkContinuation(body: JsonObject): void {
-  const previous = given(body, 'previous_response_id')
-  if (previous !== undefined && typeof previous !== 'string')
-    refuse('previous_response_id', '`previous_response_id` must be a string')
-  if (given(body, 'conversation') !== undefined)
-    refuse(
-      'conversation',
-      '`conversation` is not offered: continue with `previous_response_id`, or send the turns in `input`',
-    )
-  if (given(body, 'prompt') !== undefined)
-    refuse('prompt', '`prompt` is not offered: write its text into `instructions` or `input`')
-}
-
 /** Whether an item of `input` only names one that is kept; whose it is is told later, by its id. */
 function isReference(item: JsonObject): boolean {
   const type = given(item, 'type')
@@ -108,9 +157,6 @@ function refuseReferences(item: JsonObject, at: string): void {
 
 /** Checks what a tool works on. @throws DomainError `invalid_request` */
 function checkToolReferences(tool: JsonObject, at: string): void {
-  const stores = optionalList(tool, 'vector_store_ids', `${at}.vector_store_ids`)
-  if (stores?.some((id) => typeof id !== 'string') === true)
-    refuse(`${at}.vector_store_ids`, `\`${at}.vector_store_ids\` must be an array of strings`)
   const container = given(tool, 'container')
   if (typeof container === 'string')
     refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none are kept here`)
@@ -134,12 +180,9 @@ interface ResponsesRequest {
 const roles: readonly unknown[] = ['user', 'assistant', 'system', 'developer']
 
 /** One item of `input`: a message has its parts rewritten, any other item is upstream's own. */
-function upstreamItem(value: unknown, at: string): JsonObject {
-  const item = objectAt(value, at)
+function upstreamItem(item: JsonObject, at: string): JsonObject {
   const type = given(item, 'type')
   const role = given(item, 'role')
-  if (type !== undefined && typeof type !== 'string')
-    return refuse(`${at}.type`, `\`${at}.type\` must be a string`)
   if (isReference(item)) return { type: 'item_reference', id: stringAt(item, 'id', `${at}.id`) }
   refuseReferences(item, at)
   if (type !== undefined && type !== 'message') return item
@@ -158,23 +201,19 @@ function upstreamItem(value: unknown, at: string): JsonObject {
   }
 }
 
-function upstreamInput(body: JsonObject): string | readonly JsonObject[] {
-  const input = given(body, 'input')
-  if (input === undefined) return refuse('input', '`input` is required')
+function upstreamInput(input: unknown): string | readonly JsonObject[] {
   if (typeof input === 'string') return input
-  if (!Array.isArray(input)) return refuse('input', '`input` must be a string or an array of items')
-  const items = input as readonly unknown[]
-  return items.map((item, index) => upstreamItem(item, `input[${index}]`))
+  return (input as readonly JsonObject[]).map((item, index) =>
+    upstreamItem(item, `input[${index}]`),
+  )
 }
 
 /** A function written the way chat writes it, flattened; any other tool as it is. */
-function upstreamTool(value: unknown, at: string): JsonObject {
-  const tool = objectAt(value, at)
+function upstreamTool(tool: JsonObject, at: string): JsonObject {
   const nested = given(tool, 'function')
-  const type = stringAt(tool, 'type', `${at}.type`)
   refuseUnmetered(responsesRules, tool, at)
   checkToolReferences(tool, at)
-  if (type !== 'function') return tool
+  if (tool['type'] !== 'function') return tool
   if (nested === undefined) {
     stringAt(tool, 'name', `${at}.name`)
     return tool
@@ -185,10 +224,8 @@ function upstreamTool(value: unknown, at: string): JsonObject {
 }
 
 function upstreamTools(body: JsonObject): JsonObject {
-  const tools = optionalList(body, 'tools')
+  const tools = given(body, 'tools') as readonly JsonObject[] | undefined
   const choice = given(body, 'tool_choice')
-  if (choice !== undefined && typeof choice !== 'string' && !isJsonObject(choice))
-    return refuse('tool_choice', '`tool_choice` must be a string or an object')
   const chosen = isJsonObject(choice) ? given(choice, 'function') : undefined
   return {
     ...(tools ? { tools: tools.map((tool, index) => upstreamTool(tool, `tools[${index}]`)) } : {}),
@@ -200,12 +237,13 @@ function upstreamTools(body: JsonObject): JsonObject {
 
 /** `response_format` as `text.format`; an explicit `text.format` wins. */
 function upstreamText(body: JsonObject): JsonObject {
-  const format = responseFormat(body)
-  const text = optionalObject(body, 'text')
-  if (format === undefined || (text && given(text, 'format') !== undefined)) return {}
+  const [format, text] = [given(body, 'response_format'), given(body, 'text')]
+  if (!isJsonObject(format)) return {}
+  checkResponseFormat(format)
+  if (isJsonObject(text) && given(text, 'format') !== undefined) return {}
   const nested = given(format, 'json_schema')
   const flat = isJsonObject(nested) ? { ...without(format, ['json_schema']), ...nested } : format
-  return { text: { ...text, format: flat } }
+  return { text: { ...(isJsonObject(text) ? text : {}), format: flat } }
 }
 
 /** What is measured as what it is, or is no input. */
@@ -213,18 +251,10 @@ const measured = 'instructions input tools text previous_response_id include str
   ' ',
 )
 
-/**
- * Reads a responses body and writes it the way upstream reads it; everything not named
- * there is passed on as it came. @throws DomainError `invalid_request`, naming the field
- */
+/** @throws DomainError `invalid_request`, naming the field */
 export function readResponsesRequest(body: JsonObject): ResponsesRequest {
-  const model = modelName(body)
-  const input = upstreamInput(body)
-  const stream = flag(body, 'stream')
-  checkNumber(body, 'temperature', { min: 0, max: 2 })
-  // Its usage would only be known later, and there is no way here to ask for the result.
-  if (flag(body, 'background')) refuse('background', '`background` must not be true')
-  checkContinuation(body)
+  const { model, stream = false } = readBodyWithoutNulls(ResponsesBodySchema, body)
+  const input = upstreamInput(body['input'])
   const upstream: JsonObject = {
     ...without(body, ['model', 'stream', 'response_format']),
     input,

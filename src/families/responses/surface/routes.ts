@@ -1,11 +1,27 @@
+import { Type } from 'typebox'
 import type { TextUpstream } from '../../text/surface/answer-call.ts'
 import { callExamples, callFailures, continuationFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
+import { Anything, open } from '../../text/surface/v1-bodies.ts'
 import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { responsesDialect } from './dialect.ts'
-import { readResponsesRequest } from './request.ts'
-import { alsoInResponses, ResponsesBodySchema, ResponseSchema } from './schemas.ts'
+import { readResponsesRequest, ResponsesBodySchema } from './request.ts'
+
+const ResponseSchema = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('response'),
+    status: Type.String(),
+    model: Type.String({ description: 'The name that was asked for.' }),
+    output: Type.Array(Anything),
+    tool_calls: Type.Optional(
+      Type.Array(Anything, { description: 'The `function_call` items of `output`.' }),
+    ),
+    usage: Type.Union([Anything, Type.Null()]),
+  },
+  open,
+)
 
 /** Responses, below `/v1`. */
 export const responsesSurface = (upstream: TextUpstream): Surface =>
@@ -14,7 +30,6 @@ export const responsesSurface = (upstream: TextUpstream): Surface =>
       name: 'v1.responses',
       path: '/responses',
       body: ResponsesBodySchema,
-      alsoKnown: alsoInResponses,
       documented: describe({
         tag: 'Text',
         operationId: 'createResponse',

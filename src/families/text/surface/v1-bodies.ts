@@ -1,5 +1,11 @@
 import { Type } from 'typebox'
-import { given, objectAt, optionalObject, stringAt } from '../../../api/kit/member-checks.ts'
+import {
+  given,
+  MAX_MODEL_CHARACTERS,
+  objectAt,
+  optionalObject,
+  stringAt,
+} from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
@@ -8,10 +14,6 @@ import type { JsonObject } from '../../../kernel/json.ts'
 /** Members that are not described pass. */
 export const open = { additionalProperties: true }
 export const Anything = Type.Object({}, open)
-export const ResponseFormat = Type.Object(
-  { type: Type.String({ description: '`text`, `json_object`, `json_schema` or another option.' }) },
-  open,
-)
 export const Stream = Type.Boolean({ description: 'Server-sent events instead of one answer.' })
 
 /** Members that official clients and compatible services write in both, beside those of the schemas. */
@@ -25,26 +27,37 @@ export const anywhere = `
   thinking thinking_budget enable_thinking reasoning reasoning_effort verbosity
   parallel_tool_calls modalities audio response_format`
 
-/** The same of `response_format`. */
-export const ofFormat = 'json_schema name schema strict description grammar regex'
+/** A name that says which of several things an object is. */
+export const Name = Type.String({ minLength: 1 })
+/** Text models of channels have names as long as they like, within this. */
+export const ModelName = Type.String({ minLength: 1, maxLength: MAX_MODEL_CHARACTERS })
+/** An object that is passed on, whatever else it has. */
+export const Typed = Type.Object({ type: Name }, { ...open, knownExtraFields: '*' })
+export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
+export const Choice = Type.Union([Type.String(), Anything])
+
+/** Other types are upstream's to judge. */
+export const ResponseFormat = Type.Object(
+  {
+    type: Type.String({
+      minLength: 1,
+      description: '`text`, `json_object`, `json_schema` or another option.',
+    }),
+  },
+  { ...open, knownExtraFields: 'json_schema name schema strict description grammar regex' },
+)
 
 /**
- * Checks `response_format`: an object with a `type`; of `json_schema` the schema's
- * name, where it stands nested as chat writes it or flat as responses does. Other types are
- * upstream's to judge.
+ * Checks a `response_format` of `json_schema`: it has the schema's name, where it stands nested as chat
+ * writes it or flat as responses does. @throws DomainError `invalid_request`
  */
-export function responseFormat(body: JsonObject): JsonObject | undefined {
-  const format = optionalObject(body, 'response_format')
-  if (format === undefined) return undefined
-  const type = stringAt(format, 'type', 'response_format.type')
-  if (type !== 'json_schema') return format
+export function checkResponseFormat(format: JsonObject): void {
+  if (format['type'] !== 'json_schema') return
   const nested = given(format, 'json_schema')
   if (nested === undefined && given(format, 'name') === undefined)
-    return refuse('response_format.json_schema', '`response_format.json_schema` is required')
+    refuse('response_format.json_schema', '`response_format.json_schema` is required')
   const at = nested === undefined ? 'response_format' : 'response_format.json_schema'
   const described = nested === undefined ? format : objectAt(nested, at)
   stringAt(described, 'name', `${at}.name`)
-  const schema = given(described, 'schema')
-  if (schema !== undefined) objectAt(schema, `${at}.schema`)
-  return format
+  optionalObject(described, 'schema', `${at}.schema`)
 }

@@ -31,7 +31,7 @@ export interface V1TextCalls {
   /** Below `/v1`. */
   readonly path: string
   readonly body: TSchema
-  readonly alsoKnown: AlsoKnown
+  readonly alsoKnown?: AlsoKnown
   /** The description of the route, without the body. */
   readonly documented: FastifySchema
   /** @throws DomainError `invalid_request`, naming the field */
@@ -39,7 +39,7 @@ export interface V1TextCalls {
 }
 
 export function v1TextSurface(
-  { name, path, body, alsoKnown, documented, read }: V1TextCalls,
+  { name, path, body, alsoKnown = {}, documented, read }: V1TextCalls,
   upstream: TextUpstream,
 ): Surface {
   const called = { surface: name }
