@@ -134,6 +134,7 @@ t.test('a member that is null may be one that is absent', (t) => {
   })
   // An item is no member.
   t.throws(() => readBodyWithoutNulls(schema, { name: 'x', items: [null] }), {
+    message: '`items[0]` must be an object',
     details: { param: 'items[0]' },
   })
   t.end()

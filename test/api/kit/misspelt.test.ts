@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { type AlsoKnown, namesIn } from '../../../src/api/kit/names.ts'
 import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
-import { alsoInSpeech } from '../../../src/families/speech/surface/schemas.ts'
+import { speechBodies } from '../../../src/families/speech/rules/body.ts'
 import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'
 import { alsoInImages } from '../../../src/api/v1/images/schemas.ts'
 import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
@@ -155,8 +155,8 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/api/user/tokens': {},
     '/api/user/tokens/{id}/rotate': {},
     [tasksPath]: alsoInTasks,
-    '/provB/v1/t2a_v2': alsoInSpeech,
-    '/provB/v1/t2a_async_v2': alsoInSpeech,
+    '/provB/v1/t2a_v2': knownExtra(speechBodies.call),
+    '/provB/v1/t2a_async_v2': knownExtra(speechBodies.task),
     '/provB/v1/voice_clone': {},
     '/provB/v2/video_generation': {},
     '/provC/ent/v2/text2video': alsoInClips,

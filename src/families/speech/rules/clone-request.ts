@@ -1,14 +1,16 @@
-import { isPositiveInt64 } from '../../../kernel/int64.ts'
-import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
-import { isVoiceName } from '../../../domain/voice/name.ts'
+import { type Static, Type } from 'typebox'
 import { refuse } from '../../../domain/families/checks/fields.ts'
+import { isVoiceName } from '../../../domain/voice/name.ts'
+import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { Members } from './members.ts'
+import { isPositiveInt64 } from '../../../kernel/int64.ts'
+import { type JsonObject, pick } from '../../../kernel/json.ts'
 import { speechModel } from './models.ts'
+import { Language, MAX_NAME } from './body.ts'
 import { charactersOf } from './request.ts'
 import { aliasedVoice, isBuiltInVoice } from './voices.ts'
 
-/** All field rules of a clone of a voice. */
+/** The body of a clone of a voice, and the rules of its members. */
 
 /** What the new voice is to say at once; it is billed as speech. */
 export interface Audition {
@@ -32,64 +34,78 @@ export interface CloneRequest {
   readonly settings: JsonObject
 }
 
-const MAX_AUDITION = 1_000
-const MAX_PROMPT_TEXT = 2_000
-const MAX_NAME = 256
-const MAX_LANGUAGE = 32
-const MAX_VALIDATION = 200
+const Flag = Type.Optional(Type.Boolean())
 
-/**
- * Reads a body or refuses it naming the first offending field.
- * @throws DomainError `invalid_request`, `unknown_model`
- */
-export function readClone(body: JsonObject): CloneRequest {
-  const members = new Members(body)
-  const fileId = acceptId(members, 'file_id') ?? refuse('file_id', '`file_id` is required')
-  const voiceId = acceptName(members)
-  const prompt = members.group('clone_prompt')
-  return {
-    voiceId,
-    fileId,
-    promptFileId: acceptId(prompt, 'prompt_audio'),
-    promptText: prompt.text('prompt_text', MAX_PROMPT_TEXT),
-    audition: acceptAudition(members),
-    settings: membersGiven({
-      language_boost: members.text('language_boost', MAX_LANGUAGE),
-      need_noise_reduction: members.flag('need_noise_reduction'),
-      need_volume_normalization: members.flag('need_volume_normalization'),
-      aigc_watermark: members.flag('aigc_watermark'),
-      text_validation: members.text('text_validation', MAX_VALIDATION),
-      accuracy: members.number('accuracy', { min: 0, max: 1 }),
+/** An id as digits, or as an integer that a double holds. */
+const FileId = Type.Unsafe<string | number>({
+  check: (id: unknown) =>
+    (typeof id === 'string' || Number.isSafeInteger(id)) && isPositiveInt64(String(id))
+      ? undefined
+      : 'must be the id of a file: an integer, best written as a string',
+  documented: {
+    anyOf: [{ type: 'string' }, { type: 'integer' }],
+    description: 'From a file upload, best written as a string.',
+  },
+})
+
+function voiceNameFault(name: string): string | undefined {
+  if (!isVoiceName(name))
+    return 'must be 8 to 256 letters, digits, `-` and `_`, begin with a letter, and end with a letter or a digit'
+  if (isBuiltInVoice(name) || aliasedVoice(name) !== undefined)
+    return 'is the name of a voice that everybody has'
+  return undefined
+}
+
+export const CloneBodySchema = Type.Object({
+  file_id: FileId,
+  voice_id: Type.String({
+    maxLength: MAX_NAME,
+    check: voiceNameFault,
+    description:
+      'What it is to be called: 8 to 256 letters, digits, `-` and `_`, a letter first, a letter or digit last.',
+  }),
+  clone_prompt: Type.Optional(
+    Type.Object({
+      prompt_audio: Type.Optional(FileId),
+      prompt_text: Type.Optional(
+        Type.String({ maxLength: 2_000, description: 'What is said in it.' }),
+      ),
     }),
+  ),
+  text: Type.Optional(Type.String({ description: 'What it is to say at once.', maxLength: 1_000 })),
+  model: Type.Optional(
+    Type.String({ maxLength: MAX_NAME, description: 'That says it; required with `text`.' }),
+  ),
+  language_boost: Language,
+  need_noise_reduction: Flag,
+  need_volume_normalization: Flag,
+  aigc_watermark: Flag,
+  text_validation: Type.Optional(Type.String({ maxLength: 200 })),
+  accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+})
+
+/** @throws DomainError `invalid_request` naming the field, `unknown_model` */
+export function readClone(sent: JsonObject): CloneRequest {
+  const body = readBodyWithoutNulls(CloneBodySchema, sent)
+  const prompt = body.clone_prompt ?? {}
+  return {
+    voiceId: body.voice_id,
+    fileId: String(body.file_id),
+    promptFileId: prompt.prompt_audio === undefined ? undefined : String(prompt.prompt_audio),
+    promptText: prompt.prompt_text,
+    audition: auditionOf(body),
+    settings: pick(body, [
+      'language_boost',
+      'need_noise_reduction',
+      'need_volume_normalization',
+      'aigc_watermark',
+      'text_validation',
+      'accuracy',
+    ]),
   }
 }
 
-/** An id as digits, or as an integer that a double holds. */
-function acceptId(members: Members, name: string): string | undefined {
-  const value = members.value(name)
-  if (value === undefined) return undefined
-  const digits = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
-  if (typeof digits === 'string' && isPositiveInt64(digits)) return digits
-  const at = members.at(name)
-  return refuse(at, `\`${at}\` must be the id of a file: an integer, best written as a string`)
-}
-
-function acceptName(members: Members): string {
-  const name = members.text('voice_id', MAX_NAME)
-  if (name === undefined) return refuse('voice_id', '`voice_id` is required')
-  if (!isVoiceName(name))
-    return refuse(
-      'voice_id',
-      '`voice_id` must be 8 to 256 letters, digits, `-` and `_`, begin with a letter, and end with a letter or a digit',
-    )
-  if (isBuiltInVoice(name) || aliasedVoice(name) !== undefined)
-    return refuse('voice_id', '`voice_id` is the name of a voice that everybody has')
-  return name
-}
-
-function acceptAudition(members: Members): Audition | undefined {
-  const text = members.text('text', MAX_AUDITION)
-  const model = members.text('model', MAX_NAME)
+function auditionOf({ text, model }: Static<typeof CloneBodySchema>): Audition | undefined {
   if (model !== undefined && speechModel(model) === undefined)
     throw new DomainError('unknown_model', `the model ${model} does not speak here`, { model })
   if (text === undefined || text === '') return undefined

@@ -1,6 +1,7 @@
 import type { SpeechCalls } from '../calls/open.ts'
-import { readClone } from '../rules/clone-request.ts'
+import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/models.ts'
+import { speechBodies } from '../rules/body.ts'
 import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { creationsOf } from '../../../api/kit/creations.ts'
@@ -9,9 +10,8 @@ import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import { provBV1Envelope } from './envelope.ts'
 import { mediaFilesPlugin } from './files.ts'
 import { speechRoute } from './speech.ts'
-import { alsoInSpeech, SpeechBodySchema } from './schemas.ts'
 import { speechTask, speechTaskRoute } from './tasks.ts'
-import { CloneBodySchema, voicesRoute } from './voices.ts'
+import { voicesRoute } from './voices.ts'
 
 /** The `/provB/v1` interface: speech, its files and its voices. */
 
@@ -50,7 +50,7 @@ function quotedCalls(
   { speech, clones, readyClone, resolveVoice }: SpeechCalls,
   { calls: runner, foreignMembers: foreign }: Services,
 ): readonly QuotedPath[] {
-  const check = misspeltRefusal(SpeechBodySchema, alsoInSpeech, { foreign })
+  const check = misspeltRefusal(speechBodies.call, {}, { foreign })
   const checkClone = misspeltRefusal(CloneBodySchema, {}, { foreign })
   return [
     {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { speechBodies } from '../rules/body.ts'
 import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -11,7 +12,7 @@ import type { SpeechCalls } from '../calls/open.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import { callFailures, describe } from './envelope.ts'
 import { answerSpeech, answerSpeechStream } from './speech-answers.ts'
-import { alsoInSpeech, SpeechBodySchema, SpokenSchema } from './schemas.ts'
+import { SpokenSchema } from './schemas.ts'
 
 /** Refused where it is left out. */
 export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
@@ -20,7 +21,7 @@ export const lacking = new DomainError('invalid_request', '`text` is required', 
 export function speechRoute(app: FastifyInstance, calls: SpeechCalls, services: Services): void {
   app.post('/t2a_v2', {
     // The family judges the body; the schema only finds misspelt names.
-    validatorCompiler: refuseMisspelt(alsoInSpeech, { foreign: services.foreignMembers }),
+    validatorCompiler: refuseMisspelt({}, { foreign: services.foreignMembers }),
     schema: {
       ...describe({
         tag: 'Speech',
@@ -37,7 +38,7 @@ export function speechRoute(app: FastifyInstance, calls: SpeechCalls, services: 
         headers: ['x-call-id', 'idempotent-replayed'],
       }),
       headers: CallKeySchema,
-      body: SpeechBodySchema,
+      body: speechBodies.call,
     },
     handler: async (request, reply) => {
       const asked = readSpeech(objectBody(request.body), 'call')

@@ -4,6 +4,7 @@ import type { TaskView } from '../../../app/tasks/types.ts'
 import type { SpeechCalls } from '../calls/open.ts'
 import type { ResolveVoice } from '../calls/resolve-voice.ts'
 import { CHARACTERS } from '../rules/pricing.ts'
+import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import type { TaskCreation } from '../../../api/kit/creations.ts'
@@ -13,13 +14,7 @@ import { queryFailures } from '../../../api/kit/task-failures.ts'
 import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import { creationFailures, describe, succeeded } from './envelope.ts'
 import { lacking } from './speech.ts'
-import {
-  alsoInSpeech,
-  CreatedSpeechSchema,
-  SpeechBodySchema,
-  SpeechTaskQuerySchema,
-  SpeechTaskSchema,
-} from './schemas.ts'
+import { CreatedSpeechSchema, SpeechTaskQuerySchema, SpeechTaskSchema } from './schemas.ts'
 
 /** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
 
@@ -34,8 +29,7 @@ export const speechTask = ({
   path: '/t2a_async_v2',
   name: 'provB.speech.async',
   family: SPEECH,
-  body: SpeechBodySchema,
-  alsoKnown: alsoInSpeech,
+  body: speechBodies.task,
   documented: describe({
     tag: 'Speech',
     operationId: 'createSpeechTask',

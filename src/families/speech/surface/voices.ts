@@ -10,39 +10,11 @@ import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import type { SpeechCalls } from '../calls/open.ts'
 import type { Cloned } from '../calls/types.ts'
-import { readClone } from '../rules/clone-request.ts'
+import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/models.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
 import { BaseRespSchema, callFailures, describe, succeeded, TraceId } from './envelope.ts'
-
-const FileId = Type.Union([Type.String(), Type.Integer()], {
-  description: 'From a file upload, best written as a string.',
-})
-const flag = Type.Optional(Type.Boolean())
-
-/** Its rules are in the domain, which names what it refuses. */
-export const CloneBodySchema = Type.Object({
-  file_id: FileId,
-  voice_id: Type.String({
-    description:
-      'What it is to be called: 8 to 256 letters, digits, `-` and `_`, a letter first, a letter or digit last.',
-  }),
-  clone_prompt: Type.Optional(
-    Type.Object({
-      prompt_audio: Type.Optional(FileId),
-      prompt_text: Type.Optional(Type.String({ description: 'What is said in it.' })),
-    }),
-  ),
-  text: Type.Optional(Type.String({ description: 'What it is to say at once.', maxLength: 1_000 })),
-  model: Type.Optional(Type.String({ description: 'That says it; required with `text`.' })),
-  language_boost: Type.Optional(Type.String()),
-  need_noise_reduction: flag,
-  need_volume_normalization: flag,
-  aigc_watermark: flag,
-  text_validation: Type.Optional(Type.String()),
-  accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-})
 
 const ClonedSchema = Type.Object({
   input_sensitive: Type.Optional(

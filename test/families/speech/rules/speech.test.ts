@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { offeredModels, speechModels } from '../../../../src/families/speech/rules/models.ts'
+import type { SpeechWay } from '../../../../src/families/speech/rules/body.ts'
 import {
   charactersOf,
   readSpeech,
-  type SpeechWay,
   withVoice,
 } from '../../../../src/families/speech/rules/request.ts'
 import { speechCallRules, speechTaskRules } from '../../../../src/families/speech/rules/rules.ts'
