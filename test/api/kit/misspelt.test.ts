@@ -7,7 +7,7 @@ import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'
 import { alsoInImages } from '../../../src/api/v1/images/schemas.ts'
 import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
 import { ResponsesBodySchema } from '../../../src/families/responses/surface/request.ts'
-import { alsoInNative } from '../../../src/families/native/surface/schemas.ts'
+import { GenerateBodySchema } from '../../../src/families/native/surface/schemas.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
 
@@ -171,8 +171,8 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/v1/images/edits': alsoInImages.edit,
     '/v1/images/edits/async': alsoInImages.edit,
     '/v1/images/generations/async': alsoInImages.generation,
-    '/v1beta/models/{model}:generateContent': alsoInNative,
-    '/v1beta/models/{model}:streamGenerateContent': alsoInNative,
+    '/v1beta/models/{model}:generateContent': knownExtra(GenerateBodySchema),
+    '/v1beta/models/{model}:streamGenerateContent': knownExtra(GenerateBodySchema),
   }
   const routes = Object.entries(schemas).flatMap(([path, { post: operation }]) =>
     operation?.requestBody?.content['application/json'] === undefined

@@ -1,87 +1,115 @@
-import { refuse } from '../../../domain/families/checks/fields.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
-import {
-  checkNumber,
-  flag,
-  given,
-  optionalList,
-  optionalObject,
-} from '../../../api/kit/member-checks.ts'
-import { camelMembers } from './schemas.ts'
+import { type Static, Type } from 'typebox'
+import { given, optionalObject } from '../../../api/kit/member-checks.ts'
+import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
+import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
+import { camelMembers, open } from './names.ts'
 
-/** The flat members that callers may write, and where they belong. */
-const flatMembers: Readonly<Record<string, string>> = {
-  temperature: 'temperature',
-  maxTokens: 'maxOutputTokens',
-  topP: 'topP',
-  stop: 'stopSequences',
+/** Settings of a generation: in `generationConfig`, or flat in the body; what it says itself wins. */
+
+const TEXTS = 'must be text or an array of texts'
+const textsFault = (list: readonly unknown[]): string | undefined =>
+  list.every((one) => typeof one === 'string') ? undefined : TEXTS
+
+const Temperature = Type.Optional(Type.Number({ minimum: 0, maximum: 2 }))
+const TopP = Type.Optional(Type.Number({ minimum: 0, maximum: 1 }))
+const Count = Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+
+/** Under their names in camel case, which callers may also write in snake case. */
+const ThinkingConfig = Type.Object(
+  {
+    thinkingLevel: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z_]{1,32}$', words: 'must be a level such as "high"' }),
+    ),
+    thinkingBudget: Type.Optional(Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })),
+    includeThoughts: Type.Optional(Type.Boolean()),
+  },
+  open,
+)
+
+const GenerationConfig = Type.Object(
+  {
+    temperature: Temperature,
+    topP: TopP,
+    maxOutputTokens: Count,
+    candidateCount: Count,
+    stopSequences: Type.Optional(
+      Type.Array(Type.Unknown(), {
+        check: textsFault,
+        documented: { type: 'array', items: { type: 'string' } },
+      }),
+    ),
+    thinkingConfig: Type.Optional(ThinkingConfig),
+  },
+  {
+    ...open,
+    description: 'Wins over the flat members.',
+    knownExtraFields: `
+      topK seed speed
+      responseMimeType responseSchema responseJsonSchema _responseJsonSchema responseFormat
+      responseModalities responseLogprobs logprobs presencePenalty frequencyPenalty
+      speechConfig imageConfig videoConfig mediaResolution audioTimestamp translationConfig
+      routingConfig modelConfig modelSelectionConfig labels
+      enableEnhancedCivicAnswers enableAffectiveDialog`,
+  },
+)
+
+/** Members of the body that say how it is to be answered. */
+export const settings = {
+  generationConfig: Type.Optional(GenerationConfig),
+  cachedContent: Unwanted(
+    'is not offered: send the content itself, what repeats is cached by itself',
+  ),
+  temperature: Temperature,
+  max_tokens: Count,
+  top_p: TopP,
+  stop: Type.Optional(
+    Type.Unsafe<string | readonly string[]>({
+      check: (value: unknown) => textsFault(Array.isArray(value) ? value : [value]),
+      documented: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    }),
+  ),
 }
-export const flatNames: readonly string[] = Object.keys(flatMembers)
+const Settings = Type.Object(settings, open)
 
-const anyLevel = /^[A-Za-z_]{1,32}$/
-
-function thinkingConfig(value: JsonObject): JsonObject {
-  const at = 'generationConfig.thinkingConfig'
-  const config = camelMembers(value, at)
-  flag(config, 'includeThoughts', `${at}.includeThoughts`)
-  const level = given(config, 'thinkingLevel')
-  if (level !== undefined && (typeof level !== 'string' || !anyLevel.test(level)))
-    refuse(`${at}.thinkingLevel`, `\`${at}.thinkingLevel\` must be a level such as "high"`)
-  const budget = { min: -1, max: Number.MAX_SAFE_INTEGER, integer: true }
-  checkNumber(config, 'thinkingBudget', budget, `${at}.thinkingBudget`)
-  return config
-}
-
-function stopSequences(value: unknown, path: string): readonly string[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return list.map((stop) =>
-    typeof stop === 'string' ? stop : refuse(path, `\`${path}\` must be text or an array of texts`),
-  )
-}
-
-function checkMembers(config: JsonObject): void {
-  const at = (name: string): string => `generationConfig.${name}`
-  const whole = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true }
-  checkNumber(config, 'temperature', { min: 0, max: 2 }, at('temperature'))
-  checkNumber(config, 'topP', { min: 0, max: 1 }, at('topP'))
-  checkNumber(config, 'maxOutputTokens', whole, at('maxOutputTokens'))
-  checkNumber(config, 'candidateCount', whole, at('candidateCount'))
-  const stops = optionalList(config, 'stopSequences', at('stopSequences'))
-  if (stops !== undefined) stopSequences(stops, at('stopSequences'))
-}
-
-/** The flat members the caller wrote, checked under the names they wrote them by. */
-function foldedMembers(body: JsonObject): JsonObject {
-  checkNumber(body, 'temperature', { min: 0, max: 2 })
-  checkNumber(body, 'topP', { min: 0, max: 1 }, 'top_p')
-  checkNumber(
-    body,
-    'maxTokens',
-    { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true },
-    'max_tokens',
-  )
-  const folded = Object.entries(flatMembers).flatMap(([flat, name]) => {
-    const value = given(body, flat)
-    if (value === undefined) return []
-    return [[name, flat === 'stop' ? stopSequences(value, 'stop') : value] as const]
-  })
-  return Object.fromEntries(folded)
-}
+/** The flat members, in camel case. */
+export const flatNames = ['temperature', 'maxTokens', 'topP', 'stop'] as const
 
 /**
- * `generationConfig` with the flat members folded in; what it says itself wins.
- * Undefined when there is neither. @throws DomainError `invalid_request`
+ * `generationConfig` in camel case with the flat members folded in; undefined when there is neither.
+ * @throws DomainError `invalid_request`
  */
 export function generationConfig(body: JsonObject): JsonObject | undefined {
-  const folded = foldedMembers(body)
   const own = optionalObject(body, 'generationConfig')
-  if (own === undefined) return Object.keys(folded).length > 0 ? folded : undefined
-  const config = camelMembers(own, 'generationConfig')
-  checkMembers(config)
-  const thinking = optionalObject(config, 'thinkingConfig', 'generationConfig.thinkingConfig')
-  return {
-    ...folded,
-    ...config,
-    ...(thinking ? { thinkingConfig: thinkingConfig(thinking) } : {}),
-  }
+  const config = own && camelMembers(own, 'generationConfig')
+  const thinking = config && given(config, 'thinkingConfig')
+  const inCamel = isJsonObject(thinking)
+    ? { thinkingConfig: camelMembers(thinking, 'generationConfig.thinkingConfig') }
+    : {}
+  const written = config && { ...config, ...inCamel }
+  const folded = foldedMembers(
+    readBodyWithoutNulls(Settings, {
+      generationConfig: written ?? null,
+      cachedContent: given(body, 'cachedContent') ?? null,
+      temperature: body['temperature'] ?? null,
+      max_tokens: body['maxTokens'] ?? null,
+      top_p: body['topP'] ?? null,
+      stop: body['stop'] ?? null,
+    }),
+  )
+  if (written !== undefined) return { ...folded, ...written }
+  return Object.keys(folded).length > 0 ? folded : undefined
+}
+
+function foldedMembers({
+  temperature,
+  max_tokens,
+  top_p,
+  stop,
+}: Static<typeof Settings>): JsonObject {
+  return membersGiven<unknown>({
+    temperature,
+    maxOutputTokens: max_tokens,
+    topP: top_p,
+    stopSequences: typeof stop === 'string' ? [stop] : stop,
+  })
 }

@@ -14,7 +14,7 @@ import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { InputSize } from '../../text/rules/estimate.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { flatNames, generationConfig } from './generation-config.ts'
-import { camelMembers } from './schemas.ts'
+import { camelMembers } from './names.ts'
 
 /** The one model that reads files by URL. */
 const FILE_URL_MODEL = 'gen-3-pro-preview-file'
@@ -180,11 +180,6 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     refuse('contents', `At most ${MAX_FILE_URLS} files may be given by URL`)
   const config = generationConfig(body)
   const tools = nativeTools(body)
-  if (given(body, 'cachedContent') !== undefined)
-    refuse(
-      'cachedContent',
-      '`cachedContent` is not offered: send the content itself, what repeats is cached by itself',
-    )
   return {
     model,
     files,

@@ -17,13 +17,12 @@ import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'
+import { spellings } from './names.ts'
 import { type NativeRequest, readNativeRequest } from './request.ts'
 import {
-  alsoInNative,
   GenerateBodySchema,
   GeneratedSchema,
   ModelParamsSchema,
-  spellings,
   StreamQuerySchema,
 } from './schemas.ts'
 
@@ -69,7 +68,7 @@ async function readCall(body: JsonObject, model: string, deps: FileChecks): Prom
 const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
 
 /** The reader judges bodies; their schema only finds misspelt names. */
-const validatorCompiler = refuseMisspelt(alsoInNative, { spellings, foreign: foreignToTexts })
+const validatorCompiler = refuseMisspelt({}, { spellings, foreign: foreignToTexts })
 
 export const v1beta: Mount = {
   prefix: '/v1beta',
@@ -124,14 +123,18 @@ function register(instance: FastifyInstance, upstream: TextUpstream, services: S
 export const v1betaSurface = (upstream: TextUpstream): Surface => ({
   mount: v1beta,
   endpoints: { 'v1beta.generate': '/v1beta/models/{model}:generateContent' },
-  bodies: [{ schema: GenerateBodySchema, also: alsoInNative, spellings }],
+  bodies: [{ schema: GenerateBodySchema, spellings }],
   register: (app, services) => register(app, upstream, services),
   quotes: (services) => {
     const { runner, family: calls, name: family } = textRoad(upstream, services)
-    const check = misspeltRefusal(GenerateBodySchema, alsoInNative, {
-      spellings,
-      foreign: foreignToTexts,
-    })
+    const check = misspeltRefusal(
+      GenerateBodySchema,
+      {},
+      {
+        spellings,
+        foreign: foreignToTexts,
+      },
+    )
     return ['generateContent', 'streamGenerateContent'].map((method) => ({
       path: `/v1beta/models/{model}:${method}`,
       quote: async ({ principal, requestId, part, body }) => {
