@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { invariant } from './assert.ts'
 import { DomainError } from './errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
@@ -19,7 +19,13 @@ import { textFault } from './storable-text.ts'
  * A body with several faults is refused by any one of them.
  */
 
-const ownKeywords: ReadonlySet<string> = new Set(['words', 'check', 'knownExtraFields'])
+const ownKeywords: ReadonlySet<string> = new Set([
+  'words',
+  'check',
+  'knownExtraFields',
+  // It would have to name schemas of their own.
+  'discriminator',
+])
 /** Keywords that hold schemas, beside `properties`. */
 const schemasBelow: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf'])
 
@@ -28,6 +34,13 @@ export const NotBlank = { pattern: '\\S' } as const
 
 /** A member that is refused, and not documented; nothing further is said of its value. */
 export const Unwanted = (words: string) => Type.Optional(Type.Never({ words }))
+
+/** One of some objects that a member tells apart, such as by its `type`: only faults of the one that it names count. */
+export function Tagged<Value>(propertyName: string, oneOf: readonly TObject[]) {
+  const tags = oneOf.map(({ properties }) => Reflect.get(properties[propertyName] ?? {}, 'const'))
+  const words = { discriminator: `must be one of ${tags.join(', ')}` }
+  return Type.Unsafe<Value>({ type: 'object', discriminator: { propertyName }, oneOf, words })
+}
 
 type Check = (value: unknown) => string | undefined
 
@@ -51,6 +64,8 @@ interface Node {
 interface FaultParams {
   readonly missingProperty?: string
   readonly additionalProperty?: string
+  /** Of objects that a member tells apart. */
+  readonly tag?: string
 }
 
 /** The first fault is enough: a body with half a million of them takes no longer than one that is taken. */
@@ -59,6 +74,7 @@ const ajv = new Ajv({
   verbose: true,
   ownProperties: true,
   strictTypes: false,
+  discriminator: true,
   meta: false,
   validateSchema: false,
   keywords: [
@@ -145,8 +161,8 @@ function firstFault(errors: readonly ErrorObject[]): ErrorObject | undefined {
 
 function refusalOf(fault: ErrorObject): DomainError {
   const { keyword, instancePath, parentSchema = {}, params } = fault
-  const { missingProperty: missing, additionalProperty: added }: FaultParams = params
-  const member = missing ?? added
+  const { missingProperty: missing, additionalProperty: added, tag }: FaultParams = params
+  const member = missing ?? added ?? tag
   const path = instancePath.replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]').replaceAll('/', '.')
   const param = `${path}${member === undefined ? '' : `.${member}`}`.slice(1)
   const node: Node = parentSchema

@@ -7,6 +7,7 @@ import {
   NotBlank,
   readBody,
   readBodyWithoutNulls,
+  Tagged,
   Unwanted,
 } from '../../src/kernel/body.ts'
 import { isDomainError } from '../../src/kernel/errors.ts'
@@ -50,6 +51,14 @@ const Boat = Type.Object(
         check: (flag: string) => (flag === 'red' ? undefined : `must not be ${flag}`),
       }),
     ),
+    cargo: Type.Optional(
+      Type.Array(
+        Tagged('type', [
+          Type.Object({ type: Type.Literal('crate'), weight: Type.Number() }),
+          Type.Object({ type: Type.Literal('guest'), name: Type.String() }),
+        ]),
+      ),
+    ),
     engine: Unwanted('is not taken by a sailing boat'),
     strict: Type.Optional(Type.Object({}, { additionalProperties: false })),
   },
@@ -81,6 +90,11 @@ t.test('a body is refused by its first fault, in plain words', (t) => {
     [{ pictures: { url: 5 } }, 'pictures.url', 'must be a string'],
     [{ pictures: {} }, 'pictures.url', 'is required'],
     [{ port: 'away' }, 'port', 'must be home or elsewhere'],
+    [{ cargo: ['crate'] }, 'cargo[0]', 'must be an object'],
+    [{ cargo: [{ weight: 1 }] }, 'cargo[0].type', 'must be one of crate, guest'],
+    [{ cargo: [{ type: 'cat' }] }, 'cargo[0].type', 'must be one of crate, guest'],
+    [{ cargo: [{ type: 'guest', weight: 'x' }] }, 'cargo[0].name', 'is required'],
+    [{ cargo: [{ type: 'crate', weight: 'x' }] }, 'cargo[0].weight', 'must be a number'],
     [{ flag: 'black' }, 'flag', 'must not be black'],
     [{ engine: null }, 'engine', 'is not taken by a sailing boat'],
     [{ strict: { x: 1 } }, 'strict.x', 'is not known here'],
@@ -90,7 +104,12 @@ t.test('a body is refused by its first fault, in plain words', (t) => {
     const refusal = refusalOf(Boat, Object.fromEntries(given))
     t.match(refusal, { param, message: `\`${param}\` ${words}` }, JSON.stringify(changes))
   }
-  const taken = { name: '🦊'.repeat(5), crew: [{ role: 'mate' }], flag: 'red', unknown: null }
+  const cargo = [
+    { type: 'crate', weight: 1 },
+    { type: 'guest', name: 'Bo' },
+  ]
+  const crew = [{ role: 'mate' }]
+  const taken = { name: '🦊'.repeat(5), crew, cargo, flag: 'red', unknown: null }
   t.equal(readBody(Boat, taken), taken, 'what is taken is the body itself')
   t.end()
 })
@@ -165,6 +184,7 @@ t.test('the description shows no keyword of ours, and no member that is refused'
         words: Type.Optional(Type.Array(Type.String({ words: 'x', check: () => undefined }))),
         either: Type.Union([Type.Object({ a: Unwanted('no') }), Type.Enum(['x'], { words: 'y' })]),
         engine: Unwanted('no'),
+        tagged: Tagged('type', [Type.Object({ type: Type.Literal('x') })]),
         bytes: Type.Unsafe<unknown>({ check: () => undefined, documented: { type: 'string' } }),
       },
       { examples: [{ words: [] }], knownExtraFields: 'anchor' },
@@ -172,10 +192,20 @@ t.test('the description shows no keyword of ours, and no member that is refused'
   )
   t.same(JSON.parse(JSON.stringify(shown)), {
     type: 'object',
-    required: ['either', 'bytes'],
+    required: ['either', 'tagged', 'bytes'],
     properties: {
       words: { type: 'array', items: { type: 'string' } },
       either: { anyOf: [{ type: 'object', properties: {} }, { enum: ['x'] }] },
+      tagged: {
+        type: 'object',
+        oneOf: [
+          {
+            type: 'object',
+            required: ['type'],
+            properties: { type: { type: 'string', const: 'x' } },
+          },
+        ],
+      },
       bytes: { type: 'string' },
     },
     examples: [{ words: [] }],

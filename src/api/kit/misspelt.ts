@@ -52,7 +52,7 @@ interface Described {
 
 /** The objects that a value may be, in any of its alternatives, or that may be items of it. */
 function objectsOf(schema: unknown, path: string): readonly Described[] {
-  const alternatives = memberOf(schema, 'anyOf')
+  const alternatives = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
   if (Array.isArray(alternatives)) return alternatives.flatMap((one) => objectsOf(one, path))
   const items = memberOf(schema, 'items')
   if (items !== undefined) return objectsOf(items, `${path}[]`)

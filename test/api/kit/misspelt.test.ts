@@ -103,7 +103,7 @@ void t.test(
 
 /** Every object that the description of a body names the members of, by where it is. */
 function described(schema: unknown, at: readonly (string | 0)[] = []): [typeof at, string[]][] {
-  const { anyOf, items, properties } = Object(schema) as Record<string, unknown>
+  const { oneOf, anyOf = oneOf, items, properties } = Object(schema) as Record<string, unknown>
   const all = Array.isArray(anyOf) ? anyOf.flatMap((one) => described(one, at)) : []
   const inItems = items === undefined ? [] : described(items, [...at, 0])
   if (properties === undefined) return [...all, ...inItems]

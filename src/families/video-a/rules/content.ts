@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { isPresent, oneOf, own, refuse, text } from '../../../domain/families/checks/fields.ts'
-import { refuseOtherLocators } from '../../../domain/families/checks/content-item.ts'
 import {
   acceptMediaUrl,
   ASSET_SCHEME,
@@ -64,6 +63,22 @@ export function acceptContent(body: JsonObject, model: VideoAModel): AcceptedCon
   checkFrames(items, model)
   if (model.generation === '2.5') checkMediaCounts(items)
   return summarise(items)
+}
+
+const LOCATORS = ['text', 'image_url', 'video_url', 'audio_url'] as const
+
+/**
+ * An item of `content` holds what its type says and nothing else: a picture in a text item would not
+ * be sent. @throws RequestError naming the member
+ */
+function refuseOtherLocators(item: JsonObject, type: unknown, param: string): void {
+  const own = LOCATORS.find((name) => name === type)
+  const other = LOCATORS.find((name) => name !== own && isPresent(item, name))
+  if (own !== undefined && other !== undefined && isPresent(item, own))
+    refuse(
+      `${param}.${other}`,
+      `\`${param}.${other}\` must be in an item of its own, whose \`type\` is ${other}`,
+    )
 }
 
 function acceptItem(value: unknown, param: string): Item {

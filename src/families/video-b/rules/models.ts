@@ -2,7 +2,9 @@ import type { TaskModel } from '../../../domain/families/task-rules.ts'
 
 /** The `/provB` video models: one row per external name. */
 
-export type VideoBResolution = '480P' | '768P' | '2K'
+export const videoBResolutions = ['480P', '768P', '2K'] as const
+
+type VideoBResolution = (typeof videoBResolutions)[number]
 
 export interface VideoBModel extends TaskModel {
   readonly resolutions: readonly VideoBResolution[]

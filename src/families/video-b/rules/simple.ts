@@ -6,9 +6,8 @@ import {
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/families/simple-video.ts'
-import type { MediaItem } from './content.ts'
 import { resolveVideoBModel } from './models.ts'
-import { acceptVideoBRequest, upstreamBodyOf } from './request.ts'
+import { acceptVideoBRequest, type MediaItem, upstreamBodyOf } from './request.ts'
 
 /** `/provB` video as it can be asked for without knowing the family. */
 

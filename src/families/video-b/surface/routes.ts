@@ -10,20 +10,16 @@ import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
-import { isPresent, own, text } from '../../../domain/families/checks/fields.ts'
 import type { LongText } from '../../../domain/families/checks/strict-data-uri.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import type { MediaItem } from '../rules/content.ts'
-import { acceptVideoBRequest, upstreamBodyOf } from '../rules/request.ts'
-import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 import {
-  CreatedVideoSchema,
-  CreateVideoBodySchema,
-  VideoParamsSchema,
-  VideoSchema,
-} from './schemas.ts'
-import { toVideo } from './view.ts'
+  acceptVideoBRequest,
+  type MediaItem,
+  upstreamBodyOf,
+  videoBBody,
+} from '../rules/request.ts'
+import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
+import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 
 /** What of a request's media takes more than the request to judge. */
 
@@ -73,7 +69,6 @@ async function locateMedia(
 /** The `/provB` video interface. */
 
 const family = 'video-b'
-const MAX_CALLBACK_URL_LENGTH = 2_048
 
 export const provBV2: Mount = {
   prefix: '/provB/v2',
@@ -86,17 +81,11 @@ export const provBV2: Mount = {
 
 type Accepted = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody' | 'channelId'>
 
-async function callbackUrlOf(body: JsonObject, resolveHost: ResolveHost) {
-  const param = 'callback_url'
-  if (!isPresent(body, param)) return undefined
-  return publicUrl(text(own(body, param), param, MAX_CALLBACK_URL_LENGTH), param, resolveHost)
-}
-
 const creation: TaskCreation<Accepted> = {
   path: '/video_generation',
   name: 'provB.video',
   family,
-  body: CreateVideoBodySchema,
+  body: videoBBody,
   documented: describe({
     operationId: 'createVideoB',
     summary: 'Create a video of the second family',
@@ -106,7 +95,9 @@ const creation: TaskCreation<Accepted> = {
   accept: async (body, principal, services) => {
     const accepted = acceptVideoBRequest(body)
     const { urlOf, channelId } = await locateMedia(accepted.media, principal, services)
-    const callbackUrl = await callbackUrlOf(body, services.resolveHost)
+    const { callbackUrl: url } = accepted
+    const callbackUrl =
+      url === undefined ? undefined : await publicUrl(url, 'callback_url', services.resolveHost)
     const upstreamBody = upstreamBodyOf(accepted, urlOf, callbackUrl)
     return { model: accepted.model.name, facts: accepted.facts, upstreamBody, channelId }
   },
