@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type FuncKeywordDefinition } from 'ajv'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { invariant } from './assert.ts'
 import { DomainError } from './errors.ts'
@@ -11,7 +11,8 @@ import { textFault } from './storable-text.ts'
  *
  * - `words` is said of a fault in place of the usual words, such as `must be a boat`: one text for every fault but
  *   absence, or a text by the keyword that finds the fault, `required` for absence;
- * - `check` is a function that finds what no keyword finds: it returns the words for it, or undefined;
+ * - `check` is a function that finds what no keyword finds: of a value, and the name of the member that it is, it returns
+ *   the words for it, or undefined;
  * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
  *   where any name may be one;
  * - `documented` is what the OpenAPI description shows of a node in place of its own keywords.
@@ -27,7 +28,12 @@ const ownKeywords: ReadonlySet<string> = new Set([
   'discriminator',
 ])
 /** Keywords that hold schemas, beside `properties`. */
-const schemasBelow: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf'])
+const schemasBelow: ReadonlySet<string> = new Set([
+  'items',
+  'anyOf',
+  'oneOf',
+  'additionalProperties',
+])
 
 /** Of a text that must hold more than blanks. */
 export const NotBlank = { pattern: '\\S' } as const
@@ -42,7 +48,8 @@ export function Tagged<Value>(propertyName: string, oneOf: readonly TObject[]) {
   return Type.Unsafe<Value>({ type: 'object', discriminator: { propertyName }, oneOf, words })
 }
 
-type Check = (value: unknown) => string | undefined
+type Check = (value: unknown, name: string) => string | undefined
+type Validate = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
 
 /** What words are made of. */
 interface Node {
@@ -87,8 +94,8 @@ const ajv = new Ajv({
       post: true,
       errors: true,
       compile: (check: Check) => {
-        const validate: SchemaValidateFunction = (value: unknown) => {
-          const message = check(value)
+        const validate: Validate = (value: unknown, place) => {
+          const message = check(value, String(place?.parentDataProperty))
           validate.errors = message === undefined ? [] : [{ keyword: 'check', params: {}, message }]
           return message === undefined
         }
@@ -163,13 +170,24 @@ function refusalOf(fault: ErrorObject): DomainError {
   const { keyword, instancePath, parentSchema = {}, params } = fault
   const { missingProperty: missing, additionalProperty: added, tag }: FaultParams = params
   const member = missing ?? added ?? tag
-  const path = instancePath.replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]').replaceAll('/', '.')
-  const param = `${path}${member === undefined ? '' : `.${member}`}`.slice(1)
+  const param = [...pathOf(instancePath), ...(member === undefined ? [] : [`.${member}`])]
+    .join('')
+    .slice(1)
   const node: Node = parentSchema
   // Of a member that is absent, the fault is one of its parent.
   const own = ownWords(missing === undefined ? node : node.properties?.[missing], keyword)
   const words = own ?? usualWords(fault, node) ?? 'is not valid'
   return new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword })
+}
+
+/** The parts of a path as callers write them: a body is an object, so that an index is never the first. */
+function pathOf(pointer: string): readonly string[] {
+  const parts = pointer.split('/').slice(1)
+  return parts.map((part, at) =>
+    at > 0 && /^\d+$/.test(part)
+      ? `[${part}]`
+      : `.${part.replaceAll('~1', '/').replaceAll('~0', '~')}`,
+  )
 }
 
 function ownWords({ words }: Node = {}, keyword: string): string | undefined {

@@ -124,6 +124,23 @@ t.test('the keyword at fault is named, and a member may have own words for its a
   t.end()
 })
 
+t.test('a check knows the name of the member, which may be any', (t) => {
+  const additionalProperties = Type.Unsafe<unknown>({
+    check: (value: unknown, name: string) => (value === name ? undefined : `is not ${name}`),
+    documented: {},
+  })
+  const schema = Type.Object({ a: Type.Optional(Type.String()) }, { additionalProperties })
+  for (const name of ['b', '7', 'b/c', 'b~1', '']) {
+    t.equal(refusalOf(schema, { [name]: name }), undefined)
+    t.match(refusalOf(schema, { [name]: 5 }), {
+      param: name,
+      message: `\`${name}\` is not ${name}`,
+    })
+  }
+  t.same(Reflect.get(Object(documentedSchema(schema)), 'additionalProperties'), {})
+  t.end()
+})
+
 t.test('only own members count', (t) => {
   const schema = Type.Object({
     constructor: Type.Optional(Type.String()),

@@ -1,32 +1,38 @@
 import { Buffer } from 'node:buffer'
+import { type Static, type TProperties, Type } from 'typebox'
 import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import {
+  editPictures,
+  MAX_PICTURES,
+  PicturesSchema,
+  refuseTexts,
+} from '../../../domain/families/checks/edit-pictures.ts'
+import {
   asksForNothing,
-  isPresent,
   optionalChoice,
-  optionalInteger,
   own,
   refuse,
   text,
 } from '../../../domain/families/checks/fields.ts'
 import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
-import { acceptPrompt } from '../../../domain/families/checks/image-prompt.ts'
-import { acceptImageReference } from '../../../domain/families/checks/image-reference.ts'
+import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import { parsePixels, type Pixels } from '../../../domain/families/checks/pixels.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type {
   ImageInput,
+  ImageKind,
   ImageOrder,
   ImageRequest,
   ImageUpload,
 } from '../../../domain/families/image-rules.ts'
-import { invariant } from '../../../kernel/assert.ts'
+import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import {
   DEFAULT_TIER,
   genModel,
   type GenModel,
+  genModels,
   isTier,
   ratioOfPixels,
   type Tier,
@@ -34,49 +40,90 @@ import {
   tierOfPixels,
 } from './models.ts'
 
-/** Pictures of an edit, the base picture among them and the mask besides. */
-const MAX_INPUTS = 14
+/** The bodies of the `gen-*` models, and the rules that go by the model or by several members. */
+
 /** A picture is smaller, wherever it comes from. */
 const INPUT_UNDER_BYTES = 10 * 1024 * 1024
+/** In `facts`: the size is that of the base picture, which has not been looked at yet. */
+export const INFERRED = 'inferred'
 
-interface EditInputs {
-  /** The base picture first: files before URLs, each in the order they were sent. */
-  readonly inputs: readonly ImageInput[]
-  readonly mask: ImageInput | undefined
+const common = {
+  model: Type.Enum(genModels.map(({ name }) => name)),
+  // Upstream bounds it by tokens; no model of the family reads as much.
+  prompt: Type.String({ maxLength: 262_144, ...NotBlank }),
+  n: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'No more than 1.' }),
+  ),
+  size: Type.Optional(
+    Type.String({
+      maxLength: 32,
+      description: '`<width>x<height>`, a tier of the model or `auto`.',
+    }),
+  ),
+  aspect_ratio: Type.Optional(
+    Type.Unsafe<unknown>({
+      documented: { type: 'string', description: 'Which there are goes by model; or `auto`.' },
+    }),
+  ),
+  response_format: Type.Optional(Type.Enum(['b64_json', 'url'], { default: 'b64_json' })),
+  user: Type.Optional(
+    Type.String({ maxLength: 512, description: 'Taken and not sent: upstream has no such word.' }),
+  ),
+}
+
+/** Of edits alone. A form has URLs by either name, and one may stand alone. */
+const ofEdits = {
+  ...PicturesSchema.properties,
+  image_urls: Type.Optional(
+    Type.Unsafe<unknown>({
+      documented: {
+        type: 'array',
+        maxItems: MAX_PICTURES,
+        items: { type: 'string', description: 'A public URL.' },
+      },
+    }),
+  ),
+}
+
+const FOR_EDITS = /^(?:images?|image_urls|mask)(?:\[\])?$/
+
+function bodyOf<const Members extends TProperties>(kind: ImageKind, members: Members) {
+  const names = Object.keys(members).join(', ')
+  // What other families know is taken where it asks for nothing; a wish that would go unheard is refused.
+  const check = (value: unknown, name: string) => {
+    const isEdit = kind === 'edit'
+    if (asksForNothing(name, value) || (isEdit && name === 'image_urls[]')) return undefined
+    return !isEdit && FOR_EDITS.test(name)
+      ? 'is taken by /v1/images/edits alone with this model'
+      : `is not taken by this model, which takes ${names}`
+  }
+  return Type.Object(members, { additionalProperties: Type.Unsafe<unknown>({ check }) })
+}
+
+export const genBodies = {
+  generation: bodyOf('generation', common),
+  edit: bodyOf('edit', { ...common, ...ofEdits }),
 }
 
 /**
- * The pictures of an edit, files and URLs mixed as the caller likes.
- * @throws RequestError naming the member or part, DomainError `image_too_large`
+ * The pictures of an edit, files before URLs, mixed as the caller likes.
+ * @throws DomainError `invalid_request` naming the member or part, `image_too_large`
  */
-function acceptEditInputs(order: ImageOrder): EditInputs {
-  const { fields } = order
-  const { files, mask } = order.form === 'json' ? ofJson(fields) : ofForm(order)
-  const inputs = [...files, ...ofUrls(fields)]
-  const [name, most] = [order.form === 'json' ? 'images' : 'image', `at most ${MAX_INPUTS}`]
+function editInputs(order: ImageOrder, body: Partial<Static<typeof genBodies.edit>>) {
+  const { form, fields } = order
+  // `image` goes before `image[]`.
+  const uploads = order.uploads.toSorted((a, b) => a.name.length - b.name.length)
+  const { pictures, mask } = editPictures({ form, uploads }, body, uploaded)
+  const inputs = [...pictures.map(atHand), ...ofUrls(fields)]
+  const name = form === 'json' ? 'images' : 'image'
   if (inputs.length === 0)
     return refuse(name, `an edit needs a picture, in \`${name}\` or \`image_urls\``)
-  return inputs.length <= MAX_INPUTS
-    ? { inputs, mask }
-    : refuse(name, `\`${name}\` and \`image_urls\` must hold ${most} pictures together`)
-}
-
-interface Files {
-  readonly files: readonly ImageInput[]
-  readonly mask: ImageInput | undefined
-}
-
-function ofJson(fields: JsonObject): Files {
-  const images = own(fields, 'images') ?? []
-  const mask = own(fields, 'mask')
-  if (!Array.isArray(images)) return refuse('images', '`images` must be an array')
-  if (images.length > MAX_INPUTS)
-    return refuse('images', `\`images\` must hold at most ${MAX_INPUTS} pictures`)
-  const named = (value: unknown, at: string) => atHand(acceptImageReference(value, at))
-  return {
-    files: images.map((image: unknown, index) => named(image, `images[${index}]`)),
-    mask: mask === undefined ? undefined : named(mask, 'mask'),
-  }
+  if (inputs.length > MAX_PICTURES)
+    return refuse(
+      name,
+      `\`${name}\` and \`image_urls\` must hold at most ${MAX_PICTURES} pictures together`,
+    )
+  return { inputs, mask: mask && atHand(mask) }
 }
 
 /** Upstream takes bytes alone: a data URI is read, a URL will be fetched. */
@@ -86,25 +133,6 @@ function atHand(input: ImageInput): ImageInput {
   const { url, param } = input
   if (!isDataUri(url)) return { from: 'remote', url, param, underBytes: INPUT_UNDER_BYTES }
   return uploaded({ name: param, bytes: Buffer.from(url.slice(url.indexOf(',') + 1), 'base64') })
-}
-
-function ofForm({ uploads, fields }: ImageOrder): Files {
-  const texts = ['image', 'image[]', 'mask'].find((name) => Object.hasOwn(fields, name))
-  if (texts !== undefined)
-    return refuse(texts, `\`${texts}\` must be a file: URLs go in \`image_urls[]\``)
-  const named = (name: string) => uploads.filter((upload) => upload.name === name)
-  const [mask, second] = named('mask')
-  const other = uploads.find(({ name }) => !['image', 'image[]', 'mask'].includes(name))
-  if (other !== undefined)
-    return refuse(
-      other.name,
-      `\`${other.name}\` takes no file: send \`image\`, \`image[]\`, \`mask\``,
-    )
-  if (second !== undefined) return refuse('mask', '`mask` must be one picture')
-  return {
-    files: [...named('image'), ...named('image[]')].map(uploaded),
-    mask: mask && uploaded(mask),
-  }
 }
 
 function uploaded({ name, bytes }: ImageUpload): ImageInput {
@@ -119,8 +147,8 @@ function ofUrls(fields: JsonObject): readonly ImageInput[] {
     const value = own(fields, name) ?? []
     const urls: unknown = typeof value === 'string' ? [value] : value
     if (!Array.isArray(urls)) return refuse(name, `\`${name}\` must be a list of URLs`)
-    if (urls.length > MAX_INPUTS)
-      return refuse(name, `\`${name}\` must hold at most ${MAX_INPUTS} URLs`)
+    if (urls.length > MAX_PICTURES)
+      return refuse(name, `\`${name}\` must hold at most ${MAX_PICTURES} URLs`)
     return urls.map((url: unknown, index) => remote(url, `image_urls[${index}]`))
   })
 }
@@ -132,18 +160,7 @@ function remote(value: unknown, param: string): ImageInput {
     : refuse(param, `\`${param}\` must be a public https:// or http:// URL`)
 }
 
-/** All field rules of the `gen-*` models. */
-
-/** Upstream bounds it by tokens; no model of the family reads as much. */
-const MAX_PROMPT_LENGTH = 262_144
-const MAX_USER_LENGTH = 512
-const READ = ['prompt', 'n', 'size', 'aspect_ratio', 'response_format', 'user']
-const READ_OF_EDITS: Readonly<Record<ImageOrder['form'], readonly string[]>> = {
-  json: ['images', 'image_urls', 'mask'],
-  multipart: ['image', 'image[]', 'image_urls', 'image_urls[]', 'mask'],
-}
-/** In `facts`: the size is that of the base picture, which has not been looked at yet. */
-export const INFERRED = 'inferred'
+const known = knownModel(genModel)
 
 /**
  * Reads an order for a `gen-*` model or refuses it naming the first offending field.
@@ -151,33 +168,31 @@ export const INFERRED = 'inferred'
  * @throws RequestError `invalid_request`, DomainError `n_not_supported`, `image_too_large`
  */
 export function readGenOrder(order: ImageOrder): ImageRequest {
-  const { kind, fields } = order
-  const model = genModel(order.model)
-  invariant(model, `the family was chosen by its model: ${order.model}`)
-  const prompt = acceptPrompt(fields, MAX_PROMPT_LENGTH)
-  acceptOne(fields, model)
-  const { tier, ratio } = acceptSize(fields, model)
-  const delivery = optionalChoice(fields, 'response_format', ['b64_json', 'url']) ?? 'b64_json'
-  // Taken and not sent: upstream has no such word.
-  if (isPresent(fields, 'user')) text(fields['user'], 'user', MAX_USER_LENGTH)
-  refuseOthers(order, model)
-  const { inputs, mask } = kind === 'edit' ? acceptEditInputs(order) : noPictures
-  const infers = kind === 'edit' && model.infersSize && tier === undefined
+  const { kind } = order
+  const model = known(order.model)
+  const isEdit = kind === 'edit'
+  if (isEdit) refuseTexts(order, 'URLs go in `image_urls[]`')
+  const body = readBody(genBodies[kind], { ...order.fields, model: order.model })
+  if ((body.n ?? 1) > 1)
+    throw new DomainError('n_not_supported', `\`n\` must be 1 with ${model.name}`, { param: 'n' })
+  const { tier, ratio } = acceptSize(body, model)
+  const { inputs, mask } = isEdit ? editInputs(order, body) : { inputs: [], mask: undefined }
+  const infers = isEdit && model.infersSize && tier === undefined
   const size = infers ? INFERRED : (tier ?? DEFAULT_TIER)
   const shape = ratio === undefined ? {} : { aspect_ratio: ratio }
   return {
     kind,
     model: model.name,
-    body: { prompt, ...(model.tellsSize ? { size } : {}), ...shape },
+    body: { prompt: body.prompt, ...(model.tellsSize ? { size } : {}), ...shape },
     inputs,
     mask,
-    delivery,
+    delivery: body.response_format ?? 'b64_json',
     streamed: false,
     count: 1,
     facts: {
       inputs: { text: 1, image: inputs.length + (mask === undefined ? 0 : 1) },
       tools: [],
-      settings: { size, ...shape, prompt_characters: prompt.length },
+      settings: { size, ...shape, prompt_characters: body.prompt.length },
     },
   }
 }
@@ -191,26 +206,20 @@ export function fitGenBase(request: ImageRequest): ((base: Pixels) => ImageReque
   }
 }
 
-const noPictures: EditInputs = { inputs: [], mask: undefined }
-
-function acceptOne(fields: JsonObject, { name }: GenModel): void {
-  const n = optionalInteger(fields, 'n', 1, Number.MAX_SAFE_INTEGER) ?? 1
-  if (n > 1)
-    throw new DomainError('n_not_supported', `\`n\` must be 1 with ${name}`, { param: 'n' })
-}
-
 interface Size {
   readonly tier: Tier | undefined
   readonly ratio: string | undefined
 }
 
 /** A tier by its name, or pixels that come to one and to an aspect ratio; what is named goes first. */
-function acceptSize(fields: JsonObject, model: GenModel): Size {
+function acceptSize(
+  body: { readonly size?: string; readonly aspect_ratio?: unknown },
+  model: GenModel,
+): Size {
+  const { size = 'auto' } = body
   const { name, tiers, aspectRatios } = model
-  const ratios = ['auto', ...aspectRatios]
-  const named = optionalChoice(fields, 'aspect_ratio', ratios, ` with ${name}`)
+  const named = optionalChoice(body, 'aspect_ratio', ['auto', ...aspectRatios], ` with ${name}`)
   const ratio = named === 'auto' ? undefined : named
-  const size = isPresent(fields, 'size') ? text(fields['size'], 'size', 32) : 'auto'
   if (size === 'auto') return { tier: undefined, ratio }
   if (isTier(size) && tiers.includes(size)) return { tier: size, ratio }
   const said = `\`size\` must be one of ${[...tiers, 'auto'].join(', ')} or <width>x<height> with ${name}`
@@ -225,19 +234,4 @@ function acceptSize(fields: JsonObject, model: GenModel): Size {
         `\`size\` ${size} is near none of the aspect ratios ${aspectRatios.join(', ')}`,
       )
     : { tier, ratio: found }
-}
-
-/** What other families know is taken where it asks for nothing; a wish that would go unheard is refused. */
-function refuseOthers({ kind, form, fields }: ImageOrder, { name }: GenModel): void {
-  const known = kind === 'edit' ? [...READ, ...READ_OF_EDITS[form]] : READ
-  for (const [member, value] of Object.entries(fields)) {
-    if (known.includes(member) || asksForNothing(member, value)) continue
-    const isOfEdits = kind !== 'edit' && Object.values(READ_OF_EDITS).flat().includes(member)
-    refuse(
-      member,
-      isOfEdits
-        ? `\`${member}\` is taken by /v1/images/edits alone with this model`
-        : `\`${member}\` is not taken by ${name}, which takes ${['model', ...known].join(', ')}`,
-    )
-  }
 }

@@ -1,0 +1,76 @@
+import { type Static, Type } from 'typebox'
+import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
+import { imageUrlFault } from './data-uri.ts'
+import { refuse } from './fields.ts'
+
+/** The pictures of an edit: what its body refers to, or the files of its form. */
+
+/** Pictures of an edit, the base picture among them and the mask besides. */
+export const MAX_PICTURES = 14
+
+const EITHER = '`image_url` or `file_id`'
+
+const Reference = Type.Object(
+  {
+    image_url: Type.Optional(
+      Type.String({ check: imageUrlFault, description: 'A public URL or a data URI.' }),
+    ),
+    file_id: Type.Optional(Type.String({ maxLength: 128, description: 'An id of `/v1/files`.' })),
+  },
+  {
+    additionalProperties: true,
+    words: { type: `must be an object with ${EITHER}` },
+    check: (one: object) =>
+      'image_url' in one === 'file_id' in one ? `must have either ${EITHER}` : undefined,
+  },
+)
+
+/** Members of the JSON of an edit. */
+export const PicturesSchema = Type.Object({
+  images: Type.Optional(Type.Array(Reference, { maxItems: MAX_PICTURES })),
+  mask: Type.Optional(Reference),
+})
+
+/** Parts of a form that are files. */
+const FILES = ['image', 'image[]', 'mask']
+
+interface EditPictures {
+  /** The base picture first: as they were sent. */
+  readonly pictures: readonly ImageInput[]
+  readonly mask: ImageInput | undefined
+}
+
+/** Refuses texts of a form where files are to be. @throws DomainError naming the part */
+export function refuseTexts({ form, fields }: ImageOrder, elsewhere: string): void {
+  if (form === 'json') return
+  const text = ['images', ...FILES].find((name) => Object.hasOwn(fields, name))
+  if (text !== undefined) refuse(text, `\`${text}\` must be a file: ${elsewhere}`)
+}
+
+/** @throws DomainError naming the part; what `uploaded` throws */
+export function editPictures(
+  { form, uploads }: Pick<ImageOrder, 'form' | 'uploads'>,
+  { images = [], mask }: Static<typeof PicturesSchema>,
+  uploaded: (upload: ImageUpload) => ImageInput,
+): EditPictures {
+  if (form === 'json')
+    return {
+      pictures: images.map((image, index) => referred(image, `images[${index}]`)),
+      mask: mask && referred(mask, 'mask'),
+    }
+  const other = uploads.find(({ name }) => !FILES.includes(name))?.name
+  if (other !== undefined)
+    return refuse(other, `\`${other}\` takes no file: send \`image\`, \`image[]\`, \`mask\``)
+  const [drawn, second] = uploads.filter(({ name }) => name === 'mask')
+  if (second !== undefined) return refuse('mask', '`mask` must be one picture')
+  return {
+    pictures: uploads.filter(({ name }) => name !== 'mask').map(uploaded),
+    mask: drawn && uploaded(drawn),
+  }
+}
+
+function referred({ image_url: url, file_id }: Static<typeof Reference>, at: string): ImageInput {
+  return url === undefined
+    ? { from: 'file', fileId: file_id ?? '', param: `${at}.file_id` }
+    : { from: 'url', url, param: `${at}.image_url` }
+}
