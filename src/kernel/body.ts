@@ -155,6 +155,12 @@ function strippedOf(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, strippedOf(member)]))
 }
 
+/** The members of a body that its schema does not describe. */
+export function furtherMembers({ properties }: TObject, body: object): JsonObject {
+  const further = Object.entries(body).filter(([name]) => !Object.hasOwn(properties, name))
+  return Object.fromEntries(further)
+}
+
 /** Of a union: the fault of the alternative that fits best, which is found deeper or has the type of the value. */
 function firstFault(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const fault = errors.at(-1)

@@ -1,4 +1,4 @@
-import { refuse, text } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 
 /** The `artB-*` models: one row per external name. */
@@ -63,8 +63,7 @@ export function artBModel(name: string): ArtBModel | undefined {
 const LONGEST_RATIO = 16
 
 /** A tier of the model or pixels it makes, as upstream takes them. @throws RequestError */
-export function acceptSize(value: unknown, model: ArtBModel): string {
-  const size = text(value, 'size', 32)
+export function acceptSize(size: string, model: ArtBModel): string {
   if (model.tiers.includes(size)) return size
   const sides = parsePixels(size)
   if (sides === undefined)

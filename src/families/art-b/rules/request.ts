@@ -1,69 +1,99 @@
+import { type Static, Type } from 'typebox'
 import { imageDataUriFault, isDataUri } from '../../../domain/families/checks/data-uri.ts'
-import {
-  isPresent,
-  optionalBoolean,
-  optionalChoice,
-  own,
-  refuse,
-  refuseMembers,
-  text,
-} from '../../../domain/families/checks/fields.ts'
-import { acceptPrompt } from '../../../domain/families/checks/image-prompt.ts'
+import { refuse, refuseMembers } from '../../../domain/families/checks/fields.ts'
+import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
-import { invariant } from '../../../kernel/assert.ts'
+import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { acceptGroup } from './group.ts'
-import { acceptSize, type ArtBModel, artBModel } from './models.ts'
+import { isJsonObject, membersGiven } from '../../../kernel/json.ts'
+import { textFault } from '../../../kernel/storable-text.ts'
+import { acceptSize, type ArtBModel, artBModel, artBModels, MAX_GROUP } from './models.ts'
 
-/**
- * The pictures sent along as `image`: one, or a list; each a public URL or a complete data URI.
- * @throws RequestError naming the picture, DomainError `invalid_image_url`
- */
-function acceptReferences(fields: JsonObject, model: ArtBModel): readonly ImageInput[] {
-  const value = own(fields, 'image')
-  if (value === undefined) return []
-  if (!Array.isArray(value)) return [reference(value, 'image')]
-  if (value.length === 0) return refuse('image', '`image` must hold at least one picture')
-  if (value.length > model.maxReferences)
-    return refuse(
-      'image',
-      `\`image\` must hold at most ${model.maxReferences} pictures with ${model.name}`,
-    )
-  return value.map((url: unknown, index) => reference(url, `image[${index}]`))
-}
+/** The body of the `artB-*` models, and the rules that go by the model or by several members. */
 
-function reference(value: unknown, param: string): ImageInput {
-  if (typeof value === 'string' && isDataUri(value)) {
-    const fault = imageDataUriFault(value)
-    if (fault !== undefined) return refuse(param, `\`${param}\` ${fault}`)
-    if (/^data:image\/webp/i.test(value))
-      return refuse(param, `\`${param}\` must be a PNG or JPEG picture as a data URI`)
-    return { from: 'url', url: value, param }
-  }
-  if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
-  // Base64 without its head may be of any length: it is a URL that is none, and not a long one.
-  if (!/^https?:/i.test(value)) throw notUrl(param)
-  const url = text(value, param, MAX_URL_LENGTH)
-  if (!isWebUrl(url)) throw notUrl(param)
-  return { from: 'url', url, param }
-}
+const OPTIONS = 'sequential_image_generation_options'
+const SEARCH = { type: 'web_search' } as const
+const isSearch = (tool: unknown) => isJsonObject(tool) && tool['type'] === SEARCH.type
 
-/** In the words of this family's upstream, which clients look for. */
-function notUrl(param: string): DomainError {
-  return new DomainError(
-    'invalid_image_url',
-    `invalid url specified: \`${param}\` must be a public https:// or http:// URL, or a data URI like data:image/png;base64,<payload>`,
-    { param },
+/** Base64 without its head may be of any length: it is a URL that is none, and not a long one. */
+function pictureFault(url: string): string | undefined {
+  if (!isDataUri(url)) return /^https?:/i.test(url) ? textFault(url, MAX_URL_LENGTH) : undefined
+  const isWebp = /^data:image\/webp/i.test(url)
+  return (
+    imageDataUriFault(url) ?? (isWebp ? 'must be a PNG or JPEG picture as a data URI' : undefined)
   )
 }
 
-/** All field rules of the `artB-*` models. */
+const Picture = Type.String({ check: pictureFault, description: 'A public URL or a data URI.' })
+const unwanted = Unwanted('is not taken by this model: send pictures as `image`')
+/** Taken for those who send them to every model; upstream has neither. */
+const unheard = Type.Optional(Type.String({ maxLength: 64, description: 'Changes nothing.' }))
 
-/** Far more than the 600 words these models read well. */
-const MAX_PROMPT_LENGTH = 32_000
-const MAX_WORD_LENGTH = 64
+export const artBBody = Type.Object(
+  {
+    model: Type.Enum(artBModels.flatMap(({ name, version }) => [name, version])),
+    // Far more than the 600 words these models read well.
+    prompt: Type.String({ maxLength: 32_000, ...NotBlank }),
+    n: Type.Optional(
+      Type.Unsafe<unknown>({ documented: { type: 'integer', description: '1, or left out.' } }),
+    ),
+    images: unwanted,
+    mask: unwanted,
+    image: Type.Optional(
+      Type.Union(
+        [
+          Picture,
+          Type.Array(Picture, {
+            minItems: 1,
+            words: { minItems: 'must hold at least one picture' },
+          }),
+        ],
+        { description: 'Pictures to start from; how many goes by model.' },
+      ),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 32, description: '`<width>x<height>` or a tier of the model.' }),
+    ),
+    response_format: Type.Optional(Type.Enum(['url', 'b64_json'], { default: 'url' })),
+    quality: unheard,
+    style: unheard,
+    watermark: Type.Optional(Type.Boolean({ default: true })),
+    output_format: Type.Optional(Type.Enum(['png', 'jpeg'])),
+    optimize_prompt_options: Type.Optional(
+      Type.Object(
+        { mode: Type.Optional(Type.Enum(['standard', 'fast'])) },
+        { additionalProperties: true },
+      ),
+    ),
+    sequential_image_generation: Type.Optional(
+      Type.Enum(['auto', 'disabled'], { description: '`auto`: a group of pictures.' }),
+    ),
+    [OPTIONS]: Type.Optional(
+      Type.Object(
+        { max_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_GROUP })) },
+        {
+          additionalProperties: false,
+          words: { additionalProperties: 'is not taken: `max_images` alone is' },
+        },
+      ),
+    ),
+    stream: Type.Optional(
+      Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
+    ),
+    tools: Type.Optional(
+      Type.Array(
+        Type.Unsafe<unknown>({
+          check: (tool: unknown) =>
+            isSearch(tool) ? undefined : `must be ${JSON.stringify(SEARCH)}`,
+          documented: { type: 'object', description: `\`${JSON.stringify(SEARCH)}\`` },
+        }),
+      ),
+    ),
+  },
+  { additionalProperties: true, knownExtraFields: 'user' },
+)
+
 /** Members of other families of images, which upstream would silently ignore. */
 const OTHERS = [
   'aspect_ratio',
@@ -74,81 +104,53 @@ const OTHERS = [
   'partial_images',
   'image_urls',
 ] as const
-/** Words the family knows; what else a body holds goes upstream as it came. */
-const READ: ReadonlySet<string> = new Set([
-  'prompt',
-  'size',
-  'n',
-  'response_format',
-  'quality',
-  'style',
-  'image',
-  'watermark',
-  'output_format',
-  'stream',
-  'tools',
-  'sequential_image_generation',
-  'sequential_image_generation_options',
-  'optimize_prompt_options',
-])
+
+const known = knownModel(artBModel)
 
 /**
- * Reads an order for an `artB-*` model or refuses it naming the first offending field.
+ * Reads an order for an `artB-*` model or refuses it.
  *
- * @throws RequestError `invalid_request`; DomainError `n_not_supported`, `invalid_image_url`
+ * @throws DomainError `invalid_request` as `readBody` does, `n_not_supported`, `invalid_image_url`
  */
-export function readArtBOrder(order: ImageOrder): ImageRequest {
-  const { kind, fields } = order
-  const model = artBModel(order.model)
-  invariant(model, `the family was chosen by its model: ${order.model}`)
-  const prompt = acceptPrompt(fields, MAX_PROMPT_LENGTH)
-  acceptCount(fields)
-  refuseOtherInputs(order)
+export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageRequest {
+  const model = known(name)
+  const body = readBody(artBBody, { ...fields, model: name })
+  acceptCount(body.n)
   refuseMembers(fields, OTHERS, model.name)
-  const size = isPresent(fields, 'size') ? acceptSize(own(fields, 'size'), model) : undefined
-  const delivery = optionalChoice(fields, 'response_format', ['url', 'b64_json']) ?? 'url'
-  // Taken for those who send them to every model; upstream has neither.
-  for (const name of ['quality', 'style'])
-    if (isPresent(fields, name)) text(fields[name], name, MAX_WORD_LENGTH)
-  const watermark = optionalBoolean(fields, 'watermark') ?? true
-  const format = optionalChoice(fields, 'output_format', ['png', 'jpeg'])
-  const optimize = acceptOptimize(fields)
-  const inputs = acceptReferences(fields, model)
-  const { count, streamed, searches, body } = acceptGroup(fields, model, inputs.length)
-  const settings = {
-    n: count,
-    layers: inputs.length > 0 ? model.mostLayers : 1,
-    ...(size === undefined ? {} : { size }),
-    ...(format === undefined ? {} : { output_format: format }),
-  }
+  const size = body.size === undefined ? undefined : acceptSize(body.size, model)
+  const inputs = acceptReferences(body.image, model)
+  const { count, searches, group } = acceptGroup(body, model, inputs.length)
+  const { watermark = true, optimize_prompt_options, output_format } = body
   return {
     kind,
     model: model.name,
     body: {
-      ...Object.fromEntries(Object.entries(fields).filter(([name]) => !READ.has(name))),
-      prompt,
+      ...furtherMembers(artBBody, body),
+      prompt: body.prompt,
       watermark,
-      ...(size === undefined ? {} : { size }),
-      ...(format === undefined ? {} : { output_format: format }),
-      ...(optimize === undefined ? {} : { optimize_prompt_options: optimize }),
-      ...body,
+      ...membersGiven<unknown>({ size, output_format, optimize_prompt_options }),
+      ...group,
+      ...(searches ? { tools: [SEARCH] } : {}),
     },
     inputs,
     mask: undefined,
-    delivery,
-    streamed,
+    delivery: body.response_format ?? 'url',
+    streamed: body.stream ?? false,
     count,
     facts: {
       inputs: { text: 1, image: inputs.length },
       tools: searches ? ['web_search'] : [],
-      settings,
+      settings: {
+        n: count,
+        layers: inputs.length > 0 ? model.mostLayers : 1,
+        ...membersGiven({ size, output_format }),
+      },
     },
   }
 }
 
 /** One picture, or a group that is asked for by its own words. */
-function acceptCount(fields: JsonObject): void {
-  const n = own(fields, 'n')
+function acceptCount(n: unknown): void {
   if (typeof n === 'number' && Number.isSafeInteger(n) && n > 1)
     throw new DomainError(
       'n_not_supported',
@@ -158,20 +160,59 @@ function acceptCount(fields: JsonObject): void {
   if (n !== undefined && n !== 1) refuse('n', '`n` must be 1, or be left out')
 }
 
-/** Pictures are sent along by one word alone. */
-function refuseOtherInputs({ fields, uploads }: ImageOrder): void {
-  const other = ['images', 'mask'].find((name) => isPresent(fields, name)) ?? uploads[0]?.name
-  if (other !== undefined)
-    refuse(other, `\`${other}\` is not taken by this model: send pictures as \`image\``)
+/**
+ * The pictures sent along: one, or a list; each a public URL or a complete data URI.
+ * @throws DomainError naming the picture, `invalid_image_url` in the words of upstream, which clients look for
+ */
+function acceptReferences(
+  image: string | readonly string[] | undefined,
+  { name, maxReferences }: ArtBModel,
+): readonly ImageInput[] {
+  const pictures = typeof image === 'string' ? [image] : (image ?? [])
+  if (pictures.length > maxReferences)
+    return refuse('image', `\`image\` must hold at most ${maxReferences} pictures with ${name}`)
+  return pictures.map((url, index) => {
+    const param = typeof image === 'string' ? 'image' : `image[${index}]`
+    if (isDataUri(url) || isWebUrl(url)) return { from: 'url', url, param }
+    throw new DomainError(
+      'invalid_image_url',
+      `invalid url specified: \`${param}\` must be a public https:// or http:// URL, or a data URI like data:image/png;base64,<payload>`,
+      { param },
+    )
+  })
 }
 
-function acceptOptimize(fields: JsonObject): JsonObject | undefined {
-  const options = own(fields, 'optimize_prompt_options')
-  if (options === undefined) return undefined
-  const param = 'optimize_prompt_options'
-  if (!isJsonObject(options)) return refuse(param, `\`${param}\` must be an object`)
-  const mode = own(options, 'mode')
-  if (mode !== undefined && mode !== 'standard' && mode !== 'fast')
-    return refuse(`${param}.mode`, `\`${param}.mode\` must be one of standard, fast`)
-  return options
+/** Several pictures of one request, streams and web search: what some models alone have. */
+function acceptGroup(
+  {
+    sequential_image_generation: mode,
+    [OPTIONS]: options,
+    stream,
+    tools = [],
+  }: Static<typeof artBBody>,
+  { name, makesGroups }: ArtBModel,
+  references: number,
+) {
+  const most = options?.max_images
+  const searches = tools.length > 0
+  if (!makesGroups) {
+    if (mode === 'auto' || most !== undefined)
+      refuse('sequential_image_generation', `${name} makes no groups of images`)
+    if (stream === true) refuse('stream', `${name} does not stream`)
+    if (searches) refuse('tools', `${name} does not search the web`)
+  }
+  if (mode !== 'auto') return { count: 1, searches, group: {} }
+  const room = MAX_GROUP - references
+  if ((most ?? 1) > room)
+    return refuse(
+      `${OPTIONS}.max_images`,
+      `\`${OPTIONS}.max_images\` must be at most ${room}: with the pictures sent along a group has at most ${MAX_GROUP}`,
+    )
+  const count = most ?? room
+  // The number is always said: what is held for the call depends on it.
+  return {
+    count,
+    searches,
+    group: { sequential_image_generation: mode, [OPTIONS]: { max_images: count } },
+  }
 }
