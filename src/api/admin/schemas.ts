@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
 import { DisplayName, NewId, Reason } from '../kit/account-names.ts'
-import { BalanceAccountSchema } from '../kit/balance-view.ts'
+import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/pages.ts'
 
 /** Shapes of tenants, their users and their credit. */

@@ -1,11 +1,9 @@
 import type { FastifySchema } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
-import { answer } from './answer-documentation.ts'
+import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
-import { retryHeaders } from './failure-headers.ts'
-import { failureResponses } from './failure-documentation.ts'
+import { retryHeaders, type Surface, type SurfaceFailures } from './surface-failures.ts'
 import type { FailureCode } from './failure-table.ts'
-import type { Surface, SurfaceFailures } from './surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 

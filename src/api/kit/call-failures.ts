@@ -1,9 +1,14 @@
 import { DomainError } from '../../kernel/errors.ts'
-import { afterSending } from './circumstances.ts'
-import { failureHeaders } from './failure-headers.ts'
+import {
+  afterSending,
+  createSurface,
+  type Failure,
+  failureHeaders,
+  type Rule,
+  type SurfaceFailures,
+} from './surface-failures.ts'
 import type { FailureCode, FailureStatus } from './failure-table.ts'
 import { beforeSending, behindToken } from './route-failures.ts'
-import { createSurface, type Failure, type Rule, type SurfaceFailures } from './surface-failures.ts'
 
 /** What calls of a model can fail with, before the envelope of a surface gives it its shape. */
 

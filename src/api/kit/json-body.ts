@@ -1,11 +1,16 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { isUtf8 } from 'node:buffer'
+import type { TSchema } from 'typebox'
 import { sha256Hex } from '../../kernel/ids.ts'
+import { isJsonObject } from '../../kernel/json.ts'
+import { parseLifting } from '../../kernel/long-strings.ts'
 import { countBody } from './body-budget.ts'
 import { rememberBodyHash } from './body-hash.ts'
 import { hasIdempotencyKey } from './idempotency-key.ts'
-import { parseMediaJson } from './media-json.ts'
+import { misspeltIn } from './misspelt.ts'
 import { RequestError } from './request-error.ts'
 import { parseStrictJson } from './strict-json.ts'
+import { strictValidator } from './validator.ts'
 
 function checkEncoding(request: FastifyRequest): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
@@ -67,4 +72,52 @@ export function objectBody(body: unknown): Readonly<Record<string, unknown>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new RequestError('body_invalid', 'The request body must be a JSON object')
   return body as Readonly<Record<string, unknown>>
+}
+
+function requiresNothing(schema: TSchema): boolean {
+  const required: unknown = Reflect.get(schema, 'required')
+  return !Array.isArray(required) || required.length === 0
+}
+
+/**
+ * For routes that change what somebody may do: a body is all that its schema says, of a misspelt member
+ * it is told what was meant. Where nothing is required it may be left out.
+ */
+export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
+  const validate = strictValidator(route)
+  if (route.httpPart !== 'body') return validate
+  const tell = misspeltIn(route.schema, {})
+  const mayBeAbsent = requiresNothing(route.schema)
+  return (value: unknown) => {
+    // Fastify says null where nothing was sent.
+    if (value === undefined || value === null)
+      return mayBeAbsent
+        ? { value: {} }
+        : { error: new RequestError('body_empty', 'The request body is empty') }
+    const error = tell(value)
+    return error === undefined ? validate(value) : { error }
+  }
+}
+
+const SCHEME = 'data:'
+
+/**
+ * As `parseStrictJson`, but long data URIs are left as the bytes of the body they stand in
+ * (`AsciiText`): a body of media is neither made into text nor copied. Those with an escape are text.
+ * @throws RequestError as `parseStrictJson`
+ */
+export function parseMediaJson(body: Buffer): unknown {
+  // Told of the whole: what is read on is text already.
+  if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
+  const { value, lifted } = parseLifting(body, {
+    isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,
+    parse: (text) => parseStrictJson(Buffer.from(text)),
+  })
+  const restored = (part: unknown): unknown => {
+    if (typeof part === 'string') return lifted(part) ?? part
+    if (Array.isArray(part)) return part.map(restored)
+    if (!isJsonObject(part)) return part
+    return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, restored(inner)]))
+  }
+  return restored(value)
 }

@@ -1,5 +1,8 @@
-import type { FastifyReply } from 'fastify'
-import type { CreatedTask, TaskView } from '../../app/tasks/types.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CreatedTask, TaskAssets, TaskKey, TaskView } from '../../app/tasks/types.ts'
+import type { AssetReference } from '../../domain/families/checks/media-reference.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { principalOf } from './authenticate.ts'
 import { costHeaders } from './cost.ts'
 import { REPLAYED } from './idempotency-key.ts'
 
@@ -29,4 +32,37 @@ export function shownSettings(settings: TaskView['settings'], names: readonly st
     return value === undefined || value === null ? [] : [[name, value] as const]
   })
   return Object.fromEntries(shown)
+}
+
+const taskId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
+
+/** Whether text can be a task's id at all; nothing else is ever looked up. */
+export function isTaskId(text: string): boolean {
+  return taskId.test(text)
+}
+
+/**
+ * The task a request names by its platform or native id, of the tenant that asks.
+ * @throws DomainError `task_not_found` for what cannot be an id
+ */
+export function taskKeyOf(request: FastifyRequest, family: TaskKey['family'], id: string): TaskKey {
+  if (!isTaskId(id)) throw new DomainError('task_not_found', 'no such task', {})
+  return { principal: principalOf(request), family, id, requestId: request.id }
+}
+
+const ASSET_TYPES = { image: 'Image', video: 'Video', audio: 'Audio' } as const
+
+/** The assets of a creation, named as one member of its body; undefined where it uses none. */
+export function taskAssetsOf(
+  references: readonly AssetReference[],
+  param: string,
+  { projectName, bodyWith }: Pick<TaskAssets, 'projectName' | 'bodyWith'>,
+): TaskAssets | undefined {
+  if (references.length === 0) return undefined
+  const assets = references.map(({ assetId, kind }) => ({
+    assetId,
+    assetType: ASSET_TYPES[kind],
+    param,
+  }))
+  return { assets, projectName, bodyWith }
 }

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { createReadiness, type Health } from './health.ts'
-import { answer } from '../kit/answer-documentation.ts'
+import { answer } from '../kit/documentation.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 
 export interface OperatingDeps {

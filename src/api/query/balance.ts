@@ -4,16 +4,12 @@ import { Type } from 'typebox'
 import type { Currency } from '../../kernel/money.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import {
-  balanceAccountColumns,
-  BalanceAccountSchema,
-  toBalanceAccount,
-} from '../kit/balance-view.ts'
+import { balanceAccountColumns, BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
 import type { CsvRow } from '../kit/csv.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { fromCursor, toCursor } from '../kit/cursor.ts'
+import { fromCursor, toCursor } from '../kit/pages.ts'
 import { wantsCsv } from './ledger-query.ts'
 import type { AccountReads } from './account-reads.ts'
 import { Format, Name } from './schemas.ts'

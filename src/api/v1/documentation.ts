@@ -3,10 +3,10 @@ import { Type, type Static, type TSchema } from 'typebox'
 import {
   answer,
   costHeaderNames,
-  limitHeaderNames,
   type DescribedHeader,
-} from '../kit/answer-documentation.ts'
-import { failureResponses } from '../kit/failure-documentation.ts'
+  failureResponses,
+  limitHeaderNames,
+} from '../kit/documentation.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
 

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { FileUseCases, FileView } from '../../../app/files/types.ts'
-import { dispositionOf } from '../../kit/disposition.ts'
+import { dispositionOf } from '../../kit/answer-headers.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'

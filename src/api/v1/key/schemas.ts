@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { BudgetSchema } from '../../kit/budget-view.ts'
+import { BudgetSchema } from '../../kit/balances.ts'
 
 const figures = {
   limit: Type.Integer(),

@@ -9,8 +9,7 @@ import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
-import { taskAssetsOf } from '../../kit/task-assets.ts'
-import { tellCreated, tellTask } from '../../kit/task-answer.ts'
+import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/task-answer.ts'
 import {
   assetFailures,
   creationFailures,
@@ -18,7 +17,6 @@ import {
   ownParts,
   queryFailures,
 } from '../../kit/task-failures.ts'
-import { taskKeyOf } from '../../kit/task-id.ts'
 import { describe } from '../documentation.ts'
 import { sendContent } from './content.ts'
 import { videoFamilyNames, videoFamilyOf } from './families.ts'

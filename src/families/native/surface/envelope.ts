@@ -4,7 +4,8 @@ import {
   answer,
   costHeaderNames,
   type DescribedAnswer,
-} from '../../../api/kit/answer-documentation.ts'
+  failureResponses,
+} from '../../../api/kit/documentation.ts'
 import {
   callExamples,
   type CallFailure,
@@ -14,7 +15,6 @@ import {
 import { costMember, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
-import { failureResponses } from '../../../api/kit/failure-documentation.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/cost.ts'

@@ -4,12 +4,18 @@ import {
   answer,
   costHeaderNames,
   type DescribedHeader,
-} from '../../../api/kit/answer-documentation.ts'
+  failureResponses,
+} from '../../../api/kit/documentation.ts'
 import { callFailures as ofEveryCall } from '../../../api/kit/call-failures.ts'
-import { afterAcceptance, afterSending } from '../../../api/kit/circumstances.ts'
+import {
+  afterAcceptance,
+  afterSending,
+  createSurface,
+  type Failure,
+  failureHeaders,
+  type SurfaceFailures,
+} from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import { failureResponses } from '../../../api/kit/failure-documentation.ts'
-import { failureHeaders } from '../../../api/kit/failure-headers.ts'
 import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
 import {
   eitherVersion,
@@ -17,11 +23,6 @@ import {
   RATE_LIMITED,
   UNKNOWN_ERROR,
 } from '../../../api/kit/numbered-failures.ts'
-import {
-  createSurface,
-  type Failure,
-  type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
 import { creationFailures as ofEveryCreation } from '../../../api/kit/task-failures.ts'
 
 /** Numbers of `base_resp.status_code` that this version has besides. */

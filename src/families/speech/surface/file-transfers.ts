@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Static } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone } from '../../../api/kit/caller.ts'
-import { dispositionOf } from '../../../api/kit/disposition.ts'
+import { dispositionOf } from '../../../api/kit/answer-headers.ts'
 import { isForm } from '../../../api/kit/media-type.ts'
 import {
   type FormFields,
@@ -12,7 +12,7 @@ import {
   streamForm,
 } from '../../../api/kit/multipart.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import { isTaskId } from '../../../api/kit/task-id.ts'
+import { isTaskId } from '../../../api/kit/task-answer.ts'
 import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
 import type { TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
 import type { OwnUpload } from '../../../app/uploads/own-upload.ts'

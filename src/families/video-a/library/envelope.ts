@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
-import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
 import {
   createSurface,
   type Failure,
+  failureHeaders,
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
 import type { Channel } from '../../../app/ports.ts'
 import { type Asked, askedOf, VERSION } from './asked.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { answer } from '../../../api/kit/answer-documentation.ts'
+import { answer } from '../../../api/kit/documentation.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 
 const PREFIX = '/real-person'

@@ -1,7 +1,6 @@
 import type { Static } from 'typebox'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import { shownSettings } from '../../../api/kit/task-answer.ts'
-import { isTaskId } from '../../../api/kit/task-id.ts'
+import { isTaskId, shownSettings } from '../../../api/kit/task-answer.ts'
 import type { ListTasksInput, TaskView } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../rules/pricing.ts'

@@ -5,11 +5,9 @@ import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
 import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
-import { videoTasks } from '../../../api/kit/task-documentation.ts'
-import { tellTask } from '../../../api/kit/task-answer.ts'
-import { taskAssetsOf } from '../../../api/kit/task-assets.ts'
+import { videoTasks } from '../../../api/kit/documentation.ts'
+import { taskAssetsOf, taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
-import { taskKeyOf } from '../../../api/kit/task-id.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
   alsoInTasks,

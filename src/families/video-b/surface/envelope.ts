@@ -1,15 +1,15 @@
 import { type Static, Type } from 'typebox'
-import { afterAcceptance } from '../../../api/kit/circumstances.ts'
-import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import { failureHeaders } from '../../../api/kit/failure-headers.ts'
-import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
-import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
 import {
+  afterAcceptance,
   createSurface,
   type Failure,
+  failureHeaders,
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
-import { taskDescriber } from '../../../api/kit/task-documentation.ts'
+import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
+import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
+import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
+import { taskDescriber } from '../../../api/kit/documentation.ts'
 import { creationFailures, modelAway } from '../../../api/kit/task-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseMediaJson } from '../../../../src/api/kit/media-json.ts'
+import { parseMediaJson } from '../../../../src/api/kit/json-body.ts'
 import { parseStrictJson } from '../../../../src/api/kit/strict-json.ts'
 import { readStrictDataUri } from '../../../../src/domain/families/checks/strict-data-uri.ts'
 import { jsonInPieces } from '../../../../src/families/kit/http/json-in-pieces.ts'

@@ -1,0 +1,189 @@
+import type { FastifySchema } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import type { ProviderErrorKind } from '../../app/ports.ts'
+import { type DomainCode, domainCodes, DomainError } from '../../kernel/errors.ts'
+import type { Answer, Envelope } from './envelope.ts'
+import type { FailureCode } from './failure-table.ts'
+import { RequestError } from './request-error.ts'
+import type { Tag } from './surface.ts'
+
+/** How answers are described in the OpenAPI description: what they are sent as, and their headers. */
+
+const text = (description: string): TSchema => Type.String({ description })
+const count = (description: string): TSchema => Type.Integer({ minimum: 0, description })
+
+const headers = {
+  'x-request-id': text('Our id of the request; quote it to support.'),
+  'x-call-id': text('Id of the call: `source_id` of its ledger lines.'),
+  'x-platform-id': text('Our id of the task, once it exists; every `{id}` takes it.'),
+  'x-cost': text('What the answer was settled at, an exact decimal; `0` for nothing.'),
+  'x-cost-currency': text('The currency of `x-cost`.'),
+  'x-price-book': text('The version of the price book it was settled by.'),
+  'x-cost-split': text('`SKU=amount` of each SKU, by commas; empty for nothing.'),
+  'idempotent-replayed': text('`true`: the answer of an earlier request with the same key.'),
+  'content-disposition': text('Of CSV: the name of the file.'),
+  'retry-after': count('Seconds to wait before another try.'),
+  'retry-after-ms': count('The same in milliseconds.'),
+  'x-should-retry': text('`false`: must not be sent again by itself.'),
+  'www-authenticate': text('How a token is sent.'),
+  'x-ratelimit-limit-requests': count('Requests a minute, of a token that has such a limit.'),
+  'x-ratelimit-remaining-requests': count('Requests that are left.'),
+  'x-ratelimit-reset-requests': text('Until all requests are free again, such as `1m0s`.'),
+  'x-ratelimit-limit-tokens': count('Text tokens a minute, of a token that has such a limit.'),
+  'x-ratelimit-remaining-tokens': count('Text tokens that are left.'),
+  'x-ratelimit-reset-tokens': text('Until all tokens are free again.'),
+} as const satisfies Readonly<Record<string, TSchema>>
+
+export type DescribedHeader = keyof typeof headers
+
+/** Of every answer that was settled. */
+export const costHeaderNames: readonly DescribedHeader[] = [
+  'x-cost',
+  'x-cost-currency',
+  'x-price-book',
+  'x-cost-split',
+]
+
+/** Of every answer to whoever has limits. */
+export const limitHeaderNames: readonly DescribedHeader[] = [
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-tokens',
+]
+
+/** Those among the names that are described; `x-request-id` is on every answer. */
+function describedHeaders(names: Iterable<string>): Readonly<Record<string, TSchema>> {
+  const asked = new Set<string>(['x-request-id', ...names])
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => asked.has(name)))
+}
+
+export interface DescribedAnswer {
+  /** In words; by default those of its schema. */
+  readonly what?: string
+  /** As JSON; absent where it is never sent as that. */
+  readonly json?: TSchema
+  /** What else it may be sent as, by media type: what its text is. */
+  readonly others?: Readonly<Record<string, string>>
+  readonly headers?: readonly DescribedHeader[]
+}
+
+/** The description of an answer that is no failure. */
+export function answer(described: DescribedAnswer): object {
+  const { json, others = {}, headers: names = [] } = described
+  const own: unknown = json === undefined ? undefined : Reflect.get(json, 'description')
+  return {
+    description: described.what ?? (typeof own === 'string' ? own : 'Success.'),
+    headers: describedHeaders(names),
+    content: {
+      ...(json === undefined ? {} : { 'application/json': { schema: json } }),
+      ...Object.fromEntries(
+        Object.entries(others).map(([type, what]) => [type, { schema: text(what) }]),
+      ),
+    },
+  }
+}
+
+/** Any request's id, for the shapes that have it. */
+const EXAMPLE_REQUEST = 'req_01KA0000000000000000000000'
+
+/** How the failures of a surface are described, from the answers its envelope gives. */
+interface FailureShape {
+  readonly envelope: Envelope
+  readonly schema: TSchema
+  /** What a failure is called in an answer, and what is said of it. */
+  readonly read: (body: unknown) => { readonly name: string; readonly message: string }
+}
+
+function isDomainCode(failure: FailureCode): failure is DomainCode {
+  return domainCodes.some((code) => code === failure)
+}
+
+function isRefusal(failure: FailureCode): failure is `refused_${ProviderErrorKind}` {
+  return failure.startsWith('refused_')
+}
+
+/** An error of this kind that says nothing but its kind. */
+function plainError(failure: FailureCode): Error {
+  if (isDomainCode(failure)) return new DomainError(failure, '', {})
+  return isRefusal(failure)
+    ? new DomainError('call_refused', '', { kind: failure.slice('refused_'.length) })
+    : new RequestError(failure, '')
+}
+
+/**
+ * The failures of a route by status, each shown exactly as the envelope answers it. `further` are
+ * errors that tell more than their kind, or of which one kind has several statuses; `headers` what
+ * they carry whatever they are.
+ */
+export function failureResponses(
+  shape: FailureShape,
+  failures: readonly FailureCode[],
+  further: readonly Error[] = [],
+  headers: readonly DescribedHeader[] = [],
+): Readonly<Record<string, TSchema>> {
+  const byStatus = new Map<number, { named: Map<string, Answer['body']>; sent: Set<string> }>()
+  for (const error of [...further, ...failures.map(plainError)]) {
+    const { status, body, headers: given } = shape.envelope(error, EXAMPLE_REQUEST)
+    const found = byStatus.get(status) ?? { named: new Map(), sent: new Set<string>(headers) }
+    byStatus.set(status, found)
+    for (const name of Object.keys(given)) found.sent.add(name)
+    const { name } = shape.read(body)
+    if (!found.named.has(name)) found.named.set(name, body)
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, { named, sent }]) => {
+      const examples = [...named.values()]
+      const description = examples
+        .map((body) => shape.read(body))
+        .map(({ name, message }) => `${name}: ${message}`)
+        .join('\n\n')
+      return [status, { ...shape.schema, description, examples, headers: describedHeaders(sent) }]
+    }),
+  )
+}
+
+function headersOf(failures: readonly FailureCode[]): readonly DescribedHeader[] {
+  if (failures.includes('idempotency_key_reused')) return ['x-platform-id', 'idempotent-replayed']
+  return failures.includes('task_not_found') ? ['x-platform-id'] : []
+}
+
+/** The section that tasks of videos are described in. */
+export const videoTasks: Tag = {
+  name: 'Video tasks',
+  description: 'Create, query, list and delete tasks that make a video.',
+}
+
+/**
+ * Tells what the OpenAPI description says of the task routes of a surface, their failures included.
+ * `ofCreations` are failures that say more than their kind.
+ */
+export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]) {
+  return (route: {
+    readonly operationId: string
+    readonly summary: string
+    readonly ok: TSchema
+    readonly failures: readonly FailureCode[]
+    /** It says what the task was settled at. */
+    readonly costs?: boolean
+  }): FastifySchema => {
+    const { failures } = route
+    const headers = headersOf(failures)
+    const further = failures.includes('idempotency_key_reused') ? ofCreations : []
+    return {
+      operationId: route.operationId,
+      tags: [videoTasks.name],
+      summary: route.summary,
+      security: [{ modelToken: [] }],
+      response: {
+        200: answer({
+          json: route.ok,
+          headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,
+        }),
+        ...failureResponses(shape, failures, further, headers),
+      },
+    }
+  }
+}
