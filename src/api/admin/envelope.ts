@@ -1,7 +1,7 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { createSurface } from '../kit/surface-failures.ts'
-import { managementFailures } from '../kit/management-failures.ts'
+import { managementFailures } from '../kit/route-failures.ts'
 
 const surface = createSurface({
   ...accountFailures,

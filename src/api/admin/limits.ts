@@ -9,10 +9,8 @@ import {
   type SubjectLimits,
 } from '../../domain/account/limits.ts'
 import { MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
-import { KnownId } from '../kit/account-names.ts'
-import { success, successOf } from '../kit/account-surface.ts'
-import { byToken } from '../kit/by-token.ts'
-import { changeFailures, readFailures } from '../kit/management-failures.ts'
+import { byToken, KnownId, success, successOf } from '../kit/account-surface.ts'
+import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { describe } from './documentation.ts'
 import { reachOf } from './reach.ts'

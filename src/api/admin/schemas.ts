@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
-import { successOf } from '../kit/account-surface.ts'
-import { DisplayName, NewId, Reason } from '../kit/account-names.ts'
+import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/pages.ts'
 

@@ -1,9 +1,11 @@
-import type { FastifySchema } from 'fastify'
-import { Type, type Static, type TSchema } from 'typebox'
+import type { FastifyRequest, FastifySchema } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
+import type { ByToken } from '../../app/accounts/management.ts'
+import { principalOf } from './authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
-import { retryHeaders, type Surface, type SurfaceFailures } from './surface-failures.ts'
 import type { FailureCode } from './failure-table.ts'
+import { retryHeaders, type Surface, type SurfaceFailures } from './surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 
@@ -49,7 +51,7 @@ export function successOf<T extends ReturnType<typeof Type.Object>>(data: T) {
 }
 
 /** What is away is said in one way. */
-export const accountAway = {
+const accountAway = {
   code: 'service_unavailable',
   words: 'The service cannot answer at the moment',
 } as const
@@ -118,4 +120,34 @@ export function describeAccount(
       ...failureResponses(shape, failures),
     },
   }
+}
+
+/** How accounts, users and tokens are named in requests. */
+
+/** An id that is given to something new: it becomes a part of the name of a stream. */
+export const NewId = (description: string) =>
+  Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', description })
+
+/** An id of something that is there. */
+export const KnownId = Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' })
+
+/** One line of text that can be read: no control characters, and not blanks alone. */
+const line = (maxLength: number, description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '^(?=.*\\S)[^\\x00-\\x1f\\x7f-\\x9f]*$',
+    description,
+  })
+
+export const DisplayName = line(128, 'One line of 1 to 128 characters.')
+
+export const Reason = line(
+  256,
+  'Why, for whoever reads the ledger: one line of 1 to 256 characters.',
+)
+
+/** Who has something done, for the events of it. */
+export function byToken(request: FastifyRequest): ByToken {
+  return { tokenId: principalOf(request).tokenId, requestId: request.id }
 }

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RepeatedAnswer } from '../../app/call-claims/repeated-answer.ts'
-import { sendRepeated } from './keyed-call.ts'
+import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 
 /** How a failure looks on the wire of one surface. */

@@ -1,5 +1,3 @@
-import { namesIn } from './names.ts'
-
 /**
  * Members of a creation that another interface has. Where a route has not, what was meant would
  * silently not happen, and be charged all the same: they are refused.
@@ -85,3 +83,15 @@ export function refusalOf(path: string, counterpart: string | undefined): string
   const refused = `\`${path}\` is not taken here`
   return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``
 }
+
+/** Names out of text that has blanks between them. */
+export function namesIn(text: string): readonly string[] {
+  return text.split(/\s+/).filter((name) => name !== '')
+}
+
+/**
+ * Names that are taken or passed on and that the schema does not describe, blanks between them, by
+ * the object that has them: `''` is the body, then as in `messages[]` and
+ * `generationConfig.thinkingConfig`.
+ */
+export type AlsoKnown = Readonly<Record<string, string>>

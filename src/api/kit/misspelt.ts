@@ -8,9 +8,14 @@ import {
   nearestCandidate,
   plainLetters,
 } from '../../kernel/nearest-name.ts'
-import { counterpartOf, type ForeignNames, refusalOf } from './foreign-members.ts'
+import {
+  type AlsoKnown,
+  counterpartOf,
+  type ForeignNames,
+  namesIn,
+  refusalOf,
+} from './foreign-members.ts'
 import type { ReadForm } from './multipart.ts'
-import { type AlsoKnown, namesIn } from './names.ts'
 import { RequestError } from './request-error.ts'
 
 /**

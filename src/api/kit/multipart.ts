@@ -1,12 +1,12 @@
+import multipart from '@fastify/multipart'
+import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import multipart, { type MultipartFile } from '@fastify/multipart'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { hasNul } from '../../kernel/storable-text.ts'
 import { takeForm } from './body-budget.ts'
-import { rememberBodyHash } from './body-hash.ts'
-import { hasIdempotencyKey } from './idempotency-key.ts'
+import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 
 /** Bodies of `multipart/form-data` (RFC 7578): what is read of one at most (P10). */

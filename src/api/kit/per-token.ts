@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
 import { askedBy } from '../../kernel/asked-by.ts'
-import { callerOf } from './authenticate.ts'
+import { callerOf, principalOf } from './authenticate.ts'
 
 /** What is done for the token of each request. */
 export interface PerToken {
@@ -34,4 +34,17 @@ function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequ
   return (
     method !== 'POST' || config.startsNothing === true || headers['idempotency-key'] !== undefined
   )
+}
+
+/** Counts a query of a token. @throws DomainError `rate_limited` when it has had as many as it may */
+export type CountQuery = (principal: Principal) => void
+
+/** Counts the queries below the plugin; what is refused for its parameters counts nothing. */
+export function useQueryCount(app: FastifyInstance, count: CountQuery | undefined): void {
+  if (count === undefined) return
+  app.addHook('preHandler', (request, _reply, done) => {
+    // Of an unknown route nobody is asked who calls.
+    if (!request.is404) count(principalOf(request))
+    done()
+  })
 }

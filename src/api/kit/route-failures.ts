@@ -1,4 +1,5 @@
 import type { FailureCode } from './failure-table.ts'
+import type { SurfaceFailures } from './surface-failures.ts'
 
 /** What routes can fail with before their use case is asked, for their descriptions. */
 
@@ -36,3 +37,104 @@ export const beforeSending: readonly FailureCode[] = [
   'log_outcome_unknown',
   'database_unavailable',
 ]
+
+/** What failures of managing accounts and tokens are called. */
+export const managementFailures = {
+  scope_denied: 'scope_denied',
+  invalid_cursor: 'invalid_request',
+  tenant_not_found: 'tenant_not_found',
+  user_not_found: { code: 'user_not_found', param: 'user_id' },
+  token_not_found: 'token_not_found',
+  token_disabled: 'token_disabled',
+  token_limits_invalid: 'invalid_request',
+  token_models_invalid: 'invalid_request',
+  token_addresses_invalid: 'invalid_request',
+  token_scope_invalid: 'invalid_request',
+  token_bound_reached: 'token_bound_reached',
+  token_expiry_invalid: 'invalid_request',
+  log_outcome_unknown: 'outcome_unknown',
+} as const satisfies Partial<SurfaceFailures>
+
+/** Of every route that reads what is managed. */
+export const readFailures: readonly FailureCode[] = [
+  ...behindToken,
+  'parameter_invalid',
+  'log_unavailable',
+  'read_model_behind',
+]
+
+/** Of every route that changes some of it. */
+export const changeFailures: readonly FailureCode[] = [
+  ...readFailures,
+  ...withBody,
+  'scope_denied',
+  'log_outcome_unknown',
+]
+
+/** Of a token that is to be made, and to be changed. */
+export const boundsFailures: readonly FailureCode[] = [
+  'token_limits_invalid',
+  'token_models_invalid',
+  'token_addresses_invalid',
+  'token_expiry_invalid',
+  'token_bound_reached',
+]
+
+/** What routes of tasks can fail with, for their descriptions. */
+
+/** Where only our own parts can fail a request. */
+export const ownParts: readonly FailureCode[] = [
+  ...behindToken,
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+]
+
+/** Of creations that may use assets, beside theirs. */
+export const assetFailures: readonly FailureCode[] = [
+  'asset_not_found',
+  'asset_not_active',
+  'asset_region_mismatch',
+  // The account that has them cannot be asked, and no other has them.
+  'kept_unavailable',
+]
+
+/** Of every creation. */
+export const creationFailures: readonly FailureCode[] = [
+  ...beforeSending,
+  'read_model_behind',
+  'parameter_invalid',
+  'invalid_duration',
+  'wrong_expected_revision',
+  'append_too_large',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'submission_refused',
+  'submission_uncertain',
+  'refused_invalid',
+  'refused_rate_limited',
+  'refused_account',
+  'refused_unavailable',
+  'refused_timeout',
+  'refused_malformed',
+]
+
+export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']
+
+/** Of what takes a task back: a deletion or a cancellation. */
+export const deletionFailures: readonly FailureCode[] = [
+  ...ownParts,
+  ...withBody,
+  'overloaded',
+  'task_not_found',
+  'task_running',
+  'log_outcome_unknown',
+  'wrong_expected_revision',
+  'upstream_unavailable',
+]
+
+/** A creation is never sent again by itself on these surfaces: at another moment it is another task. */
+export const modelAway = {
+  words: 'The model is not available at the moment',
+  retry: 'never',
+} as const

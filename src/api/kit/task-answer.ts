@@ -4,7 +4,7 @@ import type { AssetReference } from '../../domain/families/checks/media-referenc
 import { DomainError } from '../../kernel/errors.ts'
 import { principalOf } from './authenticate.ts'
 import { costHeaders } from './cost.ts'
-import { REPLAYED } from './idempotency-key.ts'
+import { REPLAYED } from './idempotency.ts'
 
 /** What answers about tasks have in common on every surface. */
 

@@ -1,9 +1,8 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
-import { behindToken } from '../kit/route-failures.ts'
+import { behindToken, managementFailures } from '../kit/route-failures.ts'
 import { createSurface } from '../kit/surface-failures.ts'
-import { managementFailures } from '../kit/management-failures.ts'
 
 const surface = createSurface({ ...accountFailures, ...managementFailures })
 

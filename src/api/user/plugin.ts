@@ -12,7 +12,7 @@ import { BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
-import { type CountQuery, useQueryCount } from '../kit/query-count.ts'
+import { type CountQuery, useQueryCount } from '../kit/per-token.ts'
 import { balanceFailures, userEnvelope } from './envelope.ts'
 import { ownTokenRoutes } from './tokens.ts'
 

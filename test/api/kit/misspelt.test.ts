@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type AlsoKnown, namesIn } from '../../../src/api/kit/names.ts'
+import { type AlsoKnown, namesIn } from '../../../src/api/kit/foreign-members.ts'
 import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
 import { speechBodies } from '../../../src/families/speech/rules/body.ts'
 import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'

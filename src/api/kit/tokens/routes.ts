@@ -3,12 +3,10 @@ import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import type { ManagedTokens } from '../../../app/accounts/managed-tokens.ts'
 import type { Reach } from '../../../app/accounts/reach.ts'
-import { type AccountRoute, success } from '../account-surface.ts'
-import { KnownId } from '../account-names.ts'
-import { byToken } from '../by-token.ts'
+import { type AccountRoute, byToken, KnownId, success } from '../account-surface.ts'
 import { cursorMembers, readPage } from '../pages.ts'
-import { boundsFailures, changeFailures, readFailures } from '../management-failures.ts'
-import { readChanges } from './read.ts'
+import { boundsFailures, changeFailures, readFailures } from '../route-failures.ts'
+import { readChanges, toSecret, toToken } from './view.ts'
 import {
   DEFAULT_OVERLAP_S,
   RotationSchema,
@@ -18,7 +16,6 @@ import {
   TokenParamsSchema,
   TokensAnswerSchema,
 } from './schemas.ts'
-import { toSecret, toToken } from './view.ts'
 
 /** What differs between the surfaces that manage tokens. */
 export interface TokenSurface {

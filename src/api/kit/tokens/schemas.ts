@@ -2,8 +2,7 @@ import { Type } from 'typebox'
 import { MAX_OVERLAP_MS } from '../../../app/accounts/bootstrap.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
-import { successOf } from '../account-surface.ts'
-import { DisplayName, KnownId } from '../account-names.ts'
+import { DisplayName, KnownId, successOf } from '../account-surface.ts'
 import { NextCursor } from '../pages.ts'
 
 /** Shapes of tokens, as both surfaces have them that manage some. */

@@ -8,8 +8,8 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { modelName } from '../../kit/member-checks.ts'
 import { isForm } from '../../kit/media-type.ts'
-import { publicUrl } from '../../kit/public-url.ts'
 import { type FormLimits, type ReadForm, readForm } from '../../kit/multipart.ts'
+import { publicUrl } from '../../kit/public-url.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
-import type { AlsoKnown } from '../../kit/names.ts'
+import type { AlsoKnown } from '../../kit/foreign-members.ts'
 
 /** Shapes of images; each family's own rules are in its documentation. */
 

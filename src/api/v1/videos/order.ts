@@ -12,9 +12,9 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { isForm } from '../../kit/media-type.ts'
+import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
 import { given, modelName } from '../../kit/member-checks.ts'
 import { publicUrl } from '../../kit/public-url.ts'
-import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
 
 /** From a body of either form to a video that any family can be asked for. */
 

@@ -6,7 +6,7 @@ import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
-import { idempotencyKeyOf } from '../../kit/idempotency-key.ts'
+import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
 import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/task-answer.ts'
@@ -16,7 +16,7 @@ import {
   deletionFailures,
   ownParts,
   queryFailures,
-} from '../../kit/task-failures.ts'
+} from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { sendContent } from './content.ts'
 import { videoFamilyNames, videoFamilyOf } from './families.ts'

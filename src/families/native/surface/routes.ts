@@ -8,7 +8,7 @@ import {
   type TextUpstream,
 } from '../../text/surface/answer-call.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
+import { CallKeySchema } from '../../../api/kit/idempotency.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'

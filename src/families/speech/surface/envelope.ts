@@ -23,7 +23,7 @@ import {
   RATE_LIMITED,
   UNKNOWN_ERROR,
 } from '../../../api/kit/numbered-failures.ts'
-import { creationFailures as ofEveryCreation } from '../../../api/kit/task-failures.ts'
+import { creationFailures as ofEveryCreation } from '../../../api/kit/route-failures.ts'
 
 /** Numbers of `base_resp.status_code` that this version has besides. */
 const TIMEOUT = '1001'

@@ -8,7 +8,7 @@ import { principalOf } from '../../../api/kit/authenticate.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
 import { costHeaders, costInStream } from '../../../api/kit/cost.ts'
-import { keyedBy } from '../../../api/kit/keyed-call.ts'
+import { keyedBy } from '../../../api/kit/idempotency.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import {
   sendEventStream,

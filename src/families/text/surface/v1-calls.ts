@@ -8,11 +8,10 @@ import {
   type TextUpstream,
 } from './answer-call.ts'
 import type { StreamDialect } from '../../../api/kit/event-stream.ts'
-import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import { CallKeySchema } from '../../../api/kit/idempotency-key.ts'
+import { type AlsoKnown, foreignToTexts } from '../../../api/kit/foreign-members.ts'
+import { CallKeySchema } from '../../../api/kit/idempotency.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
-import type { AlsoKnown } from '../../../api/kit/names.ts'
 import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
 import { type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { TextFrame } from '../calls/types.ts'

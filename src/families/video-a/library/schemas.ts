@@ -1,7 +1,7 @@
 import { Type, type TSchema } from 'typebox'
 import { assetSorts } from '../../../app/assets/types.ts'
 import { assetGroupTypes, assetTypes } from '../../../domain/asset/events.ts'
-import type { AlsoKnown } from '../../../api/kit/names.ts'
+import type { AlsoKnown } from '../../../api/kit/foreign-members.ts'
 import { type ActionName, actionNames, VERSION } from './asked.ts'
 import {
   assetStatuses,

@@ -14,7 +14,7 @@ import {
   creationFailures,
   modelAway,
   ownParts,
-} from '../../../api/kit/task-failures.ts'
+} from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** What the failures of task routes are called here, and where they depart from the table. */

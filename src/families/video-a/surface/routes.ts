@@ -7,7 +7,7 @@ import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { taskAssetsOf, taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
-import { deletionFailures, queryFailures } from '../../../api/kit/task-failures.ts'
+import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
   alsoInTasks,

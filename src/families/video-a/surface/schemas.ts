@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { AlsoKnown } from '../../../api/kit/names.ts'
+import type { AlsoKnown } from '../../../api/kit/foreign-members.ts'
 
 /** Shapes of the `/provA` task interface. */
 

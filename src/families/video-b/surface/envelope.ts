@@ -10,7 +10,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
 import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { creationFailures, modelAway } from '../../../api/kit/task-failures.ts'
+import { creationFailures, modelAway } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** What can fail on the `/provB` video routes. */

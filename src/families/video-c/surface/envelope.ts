@@ -8,7 +8,7 @@ import {
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { deletionFailures, modelAway } from '../../../api/kit/task-failures.ts'
+import { deletionFailures, modelAway } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Static, Type } from 'typebox'
 

@@ -9,7 +9,7 @@ import { publicUrl } from '../../../api/kit/public-url.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
-import { creationFailures, queryFailures } from '../../../api/kit/task-failures.ts'
+import { creationFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
 import { cancelFailures, describe, provCEnvelope } from './envelope.ts'
 

@@ -1,13 +1,72 @@
-import { Buffer } from 'node:buffer'
-import { buffer } from 'node:stream/consumers'
-import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Buffer } from 'node:buffer'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { Type } from 'typebox'
 import type { RepeatedAnswer } from '../../app/call-claims/repeated-answer.ts'
 import { MAX_KEPT_ANSWER_BYTES } from '../../app/call-claims/sealed-answer.ts'
 import type { CallClaim, KeptAnswer } from '../../app/call-claims/types.ts'
 import type { CallInput } from '../../app/calls/types.ts'
-import { bodyHashOf } from './body-hash.ts'
-import { idempotencyKeyOf, REPLAYED } from './idempotency-key.ts'
+import { sha256Hex } from '../../kernel/ids.ts'
+import { RequestError } from './request-error.ts'
+
+const headersWith = (description: string) =>
+  Type.Object({
+    'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, description })),
+  })
+
+/** Headers of a creation, for the documentation. */
+export const IdempotencyKeySchema = headersWith(
+  'The same key and body again answers with the same task and sends nothing.',
+)
+
+/** The same of a call that is answered at once. */
+export const CallKeySchema = headersWith(
+  'The same key and body again, within a day, answers as the first did: nothing is sent or charged twice.',
+)
+
+/** The same of what moves a tenant's money. */
+export const PostingKeySchema = headersWith(
+  'Names the request instead of an id in the body: the same key and body again moves nothing more.',
+)
+
+/** The header of an answer that is repeated. */
+export const REPLAYED = 'idempotent-replayed'
+
+/** Whether one was sent, of whatever form. */
+export function hasIdempotencyKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['idempotency-key'] !== undefined
+}
+
+const idempotencyKey = /^[\x20-\x7e]{1,255}$/
+
+/** The caller's `Idempotency-Key`. @throws RequestError `parameter_invalid` */
+export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !idempotencyKey.test(key))
+    throw new RequestError(
+      'parameter_invalid',
+      'Idempotency-Key must be 1 to 255 printable ASCII characters',
+      'Idempotency-Key',
+    )
+  return key
+}
+
+const bodyHashes = new WeakMap<FastifyRequest, string>()
+
+/** Told by whoever reads a body; `hash` tells it from another one. */
+export function rememberBodyHash(request: FastifyRequest, hash: string): void {
+  bodyHashes.set(request, hash)
+}
+
+/**
+ * SHA-256 of the body's bytes as the caller sent them, of a form of its parts, whatever stood between
+ * them; of nothing when there was no body.
+ */
+export function bodyHashOf(request: FastifyRequest): string {
+  return bodyHashes.get(request) ?? sha256Hex('')
+}
 
 /** Calls under an `Idempotency-Key`: their answers are kept as they are sent, and sent again. */
 
