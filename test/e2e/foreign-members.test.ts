@@ -2,7 +2,7 @@ import t from 'tap'
 import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { v1Bodies } from '../../src/api/v1/routes.ts'
-import { families } from '../../src/families/index.ts'
+import { catalog, families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { familyDeps } from '../api/support/app.ts'
@@ -17,7 +17,7 @@ t.teardown(() => stack.stop())
 const { url, demo } = stack
 
 const foreignMembers = foreignToCreations(
-  membersOfBodies([{ bodies: v1Bodies }, ...openFamilies(families, familyDeps).surfaces]),
+  membersOfBodies([{ bodies: v1Bodies(catalog) }, ...openFamilies(families, familyDeps).surfaces]),
 )
 
 const PICTURE = 'https://media.example.com/boat.png'

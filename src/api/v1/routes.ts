@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import type { Catalog } from '../../domain/families/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
 import type { QuotedPath } from '../kit/quoted-path.ts'
@@ -9,7 +10,7 @@ import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
 import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
-import { alsoInImages, EditBodySchema, GenerationBodySchema } from './images/schemas.ts'
+import { imageBodies } from './images/schemas.ts'
 import { type KeyRouteDeps, keyRoute } from './key/plugin.ts'
 import { findModel, listModels, type ModelDeps } from './models/models.ts'
 import { quotePlugin } from './quote/plugin.ts'
@@ -46,9 +47,8 @@ export const v1: Mount = {
 }
 
 /** Bodies of its creations; other creations refuse their members by name. */
-export const v1Bodies: readonly KnownBody[] = [
-  { schema: GenerationBodySchema, also: alsoInImages.generation },
-  { schema: EditBodySchema, also: alsoInImages.edit },
+export const v1Bodies = (catalog: Catalog): readonly KnownBody[] => [
+  ...Object.values(imageBodies(catalog)),
   { schema: CreateVideoBodySchema },
 ]
 
@@ -66,7 +66,7 @@ export function v1Surface(
       'v1.images.generations.async': '/v1/images/generations/async',
       'v1.images.edits.async': '/v1/images/edits/async',
     },
-    bodies: v1Bodies,
+    bodies: v1Bodies(deps.catalog),
     register: async (app, { foreignMembers }) => {
       modelRoutes(app, deps)
       keyRoute(app, deps)

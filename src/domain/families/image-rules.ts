@@ -1,3 +1,4 @@
+import type { TObject } from 'typebox'
 import { invariant } from '../../kernel/assert.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import type { JsonObject } from '../../kernel/json.ts'
@@ -11,7 +12,9 @@ import type { Pixels } from './checks/pixels.ts'
 
 /** What the families of images have in common: a call and a task are asked, priced and settled alike. */
 
-export type ImageKind = 'generation' | 'edit'
+export const imageKinds = ['generation', 'edit'] as const
+
+export type ImageKind = (typeof imageKinds)[number]
 
 /** A picture sent along, as the caller sent it. */
 export type ImageInput =
@@ -97,8 +100,8 @@ export interface MadeImages extends ImageSeen {
 export interface ImageFamily {
   /** As channels and events name it. */
   readonly name: string
-  /** What it is asked for. */
-  readonly kinds: readonly ImageKind[]
+  /** What it is asked for, by the schemas of the bodies: see `readBody`. */
+  readonly bodies: Readonly<Partial<Record<ImageKind, TObject>>>
   /** External names. */
   readonly models: readonly string[]
   /** External names by the further names that its models are taken by. */

@@ -5,7 +5,7 @@ import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { artBModel, artBModels, MAX_GROUP } from './rules/models.ts'
 import { artBSkus, expectedArtB, neededArtBSkus, settleArtB } from './rules/pricing.ts'
-import { readArtBOrder } from './rules/request.ts'
+import { artBBody, readArtBOrder } from './rules/request.ts'
 import { artBWire } from './upstream/wire.ts'
 
 const known = knownModel(artBModel)
@@ -13,7 +13,7 @@ const known = knownModel(artBModel)
 /** The `artB-*` family. */
 export const artBFamily: ImageFamily = {
   name: 'art-b',
-  kinds: ['generation'],
+  bodies: { generation: artBBody },
   models: artBModels.map(({ name }) => name),
   aliases: new Map(artBModels.map(({ name, version }) => [version, name])),
   currency: 'CNY',

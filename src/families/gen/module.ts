@@ -5,7 +5,7 @@ import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { genModel, genModels } from './rules/models.ts'
 import { expectedGen, genSkus, neededGenSkus, settleGen, sizedGenSkus } from './rules/pricing.ts'
-import { fitGenBase, readGenOrder } from './rules/request.ts'
+import { fitGenBase, genBodies, readGenOrder } from './rules/request.ts'
 import { genWire } from './upstream/wire.ts'
 
 const known = knownModel(genModel)
@@ -13,7 +13,7 @@ const known = knownModel(genModel)
 /** The `gen-*` family. */
 export const genFamily: ImageFamily = {
   name: 'gen',
-  kinds: ['generation', 'edit'],
+  bodies: genBodies,
   models: genModels.map(({ name }) => name),
   currency: 'USD',
   usualCount: () => 1,

@@ -5,7 +5,7 @@ import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { imageModel, imageModels } from './rules/models.ts'
 import { expectedImages, imageSkus, neededImageSkus, settleImages } from './rules/pricing.ts'
-import { readImageOrder } from './rules/request.ts'
+import { imageBodies, readImageOrder } from './rules/request.ts'
 import { imageWire } from './upstream/wire.ts'
 
 const known = knownModel(imageModel)
@@ -13,7 +13,7 @@ const known = knownModel(imageModel)
 /** The `image-*` family. */
 export const imageFamily: ImageFamily = {
   name: 'image',
-  kinds: ['generation', 'edit'],
+  bodies: imageBodies,
   models: imageModels.map(({ name }) => name),
   currency: 'USD',
   usualCount: (model) => known(model).usualCount,

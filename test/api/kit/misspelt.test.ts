@@ -4,8 +4,9 @@ import { type AlsoKnown, namesIn } from '../../../src/api/kit/foreign-members.ts
 import { alsoInTasks } from '../../../src/families/video-a/surface/schemas.ts'
 import { speechBodies } from '../../../src/families/speech/rules/body.ts'
 import { videoCBodies } from '../../../src/families/video-c/rules/request.ts'
-import { alsoInImages } from '../../../src/api/v1/images/schemas.ts'
+import { imageBodies } from '../../../src/api/v1/images/schemas.ts'
 import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
+import { catalog } from '../../../src/families/index.ts'
 import { ResponsesBodySchema } from '../../../src/families/responses/surface/request.ts'
 import { GenerateBodySchema } from '../../../src/families/native/surface/schemas.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
@@ -142,6 +143,8 @@ interface PostOperation {
   readonly requestBody?: { readonly content: { readonly 'application/json': { schema: unknown } } }
 }
 
+const { edit } = imageBodies(catalog)
+
 void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
   const also = {
     // Of each of its actions its own test looks at the bodies.
@@ -167,10 +170,10 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     [chatPath]: knownExtra(ChatBodySchema),
     '/v1/responses': knownExtra(ResponsesBodySchema),
     '/v1/quote': {},
-    '/v1/images/generations': alsoInImages.generation,
-    '/v1/images/edits': alsoInImages.edit,
-    '/v1/images/edits/async': alsoInImages.edit,
-    '/v1/images/generations/async': alsoInImages.generation,
+    '/v1/images/generations': {},
+    '/v1/images/edits': edit.also,
+    '/v1/images/edits/async': edit.also,
+    '/v1/images/generations/async': {},
     '/v1beta/models/{model}:generateContent': knownExtra(GenerateBodySchema),
     '/v1beta/models/{model}:streamGenerateContent': knownExtra(GenerateBodySchema),
   }

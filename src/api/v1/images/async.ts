@@ -18,7 +18,6 @@ import { type ImageOrderDeps, readOrder } from './order.ts'
 import {
   AsyncEditBodySchema,
   CreatedImageTaskSchema,
-  GenerationBodySchema,
   ImageTaskParamsSchema,
   ImageTaskSchema,
 } from './schemas.ts'
@@ -119,6 +118,7 @@ export function asyncImageRoutes(
   instance: FastifyInstance,
   deps: AsyncImageDeps,
   validatorCompiler: FastifySchemaCompiler<TSchema>,
+  body: TSchema,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
@@ -134,7 +134,7 @@ export function asyncImageRoutes(
         failures: imageTaskFailures,
         further: [lacking],
       }),
-      body: GenerationBodySchema,
+      body,
     },
     handler: (request, reply) => create(deps, 'generation', request, reply),
   })

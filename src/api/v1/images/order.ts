@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { TObject } from 'typebox'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { asksForNothing, refuse } from '../../../domain/families/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
@@ -20,10 +21,6 @@ export interface ReadOrder {
   readonly model: string
   readonly request: ImageRequest
 }
-
-/** Members that a form has as text. */
-const INTEGERS = ['n', 'output_compression', 'partial_images'] as const
-const FLAGS = ['stream', 'watermark'] as const
 
 /** What an order is read with. */
 interface OrderReading {
@@ -74,9 +71,11 @@ async function readAsItsFamily(
     throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
       model: order.model,
     })
-  if (!family.kinds.includes(kind))
-    refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
+  const schema = family.bodies[kind]
+  if (schema === undefined)
+    return refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
   const read = family.read(order)
+  refuseOthers(order, schema, catalog)
   await checkUrls(read, resolveHost)
   return { family: family.name, model: read.model, request: read }
 }
@@ -91,7 +90,7 @@ function jsonOrder(body: JsonObject, kind: ImageKind): ImageOrder {
 async function formOrder(
   request: FastifyRequest,
   kind: ImageKind,
-  { formLimits, checkParts }: ImageOrderDeps,
+  { catalog, formLimits, checkParts }: ImageOrderDeps,
 ): Promise<ImageOrder> {
   const form = await readForm(request, formLimits)
   checkParts(form)
@@ -99,16 +98,36 @@ async function formOrder(
   const model = modelName(fields)
   const read = Object.entries(fields)
     .filter(([name]) => name !== 'model')
-    .map(([name, value]) => [name, typed(name, value)] as const)
+    .map(([name, value]) => [name, typed(value, typeOf(name, catalog))] as const)
   return { kind, form: 'multipart', model, fields: Object.fromEntries(read), uploads }
 }
 
-function typed(name: string, value: string | readonly string[]): unknown {
+/** A form has everything as text. */
+function typed(value: string | readonly string[], type: unknown): unknown {
   if (typeof value !== 'string') return value
-  if (INTEGERS.some((known) => known === name))
-    return /^-?\d{1,9}$/.test(value) ? Number(value) : value
-  if (FLAGS.some((known) => known === name)) return value === 'true' || (value !== 'false' && value)
-  return value
+  if (type === 'integer') return /^-?\d{1,9}$/.test(value) ? Number(value) : value
+  return type === 'boolean' ? value === 'true' || (value !== 'false' && value) : value
+}
+
+const bodiesOf = ({ imageFamilies }: Catalog) =>
+  imageFamilies.flatMap(({ bodies }) => Object.values(bodies))
+
+/** Of a member, in the first family that says it. */
+function typeOf(name: string, catalog: Catalog): unknown {
+  return bodiesOf(catalog)
+    .map(({ properties }) => Reflect.get(Object(properties[name]), 'type'))
+    .find((type) => type !== undefined)
+}
+
+/** What only other families know is taken where it asks for nothing: a wish would go unheard. */
+function refuseOthers({ model, fields }: ImageOrder, schema: TObject, catalog: Catalog): void {
+  for (const [name, value] of Object.entries(fields)) {
+    // A form may say more in brackets.
+    const isKnownTo = ({ properties }: TObject) =>
+      Object.hasOwn(properties, name.replace(/\[.*$/s, ''))
+    if (!isKnownTo(schema) && bodiesOf(catalog).some(isKnownTo) && !asksForNothing(name, value))
+      refuse(name, `\`${name}\` is not taken by ${model}`)
+  }
 }
 
 /** Upstream fetches them; where they lie is checked like a callback. */

@@ -21,7 +21,7 @@ import { describe } from '../documentation.ts'
 import { asyncImageRoutes } from './async.ts'
 import { imagesDialect } from './dialect.ts'
 import { type ImageOrderDeps, readOrder } from './order.ts'
-import { alsoInImages, EditBodySchema, GenerationBodySchema, ImagesSchema } from './schemas.ts'
+import { imageBodies, ImagesSchema } from './schemas.ts'
 
 export interface ImageRouteDeps {
   readonly catalog: Catalog
@@ -90,10 +90,11 @@ async function answerStream(
 /** Synchronous images, to be registered below `/v1`. */
 export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
-  const tellOfEdits = misspeltIn(EditBodySchema, alsoInImages.edit, names)
+  const { generation, edit } = imageBodies(given.catalog)
+  const tellOfEdits = misspeltIn(edit.schema, edit.also, names)
   const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
   // Each family judges its own fields; the schema only finds misspelt names.
-  const ofGenerations = refuseMisspelt(alsoInImages.generation, names)
+  const ofGenerations = refuseMisspelt(generation.also, names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
     app.post('/images/generations', {
@@ -109,12 +110,12 @@ export function imagesPlugin(given: ImageRouteDeps) {
           further: callExamples('prompt'),
         }),
         headers: CallKeySchema,
-        body: GenerationBodySchema,
+        body: generation.schema,
       },
       handler: (request, reply) => answer(deps, 'generation', request, reply),
     })
     app.post('/images/edits', {
-      validatorCompiler: refuseMisspelt(alsoInImages.edit, names),
+      validatorCompiler: refuseMisspelt(edit.also, names),
       schema: {
         ...describe({
           tag: 'Images',
@@ -126,10 +127,10 @@ export function imagesPlugin(given: ImageRouteDeps) {
           further: callExamples('images'),
         }),
         headers: CallKeySchema,
-        body: EditBodySchema,
+        body: edit.schema,
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps, ofGenerations)
+    asyncImageRoutes(app, deps, ofGenerations, generation.schema)
   }
 }

@@ -1,58 +1,26 @@
 import { Type } from 'typebox'
+import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
-import type { AlsoKnown } from '../../kit/foreign-members.ts'
 
 /** Shapes of images; each family's own rules are in its documentation. */
 
 const open = { additionalProperties: true }
 
-const common = {
-  model: Type.String({ description: 'Selects the family: `image-*`, `gen-*` or `artB-*`.' }),
-  prompt: Type.String(),
-  n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, description: 'Default 1.' })),
-  size: Type.Optional(Type.String({ description: '`<width>x<height>`, a tier, or `auto`.' })),
-  aspect_ratio: Type.Optional(Type.String()),
-  quality: Type.Optional(Type.String()),
-  background: Type.Optional(Type.String()),
-  output_format: Type.Optional(Type.Enum(['png', 'jpeg', 'webp'])),
-  output_compression: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
-  response_format: Type.Optional(Type.Enum(['b64_json', 'url'])),
-  moderation: Type.Optional(Type.Enum(['low', 'auto'])),
-  user: Type.Optional(Type.String()),
+/** The bodies of both kinds: which alternative a body is of goes by its model. */
+export function imageBodies({ imageFamilies }: Catalog) {
+  const bodiesOf = (kind: ImageKind) => imageFamilies.flatMap(({ bodies }) => bodies[kind] ?? [])
+  const generations = bodiesOf('generation')
+  // What generations alone have is taken by edits where it asks for nothing.
+  const also = generations.map(({ properties }) => Object.keys(properties).join(' ')).join(' ')
+  return {
+    generation: { schema: Type.Union(generations, documented.generation), also: {} },
+    edit: { schema: Type.Union(bodiesOf('edit'), documented.edit), also: { '': also } },
+  }
 }
 
-export const GenerationBodySchema = Type.Object(
-  {
-    ...common,
-    image: Type.Optional(
-      Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 14 })], {
-        description: 'Of `artB-*`: public URLs or data URIs of pictures to start from.',
-      }),
-    ),
-    stream: Type.Optional(
-      Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
-    ),
-  },
-  { ...open, examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
-)
-
-const Reference = Type.Object({
-  image_url: Type.Optional(Type.String({ description: 'A public URL or a data URI.' })),
-  file_id: Type.Optional(Type.String({ description: 'An id of `/v1/files`.' })),
-})
-
-export const EditBodySchema = Type.Object(
-  {
-    ...common,
-    images: Type.Optional(Type.Array(Reference, { maxItems: 14 })),
-    image_urls: Type.Optional(
-      Type.Array(Type.String(), { maxItems: 14, description: 'Public URLs, of `gen-*` alone.' }),
-    ),
-    mask: Type.Optional(Reference),
-    input_fidelity: Type.Optional(Type.Enum(['high', 'low'])),
-  },
-  {
-    ...open,
+const documented = {
+  generation: { examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
+  edit: {
     description:
       'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
     examples: [
@@ -63,7 +31,7 @@ export const EditBodySchema = Type.Object(
       },
     ],
   },
-)
+}
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
 
@@ -102,8 +70,8 @@ export const ImagesSchema = Type.Object(
 
 export const AsyncEditBodySchema = Type.Object(
   {
-    model: common.model,
-    prompt: common.prompt,
+    model: Type.String({ description: 'One that makes edits.' }),
+    prompt: Type.String(),
     response_format: Type.Optional(Type.Enum(['url'])),
   },
   {
@@ -145,13 +113,3 @@ export const ImageTaskSchema = Type.Object(
   },
   open,
 )
-
-/** Members of images that only some families have, and that the schemas do not describe. */
-const ofImages = `
-  image images mask stream partial_images watermark style tools
-  sequential_image_generation sequential_image_generation_options optimize_prompt_options`
-
-export const alsoInImages = {
-  generation: { '': ofImages },
-  edit: { '': `${ofImages} input_fidelity` },
-} as const satisfies Readonly<Record<ImageKind, AlsoKnown>>

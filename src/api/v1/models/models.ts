@@ -1,7 +1,7 @@
 import type { Principal } from '../../../app/access/principal.ts'
 import type { ChannelDirectory } from '../../../app/channels/directory.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
-import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import { type ImageKind, imageKinds } from '../../../domain/families/image-rules.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** When a model came is configuration and not known; the same Unix second for all, and for ever. */
@@ -17,7 +17,9 @@ function endpointsOf(catalog: Catalog, family: string, model: string): readonly 
   if (own.length > 0) return own
   if (catalog.videoFamilies.some((rules) => rules.family === family)) return ['/v1/videos']
   const images = catalog.imageFamilies.find(({ name }) => name === family)
-  return (images?.kinds ?? []).map((kind) => endpointByImageKind[kind])
+  return imageKinds
+    .filter((kind) => images?.bodies[kind] !== undefined)
+    .map((kind) => endpointByImageKind[kind])
 }
 
 /** A model as `/v1/models` shows it. */

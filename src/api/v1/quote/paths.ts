@@ -7,7 +7,7 @@ import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { refuseForTasks } from '../images/async.ts'
 import { readJsonOrder } from '../images/order.ts'
-import { alsoInImages, EditBodySchema, GenerationBodySchema } from '../images/schemas.ts'
+import { imageBodies } from '../images/schemas.ts'
 import { videoFamilyOf } from '../videos/families.ts'
 import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
 import { CreateVideoBodySchema } from '../videos/schemas.ts'
@@ -25,9 +25,10 @@ function imagePaths({
   resolveHost,
   foreignMembers: foreign,
 }: QuoteDeps): readonly QuotedPath[] {
+  const { generation, edit } = imageBodies(catalog)
   const checks = {
-    generation: misspeltRefusal(GenerationBodySchema, alsoInImages.generation, { foreign }),
-    edit: misspeltRefusal(EditBodySchema, alsoInImages.edit, { foreign }),
+    generation: misspeltRefusal(generation.schema, generation.also, { foreign }),
+    edit: misspeltRefusal(edit.schema, edit.also, { foreign }),
   }
   const atOnce = (kind: ImageKind): QuotedPath => ({
     path: `/v1/images/${kind}s`,

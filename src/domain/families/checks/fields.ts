@@ -80,9 +80,3 @@ export function asksForNothing(name: string, value: unknown): boolean {
   if (name === 'sequential_image_generation') return value === 'disabled' || value === null
   return value === null || value === false || value === 'auto'
 }
-
-/** Refuses members that a model has not, where they ask for anything. @throws RequestError */
-export function refuseMembers(body: JsonObject, names: readonly string[], model: string): void {
-  const other = names.find((name) => isPresent(body, name) && !asksForNothing(name, body[name]))
-  if (other !== undefined) refuse(other, `\`${other}\` is not taken by ${model}`)
-}

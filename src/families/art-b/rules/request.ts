@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { imageDataUriFault, isDataUri } from '../../../domain/families/checks/data-uri.ts'
-import { refuse, refuseMembers } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
 import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
@@ -78,6 +78,7 @@ export const artBBody = Type.Object(
         },
       ),
     ),
+    user: Type.Optional(Type.Unknown()),
     stream: Type.Optional(
       Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
     ),
@@ -91,19 +92,8 @@ export const artBBody = Type.Object(
       ),
     ),
   },
-  { additionalProperties: true, knownExtraFields: 'user' },
+  { additionalProperties: true },
 )
-
-/** Members of other families of images, which upstream would silently ignore. */
-const OTHERS = [
-  'aspect_ratio',
-  'background',
-  'output_compression',
-  'moderation',
-  'input_fidelity',
-  'partial_images',
-  'image_urls',
-] as const
 
 const known = knownModel(artBModel)
 
@@ -116,11 +106,10 @@ export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageR
   const model = known(name)
   const body = readBody(artBBody, { ...fields, model: name })
   acceptCount(body.n)
-  refuseMembers(fields, OTHERS, model.name)
   const size = body.size === undefined ? undefined : acceptSize(body.size, model)
   const inputs = acceptReferences(body.image, model)
   const { count, searches, group } = acceptGroup(body, model, inputs.length)
-  const { watermark = true, optimize_prompt_options, output_format } = body
+  const { watermark = true, optimize_prompt_options, output_format, user } = body
   return {
     kind,
     model: model.name,
@@ -128,7 +117,7 @@ export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageR
       ...furtherMembers(artBBody, body),
       prompt: body.prompt,
       watermark,
-      ...membersGiven<unknown>({ size, output_format, optimize_prompt_options }),
+      ...membersGiven<unknown>({ size, output_format, optimize_prompt_options, user }),
       ...group,
       ...(searches ? { tools: [SEARCH] } : {}),
     },
