@@ -44,8 +44,8 @@ import {
   createOpenPublic,
   createPublicFetch,
   type PublicFetchDeps,
+  resolveByDns,
 } from './families/kit/http/public-fetch.ts'
-import { resolveByDns } from './families/kit/http/resolve-host.ts'
 import { catalogOf, type FamilyModule, openFamilies } from './families/module.ts'
 import type { ObjectStore } from './storage/types.ts'
 

@@ -7,8 +7,7 @@ import { servedModels } from './app/pricing/concern.ts'
 import { createPriceManagement } from './app/pricing/manage.ts'
 import { createManagedLimits } from './app/throttle/manage.ts'
 import type { Config } from './config.ts'
-import type { PublicFetchDeps } from './families/kit/http/public-fetch.ts'
-import { resolveByDns } from './families/kit/http/resolve-host.ts'
+import { type PublicFetchDeps, resolveByDns } from './families/kit/http/public-fetch.ts'
 
 /** What accounts, tokens and prices are managed by over HTTP. */
 export function management(

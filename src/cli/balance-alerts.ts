@@ -6,7 +6,7 @@ import {
 } from '../app/balance-alerts/manage.ts'
 import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../kernel/clock.ts'
-import { resolveByDns } from '../families/kit/http/resolve-host.ts'
+import { resolveByDns } from '../families/kit/http/public-fetch.ts'
 import { type ActorOption, depsOf } from './access.ts'
 import { currencyOf } from './credit.ts'
 import { markerSecretOf } from './marker-secret.ts'

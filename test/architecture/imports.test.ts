@@ -243,7 +243,7 @@ t.test('time and randomness are handed in', (t) => {
   t.same(
     inRooms.filter(({ text }) => /\b(?:system|wall)Clock\b/.test(text)).map(({ path }) => path),
     // The default of an argument: a provider may name a date to wait for.
-    ['src/families/kit/http/retry-after.ts'],
+    ['src/families/kit/http/refusals.ts'],
     'unix time is read where everything is put together',
   )
   t.end()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { checkPublicUrl, type ResolveHost } from '../../src/kernel/public-url.ts'
-import { resolveByDns } from '../../src/families/kit/http/resolve-host.ts'
+import { resolveByDns } from '../../src/families/kit/http/public-fetch.ts'
 
 const asked: string[] = []
 const resolve: ResolveHost = async (host) => {

@@ -9,9 +9,9 @@ import type {
 } from '../../../app/image-ports.ts'
 import { IMAGES, type ImageSeen } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { BodyInPieces } from '../../kit/http/body-in-pieces.ts'
-import { bearerHeaders } from '../../kit/http/credential.ts'
-import { malformed } from '../../kit/http/failures.ts'
+import type { BodyInPieces } from '../../kit/http/json.ts'
+import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
+import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import {
   countOrZero,
   isGiven,
@@ -22,9 +22,7 @@ import {
 } from '../../kit/http/fields.ts'
 import { formOf } from '../../kit/http/form.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
-import { readPlainError } from '../../kit/http/plain-errors.ts'
-import { fromStreamError, type UpstreamError } from '../../kit/http/refusals.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
+import { readPlainError } from '../../kit/http/error-bodies.ts'
 import type { ImageWire } from '../../kit/image/wire.ts'
 import type { ImageTokenUnit } from '../rules/pricing.ts'
 

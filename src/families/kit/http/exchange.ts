@@ -1,6 +1,6 @@
-import { buildConnector, Pool, type Dispatcher } from 'undici'
-import { ExchangeError } from './exchange-error.ts'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
 import {
+  ExchangeError,
   type OpenedStream,
   openStream,
   sendable,

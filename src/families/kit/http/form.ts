@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { newUuid } from '../../../kernel/ids.ts'
-import { BodyInPieces } from './body-in-pieces.ts'
+import { BodyInPieces } from './json.ts'
 
 export interface FormFile {
   readonly name: string

@@ -1,6 +1,5 @@
 import type { Channel } from '../../../app/ports.ts'
 import { type Exchange, openExchange } from './exchange.ts'
-import { createScrubber, type Scrubber, vendorWords } from './scrub.ts'
 
 const FAILED_MESSAGE = 'The model service refused the request.'
 
@@ -15,7 +14,7 @@ export interface Line {
   readonly scrub: Scrubber
 }
 
-export interface Lines {
+interface Lines {
   readonly of: (channel: Channel) => Line
   /** Closes every connection; what is in flight fails. */
   readonly close: () => Promise<void>
@@ -63,5 +62,90 @@ export function createLines(options: {
       lines.clear()
       await Promise.all(opened.map((line) => line.exchange.close()))
     },
+  }
+}
+
+/** `authorization: Bearer …`, or the header the channel names. */
+export function bearerHeaders(channel: Channel): Readonly<Record<string, string>> {
+  const header = channel.credentialHeader
+  return header === undefined
+    ? { authorization: `Bearer ${channel.credential}` }
+    : { [header]: channel.credential }
+}
+
+/** The header that native generation takes its key in, or the one the channel names. */
+export function keyHeaders(channel: Channel): Readonly<Record<string, string>> {
+  return { [channel.credentialHeader ?? 'x-goog-api-key']: channel.credential }
+}
+
+/** Takes out of upstream's messages what callers must not see (P7). */
+
+const MAX_MESSAGE_LENGTH = 500
+const REQUEST_ID = /[\s,;.(]*\b(?:request|trace|log)[ _-]?id\b\s*[:=]?\s*[\w-]*\)?/gi
+const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi
+const HOST = /\b(?:[a-z0-9-]+\.){2,}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
+const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g
+const LONG_OPAQUE = /\b(?=[\w-]*\d)[\w-]{32,}\b/g
+
+/** Labels of a host name that name no vendor. */
+const PLAIN_WORDS = new Set(
+  (
+    'www api apis open com net org cloud test example localhost local internal invalid host ' +
+    'video image text speech voice clone audio fast mini pro lite max plus standard domestic overseas ' +
+    'model models data task tasks asset assets library generation upstream sandbox'
+  ).split(' '),
+)
+const SHORTEST_VENDOR_WORD = 3
+
+/**
+ * The words that give an upstream away: labels of its host names, the alphabetic parts of its
+ * model names, and what the channel lists. Derived, so that no vendor is named in the code.
+ */
+export function vendorWords(
+  baseUrls: readonly string[],
+  upstreamModels: readonly string[],
+  listed: readonly string[] = [],
+): readonly string[] {
+  const hostnames = baseUrls.map((baseUrl) => new URL(baseUrl).hostname)
+  const parts = [...hostnames, ...upstreamModels].flatMap((name) =>
+    name.toLowerCase().split(/[^a-z]+/),
+  )
+  const derived = parts.filter(
+    (word) => word.length >= SHORTEST_VENDOR_WORD && !PLAIN_WORDS.has(word),
+  )
+  return [...new Set([...derived, ...listed.map((word) => word.toLowerCase())])]
+}
+
+/** What a message is scrubbed with: exact replacements first, then words to drop. */
+export interface Scrubber {
+  (message: string): string
+}
+
+/**
+ * A scrubber of one channel. Upstream model names become external names; request ids, links, host
+ * names, addresses, long opaque strings and vendor words go. An empty result becomes `fallback`.
+ */
+export function createScrubber(input: {
+  /** Upstream name → external name. */
+  readonly modelNames: Readonly<Record<string, string>>
+  readonly words: readonly string[]
+  readonly fallback: string
+}): Scrubber {
+  const names = Object.entries(input.modelNames).toSorted(([a], [b]) => b.length - a.length)
+  const words = input.words
+    .toSorted((a, b) => b.length - a.length)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const vendor =
+    words.length === 0
+      ? undefined
+      : new RegExp(`(?:\\bthe\\s+)?(?<![a-z])(?:${words.join('|')})(?![a-z])`, 'gi')
+  return (message) => {
+    let text = message
+    for (const [upstream, external] of names) text = text.replaceAll(upstream, external)
+    text = text.replace(LINK, '[link]').replace(REQUEST_ID, '').replace(HOST, '[host]')
+    text = text.replace(ADDRESS, '[host]').replace(LONG_OPAQUE, '[id]')
+    if (vendor !== undefined) text = text.replace(vendor, 'the provider')
+    text = text.replace(/\s+/g, ' ').trim()
+    return text === '' ? input.fallback : text.slice(0, MAX_MESSAGE_LENGTH)
   }
 }

@@ -1,11 +1,8 @@
-import { ExchangeError } from './exchange-error.ts'
 import type { ExchangeResponse } from './exchange.ts'
-import { fromExchange } from './failures.ts'
+import { fromExchange, fromResponse, headerOf, type UpstreamError } from './refusals.ts'
 import { parseJson } from './fields.ts'
 import type { Line } from './lines.ts'
-import { type OpenedStream, readWhole, type StreamRequest } from './open-stream.ts'
-import { fromResponse, type UpstreamError } from './refusals.ts'
-import { headerOf } from './retry-after.ts'
+import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from './open-stream.ts'
 
 /** No error is larger. */
 const MAX_ERROR_BYTES = 256 * 1024

@@ -1,7 +1,20 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
-import { ExchangeError } from './exchange-error.ts'
+
+/** Why an exchange gave no complete answer. */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError'
+  readonly reason: 'timeout' | 'aborted' | 'network' | 'too_large'
+  /** Whether any byte of the request may have left us. */
+  readonly sent: boolean
+
+  constructor(reason: ExchangeError['reason'], sent: boolean, cause?: unknown) {
+    super(`upstream exchange: ${reason}${sent ? ' after sending' : ' before sending'}`, { cause })
+    this.reason = reason
+    this.sent = sent
+  }
+}
 
 /** Bytes that may wait for a reader; then the upstream is held back. */
 const HIGH_WATER_BYTES = 64 * 1024

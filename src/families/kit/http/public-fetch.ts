@@ -1,17 +1,18 @@
 import { Buffer } from 'node:buffer'
+import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
 import {
   bodyHeaders,
-  FetchFault,
   type FetchBounds,
+  FetchFault,
   type FetchPublic,
   type OpenPublic,
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
-import { headerOf } from './retry-after.ts'
+import { headerOf } from './refusals.ts'
 
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -192,4 +193,25 @@ async function bodyOf(
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
+
+/**
+ * Asks DNS for all A and AAAA records. It does not use `dns.lookup`, which would let slow names
+ * occupy the thread pool that files and hashing share, and which would read this machine's hosts
+ * file.
+ */
+export const resolveByDns: ResolveHost = async (hostname) => {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  const orNone = (error: unknown): readonly string[] => {
+    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+    if (typeof code === 'string' && noRecord.has(code)) return []
+    throw error
+  }
+  const found = await Promise.all([
+    resolver.resolve4(hostname).catch(orNone),
+    resolver.resolve6(hostname).catch(orNone),
+  ])
+  return found.flat()
 }

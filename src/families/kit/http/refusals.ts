@@ -1,8 +1,9 @@
+import type { ExchangeError } from './open-stream.ts'
 import { type Acceptance, ProviderError } from '../../../app/ports.ts'
+import { unreachable } from '../../../kernel/assert.ts'
+import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'
-import { malformed } from './failures.ts'
-import { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after.ts'
-import type { Scrubber } from './scrub.ts'
+import type { Scrubber } from './lines.ts'
 
 /** From an upstream refusal of a call to a provider error that says what may have been accepted. */
 
@@ -94,4 +95,100 @@ export function fromStreamError(error: UpstreamError, scrub: Scrubber): Provider
     type: error.type,
     param: error.param?.slice(0, MAX_PARAM_LENGTH),
   })
+}
+
+/** From a failed exchange to a provider error that says what may have been accepted. */
+
+/** An exchange without a complete answer: what was never sent was never accepted. */
+export function fromExchange(error: ExchangeError): ProviderError {
+  const acceptance: Acceptance = error.sent ? 'unknown' : 'ruled_out'
+  const details = { cause: error }
+  switch (error.reason) {
+    case 'timeout':
+    case 'aborted':
+      return new ProviderError(
+        'timeout',
+        acceptance,
+        'The model service did not answer in time.',
+        details,
+      )
+    case 'network':
+      return new ProviderError(
+        'unavailable',
+        acceptance,
+        'The model service could not be reached.',
+        details,
+      )
+    case 'too_large':
+      return malformed(error)
+    default:
+      return unreachable(error.reason)
+  }
+}
+
+/** An answer that cannot be understood; what it stood for may have been accepted. */
+export function malformed(cause?: unknown): ProviderError {
+  return new ProviderError(
+    'malformed',
+    'unknown',
+    'The model service gave an answer that could not be read.',
+    { cause },
+  )
+}
+
+/** Longer waits than this are told as this. */
+const MAX_RETRY_AFTER_MS = 60_000
+
+/** The first value of a header. */
+export function headerOf(headers: ExchangeResponse['headers'], name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** Milliseconds upstream asks to wait, bounded; undefined when it does not say. */
+export function retryAfterMs(
+  headers: ExchangeResponse['headers'],
+  nowMs: number = systemClock.nowMs(),
+): number | undefined {
+  const exact = Number(headerOf(headers, 'retry-after-ms'))
+  if (Number.isFinite(exact) && exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS)
+  const text = headerOf(headers, 'retry-after')
+  if (text === undefined) return undefined
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
+  return Number.isFinite(waitMs) && waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : undefined
+}
+
+/** What upstream limits, as its headers name it. */
+const LIMITED = ['requests', 'tokens'] as const
+const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
+const DURATION = /(\d+(?:\.\d+)?)(ms|h|m|s)/g
+
+/** `12ms`, `1s`, `6m0s`; undefined for anything else. */
+function durationMs(text: string): number | undefined {
+  let totalMs = 0
+  let length = 0
+  for (const [whole, figure, unit] of text.matchAll(DURATION)) {
+    totalMs += Number(figure) * (UNITS_MS[unit ?? ''] ?? 0)
+    length += whole.length
+  }
+  return length > 0 && length === text.length ? Math.ceil(totalMs) : undefined
+}
+
+/**
+ * How long upstream wants no further call although this one was answered: until what is used up is
+ * there again. Undefined when something is left.
+ */
+export function restOf(headers: ExchangeResponse['headers']): number | undefined {
+  let longestMs: number | undefined
+  for (const what of LIMITED) {
+    if (headerOf(headers, `x-ratelimit-remaining-${what}`) !== '0') continue
+    const resetMs = durationMs(headerOf(headers, `x-ratelimit-reset-${what}`) ?? '')
+    if (resetMs !== undefined) longestMs = Math.max(longestMs ?? 0, resetMs)
+  }
+  return longestMs === undefined ? undefined : Math.min(longestMs, MAX_RETRY_AFTER_MS)
+}
+
+/** What the head of an answer says beside the answer. */
+export function headOf(headers: ExchangeResponse['headers']) {
+  return { upstreamRequestId: headerOf(headers, 'x-request-id'), restMs: restOf(headers) }
 }

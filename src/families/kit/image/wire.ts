@@ -1,10 +1,10 @@
 import type { Channel } from '../../../app/ports.ts'
 import type { ImageAnswer, ImageCall, ImageEvent, ImageTally } from '../../../app/image-ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { BodyInPieces } from '../http/body-in-pieces.ts'
+import type { BodyInPieces } from '../http/json.ts'
 import type { FrameReader } from '../http/frame-stream.ts'
 import type { UpstreamError } from '../http/refusals.ts'
-import type { Scrubber } from '../http/scrub.ts'
+import type { Scrubber } from '../http/lines.ts'
 
 /** What one family of images is on the wire; everything else is the same for all of them. */
 export interface ImageWire {

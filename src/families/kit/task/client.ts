@@ -1,3 +1,4 @@
+import { ExchangeError } from '../http/open-stream.ts'
 import {
   type CallOptions,
   type Channel,
@@ -5,14 +6,11 @@ import {
   type TaskObservation,
   type TaskProvider,
 } from '../../../app/ports.ts'
-import { ExchangeError } from '../http/exchange-error.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { parseJson, upstreamIdOf } from '../http/fields.ts'
-import { fromExchange, malformed } from '../http/failures.ts'
-import { createLines } from '../http/lines.ts'
-import { sentJson } from '../http/json-in-pieces.ts'
-import { parseLossless } from '../http/lossless-json.ts'
-import type { Scrubber } from '../http/scrub.ts'
+import { fromExchange, malformed } from '../http/refusals.ts'
+import { createLines, type Scrubber } from '../http/lines.ts'
+import { parseLossless, sentJson } from '../http/json.ts'
 import { fromTaskResponse } from './errors.ts'
 import type { TaskWire } from './wire.ts'
 

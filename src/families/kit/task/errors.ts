@@ -1,8 +1,7 @@
 import { ProviderError } from '../../../app/ports.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
-import { malformed } from '../http/failures.ts'
-import { retryAfterMs } from '../http/retry-after.ts'
-import type { Scrubber } from '../http/scrub.ts'
+import { malformed, retryAfterMs } from '../http/refusals.ts'
+import type { Scrubber } from '../http/lines.ts'
 
 /** From a refusal on the wire of a task family to a provider error that says what was accepted. */
 

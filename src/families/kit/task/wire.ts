@@ -1,8 +1,8 @@
 import type { Channel, TaskObservation, TaskProvider, TaskSubmission } from '../../../app/ports.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { BodyInPieces } from '../http/body-in-pieces.ts'
-import type { Scrubber } from '../http/scrub.ts'
+import type { BodyInPieces } from '../http/json.ts'
+import type { Scrubber } from '../http/lines.ts'
 import type { UpstreamError } from './errors.ts'
 
 /** What a list may be asked for. */

@@ -2,7 +2,7 @@ import type { TextRequest } from '../../text/ports.ts'
 import { noTextUsage, type TextUsage, type ToolUnit } from '../../text/rules/usage.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
+import type { Scrubber } from '../../kit/http/lines.ts'
 import { cacheDetails, cacheUsageOf } from '../../text/upstream/cache-usage.ts'
 import { bytesOf } from '../../text/upstream/output.ts'
 

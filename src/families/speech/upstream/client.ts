@@ -11,8 +11,8 @@ import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { LiftedJson } from '../../../kernel/long-strings.ts'
-import { bearerHeaders } from '../../kit/http/credential.ts'
-import { malformed } from '../../kit/http/failures.ts'
+import { bearerHeaders, createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
+import { headerOf, malformed, restOf } from '../../kit/http/refusals.ts'
 import {
   losslessCount,
   objectOf,
@@ -22,13 +22,9 @@ import {
   upstreamIdOf,
 } from '../../kit/http/fields.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
-import { restOf } from '../../kit/http/limit-headers.ts'
-import { createLines, type Line } from '../../kit/http/lines.ts'
-import { mediaPatience, parseMedia } from '../../kit/http/media-answer.ts'
+import { mediaPatience, parseMedia } from '../../kit/http/json.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
-import { headerOf } from '../../kit/http/retry-after.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
 import { refusalIn, refusalInStream } from '../../kit/media/base-resp.ts'
 
 /** What of an answer with audio is for callers, and what it is settled on. */

@@ -1,11 +1,9 @@
 import type { CloneAnswer, CloneOrder, CloneProvider } from '../ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { ask, type Told } from '../../kit/media/files.ts'
-import { bearerHeaders } from '../../kit/http/credential.ts'
+import { bearerHeaders, createLines } from '../../kit/http/lines.ts'
 import { losslessCount, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
-import { restOf } from '../../kit/http/limit-headers.ts'
-import { createLines } from '../../kit/http/lines.ts'
-import { headerOf } from '../../kit/http/retry-after.ts'
+import { headerOf, restOf } from '../../kit/http/refusals.ts'
 
 const CLONE_PATH = '/v1/voice_clone'
 const JSON_TYPE = { 'content-type': 'application/json' }

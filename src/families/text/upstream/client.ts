@@ -1,11 +1,10 @@
 import { textSettings } from '../settings.ts'
 import type { CallOptions } from '../../../app/ports.ts'
 import type { TextProvider } from '../ports.ts'
-import { malformed } from '../../kit/http/failures.ts'
+import { headOf, malformed } from '../../kit/http/refusals.ts'
 import { parseObject } from '../../kit/http/fields.ts'
 import { createFrameStream } from '../../kit/http/frame-stream.ts'
 import { createLines, type Line } from '../../kit/http/lines.ts'
-import { headOf } from '../../kit/http/limit-headers.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import type { TextWire } from './wire.ts'
 

@@ -2,7 +2,7 @@ import type { Channel } from '../../../app/ports.ts'
 import type { TextAnswer, TextChunk, TextRequest, TextTally } from '../ports.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
+import type { Scrubber } from '../../kit/http/lines.ts'
 import type { UpstreamError } from '../../kit/http/refusals.ts'
 
 /** What one text family is on the wire; everything else is the same for all of them. */

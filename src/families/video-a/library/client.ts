@@ -10,7 +10,7 @@ import type { CallOptions, Channel } from '../../../app/ports.ts'
 import type { AssetGroupType } from '../../../domain/asset/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { malformed } from '../../kit/http/failures.ts'
+import { malformed } from '../../kit/http/refusals.ts'
 import {
   codeOf,
   isGiven,
@@ -19,7 +19,7 @@ import {
   textOf,
   upstreamIdOf,
 } from '../../kit/http/fields.ts'
-import type { Scrubber } from '../../kit/http/scrub.ts'
+import type { Scrubber } from '../../kit/http/lines.ts'
 import {
   type Action,
   type Answered,

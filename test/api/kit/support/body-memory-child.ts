@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseMediaJson } from '../../../../src/api/kit/json-body.ts'
 import { parseStrictJson } from '../../../../src/api/kit/strict-json.ts'
 import { readStrictDataUri } from '../../../../src/domain/families/checks/strict-data-uri.ts'
-import { jsonInPieces } from '../../../../src/families/kit/http/json-in-pieces.ts'
+import { jsonInPieces } from '../../../../src/families/kit/http/json.ts'
 
 /**
  * Does to a large body what a request does until it is sent, and prints by how many times its size the

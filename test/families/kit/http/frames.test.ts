@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frames.ts'
+import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frame-stream.ts'
 
 const LIMIT = 1_000_000
 

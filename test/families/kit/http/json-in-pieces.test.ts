@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { InBase64, jsonInPieces } from '../../../../src/families/kit/http/json-in-pieces.ts'
+import { InBase64, jsonInPieces } from '../../../../src/families/kit/http/json.ts'
 
 const whole = (pieces: Iterable<Uint8Array>): Buffer => Buffer.concat([...pieces])
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { restOf } from '../../../../src/families/kit/http/limit-headers.ts'
+import { restOf } from '../../../../src/families/kit/http/refusals.ts'
 
 const rest = (remaining: string, reset: string) =>
   restOf({ 'x-ratelimit-remaining-requests': remaining, 'x-ratelimit-reset-requests': reset })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseLossless } from '../../../../src/families/kit/http/lossless-json.ts'
+import { parseLossless } from '../../../../src/families/kit/http/json.ts'
 
 t.test('an integer beyond 2^53 keeps all its digits as a string', async (t) => {
   t.same(parseLossless('{"id":9007199254740993,"n":-12345678901234567890}'), {

@@ -4,7 +4,7 @@ import {
   nativeOutputBytes,
   nativeUsage,
 } from '../../../../src/families/native/upstream/wire.ts'
-import { readNativeError } from '../../../../src/families/kit/http/native-errors.ts'
+import { readNativeError } from '../../../../src/families/kit/http/error-bodies.ts'
 
 t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {
   t.match(

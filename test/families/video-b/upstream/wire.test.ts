@@ -1,7 +1,6 @@
 import t from 'tap'
 import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
-import { parseLossless } from '../../../../src/families/kit/http/lossless-json.ts'
-import { sentJson } from '../../../../src/families/kit/http/json-in-pieces.ts'
+import { parseLossless, sentJson } from '../../../../src/families/kit/http/json.ts'
 import { fromTaskResponse } from '../../../../src/families/kit/task/errors.ts'
 import { videoBWire as wire } from '../../../../src/families/video-b/upstream/wire.ts'
 

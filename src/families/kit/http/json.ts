@@ -1,9 +1,11 @@
 import { Buffer } from 'node:buffer'
+import type { Channel } from '../../../app/ports.ts'
 import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { BodyInPieces } from './body-in-pieces.ts'
+import { type LiftedJson, parseLifting } from '../../../kernel/long-strings.ts'
 import type { SentBody } from './open-stream.ts'
+import { malformed } from './refusals.ts'
 
 /** Bytes that stand in a JSON text as base64, after a prefix such as that of a data URI. */
 export class InBase64 {
@@ -82,4 +84,53 @@ function* piecesOf(
     }
   }
   return undefined
+}
+
+/** A body that is never in one piece: what is large in it is not copied. */
+export class BodyInPieces {
+  readonly contentType: string
+  /** Gone through once for each request that is sent. */
+  readonly pieces: Iterable<Uint8Array>
+  readonly lengthBytes: number
+
+  constructor(contentType: string, pieces: Iterable<Uint8Array>, lengthBytes: number) {
+    this.contentType = contentType
+    this.pieces = pieces
+    this.lengthBytes = lengthBytes
+  }
+}
+
+/** Strings whole, then numbers: so that digits inside strings are never touched. */
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+const SHORTEST_UNSAFE_DIGITS = 16
+
+/**
+ * Parses JSON without losing digits: an integer beyond 2^53 comes back as the string of its
+ * digits. @throws SyntaxError
+ */
+export function parseLossless(text: string): unknown {
+  const quoted = text.replace(STRING_OR_NUMBER, (token) =>
+    token.length >= SHORTEST_UNSAFE_DIGITS &&
+    /^-?\d+$/.test(token) &&
+    !Number.isSafeInteger(Number(token))
+      ? `"${token}"`
+      : token,
+  )
+  return JSON.parse(quoted)
+}
+
+/** Answers that are mostly one long string: a picture or a piece of audio. */
+
+/** It stays the bytes it came as. @throws ProviderError */
+export function parseMedia(body: readonly Buffer[]): LiftedJson {
+  try {
+    return parseLifting(body)
+  } catch (error) {
+    throw malformed(error)
+  }
+}
+
+/** The head of a stream may only come with what it carries, and that takes as long as a whole answer may. */
+export function mediaPatience({ timeoutMs }: Channel) {
+  return { firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }
 }

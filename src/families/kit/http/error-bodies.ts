@@ -1,0 +1,134 @@
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { codeOf, objectOf, objectsOf, textOf } from './fields.ts'
+import type { UpstreamError } from './refusals.ts'
+
+const MAX_PARAM_LENGTH = 120
+
+/** Dotted prefixes: our account lacks the model or the service, whatever the status says. */
+const DOTTED_ACCOUNT_CODES = [
+  'InvalidEndpointOrModel',
+  'InvalidEndpoint',
+  'InvalidSubscription',
+  'ModelNotOpen',
+  'UnsupportedModel',
+  'OperationDenied',
+  'AuthenticationError',
+  'InvalidAccountStatus',
+  'AccessDenied',
+  'AccountOverdueError',
+]
+
+/** What an envelope with a dotted code says. */
+export interface DottedError {
+  readonly code: string | undefined
+  readonly type: string | undefined
+  readonly message: string
+  readonly param: string | undefined
+  /** It speaks of our account upstream rather than of what the caller sent. */
+  readonly account: boolean
+}
+
+/** The envelope `{"error":{code,message,param,type}}`; undefined when it is none. */
+export function readDottedError(body: unknown): DottedError | undefined {
+  const error = isJsonObject(body) ? body['error'] : undefined
+  return isJsonObject(error) ? dottedError(error) : undefined
+}
+
+/** The inside of that envelope; lists of results hold it bare. */
+export function dottedError(error: JsonObject): DottedError {
+  const code = codeOf(error['code'])
+  return {
+    code,
+    type: textOf(error['type']),
+    message: textOf(error['message']) ?? '',
+    param: textOf(error['param'])?.slice(0, MAX_PARAM_LENGTH),
+    account: isAccountCode(code),
+  }
+}
+
+function isAccountCode(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    DOTTED_ACCOUNT_CODES.some((prefix) => code === prefix || code.startsWith(`${prefix}.`))
+  )
+}
+
+/** What speaks of our credential, contract or balance upstream. */
+const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])
+const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', 'SERVICE_DISABLED'])
+
+/**
+ * The envelope `{"error":{code,message,status,details}}`, also where it comes wrapped in an array;
+ * undefined when it is none.
+ */
+export function readNativeError(body: unknown): UpstreamError | undefined {
+  const inner: unknown = Array.isArray(body) ? body[0] : body
+  if (!isJsonObject(inner) || !isJsonObject(inner['error'])) return undefined
+  const { error } = inner
+  const status = textOf(error['status'])
+  const details = objectsOf(error['details'])
+  const reasons = details.map((detail) => textOf(detail['reason']) ?? '')
+  return {
+    code: status,
+    type: undefined,
+    message: textOf(error['message']) ?? '',
+    param: fieldOf(details),
+    account:
+      (status !== undefined && ACCOUNT_STATUSES.has(status)) ||
+      reasons.some((reason) => ACCOUNT_REASONS.has(reason)),
+    rateLimited: status === 'RESOURCE_EXHAUSTED' || error['code'] === 429,
+    retryAfterMs: retryDelayMs(details),
+  }
+}
+
+/** `RetryInfo.retryDelay`, e.g. `57.238747106s`. */
+function retryDelayMs(details: readonly Readonly<Record<string, unknown>>[]): number | undefined {
+  for (const detail of details) {
+    const seconds = /^(\d+(?:\.\d+)?)s$/.exec(textOf(detail['retryDelay']) ?? '')?.[1]
+    if (seconds !== undefined) return Math.ceil(Number(seconds) * 1_000)
+  }
+  return undefined
+}
+
+function fieldOf(details: readonly Readonly<Record<string, unknown>>[]): string | undefined {
+  for (const detail of details)
+    for (const violation of objectsOf(detail['fieldViolations']))
+      return textOf(objectOf(violation)['field'])
+  return undefined
+}
+
+/** Codes of the chat and responses wires that speak of our account upstream. */
+const PLAIN_ACCOUNT_CODES: ReadonlySet<string> = new Set([
+  'insufficient_quota',
+  'invalid_api_key',
+  'account_deactivated',
+  'billing_hard_limit_reached',
+  'model_not_found',
+  'permission_denied',
+])
+
+/** The envelope `{"error":{message,type,param,code}}`, undefined when it is none. */
+export function readPlainError(body: unknown): UpstreamError | undefined {
+  if (!isJsonObject(body)) return undefined
+  const { error } = body
+  if (isJsonObject(error)) return plainError(error)
+  // Clients take anything but nothing under this name for an error, and so do we.
+  return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
+}
+
+/** The inside of that envelope; responses streams write it bare. */
+export function plainError(error: JsonObject): UpstreamError {
+  const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
+  return {
+    code,
+    type: textOf(error['type']),
+    message: textOf(error['message']) ?? '',
+    param: textOf(error['param']),
+    account: code !== undefined && PLAIN_ACCOUNT_CODES.has(code),
+    rateLimited: code === 'rate_limit_exceeded' || code === '429',
+    retryAfterMs: undefined,
+  }
+}
+
+/** An error of which nothing is said. */
+export const unknownError: UpstreamError = plainError({})
