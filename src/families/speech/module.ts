@@ -1,4 +1,4 @@
-import { VOICE_CLONE } from './rules/models.ts'
+import { VOICE_CLONE } from './rules/voices.ts'
 import { SPEECH, speechCallRules, speechTaskRules } from './rules/rules.ts'
 import { speechChannel } from './settings.ts'
 import { openSpeech } from './calls/open.ts'

@@ -1,14 +1,20 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage } from '../../text/rules/usage.ts'
+import { noTextUsage, type TextUsage } from '../../text/rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../kit/http/fields.ts'
 import { readPlainError, unknownError } from '../../kit/http/error-bodies.ts'
-import { answeredWith } from '../../text/upstream/answered.ts'
-import { cacheUsageOf, WRITTEN, WRITTEN_1H, WRITTEN_5M } from '../../text/upstream/cache-usage.ts'
-import { bytesOf, expectedChoices } from '../../text/upstream/output.ts'
-import { createMemberRewriter } from '../../text/upstream/rewrite.ts'
+import {
+  answeredWith,
+  bytesOf,
+  cacheUsageOf,
+  createMemberRewriter,
+  expectedChoices,
+  WRITTEN,
+  WRITTEN_1H,
+  WRITTEN_5M,
+} from '../../text/upstream/answered.ts'
 import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 
 /** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */

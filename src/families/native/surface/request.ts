@@ -11,7 +11,7 @@ import {
 } from '../../../api/kit/member-checks.ts'
 import { refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
-import type { InputSize } from '../../text/rules/estimate.ts'
+import type { InputSize } from '../../text/rules/tokens.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { flatNames, generationConfig } from './generation-config.ts'
 import { camelMembers } from './names.ts'

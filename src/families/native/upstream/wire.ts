@@ -1,13 +1,16 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage } from '../../text/rules/usage.ts'
+import { noTextUsage, type TextUsage } from '../../text/rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { keyHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import { readNativeError } from '../../kit/http/error-bodies.ts'
-import { answeredWith } from '../../text/upstream/answered.ts'
-import { bytesOf, expectedChoices } from '../../text/upstream/output.ts'
-import { createMemberRewriter } from '../../text/upstream/rewrite.ts'
+import {
+  answeredWith,
+  bytesOf,
+  createMemberRewriter,
+  expectedChoices,
+} from '../../text/upstream/answered.ts'
 import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */

@@ -3,7 +3,7 @@ import { given, objectAt, optionalList, stringAt, without } from '../../../api/k
 import { own, refuse } from '../../../domain/families/checks/fields.ts'
 import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import type { InputSize } from '../../text/rules/estimate.ts'
+import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import {

@@ -1,10 +1,9 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage, type ToolUnit } from '../../text/rules/usage.ts'
+import { noTextUsage, type TextUsage, type ToolUnit } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
-import { cacheDetails, cacheUsageOf } from '../../text/upstream/cache-usage.ts'
-import { bytesOf } from '../../text/upstream/output.ts'
+import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answered.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 export type ToolCounts = Pick<TextUsage, ToolUnit>

@@ -1,13 +1,16 @@
 import type { TextRequest } from '../../text/ports.ts'
-import type { TextUsage } from '../../text/rules/usage.ts'
+import type { TextUsage } from '../../text/rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import { plainError, readPlainError } from '../../kit/http/error-bodies.ts'
-import { answeredWith } from '../../text/upstream/answered.ts'
-import { bytesOf } from '../../text/upstream/output.ts'
-import { createMemberRewriter, type MemberRewriter } from '../../text/upstream/rewrite.ts'
+import {
+  answeredWith,
+  bytesOf,
+  createMemberRewriter,
+  type MemberRewriter,
+} from '../../text/upstream/answered.ts'
 import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
 import {
   failureOf,

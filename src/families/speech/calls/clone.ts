@@ -1,4 +1,4 @@
-import { priceClone, type CloneSeen } from '../rules/clone-pricing.ts'
+import { type CloneSeen, priceClone } from '../rules/pricing.ts'
 import type { CloneRequest } from '../rules/clone-request.ts'
 import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
 import { voiceStream } from '../../../domain/voice/events.ts'
@@ -16,7 +16,7 @@ import type { CallFamily } from '../../../app/calls/family.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
 import { refusalOf } from '../../../app/refusals.ts'
 import type { Cloned, CloneInput } from './types.ts'
-import type { VoiceBook } from './voice-book.ts'
+import type { VoiceBook } from './voices.ts'
 
 /** What clones stand on beside the road of every call. */
 export interface CloneDeps {

@@ -1,5 +1,5 @@
 import type { Unmade } from '../../../app/calls/types.ts'
-import { createVoiceBook } from './voice-book.ts'
+import { createResolveVoice, createVoiceBook, type ResolveVoice } from './voices.ts'
 import {
   type CloneDeps,
   type CloneFamily,
@@ -7,7 +7,6 @@ import {
   type FoundClone,
   readyClone,
 } from './clone.ts'
-import { createResolveVoice, type ResolveVoice } from './resolve-voice.ts'
 import type { SpeechProvider } from '../ports.ts'
 import { createSpeechFamily, type SpeechCallFamily } from './family.ts'
 import type { CloneInput } from './types.ts'

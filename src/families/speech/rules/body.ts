@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { NotBlank } from '../../../kernel/body.ts'
 import { isLongerThan } from '../../../kernel/characters.ts'
-import { speechModels } from './models.ts'
-import { emotions } from './voices.ts'
+import { emotions, speechModels } from './voices.ts'
 
 /** The bodies of speech, asked for at once or as a task. */
 

@@ -5,10 +5,9 @@ import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { type JsonObject, pick } from '../../../kernel/json.ts'
-import { speechModel } from './models.ts'
+import { aliasedVoice, isBuiltInVoice, speechModel } from './voices.ts'
 import { Language, MAX_NAME } from './body.ts'
 import { charactersOf } from './request.ts'
-import { aliasedVoice, isBuiltInVoice } from './voices.ts'
 
 /** The body of a clone of a voice, and the rules of its members. */
 

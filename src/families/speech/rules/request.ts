@@ -5,8 +5,7 @@ import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type JsonObject, membersGiven, pick } from '../../../kernel/json.ts'
 import { type AudioFormat, notOffered, speechBodies, type SpeechWay, type voice } from './body.ts'
-import { speechModel } from './models.ts'
-import { aliasedVoice } from './voices.ts'
+import { aliasedVoice, speechModel } from './voices.ts'
 
 /** Reads a request for speech: what its schema cannot say is judged here. */
 

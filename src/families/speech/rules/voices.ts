@@ -1,3 +1,5 @@
+import type { TaskModel } from '../../../domain/families/task-rules.ts'
+
 /** Voices that everybody may use. */
 
 export const emotions = [
@@ -12,7 +14,7 @@ export const emotions = [
   'whisper',
 ] as const
 
-export type Emotion = (typeof emotions)[number]
+type Emotion = (typeof emotions)[number]
 
 interface AliasedVoice {
   readonly voiceId: string
@@ -52,4 +54,25 @@ const namedByLanguage =
 /** Whether upstream has a voice of this name for everybody, or may have: nobody can clone one under it. */
 export function isBuiltInVoice(name: string): boolean {
   return namedOneByOne.has(name) || namedByLanguage.test(name)
+}
+
+/** The models that speak: one row per external name. */
+export const speechModels: readonly TaskModel[] = [
+  { name: 'speech-2.8-hd', aliases: [] },
+  { name: 'speech-2.8-turbo', aliases: [] },
+  { name: 'speech-2.6-hd', aliases: [] },
+]
+
+/** A clone of a voice, which the same accounts make and sell by the piece. */
+export const VOICE_CLONE = 'voice-clone'
+
+/** Every name a channel of the family may offer. */
+export const offeredModels: readonly string[] = [
+  ...speechModels.map(({ name }) => name),
+  VOICE_CLONE,
+]
+
+/** By external name. */
+export function speechModel(name: string): TaskModel | undefined {
+  return speechModels.find((model) => model.name === name)
 }

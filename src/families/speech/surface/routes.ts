@@ -1,6 +1,6 @@
 import type { SpeechCalls } from '../calls/open.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
-import { VOICE_CLONE } from '../rules/models.ts'
+import { VOICE_CLONE } from '../rules/voices.ts'
 import { speechBodies } from '../rules/body.ts'
 import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'

@@ -1,7 +1,6 @@
 import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
-import { heldInputTokens } from '../rules/estimate.ts'
+import { heldInputTokens, LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
 import { largestAnswer, withHeldBound } from '../rules/expected.ts'
-import { LARGEST_CONVERSATION_TOKENS } from '../rules/referenced.ts'
 import { textRules } from '../rules/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../../app/ports.ts'
@@ -10,9 +9,8 @@ import type { CallFamily, StreamFamily } from '../../../app/calls/family.ts'
 import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { wishWithPriceMembers } from './price-members.ts'
-import { textRefusal } from './refusals.ts'
+import { type TextCallInput, type TextDeps, type TextFrame, textRefusal } from './types.ts'
 import { textSettings } from '../settings.ts'
-import type { TextCallInput, TextDeps, TextFrame } from './types.ts'
 
 /** What is sent, whatever the channel, and what its answer can be. */
 interface TextAsk {

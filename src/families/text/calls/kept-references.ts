@@ -1,16 +1,15 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
-import { LARGEST_CONVERSATION_TOKENS } from '../rules/referenced.ts'
-import { vectorStoresOf } from '../rules/models.ts'
+import { LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
+import { vectorStoresOf } from '../rules/tools.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../../app/channels/directory.ts'
 import type { Channel } from '../../../app/ports.ts'
 import type { KeptKind } from '../ports.ts'
 import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
-import { previousNotFound } from './refusals.ts'
+import { previousNotFound, type TextCallInput, type TextDeps } from './types.ts'
 import { textSettings } from '../settings.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
-import type { TextCallInput, TextDeps } from './types.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
 export interface KeptCall {

@@ -8,9 +8,18 @@ import type {
   CallTerms,
   RatedCall,
 } from '../../../domain/families/call-rules.ts'
-import { estimateInputTokens, estimateText, heldInputTokens, type InputSize } from './estimate.ts'
+import {
+  estimateInputTokens,
+  estimateText,
+  heldInputTokens,
+  type InputSize,
+  type TextUsage,
+  tokenUnits,
+  toolUnits,
+  totalTokens,
+} from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
-import { isTextModelName, offeredTools } from './models.ts'
+import { isTextModelName, offeredTools } from './tools.ts'
 import {
   candidatesOf,
   holdText,
@@ -20,7 +29,6 @@ import {
   type TextQuote,
 } from './pricing.ts'
 import type { TextWireRules } from './wire.ts'
-import { type TextUsage, tokenUnits, toolUnits, totalTokens } from './usage.ts'
 
 /** What a text call is priced by. */
 export interface TextCallRequest {

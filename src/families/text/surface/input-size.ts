@@ -1,5 +1,4 @@
-import { mediumTokens, type Medium } from '../rules/referenced.ts'
-import type { InputSize } from '../rules/estimate.ts'
+import { type InputSize, type Medium, mediumTokens } from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */

@@ -1,6 +1,6 @@
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { offeredToolNames, toolCharges } from '../rules/models.ts'
+import { offeredToolNames, toolCharges } from '../rules/tools.ts'
 import type { TextWireRules } from '../rules/wire.ts'
 import { given } from '../../../api/kit/member-checks.ts'
 

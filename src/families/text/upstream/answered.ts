@@ -1,7 +1,8 @@
-import type { TextRequest } from '../ports.ts'
 import type { AnsweredOtherwise } from '../../../domain/families/call-rules.ts'
+import { countOf, type JsonObject } from '../../../kernel/json.ts'
+import { countOrZero, isGiven, objectOf, textOf } from '../../kit/http/fields.ts'
+import type { TextRequest } from '../ports.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
-import { textOf } from '../../kit/http/fields.ts'
 
 const MAX_NAME_LENGTH = 200
 /** How the name of a version goes on from that of its model. */
@@ -10,7 +11,7 @@ const VERSION = /^[-@:.](?:v?\d[\w.-]*|latest|preview[\w.-]*|exp[\w.-]*)$/
 const ENDPOINT = /^ep-/
 
 /** Follows what an answer says of itself, as the last frame that says so has it. */
-export interface AnsweredWith {
+interface AnsweredWith {
   readonly note: (said: { readonly model?: unknown; readonly serviceTier?: unknown }) => void
   /** For the tally: empty where it is what was asked for, or nothing was said. */
   readonly otherwise: () => { readonly answeredOtherwise?: AnsweredOtherwise }
@@ -54,4 +55,114 @@ function isVersion(name: string, version: string): boolean {
 /** Without the vendor or folder before it, and without `-latest`. */
 function nameOf(name: string): string {
   return (name.toLowerCase().split('/').at(-1) ?? '').replace(/-latest$/, '')
+}
+
+/**
+ * Cache figures of the chat and responses wires. Upstreams differ in the names of cache writes; those
+ * our callers see come first.
+ */
+export const WRITTEN = ['cached_write_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']
+export const WRITTEN_5M = [
+  'cached_write_5m_tokens',
+  'cache_write_5m_tokens',
+  'ephemeral_5m_input_tokens',
+]
+export const WRITTEN_1H = [
+  'cached_write_1h_tokens',
+  'cache_write_1h_tokens',
+  'ephemeral_1h_input_tokens',
+]
+
+interface CacheUsage {
+  readonly read: number
+  /** Without a split, all writes are of five minutes. */
+  readonly written5m: number
+  readonly written1h: number
+}
+
+/** The first figure found; zero where there is none, undefined where it is not a count. */
+function first(places: readonly JsonObject[], names: readonly string[]): number | undefined {
+  for (const place of places)
+    for (const name of names) if (isGiven(place[name])) return countOrZero(place[name])
+  return 0
+}
+
+/** Reads the details of input tokens, and what upstreams put beside them; undefined when a figure is none. */
+export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
+  const places = [
+    details,
+    usage,
+    objectOf(details['cache_creation']),
+    objectOf(usage['cache_creation']),
+  ]
+  const read = countOrZero(details['cached_tokens'])
+  const written = first(places, WRITTEN)
+  const written5m = first(places, WRITTEN_5M)
+  const written1h = first(places, WRITTEN_1H)
+  if (
+    read === undefined ||
+    written === undefined ||
+    written5m === undefined ||
+    written1h === undefined
+  )
+    return undefined
+  return { read, written5m: Math.max(written5m, written - written1h), written1h }
+}
+
+/** The details as callers see them: the surface's names, writes only where there were any. */
+export function cacheDetails(details: JsonObject): JsonObject {
+  const usage = cacheUsageOf(details, {})
+  const renamed: Record<string, unknown> = { ...details }
+  for (const name of [...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H]) delete renamed[name]
+  if (usage === undefined) return renamed
+  const { written5m, written1h } = usage
+  if (written5m + written1h > 0) renamed['cached_write_tokens'] = written5m + written1h
+  if (written5m > 0) renamed['cached_write_5m_tokens'] = written5m
+  if (written1h > 0) renamed['cached_write_1h_tokens'] = written1h
+  return renamed
+}
+
+/** What an answer holds, where usage must be estimated from it. */
+
+/** UTF-8 bytes of a value if it is a string. */
+export function bytesOf(value: unknown): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : 0
+}
+
+/** How many alternatives a request asks for, by the member that says so. */
+export function expectedChoices(value: unknown): number {
+  return Math.max(countOf(value) ?? 1, 1)
+}
+
+/**
+ * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
+ * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised anew. Only where the
+ * key stands exactly once in the text can its place be told without parsing again; elsewhere the
+ * object is serialised.
+ */
+export type MemberRewriter = (json: string, parsed: JsonObject) => string
+
+/** Sets a string member that is there to `value`; one that is not stays away. */
+export function createMemberRewriter(name: string, value: string): MemberRewriter {
+  const key = JSON.stringify(name)
+  const replacement = JSON.stringify(value)
+  /** The value upstream writes, and how it looks in JSON: the same from frame to frame. */
+  let known = ''
+  let knownJson = ''
+  return (json, parsed) => {
+    const current = parsed[name]
+    if (typeof current !== 'string' || current === value) return json
+    if (current !== known) {
+      known = current
+      knownJson = JSON.stringify(current)
+    }
+    const at = json.indexOf(key)
+    if (at !== -1 && !json.includes(key, at + 1)) {
+      let from = at + key.length
+      while (json[from] === ' ' || json[from] === ':') from += 1
+      if (json.startsWith(knownJson, from))
+        return json.slice(0, from) + replacement + json.slice(from + knownJson.length)
+    }
+    return JSON.stringify({ ...parsed, [name]: value })
+  }
 }

@@ -1,7 +1,7 @@
 import { uploadPurposes } from '../../../../src/domain/upload/events.ts'
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
-import { priceClone } from '../../../../src/families/speech/rules/clone-pricing.ts'
+import { priceClone } from '../../../../src/families/speech/rules/pricing.ts'
 import { readClone } from '../../../../src/families/speech/rules/clone-request.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'

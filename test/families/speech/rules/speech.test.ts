@@ -1,6 +1,11 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { offeredModels, speechModels } from '../../../../src/families/speech/rules/models.ts'
+import {
+  aliasedVoice,
+  isBuiltInVoice,
+  offeredModels,
+  speechModels,
+} from '../../../../src/families/speech/rules/voices.ts'
 import type { SpeechWay } from '../../../../src/families/speech/rules/body.ts'
 import {
   charactersOf,
@@ -8,7 +13,6 @@ import {
   withVoice,
 } from '../../../../src/families/speech/rules/request.ts'
 import { speechCallRules, speechTaskRules } from '../../../../src/families/speech/rules/rules.ts'
-import { aliasedVoice, isBuiltInVoice } from '../../../../src/families/speech/rules/voices.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'

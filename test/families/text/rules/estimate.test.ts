@@ -1,6 +1,9 @@
 import t from 'tap'
-import { estimateInputTokens, estimateText } from '../../../../src/families/text/rules/estimate.ts'
-import { noTextUsage } from '../../../../src/families/text/rules/usage.ts'
+import {
+  estimateInputTokens,
+  estimateText,
+  noTextUsage,
+} from '../../../../src/families/text/rules/tokens.ts'
 
 t.test('four bytes of text begun are a token, and 512 bytes of media', async (t) => {
   t.equal(estimateInputTokens({ characters: 9, mediaBytes: 0 }), 3)

@@ -6,7 +6,7 @@ import {
   offeredTools,
   toolCharges,
   vectorStoresOf,
-} from '../../../../src/families/text/rules/models.ts'
+} from '../../../../src/families/text/rules/tools.ts'
 
 t.test('a model name fits into SKUs and paths', async (t) => {
   for (const name of ['text-basic', 'gen-3-pro-preview-file', 'A.b_c-1'])

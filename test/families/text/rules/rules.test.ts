@@ -8,7 +8,7 @@ import {
   type TextCallRequest,
   type TextSeen,
 } from '../../../../src/families/text/rules/rules.ts'
-import { noTextUsage } from '../../../../src/families/text/rules/usage.ts'
+import { noTextUsage } from '../../../../src/families/text/rules/tokens.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 

@@ -13,7 +13,7 @@ export function isTextModelName(name: string): boolean {
 }
 
 /** A tool of a request: the member that names it, and what it costs. */
-export interface ChargedTool {
+interface ChargedTool {
   readonly member: string
   readonly charge: ToolCharge
 }
