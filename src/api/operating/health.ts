@@ -1,4 +1,4 @@
-import type { Backlog } from '../../app/calls/journal-metrics.ts'
+import type { Backlog } from '../../app/calls/metrics.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { within } from '../../kernel/pause.ts'

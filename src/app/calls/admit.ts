@@ -9,7 +9,6 @@ import { endingAll, type Hold } from '../spending/tenant-funds.ts'
 import type { Taken } from '../throttle/rates.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, ResolvedCall } from './family.ts'
-import { checkMayUse } from './may-use.ts'
 import type { CallInput, Claimed, Unmade } from './types.ts'
 
 /** A call that was admitted: priced, its hold placed, nothing sent yet. */
@@ -127,4 +126,10 @@ function endingBoth(held: Hold, taken: Taken): Hold {
       taken.settle(0)
     },
   }
+}
+
+/** @throws DomainError `model_not_allowed` */
+export function checkMayUse({ principal, model }: Pick<CallInput, 'principal' | 'model'>): void {
+  if (principal.models !== undefined && !principal.models.has(model))
+    throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
 }

@@ -1,5 +1,7 @@
 import type { CallEventData } from '../../domain/call/events.ts'
+import type { Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports.ts'
 import type { AdmittedCall } from './admit.ts'
 import type { CallDeps } from './deps.ts'
@@ -87,4 +89,19 @@ export function noteFailure<Seen>(
       deps.metrics.unrecordedFailures.inc()
       deps.logger.warn({ err: error, callId: call.callId }, 'a failed call was not written down')
     })
+}
+
+/** An error whose caller learns which call it is of. */
+export function withCallId({ code, message, details }: DomainError, callId: string): DomainError {
+  return new DomainError(code, message, { ...details, callId })
+}
+
+/** A refusal of a call that is settled all the same: its caller is told what it cost. */
+export class SettledRefusal extends DomainError {
+  readonly settlement: Settlement
+
+  constructor(refusal: DomainError, settlement: Settlement) {
+    super(refusal.code, refusal.message, refusal.details)
+    this.settlement = settlement
+  }
 }

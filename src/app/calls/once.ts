@@ -1,5 +1,5 @@
 import type { CallDeps } from './deps.ts'
-import { checkMayUse } from './may-use.ts'
+import { checkMayUse } from './admit.ts'
 import type { CallInput, Claimed } from './types.ts'
 
 /**

@@ -6,10 +6,10 @@ import { type AnswerStream, ProviderError } from '../ports.ts'
 import type { AdmittedCall } from './admit.ts'
 import { endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
-import type { Served } from './facts.ts'
+import { freeOfCharge, settleCall } from './settle.ts'
+import { type Served } from './facts.ts'
 import { failedResult, failureOf, noteFailure } from './failure.ts'
 import type { StreamBounds } from './family.ts'
-import { freeOfCharge, settleCall } from './settle.ts'
 
 /** A piece of a stream, as far as carrying it goes. */
 export interface PumpedChunk {

@@ -1,18 +1,17 @@
+import { type Served, factsOf, metadataOf } from './facts.ts'
 import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/families/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
-import { toTimestamp, monotonicClock } from '../../kernel/clock.ts'
+import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { ProviderError } from '../ports.ts'
+import { refusalOf } from '../refusals.ts'
 import type { AdmittedCall } from './admit.ts'
 import type { CallDeps } from './deps.ts'
-import { factsOf, metadataOf, type Served } from './facts.ts'
-import { failureOf, noteFailure, withheldResult } from './failure.ts'
-import { refusalOf } from '../refusals.ts'
-import { withCallId } from './with-call-id.ts'
+import { failureOf, noteFailure, withCallId, withheldResult } from './failure.ts'
 
-export type CallOutcome = CallEventData<'CallSettled'>['outcome']
+type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
 /**
  * Writes `CallSettled` and returns once it is durable: only then may a result be delivered (P3).

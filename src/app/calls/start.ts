@@ -8,12 +8,12 @@ import { allOver } from '../../kernel/all-over.ts'
 import { startExchanging } from '../exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import {
+  type Backlog,
   backlogAt,
   journalMetrics,
   useBacklogMetrics,
   useRefusedMetric,
-  type Backlog,
-} from './journal-metrics.ts'
+} from './metrics.ts'
 import { createRunningCalls, type RunningCalls } from './running.ts'
 
 export interface StartedCalls {

@@ -1,16 +1,14 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { ProviderError } from '../ports.ts'
-import { type AdmittedCall, admit } from './admit.ts'
+import { admit, type AdmittedCall } from './admit.ts'
 import { attempt, endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { WholeAnswer, CallFamily } from './family.ts'
-import type { Served } from './facts.ts'
-import { failedResult, failureOf, noteFailure } from './failure.ts'
-import { once } from './once.ts'
 import { freeOfCharge, settleCall } from './settle.ts'
-import { SettledRefusal } from './settled-refusal.ts'
+import { type Served } from './facts.ts'
+import { failedResult, failureOf, noteFailure, SettledRefusal, withCallId } from './failure.ts'
+import { once } from './once.ts'
 import type { CallInput, Claimed, CompletedCall } from './types.ts'
-import { withCallId } from './with-call-id.ts'
 
 /**
  * An unstreamed call of any family, settled before it returns (P3). A caller who leaves does not

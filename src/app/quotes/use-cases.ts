@@ -3,7 +3,7 @@ import type { CallDeps } from '../calls/deps.ts'
 import { checkImageCount } from '../calls/images/count.ts'
 import { createImageFamily } from '../calls/images/family.ts'
 import type { ImageDeps } from '../calls/images/deps.ts'
-import { quoteCall } from '../calls/quote.ts'
+import { quoteCall } from '../calls/runner.ts'
 import { quoteTask } from '../tasks/quote.ts'
 import type { QuoteUseCases } from './types.ts'
 

@@ -1,10 +1,6 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import {
-  backlogAt,
-  useBacklogMetrics,
-  useRefusedMetric,
-} from '../../../src/app/calls/journal-metrics.ts'
+import { backlogAt, useBacklogMetrics, useRefusedMetric } from '../../../src/app/calls/metrics.ts'
 import type { SpoolState } from '../../../src/eventlog/journal/spool.ts'
 
 const empty: SpoolState = {

@@ -1,7 +1,6 @@
 import { catalog } from '../../../../src/families/index.ts'
 import { Registry } from 'prom-client'
-import type { CallDeps } from '../../../../src/app/calls/deps.ts'
-import { defaultCallLimits } from '../../../../src/app/calls/limits.ts'
+import { type CallDeps, defaultCallLimits } from '../../../../src/app/calls/deps.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'

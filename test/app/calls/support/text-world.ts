@@ -12,7 +12,11 @@ import {
 } from '../../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 import { createRunningCalls, type RunningCalls } from '../../../../src/app/calls/running.ts'
-import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import {
+  type CallDeps,
+  type CallLimits,
+  defaultCallLimits,
+} from '../../../../src/app/calls/deps.ts'
 import { createCallRunner } from '../../../../src/app/calls/runner.ts'
 import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
 import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
@@ -23,7 +27,6 @@ import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
 import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
-import { type CallLimits, defaultCallLimits } from '../../../../src/app/calls/limits.ts'
 import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
