@@ -1,5 +1,5 @@
 import type { FetchPublic } from '../../kernel/public-fetch.ts'
-import type { OpenImageFile } from '../calls/images/deps.ts'
+import type { OpenImageFile } from '../calls/images/types.ts'
 import type { ImageProvider } from '../image-ports.ts'
 import type { UploadQuota } from '../uploads/quota.ts'
 import type { TaskDeps } from '../tasks/deps.ts'

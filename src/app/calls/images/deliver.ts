@@ -8,9 +8,8 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import type { ImageItem, ImageItemError, MadePicture } from '../../image-ports.ts'
-import { isBlack, LARGEST_BLACK_BYTES } from './black.ts'
-import type { ImageDeps, KeepImage } from './deps.ts'
-import { sidesOf } from './sides.ts'
+import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
+import type { ImageDeps, KeepImage } from './types.ts'
 
 /** No picture is larger: 4096x4096 without any loss. */
 const MAX_PICTURE_BYTES = 64 * 1024 * 1024

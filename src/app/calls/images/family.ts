@@ -13,13 +13,11 @@ import type {
 } from '../../image-ports.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../../refusals.ts'
-import { checkImageCount } from './count.ts'
+import { checkImageCount, deliver } from './results.ts'
 import type { Way } from './deliver.ts'
-import type { ImageDeps } from './deps.ts'
+import type { ImageCallInput, ImageDeps } from './types.ts'
 import type { ReadyImages } from './inputs.ts'
-import { deliver } from './results.ts'
 import { type DeliveredEvent, deliveredStream } from './stream.ts'
-import type { ImageCallInput } from './types.ts'
 
 /** An order whose pictures can be had. */
 export interface PicturedCall extends ImageCallInput {

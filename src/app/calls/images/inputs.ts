@@ -1,14 +1,12 @@
-import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
+import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
 import type { ImageInput, ImageRequest } from '../../../domain/families/image-rules.ts'
-import { DomainError } from '../../../kernel/errors.ts'
 import { unreachable } from '../../../kernel/assert.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
 import type { ImageCall, SentImage } from '../../image-ports.ts'
-import type { ImageDeps } from './deps.ts'
-import type { FetchRoom } from './fetch-room.ts'
-import { sidesOf } from './sides.ts'
-import type { ImageCallInput } from './types.ts'
+import { sidesOf } from './pictures.ts'
+import type { ImageCallInput, ImageDeps } from './types.ts'
 
 /** For all pictures of one call together. */
 const FETCH_TIMEOUT_MS = 30_000
@@ -115,4 +113,48 @@ async function fitted(
   return sides === undefined
     ? refuse('size', '`size` must be said: the sides of the base picture cannot be read')
     : fit(sides)
+}
+
+/** Of all pictures that are being fetched for calls, or were for one that still runs, in one process. */
+const MAX_FETCHED_BYTES = 512 * 1024 * 1024
+
+/** What one call holds of that room. */
+interface FetchRoom {
+  /** @throws DomainError `overloaded` when there is not so much */
+  readonly take: (bytes: number) => void
+  readonly give: (bytes: number) => void
+  /** The call is over. */
+  readonly leave: () => void
+}
+
+/** Bounds what a process holds of fetched pictures, which come besides the bodies of requests (P10). */
+export function createFetchRooms(maxBytes = MAX_FETCHED_BYTES): {
+  readonly enter: () => FetchRoom
+} {
+  let takenBytes = 0
+  return {
+    enter: () => {
+      let mineBytes = 0
+      let isOver = false
+      const give = (bytes: number): void => {
+        // What another failure overtook has been given back with the rest.
+        if (isOver) return
+        takenBytes -= bytes
+        mineBytes -= bytes
+      }
+      return {
+        take: (bytes) => {
+          if (takenBytes + bytes > maxBytes)
+            throw new DomainError('overloaded', 'Too many images are being fetched at once', {})
+          takenBytes += bytes
+          mineBytes += bytes
+        },
+        give,
+        leave: () => {
+          give(mineBytes)
+          isOver = true
+        },
+      }
+    },
+  }
 }

@@ -1,9 +1,11 @@
 import { IMAGES, type ImageSeen, UNDELIVERED } from '../../../domain/families/image-rules.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { ImageAnswer, ImageItem } from '../../image-ports.ts'
+import type { Channel } from '../../ports.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
 
-export interface Delivered {
+interface Delivered {
   readonly body: JsonObject
   readonly seen: ImageSeen
 }
@@ -47,4 +49,13 @@ export function withoutLost<Seen extends ImageSeen>(seen: Seen, lost: number): S
   if (lost === 0) return seen
   const images = Math.max(0, (seen.usage[IMAGES] ?? 0) - lost)
   return { ...seen, usage: { ...seen.usage, [IMAGES]: images, [UNDELIVERED]: lost } }
+}
+
+/** @throws DomainError `n_not_supported` where no channel makes so many images at once */
+export function checkImageCount(model: string, count: number, serving: readonly Channel[]): void {
+  const largest = Math.max(1, ...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
+  if (count > largest)
+    throw new DomainError('n_not_supported', `${model} makes at most ${largest} images at once`, {
+      param: 'n',
+    })
 }

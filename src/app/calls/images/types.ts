@@ -1,6 +1,9 @@
-import type { ImageRequest } from '../../../domain/families/image-rules.ts'
+import type { ImageMediaType, ImageRequest } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { ImageFrame } from '../../image-ports.ts'
+import type { FetchPublic } from '../../../kernel/public-fetch.ts'
+import type { Principal } from '../../access/principal.ts'
+import type { ImageFrame, ImageProvider, SentImage } from '../../image-ports.ts'
+import type { CallDeps } from '../deps.ts'
 import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
 
 /** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */
@@ -24,4 +27,33 @@ export interface ImageUseCases {
   readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>
   /** Of a request that is `streamed`. */
   readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
+}
+
+/** Keeps a picture where a URL leads to it for a day. @throws DomainError `image_not_kept`, `image_url_not_available` */
+export type KeepImage = (bytes: Uint8Array, mediaType: ImageMediaType) => Promise<string>
+
+/** Where pictures are kept. */
+export interface ImagePlace {
+  /** @throws DomainError `storage_unavailable` while it is known to be away */
+  readonly check: () => void
+  /** For the pictures of one call, which waits no longer than this for all of them together. */
+  readonly open: (longestMs: number) => KeepImage
+}
+
+/**
+ * A file of this tenant as a picture.
+ * @throws DomainError `invalid_request` naming `param` for one it does not have, or no picture
+ */
+export type OpenImageFile = (
+  principal: Principal,
+  file: { readonly fileId: string; readonly param: string },
+) => Promise<SentImage>
+
+/** What the image use cases stand on beside the road of every call. */
+export interface ImageDeps extends CallDeps {
+  readonly providers: ReadonlyMap<string, ImageProvider>
+  /** Undefined: nothing can be kept here. */
+  readonly imagePlace: ImagePlace | undefined
+  readonly openImageFile: OpenImageFile
+  readonly fetchPublic: FetchPublic
 }

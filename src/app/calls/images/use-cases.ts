@@ -2,11 +2,9 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { RunningCalls } from '../running.ts'
 import { streamCall } from '../stream.ts'
 import { completeCall } from '../whole.ts'
-import type { ImageDeps } from './deps.ts'
+import type { ImageCallInput, ImageDeps, ImageUseCases } from './types.ts'
 import { createImageFamily, type PicturedCall } from './family.ts'
-import { createFetchRooms } from './fetch-room.ts'
-import { readyImages, type ReadyImages } from './inputs.ts'
-import type { ImageCallInput, ImageUseCases } from './types.ts'
+import { createFetchRooms, readyImages, type ReadyImages } from './inputs.ts'
 
 /** The synchronous image use cases. */
 export function createImageUseCases(deps: ImageDeps, running: RunningCalls): ImageUseCases {

@@ -3,8 +3,7 @@ import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
 import { refusalOf } from '../../refusals.ts'
 import { findOwnUpload } from '../../uploads/own-upload.ts'
-import { type MediaDeps, mediaOf } from './deps.ts'
-import type { MediaUseCases } from './types.ts'
+import { type MediaDeps, mediaOf, type MediaUseCases } from './types.ts'
 
 /** Uploads handed on at once by one process: each holds a connection to its end. */
 const MAX_OPEN = 64

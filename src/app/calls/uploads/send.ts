@@ -11,8 +11,7 @@ import { keyedHash } from '../../keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports.ts'
 import { refusalOf } from '../../refusals.ts'
 import type { OwnUpload } from '../../uploads/own-upload.ts'
-import { type MediaDeps, mediaOf } from './deps.ts'
-import type { UploadInput } from './types.ts'
+import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 
 /** Ids tried until one is free: by chance the first is. */
 const MAX_IDS = 3

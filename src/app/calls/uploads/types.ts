@@ -1,7 +1,11 @@
 import type { UploadPurpose } from '../../../domain/upload/events.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import { invariant } from '../../../kernel/assert.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { IncomingMedia } from '../../media-ports.ts'
+import type { IncomingMedia, MediaProvider } from '../../media-ports.ts'
 import type { OwnUpload, UploadKey } from '../../uploads/own-upload.ts'
+import type { UploadQuota } from '../../uploads/quota.ts'
+import type { CallDeps } from '../deps.ts'
 
 /** What the API asks of the use cases of uploads, and what it gets back; no HTTP here. */
 
@@ -33,4 +37,20 @@ export interface MediaUseCases {
   readonly openUpload: (
     input: UploadKey & { readonly requestId: string; readonly signal: AbortSignal },
   ) => Promise<IncomingMedia & { readonly upload: OwnUpload }>
+}
+
+/** What the use cases of uploads stand on. */
+export interface MediaDeps extends Omit<CallDeps, 'log'> {
+  readonly log: EventLog
+  /** By the name of their family. */
+  readonly media: ReadonlyMap<string, MediaProvider>
+  readonly markerSecret: string
+  readonly quota: UploadQuota
+}
+
+/** The adapter of a family that keeps files. */
+export function mediaOf({ media }: Pick<MediaDeps, 'media'>, family: string): MediaProvider {
+  const provider = media.get(family)
+  invariant(provider, `a family that takes uploads has their adapter: ${family}`)
+  return provider
 }

@@ -1,8 +1,7 @@
 import { findOwnUpload } from '../../uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
-import type { MediaDeps } from './deps.ts'
+import type { MediaDeps, MediaUseCases } from './types.ts'
 import { createOpenUpload } from './open.ts'
-import type { MediaUseCases } from './types.ts'
 import { uploadMedia } from './send.ts'
 
 /** The use cases of files that accounts keep for callers. */

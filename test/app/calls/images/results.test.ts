@@ -1,7 +1,10 @@
 import sharp from 'sharp'
 import t from 'tap'
-import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
-import type { ImageDeps, KeepImage } from '../../../../src/app/calls/images/deps.ts'
+import type {
+  ImageCallInput,
+  ImageDeps,
+  KeepImage,
+} from '../../../../src/app/calls/images/types.ts'
 import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
 import { deliver } from '../../../../src/app/calls/images/results.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'

@@ -1,8 +1,7 @@
 import sharp from 'sharp'
 import t from 'tap'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
-import type { ImageDeps } from '../../../../src/app/calls/images/deps.ts'
-import type { ImageCallInput } from '../../../../src/app/calls/images/types.ts'
+import type { ImageCallInput, ImageDeps } from '../../../../src/app/calls/images/types.ts'
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
 import { ProviderError } from '../../../../src/app/ports.ts'
 import type {

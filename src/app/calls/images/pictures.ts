@@ -1,4 +1,12 @@
-import { loadSharp } from './sharp.ts'
+import type { Pixels } from '../../../domain/families/checks/pixels.ts'
+
+/** What reads pictures; only a gateway that has seen an image pays for loading it. */
+async function loadSharp() {
+  const { default: sharp } = await import('sharp')
+  // No picture comes twice.
+  sharp.cache(false)
+  return sharp
+}
 
 /** No picture that is larger than this is one colour, whatever its format and its pixels. */
 export const LARGEST_BLACK_BYTES = 256 * 1024
@@ -24,5 +32,16 @@ export async function isBlack(bytes: Uint8Array): Promise<boolean> {
     return colours.every(({ max }) => max <= BLACKEST)
   } catch {
     return false
+  }
+}
+
+/** Width and height of a picture, as its head says; undefined when that cannot be read. */
+export async function sidesOf(bytes: Uint8Array): Promise<Pixels | undefined> {
+  const sharp = await loadSharp()
+  try {
+    const { width, height } = await sharp(bytes).metadata()
+    return { width, height }
+  } catch {
+    return undefined
   }
 }
