@@ -163,6 +163,7 @@ export function compose(ground: Ground): Parts {
     putTaskUrls: createUrlCache(pool),
     openPublic: createOpenPublic(hosts),
     useAssets: uses.useAssets,
+    checkAssets: uses.checkAssets,
     metrics: createTaskMetrics(metrics),
     clock,
     monotonic,

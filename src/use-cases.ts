@@ -9,8 +9,6 @@ import { createTaskUseCases } from './app/tasks/use-cases.ts'
 import type { MediaUseCases } from './app/calls/uploads/types.ts'
 import { createMediaUseCases } from './app/calls/uploads/use-cases.ts'
 import type { ImageUseCases } from './app/calls/images/types.ts'
-import type { QuoteUseCases } from './app/quotes/types.ts'
-import { createQuoteUseCases } from './app/quotes/use-cases.ts'
 import { createImageUseCases } from './app/calls/images/use-cases.ts'
 import { type CallRunner, createCallRunner } from './app/calls/runner.ts'
 import type { StartedCalls } from './app/calls/start.ts'
@@ -28,18 +26,12 @@ export function useCases(
   readonly calls: CallRunner
   readonly images: ImageUseCases
   readonly media: MediaUseCases
-  readonly quotes: QuoteUseCases
 } {
   return {
     tasks: createTaskUseCases(tasks),
     imageTasks: createImageTaskUseCases(imageTasks),
     files: createFileUseCases(files),
     assets: createAssetUseCases(assets, assets.findAssetTypes),
-    quotes: createQuoteUseCases({
-      calls: deps,
-      checkAssets: assets.checkAssets,
-      images,
-    }),
     calls: createCallRunner(deps, running),
     images: createImageUseCases({ ...deps, ...images }, running),
     media: createMediaUseCases({ ...deps, ...media }, running),

@@ -13,7 +13,6 @@ import type { ImageUseCases } from '../app/calls/images/types.ts'
 import type { MediaUseCases } from '../app/calls/uploads/types.ts'
 import type { ImageTaskUseCases } from '../app/image-tasks/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
-import type { QuoteUseCases } from '../app/quotes/types.ts'
 import type { TaskUseCases } from '../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../app/uploads/media-files.ts'
 import type { Catalog } from '../domain/families/catalog.ts'
@@ -73,8 +72,6 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly imageTasks: ImageTaskUseCases
   /** How callers stand with their limits; without it answers say nothing of them. */
   readonly standingsOf?: StandingsOf
-  /** Prices of creations that are not made. */
-  readonly quotes: QuoteUseCases
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined

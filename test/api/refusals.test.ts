@@ -8,6 +8,7 @@ import { openFamilies } from '../../src/families/module.ts'
 import { provBV1Surface } from '../../src/families/speech/surface/routes.ts'
 import { createSpeechProvider } from '../../src/families/speech/upstream/client.ts'
 import { createCloneProvider } from '../../src/families/speech/upstream/clone.ts'
+import { answered } from './support/memory-quotes.ts'
 import { asModel, familyDeps, startApp, tasksPath } from './support/app.ts'
 import { groupId } from './support/memory-assets.ts'
 import { oddBodies } from './support/odd-bodies.ts'
@@ -421,6 +422,7 @@ const { app, hosts } = await startApp({
   imageTasks: {
     create: () => Promise.resolve({ platformId: 'image_1', replayed: false, createdAtMs: 0 }),
     get: () => Promise.reject(new Error('is not asked for')),
+    quote: answered,
   },
 })
 hosts.set('media.example.com', ['93.184.216.34'])

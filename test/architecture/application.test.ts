@@ -60,10 +60,17 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
     'throttle',
   ],
   'balance-alerts': ['accounts', 'database', 'read-models', 'tasks/watch'],
-  // Tasks that are made by calls.
-  quotes: ['assets', 'calls', 'pricing', 'tasks'],
   receipts: [],
-  'image-tasks': ['access', 'calls', 'channels', 'spending', 'tasks', 'tasks/watch', 'uploads'],
+  'image-tasks': [
+    'access',
+    'calls',
+    'channels',
+    'pricing',
+    'spending',
+    'tasks',
+    'tasks/watch',
+    'uploads',
+  ],
 }
 
 /** Folder of the application; undefined for a file beside the folders. */

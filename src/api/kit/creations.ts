@@ -108,7 +108,7 @@ function quotedPath<Accepted>(
     quote: async ({ principal, body }) => {
       check(body)
       const { model, facts, assets } = order(await accept(body, principal, services))
-      return services.quotes.task({ principal, family, model, facts, assets })
+      return services.tasks.quoteTask({ principal, family, model, facts, assets })
     },
   }
 }

@@ -5,7 +5,6 @@ import type { AssetUseCases } from '../../app/assets/types.ts'
 import type { CallRunner } from '../../app/calls/runner.ts'
 import type { MediaUseCases } from '../../app/calls/uploads/types.ts'
 import type { ChannelDirectory } from '../../app/channels/directory.ts'
-import type { QuoteUseCases } from '../../app/quotes/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../app/uploads/media-files.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
@@ -81,7 +80,6 @@ export interface Services {
   readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
   readonly media: MediaUseCases
   readonly assets: AssetUseCases
-  readonly quotes: QuoteUseCases
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly resolveHost: ResolveHost
   /** Names of the hosts of our accounts: no caller may refer to what lies there. */

@@ -1,6 +1,7 @@
 import type { Cost } from '../../domain/pricing/cost.ts'
 import type { ImageRequest } from '../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
+import type { RequestQuote } from '../pricing/request-quote.ts'
 import type { Principal } from '../access/principal.ts'
 
 /** What the API asks of asynchronous images, and what it gets back; no HTTP here. */
@@ -60,4 +61,8 @@ export interface ImageTaskUseCases {
     readonly principal: Principal
     readonly id: string
   }) => Promise<ImageTaskView>
+  /** Prices a task as `create` would, and does nothing else. */
+  readonly quote: (
+    order: Pick<CreateImageTaskInput, 'principal' | 'family' | 'model' | 'request'>,
+  ) => Promise<RequestQuote>
 }

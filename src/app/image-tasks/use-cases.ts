@@ -1,3 +1,5 @@
+import { checkImageCount } from '../calls/images/results.ts'
+import { quoteTask } from '../tasks/quote.ts'
 import { createCreateImageTask } from './create.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { createGetImageTask } from './get.ts'
@@ -5,5 +7,13 @@ import type { ImageTaskUseCases } from './types.ts'
 
 /** The use cases of asynchronous images. */
 export function createImageTaskUseCases(deps: ImageTaskDeps): ImageTaskUseCases {
-  return { create: createCreateImageTask(deps), get: createGetImageTask(deps) }
+  const { channels } = deps
+  return {
+    create: createCreateImageTask(deps),
+    get: createGetImageTask(deps),
+    quote: async ({ principal, family, model, request }) => {
+      checkImageCount(model, request.count, channels.serving({ family, model }))
+      return quoteTask(deps, { principal, family, model, facts: request.facts })
+    },
+  }
 }

@@ -5,7 +5,7 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { OpenPublic } from '../../kernel/public-fetch.ts'
-import type { UseAssets } from '../assets/types.ts'
+import type { CheckAssets, UseAssets } from '../assets/types.ts'
 import type { Admissions } from '../spending/admission.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
@@ -39,6 +39,7 @@ export interface TaskDeps {
   readonly putTaskUrls: PutTaskUrls
   readonly openPublic: OpenPublic
   readonly useAssets: UseAssets
+  readonly checkAssets: CheckAssets
   readonly metrics: TaskMetrics
   readonly clock: Clock
   /** Of durations. */

@@ -1,3 +1,4 @@
+import type { RequestQuote } from '../pricing/request-quote.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/cost.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
@@ -148,6 +149,17 @@ export type OpenResult = (
   },
 ) => Promise<OpenedResult>
 
+/** What a task is priced by. */
+export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'model' | 'facts'> {
+  readonly assets?: Pick<AssetsWanted, 'assets' | 'projectName'> | undefined
+}
+
+/**
+ * Prices a task as its creation would, and does nothing else. Codes: those by which the creation would be
+ * refused; balances, limits and whether a channel can be asked at the moment are not looked at.
+ */
+export type QuoteTask = (order: PricedTask) => Promise<RequestQuote>
+
 export interface TaskUseCases {
   readonly createTask: CreateTask
   readonly getTask: GetTask
@@ -156,4 +168,5 @@ export interface TaskUseCases {
   readonly cancelTask: CancelTask
   readonly pageTasks: PageTasks
   readonly openResult: OpenResult
+  readonly quoteTask: QuoteTask
 }

@@ -6,6 +6,7 @@ import { createListTasks } from './list.ts'
 import { createOpenResult } from './open-result.ts'
 import { createPageTasks } from './page.ts'
 import { createObserve } from './observe.ts'
+import { quoteTask } from './quote.ts'
 import { createRefresher } from './refresh.ts'
 import type { TaskUseCases } from './types.ts'
 
@@ -21,5 +22,6 @@ export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
     cancelTask: createCancelTask(deps, refresher),
     pageTasks: createPageTasks(deps),
     openResult: createOpenResult(deps, lookUp),
+    quoteTask: (order) => quoteTask(deps, order),
   }
 }

@@ -26,7 +26,6 @@ import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 import { MemoryMedia } from './memory-media.ts'
 import { MemoryImages, noImageTasks } from './memory-images.ts'
-import { memoryQuotes } from './memory-quotes.ts'
 import { MemorySpeech } from './memory-speech.ts'
 import { MemoryTexts } from './memory-texts.ts'
 
@@ -139,7 +138,6 @@ export async function startApp(
     files: new MemoryFiles(nowMs),
     imageTasks: noImageTasks,
     reads: ledger,
-    quotes: memoryQuotes,
     accounts: noAccounts,
     knownNames: everyName,
     managedTokens: noTokens,

@@ -1,4 +1,5 @@
 import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
+import { answered } from './memory-quotes.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import type {
   CompletedImageCall,
@@ -22,6 +23,8 @@ export class MemoryImages implements ImageUseCases {
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
   }
 
+  quote = answered
+
   async stream(input: ImageCallInput): Promise<StreamedImageCall> {
     await Promise.resolve()
     this.calls.push(input)
@@ -38,5 +41,6 @@ export class MemoryImages implements ImageUseCases {
 /** Where there is no storage, nobody has an asynchronous image. */
 export const noImageTasks: ImageTaskUseCases = {
   create: () => Promise.reject(new DomainError('storage_not_configured', 'no storage', {})),
+  quote: answered,
   get: () => Promise.reject(new DomainError('task_not_found', 'the task does not exist', {})),
 }

@@ -1,5 +1,4 @@
-import type { QuoteUseCases } from '../../../src/app/quotes/types.ts'
-
+/** A quote: whatever is asked costs half a dollar. */
 export const answered = () =>
   Promise.resolve({
     priceBookVersion: '1',
@@ -7,10 +6,3 @@ export const answered = () =>
     hold: '0.5',
     candidates: [{ sku: 'one', rule: 'a/rule', unit: 'token', price: '0.5', per: 1 as const }],
   })
-
-/** Whatever is asked costs half a dollar. */
-export const memoryQuotes: QuoteUseCases = {
-  images: answered,
-  task: answered,
-  imageTask: answered,
-}

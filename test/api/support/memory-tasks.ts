@@ -1,3 +1,4 @@
+import { answered } from './memory-quotes.ts'
 import { Readable } from 'node:stream'
 import type {
   CreatedTask,
@@ -21,6 +22,7 @@ export class MemoryTasks implements TaskUseCases {
   readonly owned: Owned[] = []
   /** Thrown by the next call, once. */
   failure: unknown
+  readonly quoteTask = answered
   replay = false
   #now: number
   #next = 0

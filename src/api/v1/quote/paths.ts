@@ -1,4 +1,6 @@
-import type { QuoteUseCases } from '../../../app/quotes/types.ts'
+import type { ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
+import type { TaskUseCases } from '../../../app/tasks/types.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
@@ -14,14 +16,17 @@ import { CreateVideoBodySchema } from '../videos/schemas.ts'
 
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
   readonly catalog: Catalog
-  readonly quotes: QuoteUseCases
+  readonly tasks: TaskUseCases
+  readonly images: ImageUseCases
+  readonly imageTasks: ImageTaskUseCases
   readonly resolveHost: ResolveHost
   readonly foreignMembers: ForeignNames
 }
 
 function imagePaths({
   catalog,
-  quotes,
+  images,
+  imageTasks,
   resolveHost,
   foreignMembers: foreign,
 }: QuoteDeps): readonly QuotedPath[] {
@@ -35,7 +40,7 @@ function imagePaths({
     quote: async ({ principal, requestId, body }) => {
       checks[kind](body)
       const order = await readJsonOrder({ catalog, resolveHost }, body, kind)
-      return quotes.images({ ...order, surface: `v1.images.${kind}s`, principal, requestId })
+      return images.quote({ ...order, surface: `v1.images.${kind}s`, principal, requestId })
     },
   })
   return [
@@ -51,7 +56,7 @@ function imagePaths({
           'generation',
           refuseForTasks,
         )
-        return quotes.imageTask({ ...order, principal })
+        return imageTasks.quote({ ...order, principal })
       },
     },
   ]
@@ -69,7 +74,7 @@ function videoPath(deps: QuoteDeps): QuotedPath {
       const { model, facts, withAssets: bodyWith } = accepted
       const used = { projectName: undefined, bodyWith }
       const assets = taskAssetsOf(accepted.assets, 'input_reference', used)
-      return deps.quotes.task({ principal, family, model, facts, assets })
+      return deps.tasks.quoteTask({ principal, family, model, facts, assets })
     },
   }
 }

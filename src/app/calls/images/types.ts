@@ -1,10 +1,11 @@
+import type { RequestQuote } from '../../pricing/request-quote.ts'
 import type { ImageMediaType, ImageRequest } from '../../../domain/families/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { ImageFrame, ImageProvider, SentImage } from '../../image-ports.ts'
 import type { CallDeps } from '../deps.ts'
-import type { CallInput, CompletedCall, StreamedCall } from '../types.ts'
+import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../types.ts'
 
 /** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */
 
@@ -27,6 +28,8 @@ export interface ImageUseCases {
   readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>
   /** Of a request that is `streamed`. */
   readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
+  /** What a call would hold and may be settled at; its pictures are not looked into. */
+  readonly quote: (input: Unmade<ImageCallInput>) => Promise<RequestQuote>
 }
 
 /** Keeps a picture where a URL leads to it for a day. @throws DomainError `image_not_kept`, `image_url_not_available` */

@@ -1,10 +1,13 @@
 import { DomainError } from '../../../kernel/errors.ts'
+import { quoteCall } from '../runner.ts'
 import type { RunningCalls } from '../running.ts'
 import { streamCall } from '../stream.ts'
 import { completeCall } from '../whole.ts'
 import type { ImageCallInput, ImageDeps, ImageUseCases } from './types.ts'
 import { createImageFamily, type PicturedCall } from './family.ts'
 import { createFetchRooms, readyImages, type ReadyImages } from './inputs.ts'
+
+const notFetched = () => Promise.reject(new Error('the pictures of a quote are not fetched'))
 
 /** The synchronous image use cases. */
 export function createImageUseCases(deps: ImageDeps, running: RunningCalls): ImageUseCases {
@@ -43,5 +46,6 @@ export function createImageUseCases(deps: ImageDeps, running: RunningCalls): Ima
           return streamed
         }),
       ),
+    quote: (input) => quoteCall(deps, family, { ...input, ready: notFetched }),
   }
 }
