@@ -39,7 +39,7 @@ import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
-import type { ReadOwnBudgets } from './v1/key/plugin.ts'
+import type { ReadOwnBudgets } from './v1/key.ts'
 import { v1Surface } from './v1/routes.ts'
 
 /** Everything the HTTP interface needs, put together by `main.ts`. */

@@ -11,16 +11,18 @@ import { v1Envelope } from './envelope.ts'
 import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
 import { imageBodies } from './images/schemas.ts'
-import { type KeyRouteDeps, keyRoute } from './key/plugin.ts'
-import { findModel, listModels, type ModelDeps } from './models/models.ts'
-import { quotePlugin } from './quote/plugin.ts'
-import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
+import { keyRoute, type KeyRouteDeps } from './key.ts'
 import {
+  findModel,
+  listModels,
   LooseModelParamsSchema,
+  type ModelDeps,
   ModelListSchema,
   ModelParamsSchema,
   ModelSchema,
-} from './schemas.ts'
+} from './models.ts'
+import { quotePlugin } from './quote/plugin.ts'
+import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 import { CreateVideoBodySchema } from './videos/schemas.ts'
 

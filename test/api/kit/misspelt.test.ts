@@ -8,7 +8,7 @@ import { imageBodies } from '../../../src/api/v1/images/schemas.ts'
 import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
 import { catalog } from '../../../src/families/index.ts'
 import { ResponsesBodySchema } from '../../../src/families/responses/surface/request.ts'
-import { GenerateBodySchema } from '../../../src/families/native/surface/schemas.ts'
+import { GenerateBodySchema } from '../../../src/families/native/surface/bodies.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
 

@@ -1,25 +1,31 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageFrame } from '../../../app/image-ports.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
-import { costOf } from '../../../domain/pricing/cost.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import { costOf } from '../../../domain/pricing/cost.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
-import { costHeaders, costInStream } from '../../kit/cost.ts'
-import { sendEventStream, type StreamLimits } from '../../kit/event-stream.ts'
-import type { ForeignNames } from '../../kit/foreign-members.ts'
+import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../kit/cost.ts'
+import {
+  oneLine,
+  sendEventStream,
+  type StreamDialect,
+  type StreamLimits,
+} from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
+import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { CallKeySchema, keyedBy } from '../../kit/idempotency.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
 import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
-import type { ResolveHost } from '../../../kernel/public-url.ts'
-import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
 import { describe } from '../documentation.ts'
+import { v1Error } from '../envelope.ts'
 import { asyncImageRoutes } from './async.ts'
-import { imagesDialect } from './dialect.ts'
 import { type ImageOrderDeps, readOrder } from './order.ts'
 import { imageBodies, ImagesSchema } from './schemas.ts'
 
@@ -132,5 +138,16 @@ export function imagesPlugin(given: ImageRouteDeps) {
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
     asyncImageRoutes(app, deps, ofGenerations, generation.schema)
+  }
+}
+
+/** How streams of images are written: named events, `[DONE]` at the end. */
+function imagesDialect(): StreamDialect<ImageFrame> {
+  return {
+    ...tellingAtTheEnd(
+      ({ event, data }, cost) => `event: ${event}\ndata: ${oneLine(withCost(data, cost))}\n\n`,
+    ),
+    failure: (error) => `data: ${JSON.stringify({ error: v1Error(error) })}\n\n`,
+    end: 'data: [DONE]\n\n',
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
@@ -10,9 +10,52 @@ import { refuseMisspelt } from '../../kit/misspelt.ts'
 import { partOf, type QuotedPath } from '../../kit/quoted-path.ts'
 import { behindToken, withBody } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
-import { QuoteBodySchema, QuoteSchema } from './schemas.ts'
 
-export interface QuoteRouteDeps {
+const QuoteBodySchema = Type.Object(
+  {
+    path: Type.String({ description: 'The path of the creation, such as `/v1/videos`.' }),
+    body: Type.Object(
+      {},
+      { additionalProperties: true, description: 'What would be sent there, as JSON.' },
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        path: '/v1/chat/completions',
+        body: { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] },
+      },
+    ],
+  },
+)
+
+const Decimal = Type.String({ description: 'Exact decimal string.' })
+
+const QuoteSchema = Type.Object({
+  object: Type.Literal('quote'),
+  path: Type.String(),
+  currency: Type.Enum(['CNY', 'USD']),
+  hold: Type.String({
+    description: 'Kept from the balance while it runs; the settlement follows from what is used.',
+  }),
+  price_book: Type.String({ description: 'Version of the price book in effect.' }),
+  lines: Type.Array(
+    Type.Object({
+      sku: Type.String(),
+      rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
+      unit: Type.String(),
+      price: Decimal,
+      per: Type.Integer({ description: 'Units the price is for.' }),
+      account_prices: Type.Union([Type.Integer(), Type.Null()], {
+        description: "Which of the tenant's own prices it is; null for that of the price book.",
+      }),
+    }),
+    { description: 'Every SKU it can be settled at.' },
+  ),
+})
+
+interface QuoteRouteDeps {
   /** Every path whose creations can be priced, of every surface. */
   readonly quotedPaths: readonly QuotedPath[]
 }

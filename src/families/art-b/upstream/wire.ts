@@ -17,7 +17,7 @@ import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/r
 import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { InBase64, jsonInPieces } from '../../kit/http/json.ts'
-import type { ImageWire } from '../../kit/image/wire.ts'
+import type { ImageWire } from '../../kit/image/client.ts'
 import { SEARCHES } from '../rules/pricing.ts'
 
 /**

@@ -15,7 +15,7 @@ import {
   WRITTEN_1H,
   WRITTEN_5M,
 } from '../../text/upstream/answered.ts'
-import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
+import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
 /** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */
 function chatOutputBytes(message: unknown): number {

@@ -7,7 +7,7 @@ import { keyHeaders } from '../../kit/http/lines.ts'
 import { countOrZero, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import { readNativeError } from '../../kit/http/error-bodies.ts'
 import type { UpstreamError } from '../../kit/http/refusals.ts'
-import type { ImageWire } from '../../kit/image/wire.ts'
+import type { ImageWire } from '../../kit/image/client.ts'
 import { INPUT } from '../rules/pricing.ts'
 
 /** Tokens of a call as callers of images know them. */

@@ -23,7 +23,7 @@ import {
 import { formOf } from '../../kit/http/form.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { readPlainError } from '../../kit/http/error-bodies.ts'
-import type { ImageWire } from '../../kit/image/wire.ts'
+import type { ImageWire } from '../../kit/image/client.ts'
 import type { ImageTokenUnit } from '../rules/pricing.ts'
 
 /**

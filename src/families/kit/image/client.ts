@@ -1,13 +1,19 @@
-import type { CallOptions } from '../../../app/ports.ts'
-import type { ImageCall, ImageItem, ImageProvider } from '../../../app/image-ports.ts'
-import { isJsonObject } from '../../../kernel/json.ts'
+import type {
+  ImageAnswer,
+  ImageCall,
+  ImageEvent,
+  ImageItem,
+  ImageProvider,
+  ImageTally,
+} from '../../../app/image-ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { LiftedJson } from '../../../kernel/long-strings.ts'
-import { headOf, malformed } from '../http/refusals.ts'
-import { createFrameStream } from '../http/frame-stream.ts'
-import { mediaPatience, parseMedia, sentJson } from '../http/json.ts'
-import { createLines, type Line } from '../http/lines.ts'
+import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
+import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
+import { createLines, type Line, type Scrubber } from '../http/lines.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
-import type { ImageWire } from './wire.ts'
+import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
 
 /** No answer is larger: ten of the largest pictures as base64. */
 const MAX_ANSWER_BYTES = 192 * 1024 * 1024
@@ -81,4 +87,25 @@ function requestOf(wire: ImageWire, line: Line, call: ImageCall, options: CallOp
     body: sent.body,
     signal: options.signal,
   }
+}
+
+/** What one family of images is on the wire; everything else is the same for all of them. */
+export interface ImageWire {
+  readonly family: string
+  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  /** Below the channel's base URL, and what is sent there. */
+  readonly request: (call: ImageCall) => {
+    readonly path: string
+    readonly body: JsonObject | BodyInPieces
+  }
+  /** The error envelope of a body, its code one callers know; undefined when it is none. */
+  readonly readError: (body: unknown) => UpstreamError | undefined
+  /** A 200; undefined when it is no answer of this wire. */
+  readonly readAnswer: (
+    body: JsonObject,
+    call: ImageCall,
+    scrub: Scrubber,
+  ) => Omit<ImageAnswer, 'upstreamRequestId' | 'restMs'> | undefined
+  /** Follows one stream, where the family streams: `request` asks for one when the call does. */
+  readonly frameReader?: (call: ImageCall, scrub: Scrubber) => FrameReader<ImageEvent, ImageTally>
 }

@@ -9,11 +9,11 @@ import {
   stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
-import { refuseUnmetered } from '../../text/surface/tools-and-files.ts'
+import { refuseUnmetered } from '../../text/surface/bodies.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { flatNames, generationConfig } from './generation-config.ts'
+import { flatNames, generationConfig } from './bodies.ts'
 import { camelMembers } from './names.ts'
 
 /** The one model that reads files by URL. */

@@ -24,7 +24,7 @@ import {
   GeneratedSchema,
   ModelParamsSchema,
   StreamQuerySchema,
-} from './schemas.ts'
+} from './bodies.ts'
 
 /** What judging files given by URL takes. */
 interface FileChecks {

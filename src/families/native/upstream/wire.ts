@@ -11,7 +11,7 @@ import {
   createMemberRewriter,
   expectedChoices,
 } from '../../text/upstream/answered.ts'
-import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
+import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */
 const MEDIA_PART_BYTES = 1_032

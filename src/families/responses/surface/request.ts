@@ -5,7 +5,6 @@ import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
-import { refuseFileId, refuseUnmetered } from '../../text/surface/tools-and-files.ts'
 import {
   Anything,
   anywhere,
@@ -14,10 +13,12 @@ import {
   ModelName,
   Name,
   open,
+  refuseFileId,
+  refuseUnmetered,
   ResponseFormat,
   Stream,
   Temperature,
-} from '../../text/surface/v1-bodies.ts'
+} from '../../text/surface/bodies.ts'
 import { responsesRules } from '../rules/wire.ts'
 
 /** The body of a response, written the way upstream reads it. What it does not describe is passed on as it came. */

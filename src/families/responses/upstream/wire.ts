@@ -11,7 +11,7 @@ import {
   createMemberRewriter,
   type MemberRewriter,
 } from '../../text/upstream/answered.ts'
-import type { TextReader, TextWire } from '../../text/upstream/wire.ts'
+import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import {
   failureOf,
   itemView,

@@ -1,16 +1,25 @@
-import type { FastifyInstance } from 'fastify'
-import { speechBodies } from '../rules/body.ts'
-import { readSpeech } from '../rules/request.ts'
-import { SPEECH } from '../rules/rules.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Buffer } from 'node:buffer'
+import { Readable } from 'node:stream'
 import { principalOf } from '../../../api/kit/authenticate.ts'
+import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
+import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
+import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { CallKeySchema, keyedBy } from '../../../api/kit/idempotency.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
+import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
-import type { SpeechCalls } from '../calls/open.ts'
 import type { Services } from '../../../api/kit/surface.ts'
-import { callFailures, describe } from './envelope.ts'
-import { answerSpeech, answerSpeechStream } from './speech-answers.ts'
+import type { Unmade } from '../../../app/calls/types.ts'
+import { costOf } from '../../../domain/pricing/cost.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { formOf, type SpeechCallFamily } from '../calls/family.ts'
+import type { SpeechCalls } from '../calls/open.ts'
+import type { SpeechCallInput, SpeechFrame } from '../calls/types.ts'
+import { type AudioFormat, speechBodies } from '../rules/body.ts'
+import { readSpeech } from '../rules/request.ts'
+import { SPEECH } from '../rules/rules.ts'
+import { callFailures, describe, failureFrame, succeeded } from './envelope.ts'
 import { SpokenSchema } from './schemas.ts'
 
 /** Refused where it is left out. */
@@ -59,4 +68,75 @@ export function speechRoute(app: FastifyInstance, calls: SpeechCalls, services: 
       return answer(calls.speech, call, request, reply, services)
     },
   })
+}
+
+/** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
+
+const mediaTypes: Readonly<Record<AudioFormat, string>> = {
+  mp3: 'audio/mpeg',
+  pcm: 'audio/pcm',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+}
+
+type Asked = Unmade<SpeechCallInput>
+type Offered = Pick<Services, 'calls' | 'streamLimits'>
+
+/** Answers a call whole. */
+async function answerSpeech(
+  speech: SpeechCallFamily,
+  asked: Asked,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { calls, streamLimits: limits }: Offered,
+): Promise<FastifyReply> {
+  const call = await calls.complete(speech, { ...asked, callerGone: callerPresence(reply) })
+  const { callId, body, settlement } = call
+  void reply.headers({
+    'x-call-id': callId,
+    ...costHeaders(costOf(settlement)),
+    'cache-control': 'no-store',
+  })
+  if (body.form === 'audio')
+    return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
+  const data = { audio: body.audio, status: 2 }
+  return sendInPieces(reply, { data, ...body.shown, ...succeeded(request) }, limits)
+}
+
+/** Answers a call as it is made; what fails before its first byte is an ordinary answer. */
+async function answerSpeechStream(
+  speech: SpeechCallFamily,
+  asked: Asked,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { calls, streamLimits: limits }: Offered,
+): Promise<FastifyReply> {
+  const gone = callerGone(reply)
+  const call = await calls.stream(speech, { ...asked, callerGone: gone.signal })
+  const headers = { 'x-call-id': call.callId }
+  if (formOf(call.channel) === 'audio')
+    return reply
+      .headers({ ...headers, 'cache-control': 'no-store' })
+      .type(mediaTypes[asked.request.format])
+      .send(Readable.from(bytesOf(call.frames), { objectMode: false }))
+  const dialect: StreamDialect<SpeechFrame> = {
+    ...tellingAtTheEnd(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
+    failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
+    end: '',
+  }
+  const { frames, settlement } = call
+  const started = Promise.resolve({ headers, frames, cost: costInStream(request, settlement) })
+  await sendEventStream(request, reply, { gone, started, dialect, limits })
+  return reply
+}
+
+/** Audio says nothing of its end: where not all of it comes, the connection is broken off. */
+async function* bytesOf(frames: AsyncIterable<SpeechFrame>): AsyncGenerator<Buffer, undefined> {
+  let whole = false
+  for await (const { data, terminal } of frames) {
+    whole = terminal
+    yield Buffer.from(data, 'hex')
+  }
+  if (!whole) throw new Error('the audio is not whole')
+  return undefined
 }

@@ -1,12 +1,12 @@
-import { textSettings } from '../settings.ts'
-import type { CallOptions } from '../../../app/ports.ts'
-import type { TextProvider } from '../ports.ts'
-import { headOf, malformed } from '../../kit/http/refusals.ts'
+import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { parseObject } from '../../kit/http/fields.ts'
-import { createFrameStream } from '../../kit/http/frame-stream.ts'
-import { createLines, type Line } from '../../kit/http/lines.ts'
+import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
+import { createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
-import type { TextWire } from './wire.ts'
+import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
+import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
+import { textSettings } from '../settings.ts'
 
 /** No unstreamed answer is larger. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -69,3 +69,24 @@ export function createTextProvider(
 function headersOf(line: Line, options: CallOptions, accept: string): Record<string, string> {
   return { ...line.headers, accept, 'x-client-request-id': options.requestId }
 }
+
+/** What one text family is on the wire; everything else is the same for all of them. */
+export interface TextWire {
+  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  /** Below the channel's base URL. */
+  readonly path: (request: TextRequest, streamed: boolean) => string
+  /** JSON text. */
+  readonly requestBody: (request: TextRequest, streamed: boolean) => string
+  /** The error envelope of a body, undefined when it is none. */
+  readonly readError: (body: unknown) => UpstreamError | undefined
+  /** An unstreamed 200; undefined when it is no answer of this wire. */
+  readonly readAnswer: (
+    body: JsonObject,
+    request: TextRequest,
+    scrub: Scrubber,
+  ) => Pick<TextAnswer, 'body' | 'tally'> | undefined
+  readonly frameReader: (request: TextRequest, scrub: Scrubber) => TextReader
+}
+
+/** Follows one stream of text frame by frame. */
+export type TextReader = FrameReader<TextChunk, TextTally>

@@ -1,8 +1,9 @@
-import type { Principal } from '../../../app/access/principal.ts'
-import type { ChannelDirectory } from '../../../app/channels/directory.ts'
-import type { Catalog } from '../../../domain/families/catalog.ts'
-import { type ImageKind, imageKinds } from '../../../domain/families/image-rules.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import { Type } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import type { ChannelDirectory } from '../../app/channels/directory.ts'
+import type { Catalog } from '../../domain/families/catalog.ts'
+import { type ImageKind, imageKinds } from '../../domain/families/image-rules.ts'
+import { DomainError } from '../../kernel/errors.ts'
 
 /** When a model came is configuration and not known; the same Unix second for all, and for ever. */
 const CREATED = Date.UTC(2026, 0, 1) / 1_000
@@ -23,7 +24,7 @@ function endpointsOf(catalog: Catalog, family: string, model: string): readonly 
 }
 
 /** A model as `/v1/models` shows it. */
-export interface ModelView {
+interface ModelView {
   readonly id: string
   readonly object: 'model'
   /** Unix seconds. */
@@ -66,3 +67,21 @@ export function findModel(deps: ModelDeps, principal: Principal, id: string): Mo
     throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
   return found
 }
+
+/** Shapes of models. */
+
+export const ModelSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer({ description: 'Unix seconds.' }),
+  owned_by: Type.Literal('gateway'),
+  supported_endpoints: Type.ReadonlyType(Type.Array(Type.String())),
+})
+
+export const ModelListSchema = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(ModelSchema),
+})
+
+export const ModelParamsSchema = Type.Object({ id: Type.String() })
+export const LooseModelParamsSchema = Type.Object({ '*': Type.String() })
