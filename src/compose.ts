@@ -110,100 +110,36 @@ export interface Parts {
 
 /** Puts a gateway together, without HTTP; the program and the tests do it alike. */
 export function compose(ground: Ground): Parts {
-  const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = ground
-  const { breaker, monotonic = monotonicClock } = ground
-  const catalog = catalogOf(ground.families)
-  const providers = openFamilies(ground.families, { ...ground, upstreamClock: wallClock })
-  const background = createBackgroundAppends({ clock: monotonic, logger })
-  const books = createPriceBookSource(pool, clock, monotonic)
-  // Demonstrations are sold at on the sandbox alone, whoever published them.
-  const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
-  const prices = createTenantPrices(list, log, monotonic)
-  const budgets = createBudgets({
-    pool,
-    log,
-    replica: newId('process', clock.nowMs()),
-    clock,
-    monotonic,
-    logger,
-    registry: metrics,
-  })
-  const hosts = ground.hosts ?? { resolveHost: resolveByDns }
-  const assetWrites = createRecentWrites()
-  const uses = createUseAssets({ log, clock, recent: assetWrites })
+  const { pool, log, clock, logger, crashPoint, markerSecret, store } = ground
+  const { monotonic = monotonicClock, hosts = { resolveHost: resolveByDns } } = ground
+  const opened = openFamilies(ground.families, { ...ground, upstreamClock: wallClock })
+  const recent = createRecentWrites()
+  const uses = createUseAssets({ log, clock, recent })
+  const accounts = accountsOf(ground)
   const tasks: TaskDeps = {
-    pool,
-    log,
-    catalog,
-    providers: providers.tasks,
-    channels: createChannelDirectory(ground.channels, {
-      catalog,
-      clock: monotonic,
-      ...(breaker === undefined ? {} : { breaker }),
-    }),
-    paces: createChannelPaces(ground.pollRequestsPerSecond, monotonic),
-    prices,
-    readModels: createReadModels({
-      db: pool,
-      projections: allProjections,
-      logEnd: () => log.endPosition(),
-      clock,
-    }),
-    admissions: createAdmissions(pool),
-    budgets,
-    throttle: createThrottle({
-      log,
-      monotonic,
-      ownRequestsPerMinute: ground.ownRequestsPerMinute,
-      registry: metrics,
-    }),
-    background,
-    recent: createRecentWrites(),
-    known: createKnownTasks(),
-    putTaskUrls: createUrlCache(pool),
+    ...tasksOf(ground),
+    ...accounts,
+    providers: opened.tasks,
     openPublic: createOpenPublic(hosts),
     useAssets: uses.useAssets,
     checkAssets: uses.checkAssets,
-    metrics: createTaskMetrics(metrics),
-    clock,
-    monotonic,
-    logger,
-    crashPoint,
-    markerSecret,
   }
-  const { store } = ground
-  const { readModels } = tasks
-  const quota = createUploadQuota({
-    pool,
-    readModels,
-    limits: ground.uploadLimits ?? defaultUploadLimits,
-    checkDisk: ground.checkDisk,
-  })
-  const { throttle } = tasks
-  const files: FileDeps = {
-    pool,
-    log,
-    store,
-    readModels,
-    quota,
-    throttle,
-    clock,
-    logger,
-    crashPoint,
-  }
+  const { readModels, throttle } = tasks
+  const { uploadLimits: limits = defaultUploadLimits, checkDisk } = ground
+  const quota = createUploadQuota({ pool, readModels, limits, checkDisk })
+  const files = { pool, log, store, readModels, quota, throttle, clock, logger, crashPoint }
   const images: Parts['images'] = {
-    providers: providers.images,
+    providers: opened.images,
     imagePlace: store && createImagePlace(store, clock, monotonic),
     fetchPublic: createPublicFetch(hosts),
     openImageFile: createOpenImageFile(files),
   }
   return {
-    surfaces: providers.surfaces,
+    surfaces: opened.surfaces,
     store,
     files,
     tasks,
-    prices,
-    budgets,
+    ...accounts,
     imageTasks: {
       ...tasks,
       imageProviders: images.providers,
@@ -214,40 +150,118 @@ export function compose(ground: Ground): Parts {
       quota,
     },
     images,
-    media: { log, media: providers.media, markerSecret, quota },
+    media: { log, media: opened.media, markerSecret, quota },
     assets: {
       ...tasks,
       ...uses,
-      provider: providers.library,
-      recent: assetWrites,
+      provider: opened.library,
+      recent,
       room: createRoom(),
       assetLimits: defaultAssetLimits,
     },
-    calls: ({ replica, lag }) => ({
+    calls: (replica) => callsOf(ground, { ...tasks, ...accounts }, replica),
+    stop: async () => {
+      await tasks.background.stop()
+      await opened.close()
+    },
+  }
+}
+
+/** Prices and budgets, which follow the log. */
+function accountsOf(ground: Ground) {
+  const { pool, log, clock, logger, metrics, monotonic = monotonicClock } = ground
+  const books = createPriceBookSource(pool, clock, monotonic)
+  // Demonstrations are sold at on the sandbox alone, whoever published them.
+  const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
+  return {
+    prices: createTenantPrices(list, log, monotonic),
+    budgets: createBudgets({
+      pool,
       log,
+      replica: newId('process', clock.nowMs()),
+      clock,
+      monotonic,
+      logger,
+      registry: metrics,
+    }),
+  }
+}
+
+/** What tasks stand on, and calls with them. */
+function tasksOf(ground: Ground) {
+  const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = ground
+  const { monotonic = monotonicClock } = ground
+  const catalog = catalogOf(ground.families)
+  return {
+    pool,
+    log,
+    catalog,
+    channels: createChannelDirectory(ground.channels, {
       catalog,
-      channels: tasks.channels,
-      prices: tasks.prices,
-      funds: createFunds({ pool, replica, lag, clock: monotonic }),
-      throttle: tasks.throttle,
-      budgets,
-      claims: createCallClaims({
-        pool,
-        secret: markerSecret,
-        owner: replica,
-        clock,
-        logger,
-        crashPoint,
-      }),
-      metrics: createCallMetrics(metrics),
+      clock: monotonic,
+      ...(breaker === undefined ? {} : { breaker }),
+    }),
+    paces: createChannelPaces(ground.pollRequestsPerSecond, monotonic),
+    readModels: createReadModels({
+      db: pool,
+      projections: allProjections,
+      logEnd: () => log.endPosition(),
+      clock,
+    }),
+    admissions: createAdmissions(pool),
+    throttle: createThrottle({
+      log,
+      monotonic,
+      ownRequestsPerMinute: ground.ownRequestsPerMinute,
+      registry: metrics,
+    }),
+    background: createBackgroundAppends({ clock: monotonic, logger }),
+    recent: createRecentWrites(),
+    known: createKnownTasks(),
+    putTaskUrls: createUrlCache(pool),
+    metrics: createTaskMetrics(metrics),
+    clock,
+    monotonic,
+    logger,
+    crashPoint,
+    markerSecret,
+  }
+}
+
+function callsOf(
+  {
+    pool,
+    log,
+    clock,
+    logger,
+    metrics,
+    crashPoint,
+    markerSecret,
+    monotonic = monotonicClock,
+  }: Ground,
+  { catalog, channels, prices, budgets, throttle }: TaskDeps & ReturnType<typeof accountsOf>,
+  { replica, lag }: CallingReplica,
+): ReturnType<Parts['calls']> {
+  return {
+    log,
+    catalog,
+    channels,
+    prices,
+    budgets,
+    throttle,
+    funds: createFunds({ pool, replica, lag, clock: monotonic }),
+    claims: createCallClaims({
+      pool,
+      secret: markerSecret,
+      owner: replica,
       clock,
       logger,
       crashPoint,
-      limits: defaultCallLimits,
     }),
-    stop: async () => {
-      await background.stop()
-      await providers.close()
-    },
+    metrics: createCallMetrics(metrics),
+    clock,
+    logger,
+    crashPoint,
+    limits: defaultCallLimits,
   }
 }

@@ -33,6 +33,42 @@ const contentPolicy = {
   'style-src': ["'self'", "'unsafe-inline'"],
 }
 
+/** Tokens, and the headers that they are sent in. */
+const securitySchemes = {
+  modelToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Model token `sk-…`: calling models.',
+  },
+  modelKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-native-api-key',
+    description: 'The model token alone, where there is no `Authorization`.',
+  },
+  modelClientKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-goog-api-key',
+    description: 'The same, as official clients of native generation send it.',
+  },
+  profileToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Profile access token `pat-…`: the account of its tenant.',
+  },
+  adminToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Admin token `adm-…`: tenants, users, credit and tokens.',
+  },
+  queryToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Query authorization token `qak-…`: read-only queries.',
+  },
+} as const
+
 /**
  * The OpenAPI description at `/openapi.json` and a page to read it at `/docs`, which loads nothing
  * from elsewhere. To be set up before the routes it describes.
@@ -63,40 +99,7 @@ export async function useDocumentation(
       security: [],
       tags: [...new Map([...ofMounts, ...ownTags].map((tag) => [tag.name, tag])).values()],
       components: {
-        securitySchemes: {
-          modelToken: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'Model token `sk-…`: calling models.',
-          },
-          modelKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'x-native-api-key',
-            description: 'The model token alone, where there is no `Authorization`.',
-          },
-          modelClientKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'x-goog-api-key',
-            description: 'The same, as official clients of native generation send it.',
-          },
-          profileToken: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'Profile access token `pat-…`: the account of its tenant.',
-          },
-          adminToken: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'Admin token `adm-…`: tenants, users, credit and tokens.',
-          },
-          queryToken: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'Query authorization token `qak-…`: read-only queries.',
-          },
-        },
+        securitySchemes,
       },
     },
   })

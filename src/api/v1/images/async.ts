@@ -154,6 +154,14 @@ export function asyncImageRoutes(
     },
     handler: (request, reply) => create(deps, 'edit', request, reply),
   })
+  statusRoute(app, deps)
+}
+
+function statusRoute(
+  instance: FastifyInstance,
+  { imageTasks }: Pick<AsyncImageDeps, 'imageTasks'>,
+): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/images/generations/:id', {
     schema: {
       ...describe({
@@ -167,7 +175,7 @@ export function asyncImageRoutes(
       params: ImageTaskParamsSchema,
     },
     handler: async (request, reply) => {
-      const view = await deps.imageTasks.get({
+      const view = await imageTasks.get({
         principal: principalOf(request),
         id: request.params.id,
       })

@@ -96,6 +96,16 @@ const NOT_MADE = 'image_generation.partial_failed'
 const WHOLE = 'image_generation.completed'
 const DONE = '[DONE]'
 
+/** What callers are told of one picture. */
+function frameOf(
+  type: string,
+  model: string,
+  { created, image_index }: JsonObject,
+  fields: JsonObject,
+): ImageFrame {
+  return { event: type, data: JSON.stringify({ type, model, created, image_index, ...fields }) }
+}
+
 /** Follows a stream of pictures, which ends with one frame for all of them. */
 function artBFrameReader(
   { model, count }: ImageCall,
@@ -107,11 +117,6 @@ function artBFrameReader(
   let over = false
   const errors: ImageItemError[] = []
 
-  const frameOf = (type: string, frame: JsonObject, fields: JsonObject): ImageFrame => {
-    const { created, image_index: index } = frame
-    const head = { type, model, created, image_index: index }
-    return { event: type, data: JSON.stringify({ ...head, ...fields }) }
-  }
   const picture = (frame: JsonObject): ImageEvent => {
     const url = textOf(frame['url'])
     const base64 = textOf(frame['b64_json'])
@@ -121,8 +126,8 @@ function artBFrameReader(
     return {
       kind: 'picture',
       item: { picture: base64 === undefined ? { url: url ?? '' } : { base64 }, shown },
-      delivered: (fields) => frameOf(MADE, frame, fields),
-      lost: (error) => frameOf(NOT_MADE, frame, { error }),
+      delivered: (fields) => frameOf(MADE, model, frame, fields),
+      lost: (error) => frameOf(NOT_MADE, model, frame, { error }),
       terminal: made + errors.length >= count,
     }
   }
@@ -131,7 +136,7 @@ function artBFrameReader(
     const told = itemError(isJsonObject(error) ? error : {}, scrub)
     errors.push(told)
     const terminal = made + errors.length >= count
-    return { kind: 'told', frame: frameOf(NOT_MADE, frame, { error: told }), terminal }
+    return { kind: 'told', frame: frameOf(NOT_MADE, model, frame, { error: told }), terminal }
   }
 
   return {
@@ -152,7 +157,7 @@ function artBFrameReader(
       ;({ usage } = frame)
       finished = true
       const told = isJsonObject(usage) ? { usage } : {}
-      return { kind: 'told', frame: frameOf(WHOLE, frame, told), terminal: true }
+      return { kind: 'told', frame: frameOf(WHOLE, model, frame, told), terminal: true }
     },
     tally: () => ({
       usage: artBUsage(usage, made),

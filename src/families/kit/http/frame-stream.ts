@@ -35,74 +35,90 @@ export function createFrameStream<Chunk, Tally extends FrameTally>(
   head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
   maxFrameLength = MAX_FRAME_LENGTH,
 ): AnswerStream<Chunk, Tally> {
-  const decoder = new StringDecoder('utf8')
-  const parser = createFrameParser(maxFrameLength)
-  let failed: unknown
-  let ended = false
-  let hurried = false
-
-  /** Stops at the first frame that fails: those before it are still delivered. */
-  const readAll = (frames: readonly Frame[], chunks: Chunk[]): void => {
-    for (const frame of frames) {
-      try {
-        const chunk = reader.read(frame)
-        if (chunk !== undefined) chunks.push(chunk)
-      } catch (error) {
-        failed = error
-        opened.cancel()
-        return
-      }
-      if (reader.over()) {
-        ended = true
-        opened.discard()
-        return
-      }
-    }
-  }
-  /** A frame without its blank line counts if it can be read; half a frame does not. */
-  const readRest = (chunks: Chunk[]): void => {
-    ended = true
-    const rest = parser.end()
-    if (rest === undefined) return
-    try {
-      const chunk = reader.read(rest)
-      if (chunk !== undefined) chunks.push(chunk)
-    } catch (error) {
-      if (reader.tally().failure !== undefined) failed = error
-    }
-  }
-  const pull = async (chunks: Chunk[]): Promise<void> => {
-    const pieces = await opened.read()
-    if (pieces === undefined) return readRest(chunks)
-    for (const piece of pieces) {
-      readAll(parser.feed(decoder.write(piece)), chunks)
-      if (ended || failed !== undefined) break
-    }
-    if (!hurried && reader.tally().finished) {
-      hurried = true
-      opened.hurry(FINISHED_IDLE_MS)
-    }
-  }
-
+  const chunks = new Chunks(opened, reader, maxFrameLength)
   return {
     ...head,
-    read: async () => {
-      const chunks: Chunk[] = []
-      for (;;) {
-        if (chunks.length > 0) return chunks
-        if (failed !== undefined) throw asProviderError(failed)
-        if (ended) return undefined
-        try {
-          await pull(chunks)
-        } catch (error) {
-          failed = error
-          opened.cancel()
-        }
-      }
-    },
+    read: () => chunks.next(),
     tally: () => reader.tally(),
     receivedBytes: () => opened.receivedBytes(),
     cancel: () => opened.cancel(),
+  }
+}
+
+class Chunks<Chunk, Tally extends FrameTally> {
+  readonly #opened: OpenedStream
+  readonly #reader: FrameReader<Chunk, Tally>
+  readonly #parser: FrameParser
+  readonly #decoder = new StringDecoder('utf8')
+  #failed: unknown
+  #ended = false
+  #hurried = false
+
+  constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, maxFrameLength: number) {
+    this.#opened = opened
+    this.#reader = reader
+    this.#parser = createFrameParser(maxFrameLength)
+  }
+
+  /** Those that came since; undefined at the end. @throws ProviderError */
+  async next(): Promise<readonly Chunk[] | undefined> {
+    const chunks: Chunk[] = []
+    for (;;) {
+      if (chunks.length > 0) return chunks
+      if (this.#failed !== undefined) throw asProviderError(this.#failed)
+      if (this.#ended) return undefined
+      try {
+        await this.#pull(chunks)
+      } catch (error) {
+        this.#failed = error
+        this.#opened.cancel()
+      }
+    }
+  }
+
+  async #pull(chunks: Chunk[]): Promise<void> {
+    const pieces = await this.#opened.read()
+    if (pieces === undefined) return this.#readRest(chunks)
+    for (const piece of pieces) {
+      this.#readAll(this.#parser.feed(this.#decoder.write(piece)), chunks)
+      if (this.#ended || this.#failed !== undefined) break
+    }
+    if (!this.#hurried && this.#reader.tally().finished) {
+      this.#hurried = true
+      this.#opened.hurry(FINISHED_IDLE_MS)
+    }
+  }
+
+  /** Stops at the first frame that fails: those before it are still delivered. */
+  #readAll(frames: readonly Frame[], chunks: Chunk[]): void {
+    for (const frame of frames) {
+      try {
+        const chunk = this.#reader.read(frame)
+        if (chunk !== undefined) chunks.push(chunk)
+      } catch (error) {
+        this.#failed = error
+        this.#opened.cancel()
+        return
+      }
+      if (this.#reader.over()) {
+        this.#ended = true
+        this.#opened.discard()
+        return
+      }
+    }
+  }
+
+  /** A frame without its blank line counts if it can be read; half a frame does not. */
+  #readRest(chunks: Chunk[]): void {
+    this.#ended = true
+    const rest = this.#parser.end()
+    if (rest === undefined) return
+    try {
+      const chunk = this.#reader.read(rest)
+      if (chunk !== undefined) chunks.push(chunk)
+    } catch (error) {
+      if (this.#reader.tally().failure !== undefined) this.#failed = error
+    }
   }
 }
 

@@ -174,6 +174,16 @@ class Body {
   }
 }
 
+function readerOf(body: Body): Omit<OpenedStream, 'statusCode' | 'headers'> {
+  return {
+    read: () => body.read(),
+    receivedBytes: () => body.receivedBytes,
+    hurry: (idleTimeoutMs) => body.hurry(idleTimeoutMs),
+    cancel: () => body.abort('aborted'),
+    discard: () => body.discard(),
+  }
+}
+
 /** Sends a request and resolves when its answer begins. @throws ExchangeError */
 export function openStream(dispatcher: Dispatcher, request: StreamRequest): Promise<OpenedStream> {
   return new Promise((resolve, reject) => {
@@ -219,15 +229,7 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
           conclude()
           const opened = new Body(started, request.idleTimeoutMs)
           body = opened
-          resolve({
-            statusCode,
-            headers,
-            read: () => opened.read(),
-            receivedBytes: () => opened.receivedBytes,
-            hurry: (idleTimeoutMs) => opened.hurry(idleTimeoutMs),
-            cancel: () => opened.abort('aborted'),
-            discard: () => opened.discard(),
-          })
+          resolve({ statusCode, headers, ...readerOf(opened) })
         },
         onResponseData: (_controller, chunk) => body?.push(chunk),
         onResponseEnd: () => {

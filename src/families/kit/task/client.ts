@@ -1,6 +1,7 @@
 import { ExchangeError } from '../http/open-stream.ts'
 import {
   type CallOptions,
+  type CancelOutcome,
   type Channel,
   ProviderError,
   type TaskObservation,
@@ -28,15 +29,23 @@ interface Answered {
   readonly scrub: Scrubber
 }
 
-/** The adapter of an asynchronous family; one connection pool per channel. */
-export function createTaskProvider(
-  wire: TaskWire,
-): TaskProvider & { readonly close: () => Promise<void> } {
+/** Asks the accounts of a family. */
+interface Asking {
+  readonly create: (channel: Channel, sent: Sent, options: CallOptions) => Promise<Answered>
+  /** Within the time of a query. */
+  readonly query: (
+    channel: Channel,
+    sent: Omit<Sent, 'timeoutMs'>,
+    options: CallOptions,
+  ) => Promise<Answered>
+  readonly close: () => Promise<void>
+}
+
+function createAsking(wire: TaskWire): Asking {
   const lines = createLines({
     headers: wire.credentialHeaders,
     connections: (channel) => channel.maxConcurrent + QUERY_CONNECTIONS,
   })
-
   const send = async (channel: Channel, sent: Sent, options: CallOptions): Promise<Answered> => {
     const { exchange, basePath, headers, scrub } = lines.of(channel)
     const answered = await exchange
@@ -57,34 +66,21 @@ export function createTaskProvider(
     const asked = sent.body === undefined ? 'query' : 'creation'
     return { response: standingFor(wire, answered, asked), scrub }
   }
-
-  const query = (
-    channel: Channel,
-    sent: Omit<Sent, 'timeoutMs'>,
-    options: CallOptions,
-  ): Promise<Answered> => {
-    const timeoutMs = Math.min(channel.timeoutMs, QUERY_TIMEOUT_MS)
-    return send(channel, { ...sent, timeoutMs }, options)
+  return {
+    create: send,
+    query: (channel, sent, options) =>
+      send(channel, { ...sent, timeoutMs: Math.min(channel.timeoutMs, QUERY_TIMEOUT_MS) }, options),
+    close: () => lines.close(),
   }
+}
+
+/** The adapter of an asynchronous family; one connection pool per channel. */
+export function createTaskProvider(
+  wire: TaskWire,
+): TaskProvider & { readonly close: () => Promise<void> } {
+  const asking = createAsking(wire)
   const read = (channel: Channel, path: string, options: CallOptions): Promise<Answered> =>
-    query(channel, { method: 'GET', path }, options)
-
-  /** What cannot be had now is asked for when somebody wants it: the task has ended all the same. */
-  const linksTo = async (
-    channel: Channel,
-    observation: TaskObservation,
-    options: CallOptions,
-  ): Promise<TaskObservation['urls']> => {
-    const path = wire.linksPath?.(observation)
-    if (path === undefined) return undefined
-    try {
-      return wire.readLinks?.(accepted(wire, await read(channel, path, options)))
-    } catch (error) {
-      if (error instanceof ProviderError) return undefined
-      throw error
-    }
-  }
-
+    asking.query(channel, { method: 'GET', path }, options)
   return {
     family: wire.family,
     maxListIds: wire.maxListIds,
@@ -96,7 +92,7 @@ export function createTaskProvider(
       const { timeoutMs } = channel
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
       const sent = { ...creation, ...sentJson(wire.createBody(submission)) }
-      const body = accepted(wire, await send(channel, sent, options))
+      const body = accepted(wire, await asking.create(channel, sent, options))
       const nativeId = upstreamIdOf(wire.readCreated(body))
       if (nativeId === undefined) throw malformed()
       const usage = wire.readUsage?.(body)
@@ -108,36 +104,56 @@ export function createTaskProvider(
       if (isGone(wire, answered.response)) return { nativeId, status: 'gone' }
       const observation = wire.readTask(accepted(wire, answered), answered.scrub, nativeId)
       if (observation === undefined || observation.nativeId !== nativeId) throw malformed()
-      const urls = await linksTo(channel, observation, options)
+      const linksPath = wire.linksPath?.(observation)
+      if (linksPath === undefined) return observation
+      const urls = await linksIn(wire, read(channel, linksPath, options))
       return urls === undefined ? observation : { ...observation, urls }
     },
 
     list: async (channel, wanted, options) => {
       if ('nativeIds' in wanted && wanted.nativeIds.length > wire.maxListIds)
         throw new RangeError(`at most ${wire.maxListIds} ids a list`)
-      const answered = await read(channel, wire.listPath(wanted), options)
-      const list = wire.readList(accepted(wire, answered))
-      if (list === undefined) throw malformed()
-      const items = list.items.flatMap((item) => {
-        const seen = wire.readTask(item, answered.scrub)
-        return upstreamIdOf(seen?.nativeId) === undefined ? [] : (seen ?? [])
-      })
-      return { items, unreadable: list.items.length - items.length, total: list.total }
+      return listed(wire, await read(channel, wire.listPath(wanted), options))
     },
 
-    cancel: async (channel, nativeId, options) => {
-      const asked = cancelRequestOf(wire, nativeId)
-      const { response, scrub } = await query(channel, asked, options)
-      if (response.statusCode >= 200 && response.statusCode < 300) return 'accepted'
-      if (response.statusCode === 409) return 'running'
-      if (isGone(wire, response)) return 'gone'
-      const error = fromTaskResponse(response, errorIn(wire, response), scrub)
-      if (error.kind === 'invalid') return 'refused'
-      throw error
-    },
+    cancel: async (channel, nativeId, options) =>
+      cancelled(wire, await asking.query(channel, cancelRequestOf(wire, nativeId), options)),
 
-    close: () => lines.close(),
+    close: asking.close,
   }
+}
+
+/** What cannot be had now is asked for when somebody wants it: the task has ended all the same. */
+async function linksIn(
+  wire: TaskWire,
+  answer: Promise<Answered>,
+): Promise<TaskObservation['urls']> {
+  try {
+    return wire.readLinks?.(accepted(wire, await answer))
+  } catch (error) {
+    if (error instanceof ProviderError) return undefined
+    throw error
+  }
+}
+
+function listed(wire: TaskWire, answered: Answered): Awaited<ReturnType<TaskProvider['list']>> {
+  const list = wire.readList(accepted(wire, answered))
+  if (list === undefined) throw malformed()
+  const items = list.items.flatMap((item) => {
+    const seen = wire.readTask(item, answered.scrub)
+    return upstreamIdOf(seen?.nativeId) === undefined ? [] : (seen ?? [])
+  })
+  return { items, unreadable: list.items.length - items.length, total: list.total }
+}
+
+/** @throws ProviderError */
+function cancelled(wire: TaskWire, { response, scrub }: Answered): CancelOutcome {
+  if (response.statusCode >= 200 && response.statusCode < 300) return 'accepted'
+  if (response.statusCode === 409) return 'running'
+  if (isGone(wire, response)) return 'gone'
+  const error = fromTaskResponse(response, errorIn(wire, response), scrub)
+  if (error.kind === 'invalid') return 'refused'
+  throw error
 }
 
 function cancelRequestOf(wire: TaskWire, nativeId: string): Omit<Sent, 'timeoutMs'> {

@@ -80,13 +80,6 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     failure = { code: thrown.code ?? 'server_error', message: thrown.message }
     throw thrown
   }
-  const follow = (type: string, body: JsonObject): void => {
-    if (type.endsWith('.delta')) outputBytes += bytesOf(body['delta'])
-    else if (type === 'response.output_item.added' && isJsonObject(body['item']))
-      outputBytes += bytesOf(body['item']['name'])
-    else if (type === 'response.output_item.done' && isJsonObject(body['item']))
-      items.push(body['item'])
-  }
   const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
     const told = objectsOf(response['output'])
     const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
@@ -112,7 +105,9 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
         return fail(readPlainError(body) ?? plainError(body))
       const wrapped = type === '' ? readPlainError(body) : undefined
       if (wrapped !== undefined) return fail(wrapped)
-      follow(type, body)
+      outputBytes += bytesAdded(type, body)
+      if (type === 'response.output_item.done' && isJsonObject(body['item']))
+        items.push(body['item'])
       const { response } = body
       return {
         event: event ?? type,
@@ -130,6 +125,13 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     }),
     over: () => finished,
   }
+}
+
+/** What a piece adds to what is counted where upstream reports no usage. */
+function bytesAdded(type: string, { delta, item }: JsonObject): number {
+  if (type.endsWith('.delta')) return bytesOf(delta)
+  const isNew = type === 'response.output_item.added' && isJsonObject(item)
+  return isNew ? bytesOf(item['name']) : 0
 }
 
 /** Responses. */

@@ -115,18 +115,21 @@ export function createKeptIds(secret: string): KeptIds {
       const tag = bytes.subarray(0, TAG_BYTES)
       const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))
       if (!timingSafeEqual(tag, tagOf(tenantId, kind, content))) return undefined
-      const written = content.toString()
-      const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
-      const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
-      const upstreamId = lines.join('\n')
-      if (prefix !== prefixOf(kind, upstreamId)) return undefined
-      return {
-        channelId,
-        upstreamId,
-        ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
-        ...(answer === undefined || answer === '' ? {} : { answer }),
-      }
+      const kept = keptIn(content.toString())
+      return prefix === prefixOf(kind, kept.upstreamId) ? kept : undefined
     },
+  }
+}
+
+/** What an id says, once it is decrypted. */
+function keptIn(written: string): Kept {
+  const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
+  const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
+  return {
+    channelId,
+    upstreamId: lines.join('\n'),
+    ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
+    ...(answer === undefined || answer === '' ? {} : { answer }),
   }
 }
 
