@@ -13,24 +13,15 @@ export function imageBodies({ imageFamilies }: Catalog) {
   // What generations alone have is taken by edits where it asks for nothing.
   const also = generations.map(({ properties }) => Object.keys(properties).join(' ')).join(' ')
   return {
-    generation: { schema: Type.Union(generations, documented.generation), also: {} },
-    edit: { schema: Type.Union(bodiesOf('edit'), documented.edit), also: { '': also } },
+    generation: { schema: Type.Union(generations), also: {} },
+    edit: {
+      schema: Type.Union(bodiesOf('edit'), {
+        description:
+          'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
+      }),
+      also: { '': also },
+    },
   }
-}
-
-const documented = {
-  generation: { examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
-  edit: {
-    description:
-      'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
-    examples: [
-      {
-        model: 'image-2',
-        prompt: 'make the boat red',
-        images: [{ image_url: 'https://media.example.test/boat.png' }],
-      },
-    ],
-  },
 }
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })

@@ -84,7 +84,7 @@ export const imageBodies = {
       images: ofEdits,
       mask: ofEdits,
     },
-    open,
+    { ...open, examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
   ),
   edit: Type.Object(
     {
@@ -96,7 +96,16 @@ export const imageBodies = {
         Type.Enum(['high', 'low'], { description: 'Changes something with the 2.5 models alone.' }),
       ),
     },
-    open,
+    {
+      ...open,
+      examples: [
+        {
+          model: 'image-2',
+          prompt: 'make the boat red',
+          images: [{ image_url: 'https://media.example.test/boat.png' }],
+        },
+      ],
+    },
   ),
 }
 
