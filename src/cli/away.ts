@@ -1,4 +1,4 @@
-import { isOutage } from '../api/kit/outage.ts'
+import { isOutage } from '../api/kit/drain.ts'
 import { isDomainError } from '../kernel/errors.ts'
 
 /** Which failures of a start end by themselves once a store is back. */

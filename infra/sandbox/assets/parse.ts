@@ -4,7 +4,7 @@ import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
 import { type Fields, isFields, NO_FIELDS, objectBody } from '../kit/body.ts'
 import { Members } from '../kit/members.ts'
-import { randomBase36 } from '../kit/random.ts'
+import { randomBase36 } from '../kit/clock.ts'
 import type { Caller } from './signature.ts'
 import {
   type Accepted,

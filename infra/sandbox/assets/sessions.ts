@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
-import { type Random, randomHex } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/clock.ts'
 import { type Ask, freshId, LibraryMembers, openingOf } from './parse.ts'
 import {
   type GroupRecord,

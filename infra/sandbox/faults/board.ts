@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../kit/random.ts'
+import { type Random, seededRandom } from '../kit/clock.ts'
 import { type Faults, mergeFaults, NO_FAULTS, parseSwitches, UnknownSwitch } from './vocabulary.ts'
 
 /** What a process-wide rule may be narrowed to; an absent member matches everything. */

@@ -1,5 +1,5 @@
 import type { FamilyKit } from '../family.ts'
-import { randomHex } from '../kit/random.ts'
+import { randomHex } from '../kit/clock.ts'
 import { bearerKey, Refusal, wireOf, type Wire } from './wire.ts'
 
 /** The errors of the wire with dotted codes, such as `InvalidParameter.content`. */

@@ -1,7 +1,7 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
 import type { CallUsage } from '../calls/store.ts'
 import type { Faults } from '../faults/vocabulary.ts'
-import type { IdMaker } from '../kit/random.ts'
+import type { IdMaker } from '../kit/clock.ts'
 import type { PlannedCall, Script, Told } from '../text/script.ts'
 import { cacheWriteFields } from '../text/cache.ts'
 import { textMessage } from '../text/wire.ts'

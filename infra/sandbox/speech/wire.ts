@@ -1,7 +1,7 @@
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
 import { bearerKey, Refusal, type Wire, wireOf } from '../http/wire.ts'
-import { randomHex } from '../kit/random.ts'
+import { randomHex } from '../kit/clock.ts'
 
 /** Errors of this wire: `base_resp.status_code` of an answer that is 200 all the same. */
 

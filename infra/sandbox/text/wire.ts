@@ -1,7 +1,7 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults } from '../faults/vocabulary.ts'
 import { bearerKey, Refusal, type Wire, wireOf } from '../http/wire.ts'
-import type { IdMaker } from '../kit/random.ts'
+import type { IdMaker } from '../kit/clock.ts'
 
 const LIMIT_REQUESTS = 10_000
 const LIMIT_TOKENS = '2000000'

@@ -1,7 +1,7 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults, wordOf } from '../faults/vocabulary.ts'
 import { messageOf } from '../http/dotted-wire.ts'
-import { type Random, randomInteger } from '../kit/random.ts'
+import { type Random, randomInteger } from '../kit/clock.ts'
 import { signUrl } from '../media/files.ts'
 import type { SandboxOptions } from '../options.ts'
 import { taskPlan, usagesOf } from '../tasks/plan.ts'

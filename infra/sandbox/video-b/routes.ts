@@ -6,7 +6,7 @@ import type { Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { Refusal } from '../http/wire.ts'
 import { type Fields, objectsIn, textIn } from '../kit/body.ts'
-import { randomHex, randomInteger } from '../kit/random.ts'
+import { randomHex, randomInteger } from '../kit/clock.ts'
 import { partOfFile, signedFile } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/pictures.ts'
 import { addDownloadRoute, addUploadRoute } from '../speech/files.ts'
@@ -14,9 +14,17 @@ import { speechWire } from '../speech/wire.ts'
 import { taskPlan } from '../tasks/plan.ts'
 import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, type FoundTask, type Listing, numberIn } from '../tasks/service.ts'
-import { detailOf, MEDIA_PATH, taskBody, taskOf, usageOf, type VideoDetail } from './body.ts'
+import {
+  detailOf,
+  MEDIA_PATH,
+  parseBody,
+  parseRequest,
+  taskBody,
+  taskOf,
+  usageOf,
+  type VideoDetail,
+} from './parse.ts'
 import { NOT_FOUND, videoWire } from './wire.ts'
-import { parseBody, parseRequest } from './parse.ts'
 
 const FAMILY = 'video-b'
 /** Upstreams of this kind have other families beside this one on their paths. */

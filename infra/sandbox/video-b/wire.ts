@@ -1,7 +1,7 @@
 import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
 import { bearerKey, proxyPage, Refusal, type Wire, wireOf } from '../http/wire.ts'
-import { randomHex } from '../kit/random.ts'
+import { randomHex } from '../kit/clock.ts'
 
 /** Errors of this wire: the number in a message decides its status and type. */
 

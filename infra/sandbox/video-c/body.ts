@@ -1,6 +1,6 @@
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults } from '../faults/vocabulary.ts'
-import { type Random, randomInteger } from '../kit/random.ts'
+import { type Random, randomInteger } from '../kit/clock.ts'
 import { signUrl } from '../media/files.ts'
 import type { SandboxOptions } from '../options.ts'
 import { taskPlan, usagesOf } from '../tasks/plan.ts'

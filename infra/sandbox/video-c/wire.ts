@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { Refusal, type Wire, wireOf } from '../http/wire.ts'
-import { randomHex, type Random } from '../kit/random.ts'
+import { type Random, randomHex } from '../kit/clock.ts'
 import type { StoredTask } from '../tasks/store.ts'
 
 /** Errors of this wire: a reason decides its HTTP status. */

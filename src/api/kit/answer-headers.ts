@@ -1,4 +1,10 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Principal } from '../../app/access/principal.ts'
+import type { Standings } from '../../app/throttle/rates.ts'
+import { type Cost, costOf } from '../../domain/pricing/cost.ts'
+import type { Settlement } from '../../domain/pricing/settlement.ts'
+import { callerOf } from './authenticate.ts'
+import type { Started, StreamDialect } from './event-stream.ts'
 
 /** What a browser is to save it as: the name itself, and one in plain letters for who cannot read that. */
 export function dispositionOf(filename: string): string {
@@ -15,5 +21,108 @@ export function useNoStore(app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {
     void reply.header('cache-control', 'no-store')
     done()
+  })
+}
+
+/** How callers are told what an answer cost: in headers, or in a stream whose headers have left. */
+
+/** The request header that asks for it in a stream. */
+const COST_IN_STREAM = 'x-cost-in-stream'
+
+/** What an answer says of what it was settled at. SKUs and versions are letters, digits, `.`, `_`, `+` and `-`. */
+export function costHeaders(cost: Cost | undefined): Readonly<Record<string, string>> {
+  if (cost === undefined) return {}
+  return {
+    'x-cost': cost.amount,
+    'x-cost-currency': cost.currency,
+    'x-price-book': cost.priceBookVersion,
+    'x-cost-split': cost.split.map(({ sku, amount }) => `${sku}=${amount}`).join(', '),
+  }
+}
+
+/** What a stream may tell of its call, where its caller asked for it. */
+export function costInStream(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  settlement: () => Settlement | undefined,
+): Started<unknown>['cost'] {
+  if (headers[COST_IN_STREAM] !== 'true') return undefined
+  return () => {
+    const settled = settlement()
+    return settled && costOf(settled)
+  }
+}
+
+/** The same as a member of JSON. */
+export function costMember({ amount, currency, priceBookVersion, split }: Cost) {
+  return { amount, currency, price_book: priceBookVersion, split }
+}
+
+/** The text of an object with a member `cost` at its end; what is no object stays as it is. */
+export function withCost(json: string, cost: Cost | undefined): string {
+  const text = json.trimEnd()
+  if (cost === undefined || !text.endsWith('}')) return json
+  const rest = text.slice(0, -1).trimEnd()
+  const comma = rest.endsWith('{') ? '' : ','
+  return `${rest}${comma}"cost":${JSON.stringify(costMember(cost))}}`
+}
+
+/**
+ * A dialect whose last frame tells the cost: what comes once it is known is held back by one, so that
+ * the last is known too. `write` leaves out what is not for the caller.
+ */
+export function tellingAtTheEnd<Frame>(
+  write: (frame: Frame, cost?: Cost) => string | undefined,
+): Pick<StreamDialect<Frame>, 'frame' | 'last'> {
+  let held: { readonly frame: Frame; readonly text: string } | undefined
+  return {
+    frame: (frame, cost) => {
+      const text = write(frame)
+      if (cost === undefined || text === undefined) return text
+      const before = held
+      held = { frame, text }
+      return before?.text
+    },
+    last: (cost) => (held === undefined ? '' : (write(held.frame, cost) ?? held.text)),
+  }
+}
+
+/** How a caller stands with the tightest of its own limits, its user's and its tenant's; upstream's never reach it. */
+export type StandingsOf = (principal: Principal) => Standings
+
+const MINUTE_MS = 60_000
+
+/** As the clients of this wire read it: `0s`, `12ms`, `1.5s`, `1m0s`. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds > 0 && milliseconds < 1_000) return `${milliseconds}ms`
+  const minutes = Math.floor(milliseconds / MINUTE_MS)
+  const seconds = `${(milliseconds % MINUTE_MS) / 1_000}s`
+  return minutes === 0 ? seconds : `${minutes}m${seconds}`
+}
+
+/** `x-ratelimit-limit-requests` and its like; none for whoever has no limits. */
+export function limitHeaders(standings: Standings): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(standings).flatMap(([measure, { limit, remaining, resetMs }]) => [
+      [`x-ratelimit-limit-${measure}`, String(limit)],
+      [`x-ratelimit-remaining-${measure}`, String(remaining)],
+      [`x-ratelimit-reset-${measure}`, durationText(resetMs)],
+    ]),
+  )
+}
+
+/** Those of whoever sent a request. */
+export function limitHeadersOf(
+  request: FastifyRequest,
+  standingsOf: StandingsOf,
+): Readonly<Record<string, string>> {
+  const caller = callerOf(request)
+  return caller === undefined ? {} : limitHeaders(standingsOf(caller))
+}
+
+/** Puts them on every answer below the plugin, failures included; streams ask for them themselves. */
+export function useLimitHeaders(app: FastifyInstance, standingsOf: StandingsOf): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    void reply.headers(limitHeadersOf(request, standingsOf))
+    done(null, payload)
   })
 }

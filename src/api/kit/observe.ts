@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { DomainError } from '../../kernel/errors.ts'
 import { callerOf } from './authenticate.ts'
 
 /**
@@ -178,4 +179,16 @@ export function useRequestLogs(app: FastifyInstance): void {
       ? new RequestLog(logger, bindings)
       : logger.child(bindings, options),
   )
+}
+
+/** A detail of a domain error that is a text; an empty one says nothing and counts as absent. */
+export function textDetail(error: DomainError, name: string): string | undefined {
+  const value = error.details[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** A detail of a domain error that is a finite number. */
+export function numberDetail(error: DomainError, name: string): number | undefined {
+  const value = error.details[name]
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }

@@ -1,4 +1,4 @@
-import { isOutage } from './outage.ts'
+import { isOutage } from './drain.ts'
 
 /** What can be wrong with a request before any use case sees it; every envelope maps all of them. */
 export type RequestFault =

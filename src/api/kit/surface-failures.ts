@@ -1,8 +1,8 @@
 import { SettledRefusal } from '../../app/calls/failure.ts'
 import { type Cost, costOf } from '../../domain/pricing/cost.ts'
 import { isDomainError } from '../../kernel/errors.ts'
-import { costHeaders } from './cost.ts'
-import { numberDetail, textDetail } from './error-details.ts'
+import { costHeaders } from './answer-headers.ts'
+import { numberDetail, textDetail } from './observe.ts'
 import { type FailureCode, type FailureRow, failureTable } from './failure-table.ts'
 import { toRequestError } from './request-error.ts'
 

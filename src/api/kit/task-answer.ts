@@ -3,7 +3,7 @@ import type { CreatedTask, TaskAssets, TaskKey, TaskView } from '../../app/tasks
 import type { AssetReference } from '../../domain/families/checks/media-reference.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { principalOf } from './authenticate.ts'
-import { costHeaders } from './cost.ts'
+import { costHeaders } from './answer-headers.ts'
 import { REPLAYED } from './idempotency.ts'
 
 /** What answers about tasks have in common on every surface. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { tellingAtTheEnd, withCost } from '../../../src/api/kit/cost.ts'
+import { tellingAtTheEnd, withCost } from '../../../src/api/kit/answer-headers.ts'
 import { partOf } from '../../../src/api/kit/quoted-path.ts'
 import { nativeDialect } from '../../../src/families/native/surface/envelope.ts'
 

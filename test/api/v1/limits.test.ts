@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { durationText, limitHeaders } from '../../../src/api/kit/limit-headers.ts'
+import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
 import type { Standings } from '../../../src/app/throttle/rates.ts'
 import { limitReached } from '../../../src/app/throttle/breach.ts'
 import { frame } from '../support/memory-texts.ts'

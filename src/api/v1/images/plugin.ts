@@ -9,7 +9,14 @@ import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
-import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../kit/cost.ts'
+import {
+  costHeaders,
+  costInStream,
+  limitHeadersOf,
+  type StandingsOf,
+  tellingAtTheEnd,
+  withCost,
+} from '../../kit/answer-headers.ts'
 import {
   oneLine,
   sendEventStream,
@@ -20,7 +27,6 @@ import type { FailureCode } from '../../kit/failure-table.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { CallKeySchema, keyedBy } from '../../kit/idempotency.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
-import { limitHeadersOf, type StandingsOf } from '../../kit/limit-headers.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import { describe } from '../documentation.ts'

@@ -1,4 +1,4 @@
-import { costMember } from '../../../api/kit/cost.ts'
+import { costMember } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { without } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'

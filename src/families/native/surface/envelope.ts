@@ -12,7 +12,7 @@ import {
   callFailures,
   toCallFailure,
 } from '../../../api/kit/call-failures.ts'
-import { costMember, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
+import { costMember, tellingAtTheEnd, withCost } from '../../../api/kit/answer-headers.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'

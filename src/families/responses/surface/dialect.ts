@@ -1,5 +1,5 @@
 import type { TextFrame } from '../../text/calls/types.ts'
-import { tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
+import { tellingAtTheEnd, withCost } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 

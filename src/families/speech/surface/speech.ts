@@ -3,7 +3,12 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
-import { costHeaders, costInStream, tellingAtTheEnd, withCost } from '../../../api/kit/cost.ts'
+import {
+  costHeaders,
+  costInStream,
+  tellingAtTheEnd,
+  withCost,
+} from '../../../api/kit/answer-headers.ts'
 import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { CallKeySchema, keyedBy } from '../../../api/kit/idempotency.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'

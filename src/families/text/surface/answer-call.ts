@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
-import { costHeaders, costInStream } from '../../../api/kit/cost.ts'
+import { costHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
 import { keyedBy } from '../../../api/kit/idempotency.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import {
