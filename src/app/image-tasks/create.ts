@@ -1,7 +1,7 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { waitingTasks } from '../../../projections/tasks/query.ts'
-import { checkImageCount } from '../calls/images/results.ts'
+import { checkImageCount } from '../calls/images/deliver.ts'
 import { createFetchRooms, readyImages, type ReadyImages } from '../calls/images/inputs.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import { createTaskWith } from '../tasks/create.ts'

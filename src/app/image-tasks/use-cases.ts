@@ -1,4 +1,4 @@
-import { checkImageCount } from '../calls/images/results.ts'
+import { checkImageCount } from '../calls/images/deliver.ts'
 import { quoteTask } from '../tasks/quote.ts'
 import { createCreateImageTask } from './create.ts'
 import type { ImageTaskDeps } from './deps.ts'

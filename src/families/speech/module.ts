@@ -1,7 +1,7 @@
 import { VOICE_CLONE } from './rules/voices.ts'
 import { SPEECH, speechCallRules, speechTaskRules } from './rules/rules.ts'
 import { speechChannel } from './settings.ts'
-import { openSpeech } from './calls/open.ts'
+import { openSpeech } from './calls/clone.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
 import { provBV1, provBV1Surface } from './surface/routes.ts'

@@ -1,8 +1,7 @@
 import { IMAGES } from '../../../domain/families/image-rules.ts'
 import type { AnswerStream } from '../../ports.ts'
 import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../image-ports.ts'
-import { type DeliverDeps, deliverPicture, lossOf, type Way } from './deliver.ts'
-import { withoutLost } from './results.ts'
+import { type DeliverDeps, deliverPicture, lossOf, type Way, withoutLost } from './deliver.ts'
 
 /** An event as its caller gets it. */
 export interface DeliveredEvent extends ImageFrame {

@@ -1,8 +1,11 @@
+import { DomainError } from '../../../kernel/errors.ts'
+import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
+import type { ChannelWish } from '../../channels/directory.ts'
+import { refusalOf } from '../../refusals.ts'
 import { findOwnUpload } from '../../uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
-import type { MediaDeps, MediaUseCases } from './types.ts'
-import { createOpenUpload } from './open.ts'
 import { uploadMedia } from './send.ts'
+import { type MediaDeps, mediaOf, type MediaUseCases } from './types.ts'
 
 /** The use cases of files that accounts keep for callers. */
 export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): MediaUseCases {
@@ -13,5 +16,59 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
       ),
     openUpload: createOpenUpload(deps),
     findUpload: (key) => findOwnUpload(deps, key),
+  }
+}
+
+/** Uploads handed on at once by one process: each holds a connection to its end. */
+const MAX_OPEN = 64
+/** From asking to the head of the answer. */
+const FIRST_BYTE_TIMEOUT_MS = 30_000
+/** Longest silence within a file. */
+const IDLE_TIMEOUT_MS = 60_000
+
+function left(): DomainError {
+  return new DomainError('upstream_unavailable', 'the caller left before the file came', {})
+}
+
+/** Hands on what the account keeps of an upload, as it comes: it is kept nowhere here. */
+function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
+  let open = 0
+  return async ({ signal, requestId, ...key }) => {
+    const upload = await findOwnUpload(deps, key)
+    const { upstreamFileId, channelId } = upload
+    const { family, model, maxBytes } = deps.catalog.uploadPlace(upload.purpose)
+    const wish: ChannelWish = { family, channelId, ...(model === undefined ? {} : { model }) }
+    if (open >= MAX_OPEN)
+      throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
+    open += 1
+    let isHeld = false
+    try {
+      const plan = { wish, maxChannels: 1, onFailure: () => undefined }
+      const file = {
+        upstreamFileId,
+        maxBytes,
+        firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
+        idleTimeoutMs: IDLE_TIMEOUT_MS,
+      }
+      const attempted = await attempt(deps, plan, (channel) =>
+        mediaOf(deps, family)
+          .open(channel, file, { signal, requestId })
+          .catch((error: unknown) => {
+            // That the caller left says nothing of the account's health.
+            throw signal.aborted ? left() : error
+          }),
+      )
+      if (attempted.kind === 'untried') throw nobodyToAsk(deps, wish, {})
+      if (attempted.kind === 'failed') throw refusalOf(attempted.error)
+      const { lease, result } = attempted
+      isHeld = true
+      result.body.once('close', () => {
+        open -= 1
+        endAttempt(deps, wish, lease, undefined)
+      })
+      return { upload, ...result }
+    } finally {
+      if (!isHeld) open -= 1
+    }
   }
 }

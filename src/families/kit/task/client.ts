@@ -12,8 +12,7 @@ import { parseJson, upstreamIdOf } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/refusals.ts'
 import { createLines, type Scrubber } from '../http/lines.ts'
 import { parseLossless, sentJson } from '../http/json.ts'
-import { fromTaskResponse } from './errors.ts'
-import type { TaskWire } from './wire.ts'
+import { fromTaskResponse, type TaskWire } from './wire.ts'
 
 /** Queries are cheap and repeated: they get at most this, whatever a creation may take. */
 export const QUERY_TIMEOUT_MS = 15_000

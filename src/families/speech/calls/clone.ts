@@ -1,25 +1,26 @@
-import { type CloneSeen, priceClone } from '../rules/pricing.ts'
-import type { CloneRequest } from '../rules/clone-request.ts'
+import type { CallFamily } from '../../../app/calls/family.ts'
+import type { Unmade } from '../../../app/calls/types.ts'
+import type { CrashPoint } from '../../../app/crash-points.ts'
+import { keyedHash } from '../../../app/keyed-hash.ts'
+import type { Channel } from '../../../app/ports.ts'
+import { refusalOf } from '../../../app/refusals.ts'
+import { keptApart } from '../../../app/uploads/media-files.ts'
+import { namedUpload, type OwnUpload } from '../../../app/uploads/own-upload.ts'
 import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
 import { voiceStream } from '../../../domain/voice/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import type { CrashPoint } from '../../../app/crash-points.ts'
-import { keyedHash } from '../../../app/keyed-hash.ts'
-import type { CloneAnswer, CloneOrder, CloneProvider } from '../ports.ts'
-import type { Channel } from '../../../app/ports.ts'
-import { keptApart } from '../../../app/uploads/media-files.ts'
-import { namedUpload, type OwnUpload } from '../../../app/uploads/own-upload.ts'
-import type { CallFamily } from '../../../app/calls/family.ts'
-import type { Unmade } from '../../../app/calls/types.ts'
-import { refusalOf } from '../../../app/refusals.ts'
+import type { CloneAnswer, CloneOrder, CloneProvider, SpeechProvider } from '../ports.ts'
+import type { CloneRequest } from '../rules/clone-request.ts'
+import { type CloneSeen, priceClone } from '../rules/pricing.ts'
+import { createSpeechFamily, type SpeechCallFamily } from './family.ts'
 import type { Cloned, CloneInput } from './types.ts'
-import type { VoiceBook } from './voices.ts'
+import { createResolveVoice, createVoiceBook, type ResolveVoice, type VoiceBook } from './voices.ts'
 
 /** What clones stand on beside the road of every call. */
-export interface CloneDeps {
+interface CloneDeps {
   readonly log: EventLog
   readonly clock: Clock
   readonly clones: CloneProvider
@@ -29,14 +30,14 @@ export interface CloneDeps {
 }
 
 /** The files and the voice of a clone, found. */
-export interface FoundClone {
+interface FoundClone {
   readonly file: OwnUpload
   readonly prompt: OwnUpload | undefined
   readonly upstreamVoiceId: string
 }
 
 /** A clone whose files and whose voice were found. */
-export type ReadyClone = CloneInput & FoundClone
+type ReadyClone = CloneInput & FoundClone
 
 /** Hexadecimal digits of a name upstream: nobody guesses one, nor meets another's by chance. */
 const NAME_DIGITS = 40
@@ -48,7 +49,7 @@ const NAME_DIGITS = 40
  *
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
-export async function readyClone<Asked extends Unmade<CloneInput>>(
+async function readyClone<Asked extends Unmade<CloneInput>>(
   deps: CloneDeps,
   input: Asked,
 ): Promise<Asked & FoundClone> {
@@ -80,9 +81,9 @@ export async function readyClone<Asked extends Unmade<CloneInput>>(
 }
 
 /** Clones on the road of every call: the voice is recorded before its call is settled. */
-export type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
+type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
 
-export function createCloneFamily(deps: CloneDeps): CloneFamily {
+function createCloneFamily(deps: CloneDeps): CloneFamily {
   return {
     resolve: ({ family, model, request, file }, serving) => {
       const { audition } = request
@@ -159,4 +160,30 @@ async function recordVoice({ log, clock }: CloneDeps, input: ReadyClone): Promis
     commandId: requestId,
     metadata: { correlationId: requestId, tenantId, tokenId },
   })
+}
+
+/** Speech at once and clones, as the routes of the family ask for them. */
+export interface SpeechCalls {
+  readonly speech: SpeechCallFamily
+  readonly clones: CloneFamily
+  /** Finds what a clone is made of. */
+  readonly readyClone: <Asked extends Unmade<CloneInput>>(
+    asked: Asked,
+  ) => Promise<Asked & FoundClone>
+  /** Whose voice a caller means by its name. */
+  readonly resolveVoice: ResolveVoice
+}
+
+export function openSpeech({
+  provider,
+  ...deps
+}: Omit<CloneDeps, 'voices'> & { readonly provider: SpeechProvider }): SpeechCalls {
+  const voices = createVoiceBook(deps.log)
+  const cloning = { ...deps, voices }
+  return {
+    speech: createSpeechFamily(provider),
+    clones: createCloneFamily(cloning),
+    readyClone: (asked) => readyClone(cloning, asked),
+    resolveVoice: createResolveVoice(voices.find),
+  }
 }

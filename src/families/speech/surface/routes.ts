@@ -1,4 +1,4 @@
-import type { SpeechCalls } from '../calls/open.ts'
+import type { SpeechCalls } from '../calls/clone.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/voices.ts'
 import { speechBodies } from '../rules/body.ts'

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TaskView } from '../../../app/tasks/types.ts'
-import type { SpeechCalls } from '../calls/open.ts'
+import type { SpeechCalls } from '../calls/clone.ts'
 import type { ResolveVoice } from '../calls/voices.ts'
 import { CHARACTERS } from '../rules/pricing.ts'
 import { speechBodies } from '../rules/body.ts'

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
-import { vectorStoresOf } from '../rules/tools.ts'
+import { vectorStoresOf } from '../rules/wire.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelWish } from '../../../app/channels/directory.ts'
 import type { Channel } from '../../../app/ports.ts'

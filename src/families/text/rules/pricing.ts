@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
-import { meteredTools, type MeteredTool, type TextWireRules } from './wire.ts'
+import { type MeteredTool, meteredTools, type TextWireRules } from './wire.ts'
 import { type TextUsage, type TokenUnit, tokenUnits, type ToolUnit } from './tokens.ts'
 import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'

@@ -19,7 +19,7 @@ import {
   totalTokens,
 } from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
-import { isTextModelName, offeredTools } from './tools.ts'
+import { isTextModelName, offeredTools, type TextWireRules } from './wire.ts'
 import {
   candidatesOf,
   holdText,
@@ -28,7 +28,6 @@ import {
   settleText,
   type TextQuote,
 } from './pricing.ts'
-import type { TextWireRules } from './wire.ts'
 
 /** What a text call is priced by. */
 export interface TextCallRequest {

@@ -8,8 +8,7 @@ import {
 } from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { offeredToolNames, toolCharges } from '../rules/tools.ts'
-import type { TextWireRules } from '../rules/wire.ts'
+import { offeredToolNames, type TextWireRules, toolCharges } from '../rules/wire.ts'
 
 /** What the bodies of chat and of responses have in common. */
 

@@ -8,7 +8,7 @@ import { malformed } from '../../kit/http/refusals.ts'
 import { objectOf, parseJson } from '../../kit/http/fields.ts'
 import { createLines, type Scrubber } from '../../kit/http/lines.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
-import { fromTaskResponse, type UpstreamError } from '../../kit/task/errors.ts'
+import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
 
 /** What an answer says: the inside of its envelope, or itself where it comes without one. */

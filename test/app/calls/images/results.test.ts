@@ -6,7 +6,7 @@ import type {
   KeepImage,
 } from '../../../../src/app/calls/images/types.ts'
 import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
-import { deliver } from '../../../../src/app/calls/images/results.ts'
+import { deliver } from '../../../../src/app/calls/images/deliver.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running.ts'
 import type { Channel } from '../../../../src/app/ports.ts'

@@ -1,12 +1,12 @@
-import type { TextWireRules } from '../../../../src/families/text/rules/wire.ts'
-import { wires } from '../wires.ts'
-import t from 'tap'
 import {
   isTextModelName,
   offeredTools,
+  type TextWireRules,
   toolCharges,
   vectorStoresOf,
-} from '../../../../src/families/text/rules/tools.ts'
+} from '../../../../src/families/text/rules/wire.ts'
+import { wires } from '../wires.ts'
+import t from 'tap'
 
 t.test('a model name fits into SKUs and paths', async (t) => {
   for (const name of ['text-basic', 'gen-3-pro-preview-file', 'A.b_c-1'])

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
 import { parseLossless, sentJson } from '../../../../src/families/kit/http/json.ts'
-import { fromTaskResponse } from '../../../../src/families/kit/task/errors.ts'
+import { fromTaskResponse } from '../../../../src/families/kit/task/wire.ts'
 import { videoBWire as wire } from '../../../../src/families/video-b/upstream/wire.ts'
 
 const scrub = (message: string): string => `[${message}]`

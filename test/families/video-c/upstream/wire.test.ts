@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fromTaskResponse } from '../../../../src/families/kit/task/errors.ts'
+import { fromTaskResponse } from '../../../../src/families/kit/task/wire.ts'
 import { videoCWire } from '../../../../src/families/video-c/upstream/wire.ts'
 
 const plain = (text: string): string => text
