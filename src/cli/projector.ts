@@ -1,4 +1,4 @@
-import { superviseChild } from '../../infra/embedded/supervisor.ts'
+import { type SupervisedChild, superviseChild } from '../../infra/embedded/supervisor.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
@@ -27,13 +27,13 @@ function passedOn(): Record<string, string> {
  * Runs the projector in a process of its own beside the API: what moves the read models along takes
  * no turns of the event loop that callers wait for, and less of the machine.
  */
-export async function openProjector(
+export function openProjector(
   config: Config,
   stores: Stores,
   log: Log,
   onGiveUp: (reason: string) => void,
-): Promise<() => Promise<void>> {
-  const projector = superviseChild({
+): SupervisedChild {
+  return superviseChild({
     name: 'projector',
     modulePath: programFile('src/cli/projector-process.ts'),
     args: () => [],
@@ -48,6 +48,4 @@ export async function openProjector(
     onRestart: (restart) => reportRestart(log, 'projector', restart),
     onGiveUp: (reason) => onGiveUp(`projector keeps failing: ${reason}`),
   })
-  await projector.ready
-  return () => projector.stop()
 }

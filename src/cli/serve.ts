@@ -1,6 +1,7 @@
 import { catalog } from '../families/index.ts'
 import pino, { type Logger } from 'pino'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
+import type { SupervisedChild } from '../../infra/embedded/supervisor.ts'
 import { logRedaction } from '../api/kit/observe.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/bootstrap.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
@@ -46,6 +47,8 @@ export async function serve(config: Config, version: string, roleList?: string):
     closers.unshift(() => upstreams.close())
     const inside = new Set(wanted)
     const projectsApart = wanted.size > 1 && inside.delete('projector')
+    let projector: SupervisedChild | undefined
+    closers.unshift(async () => projector?.stop())
     const gateway = await startWhenStoresAnswer(
       { config, logger, listens: wanted.has('api'), ended: ended.signal },
       async (attempt) => {
@@ -53,6 +56,11 @@ export async function serve(config: Config, version: string, roleList?: string):
         return startGateway({
           ...attempt,
           ...stores,
+          storesAnswered: () => {
+            attempt.storesAnswered()
+            // Before it listens, the gateway waits until the ledger has what the log has.
+            if (projectsApart) projector ??= openProjector(config, stores, logger, ended.fail)
+          },
           channels: upstreams.channels,
           sandbox: upstreams.sandboxUrl !== undefined,
           markerSecret: await markerSecretOf(config),
@@ -69,7 +77,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       return
     }
     closers.unshift(() => gateway.stop())
-    if (projectsApart) closers.unshift(await openProjector(config, stores, logger, ended.fail))
+    await projector?.ready
     if (config.external === undefined) {
       await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
       closers.unshift(() => removeRuntime(config.dataDir))

@@ -8,6 +8,9 @@ import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
+/** A gateway listens after this at the latest, whether or not its ledger has what the log has. */
+const LEDGER_SIGHT_MS = 5_000
+
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 // As the README has it, seen from the folder it is started in.
@@ -36,6 +39,13 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   await eventually('the first steps are shown', () =>
     /Tollgate is ready at http.*\/docs[\s\S]*curl/.test(first.stderr()) ? true : undefined,
   )
+
+  const at = (text: string): number => {
+    const line = first.log.find((one) => one.includes(text)) ?? '{}'
+    return (JSON.parse(line) as { time: number }).time
+  }
+  const waitedMs = at('"msg":"Server listening') - at('"outcome":"published"')
+  t.ok(waitedMs < LEDGER_SIGHT_MS, `it listened ${waitedMs} ms after the prices were published`)
 
   const tasks = tasksOf(demo.baseUrl, demo.modelToken)
   const id = await tasks.created()
