@@ -1,20 +1,36 @@
 import { rebuildProjection, type RebuildComparison } from '../../projections/engine/rebuild.ts'
+import type { Projection } from '../../projections/engine/types.ts'
 import { allProjections, findProjection } from '../../projections/registry.ts'
 import { formatAmount, parseAmount } from '../kernel/money.ts'
 import { CommandError, note, print, progress, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
 
-/** `tollgate rebuild <name>`: exit code 1 when what is live differs from what the log says. */
+interface RebuildOptions {
+  readonly json?: boolean
+  readonly force?: boolean
+}
+
+/** `tollgate rebuild <names...>`, one after the other: exit code 1 when what is live differs from what the log says. */
 export async function rebuildCommand(
   session: Session,
-  name: string,
-  options: { json?: boolean; force?: boolean },
+  names: readonly string[],
+  options: RebuildOptions,
 ): Promise<void> {
-  const projection = findProjection(name)
-  if (!projection) {
-    const names = allProjections.map((known) => known.name).join(', ')
-    throw new CommandError(`no read model is called ${name}; there are ${names}`)
-  }
+  const projections = names.map((name) => {
+    const projection = findProjection(name)
+    if (projection) return projection
+    const known = allProjections.map((one) => one.name).join(', ')
+    throw new CommandError(`no read model is called ${name}; there are ${known}`)
+  })
+  for (const projection of projections) await rebuild(session, projection, options)
+}
+
+async function rebuild(
+  session: Session,
+  projection: Projection,
+  options: RebuildOptions,
+): Promise<void> {
+  const { name } = projection
   const shown = progress('events applied')
   const result = await rebuildProjection({
     pool: session.pool,

@@ -112,7 +112,10 @@ t.test('a rebuild of a read model that is as the log says is equal and swaps', a
   const ended = await tollgate(['rebuild', 'ledger', '--json'], env)
   t.equal(ended.code, 0)
   t.match(JSON.parse(ended.stdout), { outcome: 'swapped' })
-  t.match((await tollgate(['rebuild', 'tasks'], env)).stdout, /tasks: swapped after \d+ events/)
+  const both = await tollgate(['rebuild', 'tasks', 'timeline'], env)
+  t.match(both.stdout, /tasks: swapped after \d+ events[\s\S]*timeline: swapped after \d+ events/)
+  const unknown = await tollgate(['rebuild', 'tasks', 'no-such'], env)
+  t.match(unknown, { code: 1, stdout: '', stderr: /no read model is called no-such; there are/ })
 })
 
 t.test('a rebuild that differs changes nothing, says so and exits 1', async (t) => {

@@ -34,12 +34,12 @@ export function addReadModels(program: Command): void {
     )
   program
     .command('rebuild')
-    .description('build a read model anew beside the live one, compare, swap')
-    .argument('<name>', 'tasks, ledger, timeline, access or prices')
+    .description('build read models anew beside the live ones, compare, swap')
+    .argument('<names...>', 'of access, assets, files, ledger, prices, tasks, timeline, voices')
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)
-    .action((name: string, options) =>
-      onStores(async (s) => (await import('../rebuild.ts')).rebuildCommand(s, name, options)),
+    .action((names: string[], options) =>
+      onStores(async (s) => (await import('../rebuild.ts')).rebuildCommand(s, names, options)),
     )
 }

@@ -172,8 +172,7 @@ export class Trial {
     ]
     this.differences.push(...(await judgeReach(this.tenants, this.witness, tasks, further)))
     await this.#command(['audit'])
-    const names = ['assets', 'ledger', 'tasks', 'timeline']
-    await Promise.all(names.map((name) => this.#command(['rebuild', name])))
+    await this.#command(['rebuild', 'assets', 'ledger', 'tasks', 'timeline'])
     await this.machine.stop()
     const left = this.machine.leftOver()
     if (left.length > 0)
