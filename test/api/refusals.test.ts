@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/kernel/json.ts'
 import { openSpeech } from '../../src/families/speech/calls/clone.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
-import { provBV1Surface } from '../../src/families/speech/surface/routes.ts'
+import { provBV1Surfaces } from '../../src/families/speech/surface/routes.ts'
 import { createSpeechProvider } from '../../src/families/speech/upstream/client.ts'
 import { createCloneProvider } from '../../src/families/speech/upstream/clone.ts'
 import { answered } from './support/memory-quotes.ts'
@@ -413,7 +413,7 @@ const { app, hosts } = await startApp({
       familyDeps,
     ).surfaces,
     // Every file of a clone is found: only its body can be refused.
-    provBV1Surface({
+    ...provBV1Surfaces({
       ...speech,
       readyClone: (asked: object) => Promise.resolve(asked as never),
     }),

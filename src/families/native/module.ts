@@ -5,7 +5,7 @@ import { createTextProvider } from '../text/upstream/client.ts'
 import { textSandbox } from '../text/upstream/sandbox.ts'
 import type { FamilyModule } from '../module.ts'
 import { nativeRules } from './rules/wire.ts'
-import { v1beta, v1betaSurface } from './surface/routes.ts'
+import { v1beta, v1betaSurfaces } from './surface/routes.ts'
 import { nativeWire } from './upstream/wire.ts'
 
 /** Native content generation. */
@@ -22,7 +22,7 @@ export const native: FamilyModule = {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(nativeWire)
     return {
-      surfaces: [v1betaSurface({ wire: nativeRules, provider, keptIds })],
+      surfaces: v1betaSurfaces({ wire: nativeRules, provider, keptIds }),
       close: provider.close,
     }
   },

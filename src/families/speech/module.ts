@@ -4,7 +4,7 @@ import { speechChannel } from './settings.ts'
 import { openSpeech } from './calls/clone.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
-import { provBV1, provBV1Surface } from './surface/routes.ts'
+import { provBV1, provBV1Surfaces } from './surface/routes.ts'
 import { createCloneProvider } from './upstream/clone.ts'
 import { createSpeechProvider } from './upstream/client.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
@@ -49,7 +49,7 @@ export const speech: FamilyModule = {
     return {
       tasks,
       media,
-      surfaces: [provBV1Surface(openSpeech({ ...deps, provider, clones }))],
+      surfaces: provBV1Surfaces(openSpeech({ ...deps, provider, clones })),
       close: async () =>
         void (await Promise.all([provider, tasks, media, clones].map((one) => one.close()))),
     }

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import type { TextUpstream } from '../../text/surface/answer-call.ts'
+import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { Anything, open } from '../../text/surface/bodies.ts'
-import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { chatDialect } from './dialect.ts'
 import { ChatBodySchema, readChatRequest } from './request.ts'
 
@@ -40,8 +39,10 @@ const ChatCompletionSchema = Type.Object(
 
 /** Chat completions, below `/v1`. */
 export const chatSurface = (upstream: TextUpstream): Surface =>
-  v1TextSurface(
+  textSurface(
+    '/v1',
     {
+      showsLimits: true,
       name: 'v1.chat',
       path: '/chat/completions',
       body: ChatBodySchema,

@@ -1,18 +1,11 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import {
-  answerStream,
-  answerWhole,
-  type CallPart,
-  textRoad,
+  type ReadTextCall,
+  type TextCalls,
+  textSurface,
   type TextUpstream,
-} from '../../text/surface/answer-call.ts'
-import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import { CallKeySchema } from '../../../api/kit/idempotency.ts'
-import { objectBody } from '../../../api/kit/json-body.ts'
-import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
-import { misspeltRefusal } from '../../../api/kit/quoted-path.ts'
-import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
+} from '../../text/surface/calls.ts'
+import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { refuse } from '../../../domain/families/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
@@ -55,20 +48,18 @@ function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<stri
 }
 
 /** What a body asks of a model. @throws DomainError `invalid_request`, naming the field */
-async function readCall(body: JsonObject, model: string, deps: FileChecks): Promise<CallPart> {
+async function readCall(
+  body: JsonObject,
+  model: string,
+  deps: FileChecks,
+): Promise<Omit<ReadTextCall, 'dialect'>> {
   const asked = readNativeRequest(model, body)
   await checkFiles(asked, deps)
   const { body: upstream, inputSize } = asked
-  return { surface: 'v1beta.generate', model, body: upstream, inputSize }
+  return { model, body: upstream, inputSize }
 }
 
 /** Native content generation. */
-
-/** Headers that hold the token where `Authorization` does not. */
-const keyHeaders = ['x-native-api-key', 'x-goog-api-key']
-
-/** The reader judges bodies; their schema only finds misspelt names. */
-const validatorCompiler = refuseMisspelt({}, { spellings, foreign: foreignToTexts })
 
 export const v1beta: Mount = {
   prefix: '/v1beta',
@@ -76,72 +67,53 @@ export const v1beta: Mount = {
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
   body: { anyText: true, withoutHash: true },
-  keyHeaders,
+  // They hold the token where `Authorization` does not.
+  keyHeaders: ['x-native-api-key', 'x-goog-api-key'],
   keepsAnswers: true,
 }
 
-function register(instance: FastifyInstance, upstream: TextUpstream, services: Services): void {
-  const road = textRoad(upstream, services)
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  app.post('/models/:model(^[^:]*)::generateContent', {
-    schema: {
-      ...describe('generateContent', 'Generate content', { json: GeneratedSchema }),
-      params: ModelParamsSchema,
-      headers: CallKeySchema,
-      body: GenerateBodySchema,
-    },
-    validatorCompiler,
-    handler: async (request, reply) => {
-      const part = await readCall(objectBody(request.body), request.params.model, services)
-      return answerWhole(road, request, reply, part)
-    },
-  })
+const common = {
+  name: 'v1beta.generate',
+  shownAs: '/models/{model}:generateContent',
+  body: GenerateBodySchema,
+  spellings,
+} as const
 
-  app.post('/models/:model(^[^:]*)::streamGenerateContent', {
-    schema: {
-      ...describe('streamGenerateContent', 'Generate content as a stream', {
-        others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
-      }),
-      params: ModelParamsSchema,
-      querystring: StreamQuerySchema,
-      headers: CallKeySchema,
-      body: GenerateBodySchema,
-    },
-    validatorCompiler,
-    handler: async (request, reply): Promise<FastifyReply> => {
-      // Without `alt` it is this stream all the same: the other form is not offered.
-      if ((request.query.alt ?? 'sse') !== 'sse') refuse('alt', '`alt` must be sse')
-      const part = await readCall(objectBody(request.body), request.params.model, services)
-      return answerStream(road, request, reply, part, {
-        dialect: nativeDialect(),
-        limits: services.streamLimits,
-      })
-    },
-  })
+const generate: TextCalls = {
+  ...common,
+  path: '/models/{model}:generateContent',
+  route: '/models/:model(^[^:]*)::generateContent',
+  documented: {
+    ...describe('generateContent', 'Generate content', { json: GeneratedSchema }),
+    params: ModelParamsSchema,
+  },
+  read: async (body, { part }, services) => ({
+    ...(await readCall(body, part, services)),
+    dialect: undefined,
+  }),
 }
 
-export const v1betaSurface = (upstream: TextUpstream): Surface => ({
-  mount: v1beta,
-  endpoints: { 'v1beta.generate': '/v1beta/models/{model}:generateContent' },
-  bodies: [{ schema: GenerateBodySchema, spellings }],
-  register: (app, services) => register(app, upstream, services),
-  quotes: (services) => {
-    const { runner, family: calls, name: family } = textRoad(upstream, services)
-    const check = misspeltRefusal(
-      GenerateBodySchema,
-      {},
-      {
-        spellings,
-        foreign: foreignToTexts,
-      },
-    )
-    return ['generateContent', 'streamGenerateContent'].map((method) => ({
-      path: `/v1beta/models/{model}:${method}`,
-      quote: async ({ principal, requestId, part, body }) => {
-        check(body)
-        const call = await readCall(body, part, services)
-        return runner.quote(calls, { ...call, family, principal, requestId })
-      },
-    }))
+const generateStream: TextCalls = {
+  ...common,
+  path: '/models/{model}:streamGenerateContent',
+  route: '/models/:model(^[^:]*)::streamGenerateContent',
+  documented: {
+    ...describe('streamGenerateContent', 'Generate content as a stream', {
+      others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
+    }),
+    params: ModelParamsSchema,
+    querystring: StreamQuerySchema,
   },
-})
+  read: async (body, { part }, services) => ({
+    ...(await readCall(body, part, services)),
+    dialect: nativeDialect(),
+  }),
+  check: (request: FastifyRequest) => {
+    const { alt = 'sse' } = request.query as { readonly alt?: string }
+    // Without `alt` it is this stream all the same: the other form is not offered.
+    if (alt !== 'sse') refuse('alt', '`alt` must be sse')
+  },
+}
+
+export const v1betaSurfaces = (upstream: TextUpstream): readonly Surface[] =>
+  [generate, generateStream].map((calls) => textSurface(v1beta, calls, upstream))

@@ -18,6 +18,7 @@ import {
   ResponseFormat,
   Stream,
   Temperature,
+  Typed,
 } from '../../text/surface/bodies.ts'
 import { responsesRules } from '../rules/wire.ts'
 
@@ -35,7 +36,7 @@ const Tool = Type.Object(
       }),
     ),
   },
-  { ...open, knownExtraFields: '*' },
+  { ...open, knownExtraFields: '*', documented: Typed },
 )
 
 export const ResponsesBodySchema = Type.Object(

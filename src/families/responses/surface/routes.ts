@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import type { TextUpstream } from '../../text/surface/answer-call.ts'
+import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures, continuationFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { Anything, open } from '../../text/surface/bodies.ts'
-import { v1TextSurface } from '../../text/surface/v1-calls.ts'
 import { responsesDialect } from './dialect.ts'
 import { readResponsesRequest, ResponsesBodySchema } from './request.ts'
 
@@ -25,8 +24,10 @@ const ResponseSchema = Type.Object(
 
 /** Responses, below `/v1`. */
 export const responsesSurface = (upstream: TextUpstream): Surface =>
-  v1TextSurface(
+  textSurface(
+    '/v1',
     {
+      showsLimits: true,
       name: 'v1.responses',
       path: '/responses',
       body: ResponsesBodySchema,

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
 import {
   costHeaders,
@@ -10,11 +9,9 @@ import {
   withCost,
 } from '../../../api/kit/answer-headers.ts'
 import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
-import { CallKeySchema, keyedBy } from '../../../api/kit/idempotency.ts'
-import { objectBody } from '../../../api/kit/json-body.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
-import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
-import type { Services } from '../../../api/kit/surface.ts'
+import { callSurface } from '../../../api/kit/calls.ts'
+import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
 import { costOf } from '../../../domain/pricing/cost.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -31,49 +28,39 @@ import { SpokenSchema } from './schemas.ts'
 export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
 
 /** Speech at once. */
-export function speechRoute(app: FastifyInstance, calls: SpeechCalls, services: Services): void {
-  app.post('/t2a_v2', {
-    // The family judges the body; the schema only finds misspelt names.
-    validatorCompiler: refuseMisspelt({}, { foreign: services.foreignMembers }),
-    schema: {
-      ...describe({
-        tag: 'Speech',
-        operationId: 'createSpeech',
-        summary: 'Speak a text',
-        costs: true,
-        ok: SpokenSchema,
-        others: {
-          'audio/mpeg': 'Of an account that answers audio itself: the bytes, by their format.',
-          'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
-        },
-        failures: callFailures,
-        further: [lacking],
-        headers: ['x-call-id', 'idempotent-replayed'],
-      }),
-      headers: CallKeySchema,
-      body: speechBodies.call,
+export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls): Surface =>
+  callSurface(mount, {
+    path: '/t2a_v2',
+    name: 'provB.speech',
+    family: SPEECH,
+    body: speechBodies.call,
+    documented: describe({
+      tag: 'Speech',
+      operationId: 'createSpeech',
+      summary: 'Speak a text',
+      costs: true,
+      ok: SpokenSchema,
+      others: {
+        'audio/mpeg': 'Of an account that answers audio itself: the bytes, by their format.',
+        'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
+      },
+      failures: callFailures,
+      further: [lacking],
+      headers: ['x-call-id', 'idempotent-replayed'],
+    }),
+    accept: async (body, asked): Promise<{ readonly input: Asked }> => {
+      const request = readSpeech(body, 'call')
+      const voice = await resolveVoice(asked.principal.tenantId, request.voiceId)
+      return { input: { ...asked, model: request.model, request, voice } }
     },
-    handler: async (request, reply) => {
-      const asked = readSpeech(objectBody(request.body), 'call')
-      // From here on only the use case holds the body.
-      request.body = undefined
-      const principal = principalOf(request)
-      const voice = await calls.resolveVoice(principal.tenantId, asked.voiceId)
-      const call = {
-        principal,
-        family: SPEECH,
-        surface: 'provB.speech',
-        requestId: request.id,
-        model: asked.model,
-        request: asked,
-        voice,
-        ...keyedBy(request),
-      }
-      const answer = asked.streamed ? answerSpeechStream : answerSpeech
-      return answer(calls.speech, call, request, reply, services)
-    },
+    open: (services) => ({
+      family: speech,
+      answer: ({ input }, request, reply) => {
+        const answer = input.request.streamed ? answerSpeechStream : answerSpeech
+        return answer(speech, input, request, reply, services)
+      },
+    }),
   })
-}
 
 /** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
 

@@ -1,12 +1,8 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerPresence } from '../../../api/kit/caller.ts'
 import { costHeaders } from '../../../api/kit/answer-headers.ts'
-import { CallKeySchema, keyedBy } from '../../../api/kit/idempotency.ts'
-import { objectBody } from '../../../api/kit/json-body.ts'
-import { refuseMisspelt } from '../../../api/kit/misspelt.ts'
-import type { Services } from '../../../api/kit/surface.ts'
+import { callSurface } from '../../../api/kit/calls.ts'
+import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
 import type { Cloned } from '../calls/types.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
@@ -36,47 +32,34 @@ function shown({ inputSensitive, demoAudio, characters }: Cloned) {
 }
 
 /** Clones of voices. */
-export function voicesRoute(
-  app: FastifyInstance,
-  { clones, readyClone }: SpeechCalls,
-  { calls, foreignMembers: foreign }: Services,
-): void {
-  app.post('/voice_clone', {
-    validatorCompiler: refuseMisspelt({}, { foreign }),
-    schema: {
-      ...describe({
-        tag: 'Speech',
-        operationId: 'cloneVoice',
-        summary: 'Clone a voice',
-        costs: true,
-        ok: ClonedSchema,
-        failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
-        headers: ['x-call-id', 'idempotent-replayed'],
-      }),
-      headers: CallKeySchema,
-      body: CloneBodySchema,
-    },
-    handler: async (request, reply) => {
-      const order = readClone(objectBody(request.body))
-      // From here on only the use case holds the body.
-      request.body = undefined
-      const asked = await readyClone({
-        principal: principalOf(request),
-        family: SPEECH,
-        surface: 'provB.voice-clone',
-        model: VOICE_CLONE,
-        requestId: request.id,
-        callerGone: callerPresence(reply),
-        request: order,
-        ...keyedBy(request),
-      })
-      const call = await calls.complete(clones, asked)
-      void reply.headers({
-        'x-call-id': call.callId,
-        ...costHeaders(costOf(call.settlement)),
-        'cache-control': 'no-store',
-      })
-      return { ...shown(call.body), ...succeeded(request) }
-    },
+export const cloneCall = (mount: Mount, { clones, readyClone }: SpeechCalls): Surface =>
+  callSurface(mount, {
+    path: '/voice_clone',
+    name: 'provB.voice-clone',
+    family: SPEECH,
+    body: CloneBodySchema,
+    documented: describe({
+      tag: 'Speech',
+      operationId: 'cloneVoice',
+      summary: 'Clone a voice',
+      costs: true,
+      ok: ClonedSchema,
+      failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
+      headers: ['x-call-id', 'idempotent-replayed'],
+    }),
+    accept: async (body, asked) => ({
+      input: await readyClone({ ...asked, model: VOICE_CLONE, request: readClone(body) }),
+    }),
+    open: ({ calls }) => ({
+      family: clones,
+      answer: async ({ input }, request, reply) => {
+        const call = await calls.complete(clones, { ...input, callerGone: callerPresence(reply) })
+        void reply.headers({
+          'x-call-id': call.callId,
+          ...costHeaders(costOf(call.settlement)),
+          'cache-control': 'no-store',
+        })
+        return { ...shown(call.body), ...succeeded(request) }
+      },
+    }),
   })
-}

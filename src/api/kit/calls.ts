@@ -1,0 +1,125 @@
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { CallFamily } from '../../app/calls/family.ts'
+import type { CallInput, Unmade } from '../../app/calls/types.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { principalOf } from './authenticate.ts'
+import { CallKeySchema, keyedBy } from './idempotency.ts'
+import { objectBody } from './json-body.ts'
+import { type MemberNames, refuseMisspelt } from './misspelt.ts'
+import { misspeltRefusal } from './quoted-path.ts'
+import type { Mount, Services, Surface } from './surface.ts'
+
+/** Synchronous calls of a family, declared: the route, its price and its name follow. */
+
+/** What every call has, before its body is read. */
+export interface AskedCall extends Pick<
+  CallInput,
+  'principal' | 'family' | 'surface' | 'requestId'
+> {
+  /** What stands in the path for its `{…}`; empty where it has none. */
+  readonly part: string
+}
+
+/** A body that was judged: what is asked of the family, and what else its answer takes. */
+interface AcceptedCall<Input> {
+  readonly input: Unmade<Input> & Unmade<CallInput>
+}
+
+/** A call over what the gateway offers. */
+export interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
+  /** What prices it. */
+  readonly family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>
+  /** Makes the call and answers it. */
+  readonly answer: (
+    accepted: Accepted,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) => Promise<object>
+}
+
+export interface Call<
+  Input extends CallInput,
+  Request,
+  Seen,
+  Accepted extends AcceptedCall<Input>,
+> {
+  /** Below the mount, with at most one `{…}`. */
+  readonly path: string
+  /** The same as the router takes it, where that differs. */
+  readonly route?: string
+  /** The path the log shows, where several calls have one name. */
+  readonly shownAs?: string
+  /** What the log and the ledger call it. */
+  readonly name: string
+  /** Of the channels that serve it. */
+  readonly family: string
+  readonly body: TSchema
+  /** How names of its members are judged; absent: as in other creations. */
+  readonly names?: MemberNames
+  /** The description of the route, without the body. */
+  readonly documented: FastifySchema
+  /** Judges a body. @throws DomainError naming the member */
+  readonly accept: (
+    body: JsonObject,
+    asked: AskedCall,
+    services: Services,
+  ) => Accepted | Promise<Accepted>
+  readonly open: (services: Services) => OpenedCall<Input, Request, Seen, Accepted>
+}
+
+/** The surface of one call. @param mount its own, or the prefix of one that surfaces share */
+export function callSurface<
+  Input extends CallInput,
+  Request,
+  Seen,
+  Accepted extends AcceptedCall<Input>,
+>(mount: Mount | string, call: Call<Input, Request, Seen, Accepted>): Surface {
+  const { path, route = path, shownAs = path, name: surface, family, body, accept } = call
+  const prefix = typeof mount === 'string' ? mount : mount.prefix
+  const namesOf = ({ foreignMembers }: Services): MemberNames =>
+    call.names ?? { foreign: foreignMembers }
+  const { spellings } = call.names ?? {}
+  return {
+    mount,
+    endpoints: { [surface]: `${prefix}${shownAs}` },
+    bodies: [{ schema: body, ...(spellings === undefined ? {} : { spellings }) }],
+    register: (app, services) => {
+      const { answer } = call.open(services)
+      app.post(route, {
+        schema: { ...call.documented, headers: CallKeySchema, body },
+        // The family judges the body; the schema only finds misspelt names.
+        validatorCompiler: refuseMisspelt({}, namesOf(services)),
+        handler: async (request, reply) => {
+          const asked = {
+            principal: principalOf(request),
+            family,
+            surface,
+            requestId: request.id,
+            part: String(Object.values(Object(request.params) as object)[0] ?? ''),
+          }
+          const accepted = await accept(objectBody(request.body), asked, services)
+          // From here on only the use case holds the body.
+          request.body = undefined
+          const input = { ...accepted.input, ...keyedBy(request) }
+          return answer({ ...accepted, input }, request, reply)
+        },
+      })
+    },
+    quotes: (services) => {
+      const check = misspeltRefusal(body, {}, namesOf(services))
+      const { family: priced } = call.open(services)
+      return [
+        {
+          path: `${prefix}${path}`,
+          quote: async ({ principal, requestId, part, body: sent }) => {
+            check(sent)
+            const asked = { principal, family, surface, requestId, part }
+            const { input } = await accept(sent, asked, services)
+            return services.calls.quote(priced, input)
+          },
+        },
+      ]
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import { costHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
+import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
+import { type AskedCall, callSurface } from '../../../api/kit/calls.ts'
+import {
+  sendEventStream,
+  type StreamDialect,
+  type StreamLimits,
+} from '../../../api/kit/event-stream.ts'
+import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
+import type { Spellings } from '../../../api/kit/misspelt.ts'
+import { type Mount, type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
+import type { CallRunner } from '../../../app/calls/runner.ts'
+import type { Unmade } from '../../../app/calls/types.ts'
+import { costOf } from '../../../domain/pricing/cost.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { createTextFamily, type TextCallFamily } from '../calls/family.ts'
+import type { TextCallInput, TextDeps, TextFrame } from '../calls/types.ts'
+
+/** What faces the upstream of a wire. */
+export type TextUpstream = Omit<TextDeps, 'channels'>
+
+/** A body that was read: the call it asks for, and how its stream is written. */
+export interface ReadTextCall extends Pick<TextCallInput, 'model' | 'body' | 'inputSize'> {
+  /** Undefined: it is answered whole. */
+  readonly dialect: StreamDialect<TextFrame> | undefined
+}
+
+/** Text calls of a wire, declared. */
+export interface TextCalls {
+  readonly path: string
+  readonly route?: string
+  readonly shownAs?: string
+  readonly name: string
+  readonly body: TSchema
+  /** Its streams begin with the caller's limits. */
+  readonly showsLimits?: true
+  readonly spellings?: Spellings
+  readonly documented: FastifySchema
+  /** @throws DomainError `invalid_request`, naming the field */
+  readonly read: (
+    body: JsonObject,
+    asked: AskedCall,
+    services: Services,
+  ) => ReadTextCall | Promise<ReadTextCall>
+  /** Refuses what is not of the body. @throws DomainError */
+  readonly check?: (request: FastifyRequest) => void
+}
+
+interface AcceptedText {
+  readonly input: Unmade<TextCallInput>
+  readonly dialect: ReadTextCall['dialect']
+}
+
+/** The surface of calls of a wire. */
+export function textSurface(
+  mount: Mount | string,
+  { spellings, read, check, showsLimits, ...declared }: TextCalls,
+  upstream: TextUpstream,
+): Surface {
+  return callSurface(mount, {
+    ...declared,
+    family: upstream.wire.name,
+    names: { foreign: foreignToTexts, ...(spellings === undefined ? {} : { spellings }) },
+    accept: async (body, asked, services): Promise<AcceptedText> => {
+      const { dialect, ...own } = await read(body, asked, services)
+      return { input: { ...asked, ...own }, dialect }
+    },
+    open: (services) => {
+      const family = createTextFamily({ ...upstream, channels: services.channels })
+      return {
+        family,
+        answer: ({ input, dialect }: AcceptedText, request, reply) => {
+          check?.(request)
+          return dialect === undefined
+            ? answerWhole(services.calls, family, input, reply)
+            : answerStream(services, family, input, request, reply, {
+                dialect,
+                ...(showsLimits === true
+                  ? streamOptions(services, request)
+                  : { limits: services.streamLimits }),
+              })
+        },
+      }
+    },
+  })
+}
+
+interface StreamOptions {
+  readonly dialect: StreamDialect<TextFrame>
+  readonly limits: StreamLimits
+  readonly headers?: () => Readonly<Record<string, string>>
+}
+
+async function answerWhole(
+  runner: CallRunner,
+  family: TextCallFamily,
+  input: Unmade<TextCallInput>,
+  reply: FastifyReply,
+): Promise<JsonObject> {
+  const call = await runner.complete(family, { ...input, callerGone: callerPresence(reply) })
+  void reply.headers({
+    'x-call-id': call.callId,
+    ...costHeaders(costOf(call.settlement)),
+    'cache-control': 'no-store',
+  })
+  return call.body
+}
+
+async function answerStream(
+  { calls }: Pick<Services, 'calls'>,
+  family: TextCallFamily,
+  input: Unmade<TextCallInput>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: StreamOptions,
+): Promise<FastifyReply> {
+  const gone = callerGone(reply)
+  const started = calls
+    .stream(family, { ...input, callerGone: gone.signal })
+    .then(({ callId, frames, settlement }) => ({
+      headers: { 'x-call-id': callId },
+      frames,
+      cost: costInStream(request, settlement),
+    }))
+  await sendEventStream(request, reply, { ...options, gone, started })
+  return reply
+}
