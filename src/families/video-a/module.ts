@@ -14,7 +14,7 @@ import {
   settleVideoA,
   videoATokenPrices,
 } from './rules/pricing.ts'
-import { EXPIRES_AFTER_S } from './rules/request.ts'
+import { EXPIRES_AFTER_S } from './rules/body.ts'
 import { simpleVideoA } from './rules/simple.ts'
 import { provA, provASurface } from './surface/routes.ts'
 import { videoAWire } from './upstream/wire.ts'

@@ -1,20 +1,28 @@
-import { isProjectName } from '../../../domain/asset/project-name.ts'
-import type { TaskFacts } from '../../../domain/task/events.ts'
-import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
+import type { Static } from 'typebox'
+import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
+import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import {
-  isPresent,
-  optionalBoolean,
-  optionalChoice,
-  optionalInteger,
-  own,
-  refuse,
-  text,
-} from '../../../domain/families/checks/fields.ts'
-import { acceptContent, type AcceptedContent, withNativeAssets } from './content.ts'
+  ASSET_SCHEME,
+  assetIdOf,
+  type AssetReference,
+  contentOf,
+  type MediaKind,
+  mediaKinds,
+} from '../../../domain/families/checks/media.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
+import { readBody } from '../../../kernel/body.ts'
+import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
+import { videoABody } from './body.ts'
+import { resolveVideoAModel, type VideoAModel } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
-import { resolveVideoAModel, videoAModels, type VideoAModel } from './models.ts'
 
-/** All field and combination rules of a `/provA` task creation. */
+/** A creation of a `/provA` task: the rules that go by the model or by several members, and what upstream gets. */
+
+/** Of the 2.5 models. */
+const MEDIA_LIMITS_2_5 = { image: 30, video: 10, audio: 10 } as const
+const MAX_MEDIA_2_5 = 50
+
+type Body = Static<typeof videoABody>
 
 export interface AcceptedVideoA {
   readonly model: VideoAModel
@@ -23,207 +31,198 @@ export interface AcceptedVideoA {
    * What upstream gets, normalised, without `model` and `safety_identifier`. Only fields we know:
    * upstream silently ignores unknown ones, so they are left out and never an error.
    */
-  readonly upstreamBody: JsonObject & { readonly content: AcceptedContent['items'] }
+  readonly upstreamBody: JsonObject & { readonly content: readonly JsonObject[] }
   readonly safetyIdentifier: string | undefined
   readonly executionExpiresAfterS: number | undefined
   /** Trimmed, `https:`; whether its host is public is for the caller of this function to find out. */
   readonly callbackUrl: string | undefined
-  readonly assets: AcceptedContent['assets']
+  /** Without repetition. */
+  readonly assets: readonly AssetReference[]
   /** The project that the assets must be of, where the caller names one. */
   readonly projectName: string | undefined
 }
 
-const RATIOS = ['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'] as const
+interface MediaItem {
+  readonly kind: MediaKind
+  readonly url: string
+  readonly role?: string | undefined
+  /** Its path in the body. */
+  readonly param: string
+}
 
-/** Refused on presence, even when null: they are not sent, or upstream ignores them silently. */
-const FORBIDDEN = ['frames', 'frames_per_second', 'framespersecond', 'frame_rate', 'fps'] as const
-/** Which the 2.0 models take. */
-const FORBIDDEN_2_5 = [...FORBIDDEN, 'seed', 'camera_fixed'] as const
+type Item = MediaItem | { readonly kind: 'text'; readonly text: string; readonly param: string }
 
-/** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */
-export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
-const MAX_PRIORITY = 9
-const SEED = { min: -1, max: 2 ** 32 - 1 } as const
-const MAX_SAFETY_IDENTIFIER_LENGTH = 512
-const MAX_CALLBACK_URL_LENGTH = 2_048
+const known = knownModel(resolveVideoAModel)
+
+/**
+ * Accepts a creation body or refuses it.
+ *
+ * @throws DomainError `invalid_request`, or `invalid_duration` for a number out of range: see `readBody`
+ */
+export function acceptVideoARequest(sent: JsonObject): AcceptedVideoA {
+  // `callback_url` wins over its compatibility alias; only the winner is looked at.
+  const winner = Object.hasOwn(sent, 'callback_url') ? { CallbackURL: undefined } : {}
+  const body = readBody(videoABody, { ...sent, ...winner })
+  const model = known(body.model)
+  const items = [
+    ...body.content.flatMap((item, index) => contentOf(item, index) ?? []),
+    ...referencesIn(body, model),
+  ]
+  const media = items.filter((item) => item.kind !== 'text')
+  if (!items.some((item) => item.kind !== 'text' || item.text.trim() !== ''))
+    refuse('content', '`content` must have a non-empty text prompt or a reference')
+  checkFrames(media, model)
+  if (model.generation === '2.5') checkMediaCounts(media)
+  const settings = membersGiven(settingsOf(body, model))
+  const isFramed =
+    model.generation === '2.5' && media.some(({ role }) => role?.endsWith('_frame') === true)
+  // First and last frames of the 2.5 models follow the frame.
+  if (isFramed && (body.ratio ?? 'adaptive') !== 'adaptive')
+    refuse('ratio', '`ratio` must be adaptive when `content` has a first or last frame')
+  const searches = searchesWeb(body, model, media)
+  const callbackUrl = (body.callback_url ?? body.CallbackURL)?.trim()
+  const counts = mediaKinds.map((kind) => [kind, media.filter((item) => item.kind === kind).length])
+  const inputs = { text: items.length - media.length, ...Object.fromEntries(counts) }
+  return {
+    model,
+    facts: { inputs, tools: searches ? [WEB_SEARCH] : [], settings },
+    upstreamBody: {
+      content: items.map(toUpstreamItem),
+      ...settings,
+      // An absent ratio would be upstream's choice; frames leave it none.
+      ...(isFramed ? { ratio: 'adaptive' } : {}),
+      ...(searches ? { tools: [{ type: WEB_SEARCH }] } : {}),
+      ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
+    },
+    safetyIdentifier: body.safety_identifier,
+    executionExpiresAfterS: body.execution_expires_after,
+    callbackUrl,
+    assets: assetsOf(media),
+    projectName: body.ProjectName,
+  }
+}
+
+function refuseOf(name: string, model: VideoAModel, elsewhere = 'leave it out'): never {
+  return refuse(name, `\`${name}\` is not supported by ${model.name}: ${elsewhere}`)
+}
+
+function settingsOf(body: Body, model: VideoAModel) {
+  const { duration, ratio, generate_audio, watermark, return_last_frame, draft } = body
+  const { execution_expires_after, priority, seed, camera_fixed } = body
+  const is20 = model.generation === '2.0'
+  const isDomestic20 = is20 && model.region === 'domestic'
+  for (const name of ['seed', 'camera_fixed'] as const)
+    if (!is20 && body[name] !== undefined) refuseOf(name, model)
+  const { min, max } = model.durationS
+  if (!Number.isSafeInteger(duration) || (duration !== -1 && (duration < min || duration > max))) {
+    const inWords = `an integer from ${min} to ${max} seconds, or -1, for ${model.name}`
+    refuse('duration', `\`duration\` must be ${inWords}`, 'invalid_duration')
+  }
+  if (draft === true && !isDomestic20) refuse('draft', `\`draft\` must be false for ${model.name}`)
+  const choiceOf = (name: string, choices: readonly string[]) =>
+    optionalChoice(body, name, choices, ` for ${model.name}`)
+  const format = choiceOf('output_format', is20 ? ['mp4'] : ['mp4', 'mov'])
+  return {
+    duration,
+    ratio,
+    resolution: choiceOf('resolution', model.resolutions),
+    generate_audio,
+    watermark,
+    return_last_frame,
+    execution_expires_after,
+    priority,
+    // A 2.0 model renders MP4 and has no such option: asking for what it does anyway is harmless.
+    output_format: is20 ? undefined : format,
+    service_tier: choiceOf('service_tier', isDomestic20 ? ['default', 'flex'] : ['default']),
+    draft,
+    // Upstream's own; ours only forbids them on 2.5.
+    seed,
+    camera_fixed,
+  }
+}
+
+/** Of `references.audio`: strings or `{url}`. */
+function referencesIn({ references }: Body, model: VideoAModel): readonly MediaItem[] {
+  if (references === undefined) return []
+  if (model.region !== 'overseas' || model.tier !== 'mini')
+    refuseOf('references', model, 'put references into `content`')
+  return (references.audio ?? []).map((entry, index) => ({
+    kind: 'audio',
+    url: typeof entry === 'string' ? entry : entry.url,
+    role: 'reference_audio',
+    param: `references.audio[${index}]`,
+  }))
+}
+
+/**
+ * First and last frames. An image without a role is passed on as it is: upstream decides
+ * what it means. A video or audio item can only be a reference.
+ */
+function checkFrames(media: readonly MediaItem[], model: VideoAModel): void {
+  const [first, last] = ['first_frame', 'last_frame'].map((role) => {
+    const [frame, extra] = media.filter((item) => item.role === role)
+    if (extra) refuse(`${extra.param}.role`, '`content` must have each frame role at most once')
+    return frame
+  })
+  if (model.generation !== '2.5') return
+  if (last && !first)
+    refuse(`${last.param}.role`, '`last_frame` needs a `first_frame` in `content`')
+  const reference = media.find(({ kind, role }) => kind !== 'image' || role === 'reference_image')
+  if (first && reference)
+    refuse(reference.param, 'first and last frames must not be mixed with reference items')
+}
+
+function checkMediaCounts(media: readonly MediaItem[]): void {
+  for (const kind of mediaKinds) {
+    const limit = MEDIA_LIMITS_2_5[kind]
+    if (media.filter((item) => item.kind === kind).length > limit)
+      refuse('content', `\`content\` must have at most ${limit} ${kind}_url items for this model`)
+  }
+  if (media.length > MAX_MEDIA_2_5)
+    refuse('content', `\`content\` must have at most ${MAX_MEDIA_2_5} media items`)
+}
+
+/** Whether the task may search the web. */
+function searchesWeb(
+  { tools = [] }: Body,
+  model: VideoAModel,
+  media: readonly MediaItem[],
+): boolean {
+  if (tools.length === 0) return false
+  if (model.region !== 'domestic' || model.generation !== '2.5') refuseOf('tools', model)
+  if (media.length > 0) refuse('tools', '`tools` needs text-only `content`: leave out either')
+  return true
+}
+
+/** An asset that is named as two kinds of thing is told twice: one of them is wrong. */
+function assetsOf(media: readonly MediaItem[]): readonly AssetReference[] {
+  const named = media.flatMap(({ kind, url }) => {
+    const assetId = assetIdOf(url)
+    return assetId === undefined ? [] : [[`${kind} ${assetId}`, { assetId, kind }] as const]
+  })
+  return [...new Map(named).values()]
+}
+
+/** Known members only. */
+function toUpstreamItem(item: Item): JsonObject {
+  if (item.kind === 'text') return { type: 'text', text: item.text }
+  const role = item.role === undefined ? {} : { role: item.role }
+  return { type: `${item.kind}_url`, ...role, [`${item.kind}_url`]: { url: item.url } }
+}
 
 /** The body for upstream with its ids for assets, by ours. */
 export function videoAWithAssets(
   { upstreamBody }: Pick<AcceptedVideoA, 'upstreamBody'>,
   nativeIds: ReadonlyMap<string, string>,
 ): AcceptedVideoA['upstreamBody'] {
-  return { ...upstreamBody, content: withNativeAssets(upstreamBody.content, nativeIds) }
-}
-
-type Settings = Record<string, string | number | boolean | undefined>
-
-/**
- * Accepts a creation body or refuses it naming the first offending field.
- *
- * @throws RequestError `invalid_request`, or `invalid_duration` for a number out of range; its
- *   `details.param` is the field's path
- */
-export function acceptVideoARequest(body: JsonObject): AcceptedVideoA {
-  const model = acceptModel(body)
-  refuseForbidden(body, model)
-  const content = acceptContent(body, model)
-  const settings = acceptSettings(body, model)
-  if (model.generation === '2.5' && content.hasFrames) checkFrameRatio(settings)
-  const webSearch = acceptTools(body, model, content)
-  const callbackUrl = acceptCallbackUrl(body)
-  const safetyIdentifier = acceptSafetyIdentifier(body)
-  const sent = membersGiven(settings)
-  return {
-    model,
-    facts: {
-      inputs: content.inputs,
-      tools: webSearch ? [WEB_SEARCH] : [],
-      settings: sent,
-    },
-    upstreamBody: {
-      content: content.items,
-      ...sent,
-      // An absent ratio would be upstream's choice; frames leave it none.
-      ...(model.generation === '2.5' && content.hasFrames ? { ratio: 'adaptive' } : {}),
-      ...(webSearch ? { tools: [{ type: WEB_SEARCH }] } : {}),
-      ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
-    },
-    safetyIdentifier,
-    executionExpiresAfterS: settings['execution_expires_after'],
-    callbackUrl,
-    assets: content.assets,
-    projectName: acceptProjectName(body),
+  const withNativeUrl = (value: unknown): unknown => {
+    const url = isJsonObject(value) ? value['url'] : undefined
+    const assetId = typeof url === 'string' ? assetIdOf(url) : undefined
+    const nativeId = assetId === undefined ? undefined : nativeIds.get(assetId)
+    return nativeId === undefined ? value : { url: `${ASSET_SCHEME}${nativeId}` }
   }
-}
-
-function acceptModel(body: JsonObject): VideoAModel {
-  const name = own(body, 'model')
-  if (typeof name !== 'string' || name === '')
-    return refuse('model', '`model` is required and must be a string')
-  const model = resolveVideoAModel(name)
-  if (model) return model
-  const names = videoAModels.map((known) => known.name).join(', ')
-  return refuse('model', `\`model\` is not a model of this interface; use one of ${names}`)
-}
-
-function acceptProjectName(body: JsonObject): string | undefined {
-  if (!isPresent(body, 'ProjectName')) return undefined
-  const name = own(body, 'ProjectName')
-  if (typeof name === 'string' && isProjectName(name)) return name
-  return refuse('ProjectName', '`ProjectName` must be 1 to 64 letters, digits, `_`, `-` or `.`')
-}
-
-function refuseForbidden(body: JsonObject, model: VideoAModel): void {
-  for (const name of model.generation === '2.5' ? FORBIDDEN_2_5 : FORBIDDEN)
-    if (isPresent(body, name))
-      refuse(name, `\`${name}\` is not supported by ${model.name}: leave it out`)
-}
-
-function acceptSettings(
-  body: JsonObject,
-  model: VideoAModel,
-): Settings & { readonly execution_expires_after: number | undefined } {
-  return {
-    duration: acceptDuration(body, model),
-    ratio: optionalChoice(body, 'ratio', RATIOS),
-    resolution: optionalChoice(body, 'resolution', model.resolutions, ` for ${model.name}`),
-    generate_audio: optionalBoolean(body, 'generate_audio'),
-    watermark: optionalBoolean(body, 'watermark'),
-    return_last_frame: optionalBoolean(body, 'return_last_frame'),
-    execution_expires_after: optionalInteger(
-      body,
-      'execution_expires_after',
-      EXPIRES_AFTER_S.min,
-      EXPIRES_AFTER_S.max,
-    ),
-    priority: optionalInteger(body, 'priority', 0, MAX_PRIORITY),
-    output_format: acceptOutputFormat(body, model),
-    service_tier: acceptServiceTier(body, model),
-    draft: acceptDraft(body, model),
-    // Upstream's own; ours only forbids them on 2.5.
-    ...(model.generation === '2.0'
-      ? {
-          seed: optionalInteger(body, 'seed', SEED.min, SEED.max),
-          camera_fixed: optionalBoolean(body, 'camera_fixed'),
-        }
-      : {}),
-  }
-}
-
-function acceptDuration(body: JsonObject, model: VideoAModel): number {
-  const value = own(body, 'duration')
-  if (value === undefined) return refuse('duration', '`duration` is required')
-  if (typeof value !== 'number') return refuse('duration', '`duration` must be an integer')
-  const { min, max } = model.durationS
-  if (Number.isSafeInteger(value) && (value === -1 || (value >= min && value <= max))) return value
-  return refuse(
-    'duration',
-    `\`duration\` must be an integer from ${min} to ${max} seconds, or -1, for ${model.name}`,
-    'invalid_duration',
+  const content = upstreamBody.content.map((item) =>
+    Object.fromEntries(Object.entries(item).map(([name, value]) => [name, withNativeUrl(value)])),
   )
-}
-
-/** A 2.0 model renders MP4 and has no such option: asking for what it does anyway is harmless. */
-function acceptOutputFormat(body: JsonObject, model: VideoAModel): string | undefined {
-  if (model.generation === '2.5') return optionalChoice(body, 'output_format', ['mp4', 'mov'])
-  optionalChoice(body, 'output_format', ['mp4'], ` for ${model.name}`)
-  return undefined
-}
-
-/** 2.5 and overseas models refuse it; the domestic 2.0 models take `flex`. */
-function acceptServiceTier(body: JsonObject, model: VideoAModel): string | undefined {
-  const choices =
-    model.generation === '2.0' && model.region === 'domestic' ? ['default', 'flex'] : ['default']
-  return optionalChoice(body, 'service_tier', choices, ` for ${model.name}`)
-}
-
-function acceptDraft(body: JsonObject, model: VideoAModel): boolean | undefined {
-  const draft = optionalBoolean(body, 'draft')
-  if (draft === true && (model.generation === '2.5' || model.region === 'overseas'))
-    return refuse('draft', `\`draft\` must be false for ${model.name}`)
-  return draft
-}
-
-/** First and last frames of the 2.5 models follow the frame; absent means adaptive. */
-function checkFrameRatio(settings: Settings): void {
-  if (settings['ratio'] !== undefined && settings['ratio'] !== 'adaptive')
-    refuse('ratio', '`ratio` must be adaptive when `content` has a first or last frame')
-}
-
-/** @returns whether the task may search the web */
-function acceptTools(body: JsonObject, model: VideoAModel, content: AcceptedContent): boolean {
-  const tools = own(body, 'tools')
-  if (tools === undefined) return false
-  if (!Array.isArray(tools)) return refuse('tools', '`tools` must be an array')
-  if (tools.length === 0) return false
-  if (model.region !== 'domestic' || model.generation !== '2.5')
-    return refuse('tools', `\`tools\` is not supported by ${model.name}: leave it out`)
-  const tool: unknown = tools[0]
-  if (tools.length > 1 || !isJsonObject(tool) || own(tool, 'type') !== WEB_SEARCH)
-    return refuse('tools', '`tools` must be [{"type": "web_search"}]')
-  const { image, video, audio } = content.inputs
-  if (image + video + audio > 0)
-    return refuse('tools', '`tools` needs text-only `content`: leave out either')
-  return true
-}
-
-/** `callback_url` wins over its compatibility alias; only the winner is looked at. */
-function acceptCallbackUrl(body: JsonObject): string | undefined {
-  const param = isPresent(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
-  const value = own(body, param)
-  if (value === undefined) return undefined
-  const url = text(value, param, MAX_CALLBACK_URL_LENGTH).trim()
-  if (url === '') return refuse(param, `\`${param}\` must not be empty`)
-  if (!/^https:\/\/[^\s/]/i.test(url) || /[\s\p{Cc}]/u.test(url) || !URL.canParse(url))
-    return refuse(param, `\`${param}\` must be a public https:// URL`)
-  return url
-}
-
-function acceptSafetyIdentifier(body: JsonObject): string | undefined {
-  const value = own(body, 'safety_identifier')
-  if (value === undefined) return undefined
-  const identifier = text(value, 'safety_identifier', MAX_SAFETY_IDENTIFIER_LENGTH)
-  if (identifier.trim() === '')
-    return refuse('safety_identifier', '`safety_identifier` must not be empty')
-  return identifier
+  return { ...upstreamBody, content }
 }

@@ -1,10 +1,92 @@
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { RequestError } from '../../../api/kit/request-error.ts'
 import { isTaskId, shownSettings } from '../../../api/kit/task-answer.ts'
 import type { ListTasksInput, TaskView } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../rules/pricing.ts'
-import { type ListTasksQuerySchema, MAX_LIST_IDS, type TaskSchema } from './schemas.ts'
+
+/** Shapes of the `/provA` task interface, and what is told of a task in them. */
+
+const TaskStatusSchema = Type.Enum(
+  ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'],
+  { description: 'State of the task.' },
+)
+
+export const CreatedTaskSchema = Type.Object(
+  {
+    id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
+    model: Type.Optional(Type.String({ description: 'Of the 2.5 models.' })),
+  },
+  {
+    description: 'The task exists; x-platform-id names it for support.',
+    examples: [{ id: 'cgt-20260102030405-x7k2p' }],
+  },
+)
+
+export const TaskSchema = Type.Object({
+  id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
+  model: Type.String({ examples: ['overseas-video-2-0-mini'] }),
+  status: TaskStatusSchema,
+  content: Type.Optional(
+    Type.Object({
+      video_url: Type.Optional(Type.String({ description: 'Signed; valid about 24 hours.' })),
+      last_frame_url: Type.Optional(Type.String()),
+    }),
+  ),
+  usage: Type.Optional(
+    Type.Object({
+      completion_tokens: Type.Optional(Type.Integer()),
+      total_tokens: Type.Optional(Type.Integer()),
+      tool_usage: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+    }),
+  ),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  updated_at: Type.Integer({ description: 'Unix seconds.' }),
+  resolution: Type.Optional(Type.String()),
+  ratio: Type.Optional(Type.String()),
+  duration: Type.Optional(Type.Number()),
+  frames: Type.Optional(Type.Number()),
+  framespersecond: Type.Optional(Type.Number()),
+  generate_audio: Type.Optional(Type.Boolean()),
+  output_format: Type.Optional(Type.String()),
+  safety_identifier: Type.Optional(Type.String()),
+  priority: Type.Optional(Type.Number()),
+  seed: Type.Optional(Type.Number()),
+  service_tier: Type.Optional(Type.String()),
+  execution_expires_after: Type.Optional(Type.Number()),
+  draft: Type.Optional(Type.Boolean()),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+})
+
+export const TaskListSchema = Type.Object({
+  items: Type.Array(TaskSchema),
+  total: Type.Integer(),
+})
+
+export const TaskParamsSchema = Type.Object({
+  id: Type.String({ description: 'The task id, or the platform id of the x-platform-id header.' }),
+})
+
+/** Most ids one list may be asked for. */
+export const MAX_LIST_IDS = 500
+
+export const ListTasksQuerySchema = Type.Object({
+  page_num: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'From 1.' }),
+  ),
+  page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 10 })),
+  'filter.status': Type.Optional(TaskStatusSchema),
+  'filter.model': Type.Optional(
+    Type.String({ description: 'External model name or alias; an unknown name is refused.' }),
+  ),
+  'filter.task_ids': Type.Optional(
+    Type.Union([Type.String(), Type.Array(Type.String())], {
+      description: `Up to ${MAX_LIST_IDS} ids, separated by commas or by repeating the parameter.`,
+    }),
+  ),
+})
+
+export const DeletedTaskSchema = Type.Object({}, { description: 'Done.' })
 
 type ListTasksQuery = Static<typeof ListTasksQuerySchema>
 

@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import { videoABody } from '../rules/body.ts'
 import { acceptVideoARequest, type AcceptedVideoA, videoAWithAssets } from '../rules/request.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
@@ -10,16 +11,15 @@ import { taskAssetsOf, taskKeyOf, tellTask } from '../../../api/kit/task-answer.
 import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
-  alsoInTasks,
   CreatedTaskSchema,
-  CreateTaskBodySchema,
   DeletedTaskSchema,
   ListTasksQuerySchema,
+  readListQuery,
   TaskListSchema,
   TaskParamsSchema,
   TaskSchema,
-} from './schemas.ts'
-import { readListQuery, toTask } from './answers.ts'
+  toTask,
+} from './answers.ts'
 
 /** The `/provA` task interface. */
 
@@ -38,8 +38,7 @@ const creation: TaskCreation<AcceptedVideoA> = {
   path,
   name: 'provA.tasks',
   family,
-  body: CreateTaskBodySchema,
-  alsoKnown: alsoInTasks,
+  body: videoABody,
   documented: describe({
     operationId: 'createVideoTask',
     summary: 'Create a video task',

@@ -4,7 +4,7 @@ import {
   contentOf,
   type MediaKind,
   mediaKinds,
-} from '../../../domain/families/checks/content-item.ts'
+} from '../../../domain/families/checks/media.ts'
 import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
 import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { maxContentItems } from '../../../../src/families/video-a/rules/content.ts'
 import { videoAModels } from '../../../../src/families/video-a/rules/models.ts'
+import { maxContentItems } from '../../../../src/families/video-a/rules/body.ts'
 import { videoAWithAssets } from '../../../../src/families/video-a/rules/request.ts'
 import { accept, audio, bodyFor, image, prompt, refused, video, type Body } from './requests.ts'
 

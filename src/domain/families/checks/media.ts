@@ -1,0 +1,109 @@
+import { type TProperties, type TSchema, Type } from 'typebox'
+import { Tagged, Unwanted } from '../../../kernel/body.ts'
+import { textFault } from '../../../kernel/storable-text.ts'
+import { isWebUrl, MAX_URL_LENGTH } from './web-url.ts'
+
+/** What a video is made after: where each picture, video or audio is, and the items that hold them. */
+
+export const mediaKinds = ['image', 'video', 'audio'] as const
+
+export type MediaKind = (typeof mediaKinds)[number]
+
+/** Of a reference to something in the asset library. */
+export const ASSET_SCHEME = 'asset://'
+const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
+const DATA_SCHEME = /^data:/i
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+/** An asset a request names, and as what. */
+export interface AssetReference {
+  readonly assetId: string
+  readonly kind: MediaKind
+}
+
+/** What an `asset://` reference names; undefined for any other URL. */
+export function assetIdOf(url: string): string | undefined {
+  return url.startsWith(ASSET_SCHEME) ? url.slice(ASSET_SCHEME.length) : undefined
+}
+
+/**
+ * What is wrong with a media URL, undefined when nothing is: `https://` or `http://` (upstream fetches it, we never do),
+ * `asset://<id>`, and for images and audio a strict `data:<mime>;base64,<payload>`.
+ */
+export function mediaUrlFault(url: string, kind: MediaKind): string | undefined {
+  if (DATA_SCHEME.test(url)) return dataUriFault(url, kind)
+  // Data URIs are bounded by the body limit alone.
+  const fault = textFault(url, MAX_URL_LENGTH)
+  const assetId = assetIdOf(url)
+  if (fault !== undefined || assetId === undefined)
+    return fault ?? (isWebUrl(url) ? undefined : `must be ${allowed(kind)}`)
+  return ASSET_ID.test(assetId)
+    ? undefined
+    : 'must be `asset://<asset_id>` with an existing asset id'
+}
+
+function dataUriFault(uri: string, kind: MediaKind): string | undefined {
+  if (kind === 'video') return `must be ${allowed(kind)}; data URIs carry no video`
+  const comma = uri.indexOf(',')
+  const head = new RegExp(`^data:${kind}/[a-z0-9.+-]{1,64};base64$`, 'i')
+  return comma !== -1 && head.test(uri.slice(0, comma)) && BASE64.test(uri.slice(comma + 1))
+    ? undefined
+    : `must be a data URI like data:${kind}/<type>;base64,<payload>`
+}
+
+function allowed(kind: MediaKind): string {
+  const rest = kind === 'video' ? '' : `, a data:${kind}/… URI`
+  return `a public https:// or http:// URL${rest} or asset://<asset_id>`
+}
+
+/** An item of the `content` of a video: the prompt, or one of what the video is made after. */
+
+/** @typeParam Url what an item's media is at */
+type ContentItem<Url> =
+  | { readonly type: 'text'; readonly text: string }
+  | ({ readonly type: `${MediaKind}_url`; readonly role?: string } & {
+      readonly [Name in `${MediaKind}_url`]?: { readonly url: Url }
+    })
+
+const types = ['text', ...mediaKinds.map((kind) => `${kind}_url` as const)] as const
+
+/**
+ * Its schema: an item holds what its type says and nothing else, for a picture in a text item would not be sent.
+ *
+ * @param text of the prompt
+ * @param media of each kind: its URL, and the role it has
+ */
+export function contentItem<Url>(
+  text: TSchema,
+  media: Readonly<Record<MediaKind, { readonly url: TSchema; readonly role: TSchema }>>,
+) {
+  const item = (type: string, members: TProperties) => {
+    const others = types
+      .filter((other) => other !== type)
+      .map((other) => [
+        other,
+        Unwanted(`must be in an item of its own, whose \`type\` is ${other}`),
+      ])
+    const all = { type: Type.Literal(type), ...Object.fromEntries(others), ...members }
+    return Type.Object(all, { additionalProperties: true })
+  }
+  return Tagged<ContentItem<Url>>('type', [
+    item('text', { role: Unwanted('must be absent: text items have no role'), text }),
+    ...mediaKinds.map((kind) => {
+      const { url, role } = media[kind]
+      const words = 'must be an object with a `url`'
+      return item(`${kind}_url`, { role, [`${kind}_url`]: Type.Object({ url }, { words }) })
+    }),
+  ])
+}
+
+/** What an item that was read holds; its `param` is the path of it. */
+export function contentOf<Url>(item: ContentItem<Url>, index: number) {
+  const param = `content[${index}]`
+  if (item.type === 'text') return { kind: 'text', text: item.text, param } as const
+  for (const kind of mediaKinds) {
+    const url = item[`${kind}_url`]?.url
+    if (url !== undefined) return { kind, url, role: item.role, param } as const
+  }
+  return undefined
+}

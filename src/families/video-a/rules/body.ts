@@ -1,0 +1,176 @@
+import { Type } from 'typebox'
+import { isProjectName } from '../../../domain/asset/project-name.ts'
+import {
+  contentItem,
+  type MediaKind,
+  mediaUrlFault,
+} from '../../../domain/families/checks/media.ts'
+import { NotBlank, Unwanted } from '../../../kernel/body.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { videoAModels } from './models.ts'
+import { WEB_SEARCH } from './pricing.ts'
+
+/** The body of a `/provA` task, as far as no model and no other member has a say. */
+
+/** Of any model; the 2.5 models have their own, lower counts. */
+export const maxContentItems = 100
+
+/** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */
+export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
+
+const open = { additionalProperties: true } as const
+
+const ofMedia = (kind: MediaKind, ...roles: readonly string[]) => ({
+  url: urlOf(kind),
+  role: Type.Optional(
+    Type.Enum([...roles], {
+      words: `must be ${roles.length > 1 ? 'one of ' : ''}${roles.join(', ')} for ${kind}_url items, or absent`,
+    }),
+  ),
+})
+
+function urlOf(kind: MediaKind) {
+  return Type.String({
+    check: (url: string) => mediaUrlFault(url, kind),
+    description: 'Public https:// URL, data: URI (images and audio) or asset://<id>.',
+  })
+}
+
+const Content = Type.Array(
+  contentItem<string>(Type.String({ maxLength: 100_000, description: 'The prompt.' }), {
+    image: ofMedia('image', 'reference_image', 'first_frame', 'last_frame'),
+    video: ofMedia('video', 'reference_video'),
+    audio: ofMedia('audio', 'reference_audio'),
+  }),
+  { maxItems: maxContentItems, description: 'At least a prompt text or one reference.' },
+)
+
+/** Of the overseas mini, beside `content`. */
+const References = Type.Object(
+  {
+    audio: Type.Optional(
+      Type.Array(Type.Union([urlOf('audio'), Type.Object({ url: urlOf('audio') }, open)]), {
+        maxItems: maxContentItems,
+      }),
+    ),
+  },
+  {
+    ...open,
+    words: { type: 'must be an object with `audio`' },
+    check: (references: object) =>
+      Object.keys(references).every((name) => name === 'audio')
+        ? undefined
+        : 'takes only `audio`: put others into `content`',
+  },
+)
+
+const Tools = Type.Array(
+  // Whatever is wrong with one is said of them all.
+  Type.Unsafe<unknown>({
+    properties: { type: {} },
+    documented: {
+      type: 'object',
+      properties: { type: { enum: [WEB_SEARCH] } },
+      required: ['type'],
+    },
+  }),
+  {
+    check: ([tool, ...others]: readonly unknown[]) =>
+      (tool === undefined || (isJsonObject(tool) && tool['type'] === WEB_SEARCH)) &&
+      others.length === 0
+        ? undefined
+        : `must be [{"type": "${WEB_SEARCH}"}]`,
+  },
+)
+
+function callbackFault(sent: string): string | undefined {
+  const url = sent.trim()
+  if (url === '') return 'must not be empty'
+  if (/^https:\/\/[^\s/]/i.test(url) && !/[\s\p{Cc}]/u.test(url) && URL.canParse(url))
+    return undefined
+  return 'must be a public https:// URL'
+}
+
+const callback = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 2_048, check: callbackFault, description }))
+
+/** Of which there are others for each model. */
+const byModel = (choices: readonly string[]) =>
+  Type.Optional(Type.Unsafe<unknown>({ documented: { enum: choices } }))
+
+const flag = Type.Optional(Type.Boolean())
+/** It is not sent, or upstream ignores it silently. */
+const unsupported = Unwanted('is not supported: leave it out')
+const only20 = { description: 'Of the 2.0 models.' } as const
+const names = videoAModels.flatMap(({ name, aliases }) => [name, ...aliases])
+
+export const videoABody = Type.Object(
+  {
+    model: Type.Enum(names, {
+      words: `is not a model of this interface; use one of ${videoAModels.map(({ name }) => name).join(', ')}`,
+      documented: { type: 'string', description: 'External model name or its version alias.' },
+    }),
+    content: Content,
+    duration: Type.Unsafe<number>({
+      check: (seconds: unknown) => (typeof seconds === 'number' ? undefined : 'must be an integer'),
+      documented: { type: 'integer', description: 'Seconds; -1 lets the model choose.' },
+    }),
+    ratio: Type.Optional(
+      Type.Enum(['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'], {
+        description: '`adaptive` only, where a 2.5 model has a first or last frame.',
+      }),
+    ),
+    resolution: byModel(['480p', '720p', '1080p', '4k']),
+    generate_audio: flag,
+    watermark: flag,
+    return_last_frame: flag,
+    execution_expires_after: Type.Optional(
+      Type.Integer({
+        minimum: EXPIRES_AFTER_S.min,
+        maximum: EXPIRES_AFTER_S.max,
+        description: 'Seconds.',
+      }),
+    ),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
+    safety_identifier: Type.Optional(
+      Type.String({
+        maxLength: 512,
+        description: 'Stable hashed end-user identifier.',
+        ...NotBlank,
+      }),
+    ),
+    callback_url: callback('https:// URL whose host is publicly routable.'),
+    CallbackURL: callback('Alias of callback_url, which wins when both are present.'),
+    output_format: byModel(['mp4', 'mov']),
+    service_tier: byModel(['default', 'flex']),
+    draft: flag,
+    tools: Type.Optional(Tools),
+    references: Type.Optional(References),
+    seed: Type.Optional(Type.Integer({ minimum: -1, maximum: 2 ** 32 - 1, ...only20 })),
+    camera_fixed: Type.Optional(Type.Boolean(only20)),
+    ProjectName: Type.Optional(
+      Type.String({
+        check: (name: string) =>
+          isProjectName(name) ? undefined : 'must be 1 to 64 letters, digits, `_`, `-` or `.`',
+        description: 'Of the assets in `content`.',
+      }),
+    ),
+    frames: unsupported,
+    frames_per_second: unsupported,
+    framespersecond: unsupported,
+    frame_rate: unsupported,
+    fps: unsupported,
+  },
+  {
+    ...open,
+    examples: [
+      {
+        model: 'overseas-video-2-0-mini',
+        content: [{ type: 'text', text: 'A paper boat crosses a puddle, slow push-in' }],
+        duration: 5,
+        resolution: '720p',
+        ratio: '16:9',
+      },
+    ],
+  },
+)
