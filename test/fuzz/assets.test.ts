@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type ActionName, actionNames } from '../../src/families/video-a/library/asked.ts'
+import { type ActionName, actionNames } from '../../src/families/video-a/library/requests.ts'
 import { asCaller, good, overseas, refused, urlOf } from '../families/video-a/library/support.ts'
 import { attempt, startFuzzed } from './support.ts'
 

@@ -9,7 +9,7 @@ import {
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
 import type { Channel } from '../../../app/ports.ts'
-import { type Asked, askedOf, VERSION } from './asked.ts'
+import { type Asked, askedOf, VERSION } from './requests.ts'
 
 /** Codes that callers branch on with what is at fault behind a dot: `InvalidParameter.Filter.Name`. */
 const INVALID = 'InvalidParameter'
@@ -179,7 +179,7 @@ const UPSTREAM_CODE = /^[A-Z][A-Za-z]{2,63}(?:\.[A-Z][A-Za-z]{1,63}){0,2}$/
 function codeOf({ failure, rule, param, text }: Failure): string {
   const given = failure === 'refused_invalid' ? text('upstreamCode') : undefined
   if (given !== undefined && UPSTREAM_CODE.test(given)) return given
-  const code = text('lacks') === undefined ? rule.code : MISSING
+  const code = text('keyword') === 'required' ? MISSING : rule.code
   const isNamed = code === INVALID || code === MISSING
   return isNamed && param !== undefined && MEMBER_PATH.test(param) ? `${code}.${param}` : code
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { answer, failureResponses } from '../../../api/kit/documentation.ts'
@@ -9,7 +10,9 @@ import { RequestError } from '../../../api/kit/request-error.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Channel } from '../../../app/ports.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { type ActionName, actionNames, isLibraryUrl, readAction, VERSION } from './asked.ts'
+import { resolveVideoAModel } from '../rules/models.ts'
+import { actions } from './actions.ts'
+import { ResultSchema } from './answers.ts'
 import {
   actionFailures,
   libraryEnvelope,
@@ -19,26 +22,14 @@ import {
   regionOf,
 } from './envelope.ts'
 import {
-  createAsset,
-  createAssetGroup,
-  createVisualValidateSession,
-  deleteAsset,
-  deleteAssetGroup,
-  getAsset,
-  getAssetGroup,
-  getVisualValidateResult,
-  type RunAction,
-  updateAsset,
-  updateAssetGroup,
-} from './kept.ts'
-import { listAssetGroups, listAssets } from './listed.ts'
-import {
-  ActionBodySchema,
+  type ActionName,
+  actionNames,
   ActionQuerySchema,
-  alsoInActions,
-  bodySchemas,
-  ResultSchema,
-} from './schemas.ts'
+  bodies,
+  isLibraryUrl,
+  readAction,
+  VERSION,
+} from './requests.ts'
 
 const metadata = {
   RequestId: Type.String({ description: 'Our id of the request, as in x-request-id.' }),
@@ -74,7 +65,7 @@ const shape = {
 const further = [
   new DomainError('invalid_request', '`Id` is required, and spelt like this', {
     param: 'Id',
-    lacks: 'Id',
+    keyword: 'required',
   }),
   new RequestError('parameter_invalid', `\`Version\` must be ${VERSION}`, 'Version'),
 ]
@@ -88,27 +79,12 @@ const actionSchema: FastifySchema = {
     'As `/provA/?Action=<Action>` too. What stands in the body and in `Result` goes by the action.',
   security: [{ modelToken: [] }],
   querystring: ActionQuerySchema,
-  body: ActionBodySchema,
+  // Which it is the query says.
+  body: Type.Union(actionNames.map((name) => bodies[name])),
   response: {
     200: answer({ json: AnswerSchema }),
     ...failureResponses(shape, actionFailures, further),
   },
-}
-
-/** What runs each action. */
-const runners: Readonly<Record<ActionName, RunAction>> = {
-  CreateAssetGroup: createAssetGroup,
-  CreateAsset: createAsset,
-  ListAssetGroups: listAssetGroups,
-  ListAssets: listAssets,
-  GetAssetGroup: getAssetGroup,
-  GetAsset: getAsset,
-  UpdateAsset: updateAsset,
-  UpdateAssetGroup: updateAssetGroup,
-  DeleteAsset: deleteAsset,
-  DeleteAssetGroup: deleteAssetGroup,
-  CreateVisualValidateSession: createVisualValidateSession,
-  GetVisualValidateResult: getVisualValidateResult,
 }
 
 /**
@@ -119,7 +95,7 @@ function spellingCheck(foreign: ForeignNames): (action: ActionName, body: unknow
   const tellers: ReadonlyMap<ActionName, TellMisspelt> = new Map(
     actionNames.map((name) => {
       const names = name.startsWith('Create') ? { foreign } : {}
-      return [name, misspeltIn(bodySchemas[name], alsoInActions[name] ?? {}, names)]
+      return [name, misspeltIn(bodies[name], {}, names)]
     }),
   )
   return (action, body) => {
@@ -152,12 +128,14 @@ function register(app: FastifyInstance, services: Services): void {
     const action = readAction(request.query as Readonly<Record<string, unknown>>)
     const body = objectBody(request.body)
     checkSpelling(action, body)
+    const model = typeof body['model'] === 'string' ? resolveVideoAModel(body['model']) : undefined
+    if (model !== undefined) noteRegion(request, model.region)
     const call = {
       asking: { principal: principalOf(request), requestId: request.id },
       body,
       noteRegion: (region: Channel['region']) => noteRegion(request, region),
     }
-    const result = await runners[action](call, services)
+    const result = await actions[action](call, services)
     // One-time credentials and short-lived addresses are among them.
     void reply.header('cache-control', 'no-store')
     const asked = { action, version: VERSION } as const
@@ -178,9 +156,71 @@ function register(app: FastifyInstance, services: Services): void {
 export const librarySurface: Surface = {
   mount: library,
   endpoints: {},
-  bodies: creations.map((action) => ({
-    schema: bodySchemas[action],
-    also: alsoInActions[action] ?? {},
-  })),
+  bodies: creations.map((action) => ({ schema: bodies[action] })),
   register,
+}
+
+/** A page that is no part of the library's interface. */
+
+const PREFIX = '/real-person'
+const PATH = `${PREFIX}/callback`
+
+const style =
+  'body{font:1.1rem/1.6 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem}'
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<title>Verification</title>
+<style>${style}</style>
+</head>
+<body>
+<p>This step has ended. You can close this page and go back to where you came from.</p>
+<p lang="zh-Hans">此步骤已结束。您可以关闭此页面并返回原来的页面。</p>
+<p lang="zh-Hant">此步驟已結束。您可以關閉此頁面並返回原來的頁面。</p>
+</body>
+</html>
+`
+
+const headers = {
+  'cache-control': 'no-store',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+} as const
+
+/**
+ * A page for persons to come back to from their verification, for callers who have none of their own.
+ * It is the same for everybody: it says nothing of how the verification went, and of its query, which
+ * holds the one-time credential, nothing is read, shown, kept or logged.
+ */
+export const realPersonSurface: Surface = {
+  mount: { prefix: PREFIX, isOpen: true, bodyBytes: 1024 },
+  endpoints: {},
+  bodies: [],
+  register: (app: FastifyInstance): void => {
+    app.addHook('onRequest', (request, _reply, done) => {
+      // Whatever is said of this request from here on, its query cannot be in it.
+      request.raw.url = PATH
+      done()
+    })
+    app.get('/callback', {
+      schema: {
+        operationId: 'getRealPersonCallback',
+        tags: ['Assets'],
+        summary: 'A page for persons to come back to from their verification',
+        response: { 200: answer({ others: { 'text/html': 'The same page for everybody.' } }) },
+      },
+      handler: async (_request, reply) =>
+        reply.headers(headers).type('text/html; charset=utf-8').send(page),
+    })
+  },
 }

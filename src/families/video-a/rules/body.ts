@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type TSchemaOptions, Type } from 'typebox'
 import { isProjectName } from '../../../domain/asset/project-name.ts'
 import {
   contentItem,
@@ -11,6 +11,35 @@ import { videoAModels } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
 
 /** The body of a `/provA` task, as far as no model and no other member has a say. */
+
+const names = videoAModels.map(({ name }) => name)
+
+/** A model or its alias. */
+export function modelName(description = '', words: Readonly<Record<string, string>> = {}) {
+  return Type.Enum([...names, ...videoAModels.flatMap(({ aliases }) => aliases)], {
+    words: {
+      enum: `is not a model of this interface; use one of ${names.join(', ')}`,
+      ...words,
+    },
+    documented: {
+      type: 'string',
+      description: `External model name or its version alias${description}.`,
+    },
+  })
+}
+
+/** Of what is in the asset library. */
+export function projectName(documented: TSchemaOptions) {
+  return Type.String({
+    minLength: 1,
+    maxLength: 64,
+    check: (name: string) =>
+      isProjectName(name)
+        ? undefined
+        : 'must be letters, digits, `_`, `-` and `.`, a letter or digit first',
+    ...documented,
+  })
+}
 
 /** Of any model; the 2.5 models have their own, lower counts. */
 export const maxContentItems = 100
@@ -102,14 +131,9 @@ const flag = Type.Optional(Type.Boolean())
 /** It is not sent, or upstream ignores it silently. */
 const unsupported = Unwanted('is not supported: leave it out')
 const only20 = { description: 'Of the 2.0 models.' } as const
-const names = videoAModels.flatMap(({ name, aliases }) => [name, ...aliases])
-
 export const videoABody = Type.Object(
   {
-    model: Type.Enum(names, {
-      words: `is not a model of this interface; use one of ${videoAModels.map(({ name }) => name).join(', ')}`,
-      documented: { type: 'string', description: 'External model name or its version alias.' },
-    }),
+    model: modelName(),
     content: Content,
     duration: Type.Unsafe<number>({
       check: (seconds: unknown) => (typeof seconds === 'number' ? undefined : 'must be an integer'),
@@ -148,13 +172,7 @@ export const videoABody = Type.Object(
     references: Type.Optional(References),
     seed: Type.Optional(Type.Integer({ minimum: -1, maximum: 2 ** 32 - 1, ...only20 })),
     camera_fixed: Type.Optional(Type.Boolean(only20)),
-    ProjectName: Type.Optional(
-      Type.String({
-        check: (name: string) =>
-          isProjectName(name) ? undefined : 'must be 1 to 64 letters, digits, `_`, `-` or `.`',
-        description: 'Of the assets in `content`.',
-      }),
-    ),
+    ProjectName: Type.Optional(projectName({ description: 'Of the assets in `content`.' })),
     frames: unsupported,
     frames_per_second: unsupported,
     framespersecond: unsupported,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type ActionName, actionNames } from '../../../../src/families/video-a/library/asked.ts'
+import { type ActionName, actionNames } from '../../../../src/families/video-a/library/requests.ts'
 import {
   assetId,
   credential,

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type ActionName, actionNames } from '../../../../src/families/video-a/library/asked.ts'
+import { type ActionName, actionNames } from '../../../../src/families/video-a/library/requests.ts'
 import { groupId } from '../../../api/support/memory-assets.ts'
 import { domestic, good, overseas, startLibrary } from './support.ts'
 
@@ -62,7 +62,10 @@ void t.test('a model must be one, of these; a project must be a name', async (t)
       [{ ProjectName: '../x' }, 'InvalidParameter.ProjectName'],
       [{ ProjectName: 'p'.repeat(65) }, 'InvalidParameter.ProjectName'],
     ])
-  t.match((await refusal('CreateAsset', { model: 'x' })).message, 'domestic-video-2-0, ')
+  t.match(
+    (await refusal('CreateAsset', { ...good.CreateAsset, model: 'x' })).message,
+    'domestic-video-2-0, ',
+  )
   const ProjectName = 'P'.repeat(64)
   t.equal((await act('GetAsset', { ...good.GetAsset, ProjectName })).statusCode, 200)
 })

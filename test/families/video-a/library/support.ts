@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import type { ApiDeps } from '../../../../src/api/app.ts'
-import type { ActionName } from '../../../../src/families/video-a/library/asked.ts'
+import type { ActionName } from '../../../../src/families/video-a/library/requests.ts'
 import { startApp, type Harness } from '../../../api/support/app.ts'
 import { assetId, credential, groupId } from '../../../api/support/memory-assets.ts'
 

@@ -1,0 +1,235 @@
+import type { Static } from 'typebox'
+import { publicUrl } from '../../../api/kit/public-url.ts'
+import type {
+  Asking,
+  AssetListing,
+  AssetPage,
+  AssetUseCases,
+  Naming,
+  Placing,
+} from '../../../app/assets/types.ts'
+import type { Channel } from '../../../app/ports.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { knownModel } from '../../../domain/families/checks/known-model.ts'
+import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { isAssetGroupId, isAssetId } from '../../../kernel/ids.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { ResolveHost } from '../../../kernel/public-url.ts'
+import { resolveVideoAModel } from '../rules/models.ts'
+import { toAsset, toAssetGroup } from './answers.ts'
+import { type ActionName, bodies, DEFAULT_PAGE_SIZE, FilterSchema, MAX_LISTED } from './requests.ts'
+
+/** What an action is run with. */
+interface Call {
+  readonly asking: Asking
+  /** As it was sent. */
+  readonly body: JsonObject
+  /** To be told where what the request speaks of is kept, as soon as it is known. */
+  readonly noteRegion: (region: Channel['region']) => void
+}
+
+interface ActionDeps {
+  readonly assets: AssetUseCases
+  readonly resolveHost: ResolveHost
+}
+
+/** Reads the body, asks the use case, and gives what stands in `Result`. */
+type RunAction = (call: Call, deps: ActionDeps) => Promise<object>
+
+const known = knownModel(resolveVideoAModel)
+
+/** Where something is to be kept, or what one may name it by. */
+interface Where<Model> {
+  readonly model: Model
+  readonly ProjectName?: string
+}
+
+function placingOf({ asking }: Call, { model, ProjectName }: Where<string>): Placing {
+  return { ...asking, model: known(model).name, projectName: ProjectName }
+}
+
+function scopeOf({ asking }: Call, body: Partial<Where<string>>): Omit<Naming, 'id'> {
+  const { model, ProjectName: projectName } = body
+  return { ...asking, model: model === undefined ? undefined : known(model).name, projectName }
+}
+
+/** Refuses a request that lacks a member. @throws DomainError `invalid_request` always */
+function lacking(param: string, words: string): never {
+  throw new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword: 'required' })
+}
+
+/** Text that cannot be an id is not looked up, and is of nothing. @throws DomainError `asset_not_found` */
+function assetIn(id: string): string {
+  if (isAssetId(id)) return id
+  throw new DomainError('asset_not_found', 'no such id', {})
+}
+
+/** @throws DomainError `asset_group_not_found` */
+function groupIn(id: string): string {
+  if (isAssetGroupId(id)) return id
+  throw new DomainError('asset_group_not_found', 'no such id', {})
+}
+
+type Key = Partial<Where<string>> & { readonly Id: string }
+
+const assetOf = (call: Call, body: Key): Naming => ({
+  ...scopeOf(call, body),
+  id: assetIn(body.Id),
+})
+const groupOf = (call: Call, body: Key): Naming => ({
+  ...scopeOf(call, body),
+  id: groupIn(body.Id),
+})
+
+/** How the address may be written: overseas in two ways more. */
+const spellings = { domestic: ['URL'], overseas: ['URL', 'Url', 'url'] } as const
+
+async function urlIn(
+  body: JsonObject,
+  region: keyof typeof spellings,
+  resolveHost: ResolveHost,
+): Promise<string> {
+  const [name, other] = spellings[region].filter((one) => body[one] !== undefined)
+  if (name === undefined)
+    return lacking(
+      'URL',
+      region === 'domestic' ? 'is required, and spelt like this' : 'is required',
+    )
+  if (other !== undefined) return refuse(other, `\`${other}\` says what \`${name}\` says: send one`)
+  const value = body[name]
+  if (typeof value !== 'string') return refuse(name, `\`${name}\` must be a string`)
+  if (!/^\s*https?:/i.test(value))
+    return refuse(
+      name,
+      `\`${name}\` must be a public https:// or http:// URL; neither Base64 nor a data: URI is taken`,
+    )
+  return publicUrl(value, name, resolveHost, 'fetch')
+}
+
+type ListAction = 'ListAssets' | 'ListAssetGroups'
+
+/** What is left out of a filter answers with everything, so nothing is that is meant to be in one. */
+function checkFilter(body: JsonObject): void {
+  const names = Object.keys(FilterSchema.properties)
+  const outside = names.find((name) => (body[name] ?? null) !== null)
+  if (outside !== undefined) refuse(outside, `\`${outside}\` belongs inside \`Filter\``)
+  const { Filter: filter } = body
+  const unknown = Object.keys(isJsonObject(filter) ? filter : {}).find(
+    (name) => !names.includes(name),
+  )
+  if (unknown !== undefined)
+    refuse(`Filter.${unknown}`, `\`Filter\` takes ${names.join(', ')} and nothing else`)
+}
+
+function listingOf(call: Call, action: ListAction): AssetListing {
+  checkFilter(call.body)
+  const body: Static<(typeof bodies)[ListAction]> = readBodyWithoutNulls(bodies[action], call.body)
+  const { GroupType, GroupIds = [], Statuses = [], Name = '' } = body.Filter
+  const { PageNumber = 1, PageSize = DEFAULT_PAGE_SIZE } = body
+  if (PageNumber * PageSize > MAX_LISTED)
+    refuse('PageNumber', `\`PageNumber\` times \`PageSize\` must be at most ${MAX_LISTED}`)
+  return {
+    ...scopeOf(call, body),
+    groupType: GroupType,
+    // Naming none is no filter. What cannot be an id is of nothing, and is not looked for.
+    groupIds: GroupIds.length === 0 ? undefined : [...new Set(GroupIds)].filter(isAssetGroupId),
+    statuses: Statuses.length === 0 ? undefined : [...new Set(Statuses)],
+    name: Name === '' ? undefined : Name,
+    pageNumber: PageNumber,
+    pageSize: PageSize,
+    sortBy: body.SortBy ?? 'CreateTime',
+    sortOrder: body.SortOrder ?? 'Desc',
+  }
+}
+
+function shown<View>(
+  { items, total }: AssetPage<View>,
+  { pageNumber, pageSize }: AssetListing,
+  show: (view: View) => object,
+): object {
+  return {
+    Items: items.map(show),
+    TotalCount: total,
+    PageNumber: pageNumber,
+    PageSize: pageSize,
+  }
+}
+
+/** What runs each action. What those of a verification speak of is never kept and never logged. */
+export const actions: Readonly<Record<ActionName, RunAction>> = {
+  CreateAssetGroup: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.CreateAssetGroup, call.body)
+    const { Name: name = '', Description: description = '' } = body
+    const { groupId } = await assets.createGroup({ ...placingOf(call, body), name, description })
+    return { Id: groupId }
+  },
+  CreateAsset: async (call, { assets, resolveHost }) => {
+    const body = readBodyWithoutNulls(bodies.CreateAsset, call.body)
+    const { AssetType: assetType, Name: name = '' } = body
+    const groupId = groupIn(body.GroupId)
+    const url = await urlIn(body, known(body.model).region, resolveHost)
+    const asset = { ...placingOf(call, body), groupId, url, assetType, name }
+    return { Id: (await assets.createAsset(asset)).assetId }
+  },
+  ListAssets: async (call, { assets }) => {
+    const listing = listingOf(call, 'ListAssets')
+    return shown(await assets.listAssets(listing), listing, toAsset)
+  },
+  ListAssetGroups: async (call, { assets }) => {
+    // A group has no state: what a filter says of states was checked, and leaves none out.
+    const listing = listingOf(call, 'ListAssetGroups')
+    return shown(await assets.listGroups(listing), listing, toAssetGroup)
+  },
+  GetAsset: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.GetAsset, call.body)
+    const view = await assets.getAsset(assetOf(call, body))
+    call.noteRegion(view.region)
+    return toAsset(view)
+  },
+  GetAssetGroup: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.GetAssetGroup, call.body)
+    const view = await assets.getGroup(groupOf(call, body))
+    call.noteRegion(view.region)
+    return toAssetGroup(view)
+  },
+  UpdateAsset: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.UpdateAsset, call.body)
+    const naming = assetOf(call, body)
+    await assets.updateAsset({ ...naming, name: body.Name })
+    return { Id: naming.id }
+  },
+  UpdateAssetGroup: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.UpdateAssetGroup, call.body)
+    const naming = groupOf(call, body)
+    const { Name: name, Description: description } = body
+    if (name === undefined && description === undefined)
+      return lacking('Name', 'or `Description` is required')
+    await assets.updateGroup({ ...naming, name, description })
+    return { Id: naming.id }
+  },
+  DeleteAsset: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.DeleteAsset, call.body)
+    await assets.deleteAsset(assetOf(call, body))
+    return {}
+  },
+  DeleteAssetGroup: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.DeleteAssetGroup, call.body)
+    await assets.deleteGroup(groupOf(call, body))
+    return {}
+  },
+  CreateVisualValidateSession: async (call, { assets, resolveHost }) => {
+    const body = readBodyWithoutNulls(bodies.CreateVisualValidateSession, call.body)
+    const callbackUrl = await publicUrl(body.CallbackURL, 'CallbackURL', resolveHost)
+    const asked = { ...placingOf(call, body), callbackUrl }
+    const { credential, link } = await assets.startVerification(asked)
+    return { ProviderToken: credential, H5Link: link, CallbackURL: callbackUrl }
+  },
+  GetVisualValidateResult: async (call, { assets }) => {
+    const body = readBodyWithoutNulls(bodies.GetVisualValidateResult, call.body)
+    const asked = { ...placingOf(call, body), credential: body.ProviderToken }
+    const { groupId } = await assets.verificationResult(asked)
+    // Empty while the person is not verified yet.
+    return { GroupId: groupId ?? '' }
+  },
+}

@@ -1,0 +1,112 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import type { AssetGroupView, AssetView } from '../../../app/assets/types.ts'
+import { assetGroupTypes, assetTypes } from '../../../domain/asset/events.ts'
+import { DescriptionSchema, NameSchema, StatusSchema } from './requests.ts'
+
+/** What stands in `Result`, by the action. */
+
+const Id = Type.String({ description: '`asset-<ULID>` or `group-<ULID>`.' })
+const Time = Type.String({ format: 'date-time' })
+
+const AssetSchema = Type.Object(
+  {
+    Id,
+    Name: NameSchema,
+    AssetType: Type.Enum([...assetTypes]),
+    GroupId: Type.String(),
+    Status: StatusSchema,
+    ProjectName: Type.String(),
+    CreateTime: Time,
+    UpdateTime: Time,
+    URL: Type.Optional(
+      Type.String({ description: 'Of GetAsset, where it is known: short-lived, not to be kept.' }),
+    ),
+    Error: Type.Optional(
+      Type.Object(
+        { Code: Type.String(), Message: Type.String() },
+        { description: 'Of one that failed.' },
+      ),
+    ),
+  },
+  { title: 'GetAsset' },
+)
+
+const AssetGroupSchema = Type.Object(
+  {
+    Id,
+    Name: NameSchema,
+    Description: DescriptionSchema,
+    GroupType: Type.Enum([...assetGroupTypes]),
+    ProjectName: Type.String(),
+    CreateTime: Time,
+    UpdateTime: Time,
+  },
+  { title: 'GetAssetGroup' },
+)
+
+function pageOf(items: TSchema, title: string): TSchema {
+  return Type.Object(
+    {
+      Items: Type.Array(items),
+      TotalCount: Type.Integer(),
+      PageNumber: Type.Integer(),
+      PageSize: Type.Integer(),
+    },
+    { title },
+  )
+}
+
+/** What stands in `Result`. */
+export const ResultSchema = Type.Union([
+  Type.Object({ Id }, { title: 'Create* and Update*' }),
+  AssetSchema,
+  AssetGroupSchema,
+  pageOf(AssetSchema, 'ListAssets'),
+  pageOf(AssetGroupSchema, 'ListAssetGroups'),
+  Type.Object({}, { title: 'Delete*' }),
+  Type.Object(
+    { ProviderToken: Type.String(), H5Link: Type.String(), CallbackURL: Type.String() },
+    { title: 'CreateVisualValidateSession' },
+  ),
+  Type.Object(
+    { GroupId: Type.String({ description: 'Empty while the person is not verified yet.' }) },
+    { title: 'GetVisualValidateResult' },
+  ),
+])
+
+function timesOf({ createdAtMs, updatedAtMs }: Pick<AssetView, 'createdAtMs' | 'updatedAtMs'>) {
+  return {
+    CreateTime: new Date(createdAtMs).toISOString(),
+    UpdateTime: new Date(updatedAtMs).toISOString(),
+  }
+}
+
+/** An asset as it is shown: by itself and in a list. */
+export function toAsset(view: AssetView): Static<typeof AssetSchema> {
+  const { error, url } = view
+  return {
+    Id: view.assetId,
+    Name: view.name,
+    AssetType: view.assetType,
+    GroupId: view.groupId,
+    Status: view.status,
+    ProjectName: view.projectName,
+    ...timesOf(view),
+    ...(url === undefined ? {} : { URL: url }),
+    ...(view.status === 'Failed' && error !== undefined
+      ? { Error: { Code: error.code, Message: error.message } }
+      : {}),
+  }
+}
+
+/** A group as it is shown: by itself and in a list. */
+export function toAssetGroup(view: AssetGroupView): Static<typeof AssetGroupSchema> {
+  return {
+    Id: view.groupId,
+    Name: view.name,
+    Description: view.description,
+    GroupType: view.groupType,
+    ProjectName: view.projectName,
+    ...timesOf(view),
+  }
+}

@@ -1,0 +1,268 @@
+import { type TObject, type TProperties, Type } from 'typebox'
+import { RequestError } from '../../../api/kit/request-error.ts'
+import { type AssetStatus, assetSorts } from '../../../app/assets/types.ts'
+import { assetGroupTypes, assetTypes } from '../../../domain/asset/events.ts'
+import { Unwanted } from '../../../kernel/body.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { modelName, projectName } from '../rules/body.ts'
+
+/** What a request to the asset library asks for: an action, by its URL, and the body of each. */
+
+export const actionNames = [
+  'CreateAssetGroup',
+  'CreateAsset',
+  'ListAssetGroups',
+  'ListAssets',
+  'GetAssetGroup',
+  'GetAsset',
+  'UpdateAsset',
+  'UpdateAssetGroup',
+  'DeleteAsset',
+  'DeleteAssetGroup',
+  'CreateVisualValidateSession',
+  'GetVisualValidateResult',
+] as const
+export type ActionName = (typeof actionNames)[number]
+
+/** The one version there is. */
+export const VERSION = '2024-01-01'
+
+const parameters: readonly string[] = ['Action', 'Version']
+/** Longest text of a caller's that a refusal repeats. */
+const MAX_SHOWN_CHARACTERS = 64
+
+/** As much of it as is known. */
+export interface Asked {
+  readonly action: ActionName | undefined
+  readonly version: typeof VERSION | undefined
+}
+
+/** Whether a URL is that of the library: `/provA/`, with or without its last slash. */
+export function isLibraryUrl(url: string): boolean {
+  return /^\/provA\/?(?:[?#]|$)/.test(url)
+}
+
+function actionOf(name: unknown): ActionName | undefined {
+  return actionNames.find((known) => known === name)
+}
+
+/** What a URL asks for, right or wrong: for the failures of requests that nobody has read. */
+export function askedOf(url: string): Asked {
+  const at = url.indexOf('?')
+  const query = new URLSearchParams(at === -1 ? '' : url.slice(at + 1))
+  return {
+    action: actionOf(query.get('Action')),
+    version: query.get('Version') === VERSION ? VERSION : undefined,
+  }
+}
+
+/**
+ * The action of a query that is right in all.
+ * @throws RequestError `parameter_invalid`; `route_not_found` for an action that is none
+ * @throws DomainError `invalid_request` where there is no `Action`
+ */
+export function readAction(query: Readonly<Record<string, unknown>>): ActionName {
+  const unknown = Object.keys(query).find((name) => !parameters.includes(name))
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, MAX_SHOWN_CHARACTERS)
+    const message = `\`${shown}\` is not a query parameter here; this takes ${parameters.join(', ')}`
+    throw new RequestError('parameter_invalid', message, shown)
+  }
+  const { Action: given, Version: version } = query
+  if (given === undefined || given === '')
+    throw new DomainError('invalid_request', `\`Action\` is required: one of ${choices}`, {
+      param: 'Action',
+      keyword: 'required',
+    })
+  if (typeof given !== 'string')
+    throw new RequestError('parameter_invalid', '`Action` must be given once', 'Action')
+  const action = actionOf(given)
+  if (action === undefined) {
+    const shown = given.slice(0, MAX_SHOWN_CHARACTERS)
+    throw new RequestError(
+      'route_not_found',
+      `There is no action ${shown}; there are ${choices}`,
+      'Action',
+    )
+  }
+  if (version !== VERSION)
+    throw new RequestError('parameter_invalid', `\`Version\` must be ${VERSION}`, 'Version')
+  return action
+}
+
+const choices = actionNames.join(', ')
+
+export const ActionQuerySchema = Type.Object({
+  Action: Type.Enum([...actionNames]),
+  Version: Type.Enum([VERSION]),
+})
+
+/** Bodies of actions: a member that is null is not given. */
+
+const assetStatuses = ['Processing', 'Active', 'Failed'] as const satisfies readonly AssetStatus[]
+
+export const DEFAULT_PAGE_SIZE = 10
+/** How far a list reaches: the number of a page times its size. */
+export const MAX_LISTED = 20_000
+/** Of groups, or of states, that one filter names. */
+const MAX_FILTERED = 100
+
+export const NameSchema = Type.String({ maxLength: 64 })
+export const DescriptionSchema = Type.String({ maxLength: 300 })
+export const StatusSchema = Type.Enum([...assetStatuses])
+
+const ProjectName = Type.Optional(
+  projectName({ default: 'default', description: 'The same throughout a workflow.' }),
+)
+const Model = modelName(': its region is where the thing is kept', {
+  required: 'is required: it says where things are kept',
+})
+const where = { model: Model, ProjectName } as const
+const perhapsWhere = { model: Type.Optional(Model), ProjectName } as const
+
+const id = (words: Readonly<Record<string, string>> = {}) =>
+  // Longer texts are no id of anything.
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    words,
+    description: '`asset-<ULID>` or `group-<ULID>`.',
+  })
+const Key = { ...perhapsWhere, Id: id({ required: 'is required, and spelt like this' }) } as const
+
+const body = <Members extends TProperties>(
+  title: string,
+  members: Members,
+  knownExtraFields = '',
+) => Type.Object(members, { additionalProperties: true, title, knownExtraFields })
+
+/** Of a filter: whatever is wrong with one of the texts is said of them all. */
+function texts<Text extends string>(items: object, fault: (text: string) => string | undefined) {
+  const check = (all: readonly unknown[]): string | undefined => {
+    const strings = all.filter((one) => typeof one === 'string')
+    if (strings.length < all.length) return 'must be an array of strings'
+    return strings.map(fault).find((one) => one !== undefined)
+  }
+  const list = { type: 'array', maxItems: MAX_FILTERED }
+  return Type.Optional(
+    Type.Unsafe<readonly Text[]>({ ...list, check, documented: { ...list, items } }),
+  )
+}
+
+export const FilterSchema = Type.Object(
+  {
+    GroupType: Type.Enum([...assetGroupTypes]),
+    GroupIds: texts<string>({ type: 'string' }, () => undefined),
+    Statuses: texts<AssetStatus>({ enum: assetStatuses }, (text) =>
+      assetStatuses.some((status) => status === text)
+        ? undefined
+        : `must be one of ${assetStatuses.join(', ')}`,
+    ),
+    Name: Type.Optional(Type.String({ maxLength: 64, description: 'What the name begins with.' })),
+  },
+  { additionalProperties: true, words: { required: 'is required, with a `GroupType` in it' } },
+)
+
+// Another way to page: who went by it would be given the first page for ever.
+const token = Unwanted('is not taken: pages go by `PageNumber` and `PageSize`')
+
+const listOf = (title: string) =>
+  body(
+    title,
+    {
+      ...perhapsWhere,
+      Filter: FilterSchema,
+      PageNumber: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_LISTED,
+          default: 1,
+          description: `Times the size at most ${MAX_LISTED}.`,
+        }),
+      ),
+      PageSize: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: DEFAULT_PAGE_SIZE }),
+      ),
+      SortBy: Type.Optional(Type.Enum([...assetSorts], { default: 'CreateTime' })),
+      SortOrder: Type.Optional(Type.Enum(['Asc', 'Desc'], { default: 'Desc' })),
+      NextToken: token,
+      MaxResults: token,
+    },
+    // They belong in the filter.
+    Object.keys(FilterSchema.properties).join(' '),
+  )
+
+/** One value, beside which another is refused in words of its own. */
+function onlyOne(value: string, other: string, words: string) {
+  return Type.Unsafe<string>({
+    check: (given: unknown) => {
+      if (given === value) return undefined
+      return given === other ? words : `must be ${value}`
+    },
+    documented: { enum: [value] },
+  })
+}
+
+/** What each action takes. */
+export const bodies = {
+  CreateAssetGroup: body('CreateAssetGroup', {
+    ...where,
+    Name: Type.Optional(NameSchema),
+    // Groups of persons are never ordered: they come to be when somebody is verified.
+    GroupType: Type.Optional(
+      onlyOne(
+        'AIGC',
+        'LivenessFace',
+        'LivenessFace cannot be created: the group of a real person comes from a verification (CreateVisualValidateSession)',
+      ),
+    ),
+    Description: Type.Optional(DescriptionSchema),
+  }),
+  CreateAsset: body(
+    'CreateAsset',
+    {
+      ...where,
+      GroupId: id({ required: 'is required, and spelt like this' }),
+      // It is looked up, by the name that it has in the region.
+      URL: Type.Optional(
+        Type.Unsafe<unknown>({
+          documented: { type: 'string', description: 'Public; overseas also `Url` or `url`.' },
+        }),
+      ),
+      AssetType: Type.Enum([...assetTypes]),
+      Name: Type.Optional(NameSchema),
+      // What is uploaded is always moderated.
+      Moderation: Type.Optional(
+        Type.Object(
+          { Strategy: Type.Optional(onlyOne('Default', 'Skip', 'Skip is not available')) },
+          { additionalProperties: true },
+        ),
+      ),
+    },
+    'Url url',
+  ),
+  ListAssetGroups: listOf('ListAssetGroups'),
+  ListAssets: listOf('ListAssets'),
+  GetAssetGroup: body('GetAssetGroup', Key),
+  GetAsset: body('GetAsset', Key),
+  UpdateAsset: body('UpdateAsset', { ...Key, Name: NameSchema }),
+  UpdateAssetGroup: body('UpdateAssetGroup', {
+    ...Key,
+    Name: Type.Optional(NameSchema),
+    Description: Type.Optional(DescriptionSchema),
+  }),
+  DeleteAsset: body('DeleteAsset', Key),
+  DeleteAssetGroup: body('DeleteAssetGroup', Key),
+  CreateVisualValidateSession: body('CreateVisualValidateSession', {
+    ...where,
+    CallbackURL: Type.String({ description: '`https://`, its host publicly routable.' }),
+  }),
+  GetVisualValidateResult: body('GetVisualValidateResult', {
+    ...where,
+    ProviderToken: Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      description: 'Of the session; one-time.',
+    }),
+  }),
+} as const satisfies Readonly<Record<ActionName, TObject>>
