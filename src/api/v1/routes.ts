@@ -24,7 +24,7 @@ import {
 import { quotePlugin } from './quote/plugin.ts'
 import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
-import { CreateVideoBodySchema } from './videos/schemas.ts'
+import { CreateVideoBodySchema } from './videos/order.ts'
 
 /** What `/v1` has that belongs to no single family: images, videos, files, models and quotes. */
 

@@ -11,8 +11,7 @@ import { refuseForTasks } from '../images/async.ts'
 import { readJsonOrder } from '../images/order.ts'
 import { imageBodies } from '../images/schemas.ts'
 import { videoFamilyOf } from '../videos/families.ts'
-import { type OrderDeps, readVideoMembers } from '../videos/order.ts'
-import { CreateVideoBodySchema } from '../videos/schemas.ts'
+import { CreateVideoBodySchema, type OrderDeps, readVideoMembers } from '../videos/order.ts'
 
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
   readonly catalog: Catalog
@@ -68,7 +67,7 @@ function videoPath(deps: QuoteDeps): QuotedPath {
     path: '/v1/videos',
     quote: async ({ principal, body }) => {
       check(body)
-      const order = await readVideoMembers({ fields: body, uploads: [] }, principal, deps)
+      const order = await readVideoMembers(body, [], principal, deps)
       const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
       const accepted = simpleVideo.accept(order)
       const { model, facts, withAssets: bodyWith } = accepted

@@ -1,19 +1,21 @@
 import { Buffer } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { FindAssetTypes } from '../../../app/assets/types.ts'
 import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
 import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
-import { refuse, text } from '../../../domain/families/checks/fields.ts'
-import { ASSET_SCHEME } from '../../../domain/families/checks/media.ts'
+import { refuse } from '../../../domain/families/checks/fields.ts'
+import { ASSET_SCHEME, type MediaKind, mediaKinds } from '../../../domain/families/checks/media.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 import type { SimpleVideo, VideoReference } from '../../../domain/families/simple-video.ts'
+import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { isForm } from '../../kit/media-type.ts'
 import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
-import { given, modelName } from '../../kit/member-checks.ts'
+import { MAX_MODEL_CHARACTERS } from '../../kit/member-checks.ts'
 import { publicUrl } from '../../kit/public-url.ts'
 
 /** From a body of either form to a video that any family can be asked for. */
@@ -29,10 +31,88 @@ export interface OrderDeps {
 
 const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
-const MAX_WORD_LENGTH = 32
-/** The family's own bound is lower. */
-const MAX_PROMPT_LENGTH = 100_000
-const KINDS = ['image', 'video', 'audio'] as const
+const NO_FILE_ID = 'takes a file itself or a URL, no `file_id`'
+
+/** A reference whose kind nobody has said yet: an asset has one. */
+interface NamedReference {
+  readonly kind: MediaKind | undefined
+  readonly url: string
+}
+
+/** What a data URI says that it is; anything else but an asset is a picture until it is said otherwise. */
+function kindOf(url: string): NamedReference['kind'] {
+  if (url.startsWith(ASSET_SCHEME)) return undefined
+  return mediaKinds.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
+}
+
+/** A reference, or what is wrong with it. */
+function referenceOf(value: unknown): NamedReference | string {
+  if (typeof value === 'string') return { kind: kindOf(value), url: value }
+  if (!isJsonObject(value)) return 'must be a URL, {image_url} or {url, type}'
+  const { file_id, image_url: image, url, type } = value
+  if (file_id !== undefined) return NO_FILE_ID
+  const address = image ?? url
+  if (typeof address !== 'string') return 'must have a URL'
+  if (image !== undefined || type === undefined) return { kind: kindOf(address), url: address }
+  const kind = mediaKinds.find((known) => known === type || `${known}_url` === type)
+  return kind === undefined
+    ? `must have a \`type\` of ${mediaKinds.join(', ')}`
+    : { kind, url: address }
+}
+
+const referencesIn = (value: unknown): readonly (NamedReference | string)[] =>
+  (Array.isArray(value) ? value : [value]).map(referenceOf)
+
+const AnyReference = { properties: { image_url: {}, url: {}, type: {} } } as const
+const Reference = Type.Union([
+  Type.String({ description: 'A public URL, a data URI or asset://<id>.' }),
+  Type.Object({ image_url: Type.String() }),
+  Type.Object({ url: Type.String(), type: Type.Enum([...mediaKinds]) }),
+])
+
+const word = (description: string) => Type.Optional(Type.String({ maxLength: 32, description }))
+
+/** Of a creation: each family judges what it makes of it. A form has all of them as texts. */
+export const CreateVideoBodySchema = Type.Object(
+  {
+    model: Type.String({
+      minLength: 1,
+      maxLength: MAX_MODEL_CHARACTERS,
+      description: 'Selects the family.',
+    }),
+    // The family's own bound is lower.
+    prompt: Type.Optional(Type.String({ maxLength: 100_000 })),
+    seconds: Type.Optional(
+      Type.Union([Type.String({ pattern: String.raw`^-?\d{1,4}$` }), Type.Integer()], {
+        words: 'must be an integer',
+      }),
+    ),
+    size: word('`<width>x<height>`, in place of resolution and ratio.'),
+    resolution: word('Such as `720p`.'),
+    ratio: word('Such as `16:9`.'),
+    generate_audio: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Enum(['true', 'false'])], {
+        words: 'must be true or false',
+        documented: { type: 'boolean' },
+      }),
+    ),
+    // Whatever is wrong with one is said of them all.
+    input_reference: Type.Optional(
+      Type.Unsafe<unknown>({
+        anyOf: [AnyReference, { items: AnyReference }],
+        check: (value: unknown) => referencesIn(value).find((one) => typeof one === 'string'),
+        documented: Type.Union([Reference, Type.Array(Reference)]),
+      }),
+    ),
+  },
+  {
+    additionalProperties: true,
+    description: 'As `multipart/form-data` a picture may be the part `input_reference`.',
+    examples: [
+      { model: 'overseas-video-2-5', prompt: 'a paper boat', seconds: '4', size: '1280x720' },
+    ],
+  },
+)
 
 /** @throws DomainError `invalid_request`; RequestError */
 export async function readVideoOrder(
@@ -40,39 +120,48 @@ export async function readVideoOrder(
   principal: Principal,
   deps: OrderDeps,
 ): Promise<SimpleVideo> {
-  if (!isForm(request))
-    return readVideoMembers({ fields: objectBody(request.body), uploads: [] }, principal, deps)
+  if (!isForm(request)) return readVideoMembers(objectBody(request.body), [], principal, deps)
   const form = await readForm(request, deps.formLimits)
   deps.checkParts(form)
-  return readVideoMembers(form, principal, deps)
+  return readVideoMembers(form.fields, form.uploads, principal, deps)
+}
+
+/** A reference may be spelled as several parts of a form, a member of one in the name of its part. */
+function withReferences(sent: JsonObject): JsonObject {
+  const [spelled, fileId] = ['image_url', 'file_id'].map(
+    (name) => sent[`${REFERENCE}[${name}]`] ?? null,
+  )
+  if (fileId !== null) refuse(REFERENCE, `\`${REFERENCE}\` ${NO_FILE_ID}`)
+  const listed = [sent[REFERENCE] ?? sent[`${REFERENCE}[]`] ?? []].flat()
+  const references = spelled === null ? listed : [...listed, { image_url: spelled }]
+  return { ...sent, [REFERENCE]: references }
 }
 
 /** The same of what a body of either form holds. @throws DomainError `invalid_request`, `asset_not_found` */
 export async function readVideoMembers(
-  { fields, uploads }: { readonly fields: JsonObject; readonly uploads: readonly FormUpload[] },
+  sent: JsonObject,
+  uploads: readonly FormUpload[],
   principal: Principal,
   { resolveHost, findAssetTypes }: Pick<OrderDeps, 'resolveHost' | 'findAssetTypes'>,
 ): Promise<SimpleVideo> {
-  const named = [...referencesOf(fields), ...uploads.map(uploaded)]
+  const body = readBodyWithoutNulls(CreateVideoBodySchema, withReferences(sent))
+  const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
+  const named = [
+    ...referencesIn(listed).filter((one) => typeof one !== 'string'),
+    ...uploads.map(uploaded),
+  ]
   if (named.length > MAX_REFERENCES)
     refuse(REFERENCE, `\`${REFERENCE}\` must have at most ${MAX_REFERENCES} entries`)
-  const prompt = given(fields, 'prompt')
-  const checked = {
-    model: modelName(fields),
-    prompt: prompt === undefined ? undefined : text(prompt, 'prompt', MAX_PROMPT_LENGTH),
-    seconds: secondsOf(given(fields, 'seconds')),
-    ...pictureOf(fields),
-    generateAudio: flagOf(given(fields, 'generate_audio')),
+  const read = {
+    model,
+    prompt,
+    seconds: seconds === undefined ? undefined : Number(seconds),
+    ...pictureOf(body),
+    generateAudio: audio === undefined ? undefined : String(audio) === 'true',
   }
   const references = await withAssetKinds(named, principal, findAssetTypes)
   await checkHosts(references, resolveHost)
-  return { ...checked, references }
-}
-
-/** A reference whose kind nobody has said yet: an asset has one. */
-interface NamedReference {
-  readonly kind: VideoReference['kind'] | undefined
-  readonly url: string
+  return { ...read, references }
 }
 
 const KIND_OF_TYPE = { Image: 'image', Video: 'video', Audio: 'audio' } as const
@@ -92,30 +181,12 @@ async function withAssetKinds(
   })
 }
 
-/** As text too, which is all a form has. */
-function secondsOf(value: unknown): number | undefined {
-  if (value === undefined) return undefined
-  const seconds = typeof value === 'string' && /^-?\d{1,4}$/.test(value) ? Number(value) : value
-  if (typeof seconds === 'number' && Number.isSafeInteger(seconds)) return seconds
-  return refuse('seconds', '`seconds` must be an integer')
-}
-
-function flagOf(value: unknown): boolean | undefined {
-  if (value === undefined || typeof value === 'boolean') return value
-  if (value === 'true' || value === 'false') return value === 'true'
-  return refuse('generate_audio', '`generate_audio` must be true or false')
-}
-
-function wordOf(fields: JsonObject, name: string): string | undefined {
-  const value = given(fields, name)
-  return value === undefined ? undefined : text(value, name, MAX_WORD_LENGTH)
-}
-
 /** `size` says both in one: its shorter side is the resolution. */
-function pictureOf(fields: JsonObject): Pick<SimpleVideo, 'resolution' | 'ratio'> {
-  const size = wordOf(fields, 'size')
-  const resolution = wordOf(fields, 'resolution')
-  const ratio = wordOf(fields, 'ratio')
+function pictureOf({
+  size,
+  resolution,
+  ratio,
+}: Static<typeof CreateVideoBodySchema>): Pick<SimpleVideo, 'resolution' | 'ratio'> {
   if (size === undefined) return { resolution, ratio }
   if (resolution !== undefined || ratio !== undefined)
     return refuse('size', '`size` must be left out where `resolution` or `ratio` is given')
@@ -131,40 +202,6 @@ function pictureOf(fields: JsonObject): Pick<SimpleVideo, 'resolution' | 'ratio'
 
 function greatestCommonDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestCommonDivisor(other, one % other)
-}
-
-/** One or several; a form may spell a member of one out in the name of its part. */
-function referencesOf(fields: JsonObject): readonly NamedReference[] {
-  const listed = given(fields, REFERENCE) ?? given(fields, `${REFERENCE}[]`) ?? []
-  const spelled = given(fields, `${REFERENCE}[image_url]`)
-  const all: readonly unknown[] = Array.isArray(listed) ? listed : [listed]
-  if (given(fields, `${REFERENCE}[file_id]`) !== undefined) refuseFileId()
-  return [...all, ...(spelled === undefined ? [] : [{ image_url: spelled }])].map(referenceOf)
-}
-
-function refuseFileId(): never {
-  return refuse(REFERENCE, `\`${REFERENCE}\` takes a file itself or a URL, no \`file_id\``)
-}
-
-function referenceOf(value: unknown): NamedReference {
-  if (typeof value === 'string') return { kind: kindOf(value), url: value }
-  if (!isJsonObject(value))
-    return refuse(REFERENCE, `\`${REFERENCE}\` must be a URL, {image_url} or {url, type}`)
-  if (given(value, 'file_id') !== undefined) return refuseFileId()
-  const image = given(value, 'image_url')
-  const url = image ?? given(value, 'url')
-  if (typeof url !== 'string') return refuse(REFERENCE, `\`${REFERENCE}\` must have a URL`)
-  const type = given(value, 'type')
-  if (image !== undefined || type === undefined) return { kind: kindOf(url), url }
-  const kind = KINDS.find((known) => known === type || `${known}_url` === type)
-  if (kind !== undefined) return { kind, url }
-  return refuse(REFERENCE, `\`type\` of \`${REFERENCE}\` must be one of ${KINDS.join(', ')}`)
-}
-
-/** What a data URI says that it is; anything else but an asset is a picture until it is said otherwise. */
-function kindOf(url: string): NamedReference['kind'] {
-  if (url.startsWith(ASSET_SCHEME)) return undefined
-  return KINDS.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
 }
 
 function uploaded({ name, bytes }: FormUpload): VideoReference {

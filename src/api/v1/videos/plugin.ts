@@ -1,10 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { TaskKey, TaskUseCases } from '../../../app/tasks/types.ts'
+import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
+import { callerGone } from '../../kit/caller.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
@@ -18,11 +19,9 @@ import {
   queryFailures,
 } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
-import { sendContent } from './content.ts'
-import { videoFamilyNames, videoFamilyOf } from './families.ts'
-import { type OrderDeps, readVideoOrder } from './order.ts'
+import { videoFamilyNames, videoFamilyOf, videoRules } from './families.ts'
+import { CreateVideoBodySchema, type OrderDeps, readVideoOrder } from './order.ts'
 import {
-  CreateVideoBodySchema,
   DEFAULT_PAGE_VIDEOS,
   DeletedVideoSchema,
   VideoContentQuerySchema,
@@ -124,6 +123,34 @@ function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
       }
     },
   })
+}
+
+/** What the part of a video a caller wants is called among its result links. */
+function linkOf(catalog: Catalog, variant: string) {
+  return ({ family }: TaskView): string | undefined => {
+    const { video, picture } = videoRules(catalog, family).links
+    if (variant === 'video') return video
+    return variant === 'thumbnail' ? picture : undefined
+  }
+}
+
+/** Bytes of a video, a part of them where the caller wants that and upstream gives it. */
+async function sendContent(
+  catalog: Catalog,
+  openResult: OpenResult,
+  key: TaskKey,
+  variant: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { range } = request.headers
+  const gone = callerGone(reply)
+  const asked = { ...key, linkOf: linkOf(catalog, variant), range, signal: gone.signal }
+  const { status, headers, body } = await openResult(asked)
+  const { 'content-type': type = '', ...rest } = headers
+  void reply.code(status).headers({ ...rest, 'cache-control': 'private' })
+  // Whatever else upstream calls it must not be shown as a page of ours.
+  return reply.type(/^(?:video|image)\//.test(type) ? type : 'application/octet-stream').send(body)
 }
 
 /** `/v1/videos`, to be registered below `/v1`. */

@@ -2,37 +2,6 @@ import { Type } from 'typebox'
 
 /** Shapes of videos that are asked for without knowing their family. */
 
-const open = { additionalProperties: true }
-
-const Reference = Type.Union([
-  Type.String({ description: 'A public URL, a data URI or asset://<id>.' }),
-  Type.Object({ image_url: Type.String() }, open),
-  Type.Object({ url: Type.String(), type: Type.Enum(['image', 'video', 'audio']) }, open),
-])
-
-/** Of a creation, for the documentation: each family judges what it makes. */
-export const CreateVideoBodySchema = Type.Object(
-  {
-    model: Type.String({ description: 'Selects the family.' }),
-    prompt: Type.Optional(Type.String()),
-    seconds: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
-    size: Type.Optional(
-      Type.String({ description: '`<width>x<height>`, in place of resolution and ratio.' }),
-    ),
-    resolution: Type.Optional(Type.String({ description: 'Such as `720p`.' })),
-    ratio: Type.Optional(Type.String({ description: 'Such as `16:9`.' })),
-    generate_audio: Type.Optional(Type.Boolean()),
-    input_reference: Type.Optional(Type.Union([Reference, Type.Array(Reference)])),
-  },
-  {
-    ...open,
-    description: 'As `multipart/form-data` a picture may be the part `input_reference`.',
-    examples: [
-      { model: 'overseas-video-2-5', prompt: 'a paper boat', seconds: '4', size: '1280x720' },
-    ],
-  },
-)
-
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Union([schema, Type.Null()])
