@@ -6,8 +6,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
-import { type MemberNames, refuseMisspelt } from './misspelt.ts'
-import { misspeltRefusal } from './quoted-path.ts'
+import { type MemberNames, misspeltRefusal, refuseMisspelt } from './misspelt.ts'
 import type { Mount, Services, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
@@ -89,7 +88,7 @@ export function callSurface<
       app.post(route, {
         schema: { ...call.documented, headers: CallKeySchema, body },
         // The family judges the body; the schema only finds misspelt names.
-        validatorCompiler: refuseMisspelt({}, namesOf(services)),
+        validatorCompiler: refuseMisspelt(namesOf(services)),
         handler: async (request, reply) => {
           const asked = {
             principal: principalOf(request),
@@ -107,7 +106,7 @@ export function callSurface<
       })
     },
     quotes: (services) => {
-      const check = misspeltRefusal(body, {}, namesOf(services))
+      const check = misspeltRefusal(body, namesOf(services))
       const { family: priced } = call.open(services)
       return [
         {

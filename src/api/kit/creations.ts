@@ -6,9 +6,8 @@ import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { bodyHashOf, idempotencyKeyOf, IdempotencyKeySchema } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
-import { refuseMisspelt } from './misspelt.ts'
-import type { AlsoKnown } from './foreign-members.ts'
-import { misspeltRefusal, type QuotedPath } from './quoted-path.ts'
+import { misspeltRefusal, refuseMisspelt } from './misspelt.ts'
+import type { QuotedPath } from './quoted-path.ts'
 import type { Mount, Services, Surface } from './surface.ts'
 import { tellCreated } from './task-answer.ts'
 
@@ -25,7 +24,6 @@ export interface TaskCreation<Accepted> {
   readonly name: string
   readonly family: string
   readonly body: TSchema
-  readonly alsoKnown?: AlsoKnown
   /** The description of the route, without the body. */
   readonly documented: FastifySchema
   /** Judges a body. @throws DomainError naming the member */
@@ -49,7 +47,7 @@ export function creationsOf<Accepted>(
     endpoints: Object.fromEntries(
       creations.map(({ name, path }) => [name, `${mount.prefix}${path}`]),
     ),
-    bodies: creations.map(({ body, alsoKnown = {} }) => ({ schema: body, also: alsoKnown })),
+    bodies: creations.map(({ body }) => ({ schema: body })),
     register: (app, services) => {
       for (const creation of creations) createRoute(app, creation, services)
       further(app, services)
@@ -63,11 +61,11 @@ function createRoute<Accepted>(
   creation: TaskCreation<Accepted>,
   services: Services,
 ): void {
-  const { path, body, alsoKnown = {}, documented } = creation
+  const { path, body, documented } = creation
   app.post(path, {
     schema: { ...documented, headers: IdempotencyKeySchema, body },
     // The family judges the body; the schema only finds misspelt names.
-    validatorCompiler: refuseMisspelt(alsoKnown, { foreign: services.foreignMembers }),
+    validatorCompiler: refuseMisspelt({ foreign: services.foreignMembers }),
     handler: (request, reply) => create(creation, services, request, reply),
   })
 }
@@ -99,10 +97,10 @@ async function create<Accepted>(
 
 function quotedPath<Accepted>(
   prefix: string,
-  { path, family, body: schema, alsoKnown = {}, accept, order }: TaskCreation<Accepted>,
+  { path, family, body: schema, accept, order }: TaskCreation<Accepted>,
   services: Services,
 ): QuotedPath {
-  const check = misspeltRefusal(schema, alsoKnown, { foreign: services.foreignMembers })
+  const check = misspeltRefusal(schema, { foreign: services.foreignMembers })
   return {
     path: `${prefix}${path}`,
     quote: async ({ principal, body }) => {

@@ -85,7 +85,7 @@ function requiresNothing(schema: TSchema): boolean {
 export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
   const validate = strictValidator(route)
   if (route.httpPart !== 'body') return validate
-  const tell = misspeltIn(route.schema, {})
+  const tell = misspeltIn(route.schema)
   const mayBeAbsent = requiresNothing(route.schema)
   return (value: unknown) => {
     // Fastify says null where nothing was sent.

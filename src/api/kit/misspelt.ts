@@ -8,13 +8,7 @@ import {
   nearestCandidate,
   plainLetters,
 } from '../../kernel/nearest-name.ts'
-import {
-  type AlsoKnown,
-  counterpartOf,
-  type ForeignNames,
-  namesIn,
-  refusalOf,
-} from './foreign-members.ts'
+import { counterpartOf, type ForeignNames, namesIn, refusalOf } from './foreign-members.ts'
 import type { ReadForm } from './multipart.ts'
 import { RequestError } from './request-error.ts'
 
@@ -49,41 +43,34 @@ function memberOf(schema: unknown, name: string): unknown {
 export type Spellings = (name: string) => readonly string[]
 
 interface Described {
-  readonly path: string
   readonly properties: Readonly<Record<string, unknown>>
   /** Names of members that are known beside them, blanks between them. */
   readonly further: string
 }
 
 /** The objects that a value may be, in any of its alternatives, or that may be items of it. */
-function objectsOf(schema: unknown, path: string): readonly Described[] {
+function objectsOf(schema: unknown): readonly Described[] {
   const alternatives = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
-  if (Array.isArray(alternatives)) return alternatives.flatMap((one) => objectsOf(one, path))
   const items = memberOf(schema, 'items')
-  if (items !== undefined) return objectsOf(items, `${path}[]`)
-  const properties = memberOf(schema, 'properties')
+  const below = Array.isArray(alternatives) ? alternatives : [items ?? []].flat()
   const extra = memberOf(schema, 'knownExtraFields')
   const further = typeof extra === 'string' ? extra : ''
-  return isJsonObject(properties) && further !== '*' ? [{ path, properties, further }] : []
+  const members = memberOf(schema, 'properties')
+  const properties = isJsonObject(members) ? members : {}
+  return [...below.flatMap(objectsOf), ...(further === '*' ? [] : [{ properties, further }])]
 }
 
-/** What a schema knows below a path; undefined where it leaves the members open. */
-function knownOf(
-  schema: unknown,
-  at: string,
-  also: AlsoKnown,
-  spellings: Spellings,
-): Known | undefined {
-  const objects = objectsOf(schema, at)
-  const names = objects.flatMap(({ path, properties, further }) => [
+/** What a schema knows; undefined where it leaves the members open. */
+function knownOf(schema: unknown, spellings: Spellings): Known | undefined {
+  const objects = objectsOf(schema)
+  const names = objects.flatMap(({ properties, further }) => [
     ...Object.keys(properties),
     ...namesIn(further),
-    ...namesIn(also[path] ?? ''),
   ])
   if (names.length === 0) return undefined
-  const inside = objects.flatMap(({ path, properties }) =>
+  const inside = objects.flatMap(({ properties }) =>
     Object.entries(properties).flatMap(([name, member]) => {
-      const known = knownOf(member, path === '' ? name : `${path}.${name}`, also, spellings)
+      const known = knownOf(member, spellings)
       return known === undefined ? [] : spellings(name).map((one) => [one, known] as const)
     }),
   )
@@ -99,16 +86,12 @@ function knownOf(
 }
 
 /** Every name that a schema knows, at any depth, in every spelling. */
-export function namesKnown(
-  schema: unknown,
-  also: AlsoKnown,
-  spellings: Spellings = asWritten,
-): readonly string[] {
+export function namesKnown(schema: unknown, spellings: Spellings = asWritten): readonly string[] {
   const all = (known: Known): readonly string[] => [
     ...known.names,
     ...[...known.inside.values()].flatMap(all),
   ]
-  const known = knownOf(schema, '', also, spellings)
+  const known = knownOf(schema, spellings)
   return known === undefined ? [] : all(known)
 }
 
@@ -184,13 +167,12 @@ export interface MemberNames {
   readonly foreign?: ForeignNames
 }
 
-/** For bodies of which a schema describes the members; what else is known is looked up once, here. */
+/** For bodies of which a schema knows the members; they are looked up once, here. */
 export function misspeltIn(
   schema: unknown,
-  also: AlsoKnown,
   { spellings = asWritten, foreign }: MemberNames = {},
 ): TellMisspelt {
-  const known = knownOf(schema, '', also, spellings)
+  const known = knownOf(schema, spellings)
   if (known === undefined) return () => undefined
   return (body) => {
     const found = firstMisspelt(body, known, foreign)
@@ -207,14 +189,23 @@ export function refuseMisspeltParts(tell: TellMisspelt): (form: ReadForm) => voi
   }
 }
 
-/** For routes whose readers judge the body: its schema documents it, and tells misspelt members. */
-export function refuseMisspelt(
-  also: AlsoKnown,
+/** Refuses misspelt members of a body as its own route does. @throws RequestError */
+export function misspeltRefusal(
+  schema: unknown,
   names: MemberNames = {},
-): FastifySchemaCompiler<TSchema> {
+): (body: JsonObject) => void {
+  const tell = misspeltIn(schema, names)
+  return (body) => {
+    const error = tell(body)
+    if (error !== undefined) throw error
+  }
+}
+
+/** For routes whose readers judge the body: its schema documents it, and tells misspelt members. */
+export function refuseMisspelt(names: MemberNames = {}): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
     if (httpPart !== 'body') return () => true
-    const tell = misspeltIn(schema, also, names)
+    const tell = misspeltIn(schema, names)
     return (value: unknown) => {
       const error = tell(value)
       return error === undefined ? true : { error }

@@ -1,8 +1,6 @@
-import type { TSchema } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import type { RequestQuote } from '../../app/pricing/request-quote.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import { refuseMisspelt } from './misspelt.ts'
 
 /** How a surface lets its creations be priced without being made. */
 
@@ -22,19 +20,6 @@ export interface QuotedPath {
   readonly path: string
   /** Judges the body as the creation would, and prices it. @throws what the creation throws for its form */
   readonly quote: (asked: AskedCreation) => Promise<RequestQuote>
-}
-
-/** Refuses misspelt members of a body as its own route does. @throws RequestError */
-export function misspeltRefusal(
-  schema: TSchema,
-  ...also: Parameters<typeof refuseMisspelt>
-): (body: JsonObject) => void {
-  const validate = refuseMisspelt(...also)({ schema, method: 'POST', url: '', httpPart: 'body' })
-  return (body) => {
-    const result: unknown = validate(body)
-    const error: unknown = Reflect.get(Object(result), 'error')
-    if (error !== undefined) throw error
-  }
 }
 
 /** What `{…}` of a path stands for in another; undefined where that is not of it. */

@@ -12,7 +12,7 @@ import { requireToken } from './authenticate.ts'
 import { type BodyBudget, useBodyBudget } from './body-budget.ts'
 import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
 import type { StreamLimits } from './event-stream.ts'
-import type { AlsoKnown, ForeignNames } from './foreign-members.ts'
+import type { ForeignNames } from './foreign-members.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
 import { limitHeadersOf, type StandingsOf, useLimitHeaders } from './answer-headers.ts'
@@ -55,7 +55,6 @@ export interface Mount {
 /** The body of a creation, as far as the names of its members go. */
 export interface KnownBody {
   readonly schema: TSchema
-  readonly also?: AlsoKnown
   readonly spellings?: Spellings
 }
 
@@ -103,7 +102,7 @@ export function streamOptions(
 /** Names of all members that the creations of surfaces have. */
 export function membersOf(surfaces: readonly Pick<Surface, 'bodies'>[]): readonly string[] {
   return surfaces.flatMap(({ bodies }) =>
-    bodies.flatMap(({ schema, also = {}, spellings }) => namesKnown(schema, also, spellings)),
+    bodies.flatMap(({ schema, spellings }) => namesKnown(schema, spellings)),
   )
 }
 

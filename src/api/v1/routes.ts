@@ -50,7 +50,7 @@ export const v1: Mount = {
 
 /** Bodies of its creations; other creations refuse their members by name. */
 export const v1Bodies = (catalog: Catalog): readonly KnownBody[] => [
-  ...Object.values(imageBodies(catalog)),
+  ...Object.values(imageBodies(catalog)).map((schema) => ({ schema })),
   { schema: CreateVideoBodySchema },
 ]
 

@@ -107,7 +107,7 @@ const Body = Type.Object(
 
 function register(app: FastifyInstance, { calls: runner, foreignMembers }: Services): void {
   app.post('/say', {
-    validatorCompiler: refuseMisspelt({}, { foreign: foreignMembers }),
+    validatorCompiler: refuseMisspelt({ foreign: foreignMembers }),
     schema: {
       operationId: 'echo',
       tags: ['Echo'],

@@ -103,14 +103,14 @@ async function answerStream(
 export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
   const { generation, edit } = imageBodies(given.catalog)
-  const tellOfEdits = misspeltIn(edit.schema, edit.also, names)
+  const tellOfEdits = misspeltIn(edit, names)
   const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
   // Each family judges its own fields; the schema only finds misspelt names.
-  const ofGenerations = refuseMisspelt(generation.also, names)
+  const onlySpelling = refuseMisspelt(names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
     app.post('/images/generations', {
-      validatorCompiler: ofGenerations,
+      validatorCompiler: onlySpelling,
       schema: {
         ...describe({
           tag: 'Images',
@@ -122,12 +122,12 @@ export function imagesPlugin(given: ImageRouteDeps) {
           further: callExamples('prompt'),
         }),
         headers: CallKeySchema,
-        body: generation.schema,
+        body: generation,
       },
       handler: (request, reply) => answer(deps, 'generation', request, reply),
     })
     app.post('/images/edits', {
-      validatorCompiler: refuseMisspelt(edit.also, names),
+      validatorCompiler: onlySpelling,
       schema: {
         ...describe({
           tag: 'Images',
@@ -139,11 +139,11 @@ export function imagesPlugin(given: ImageRouteDeps) {
           further: callExamples('images'),
         }),
         headers: CallKeySchema,
-        body: edit.schema,
+        body: edit,
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps, ofGenerations, generation.schema)
+    asyncImageRoutes(app, deps, onlySpelling, generation)
   }
 }
 

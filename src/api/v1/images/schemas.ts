@@ -11,16 +11,16 @@ export function imageBodies({ imageFamilies }: Catalog) {
   const bodiesOf = (kind: ImageKind) => imageFamilies.flatMap(({ bodies }) => bodies[kind] ?? [])
   const generations = bodiesOf('generation')
   // What generations alone have is taken by edits where it asks for nothing.
-  const also = generations.map(({ properties }) => Object.keys(properties).join(' ')).join(' ')
+  const knownExtraFields = generations
+    .map(({ properties }) => Object.keys(properties).join(' '))
+    .join(' ')
   return {
-    generation: { schema: Type.Union(generations), also: {} },
-    edit: {
-      schema: Type.Union(bodiesOf('edit'), {
-        description:
-          'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
-      }),
-      also: { '': also },
-    },
+    generation: Type.Union(generations),
+    edit: Type.Union(bodiesOf('edit'), {
+      description:
+        'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
+      knownExtraFields,
+    }),
   }
 }
 

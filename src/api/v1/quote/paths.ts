@@ -5,7 +5,8 @@ import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-answer.ts'
-import { misspeltRefusal, type QuotedPath } from '../../kit/quoted-path.ts'
+import { misspeltRefusal } from '../../kit/misspelt.ts'
+import type { QuotedPath } from '../../kit/quoted-path.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { refuseForTasks } from '../images/async.ts'
 import { readJsonOrder } from '../images/order.ts'
@@ -31,8 +32,8 @@ function imagePaths({
 }: QuoteDeps): readonly QuotedPath[] {
   const { generation, edit } = imageBodies(catalog)
   const checks = {
-    generation: misspeltRefusal(generation.schema, generation.also, { foreign }),
-    edit: misspeltRefusal(edit.schema, edit.also, { foreign }),
+    generation: misspeltRefusal(generation, { foreign }),
+    edit: misspeltRefusal(edit, { foreign }),
   }
   const atOnce = (kind: ImageKind): QuotedPath => ({
     path: `/v1/images/${kind}s`,
@@ -62,7 +63,7 @@ function imagePaths({
 }
 
 function videoPath(deps: QuoteDeps): QuotedPath {
-  const check = misspeltRefusal(CreateVideoBodySchema, {}, { foreign: deps.foreignMembers })
+  const check = misspeltRefusal(CreateVideoBodySchema, { foreign: deps.foreignMembers })
   return {
     path: '/v1/videos',
     quote: async ({ principal, body }) => {

@@ -127,7 +127,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
     app.post('/quote', {
       config: { startsNothing: true },
       // The creation's own rules judge what would be sent.
-      validatorCompiler: refuseMisspelt({}),
+      validatorCompiler: refuseMisspelt(),
       schema: {
         ...describe({
           tag: 'Prices',

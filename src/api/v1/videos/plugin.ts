@@ -156,7 +156,7 @@ async function sendContent(
 /** `/v1/videos`, to be registered below `/v1`. */
 export function videosPlugin(given: VideoRouteDeps) {
   const names = { foreign: given.foreignMembers }
-  const checkParts = refuseMisspeltParts(misspeltIn(CreateVideoBodySchema, {}, names))
+  const checkParts = refuseMisspeltParts(misspeltIn(CreateVideoBodySchema, names))
   const deps = { ...given, checkParts }
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
@@ -164,7 +164,7 @@ export function videosPlugin(given: VideoRouteDeps) {
     const { catalog, tasks } = deps
     app.post('/videos', {
       // Each family judges its own fields; the schema only finds misspelt names.
-      validatorCompiler: refuseMisspelt({}, names),
+      validatorCompiler: refuseMisspelt(names),
       schema: {
         ...describe({
           ...tag,

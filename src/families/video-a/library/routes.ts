@@ -5,11 +5,12 @@ import { answer, failureResponses } from '../../../api/kit/documentation.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import type { ForeignNames } from '../../../api/kit/foreign-members.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
-import { misspeltIn, type TellMisspelt } from '../../../api/kit/misspelt.ts'
+import { misspeltRefusal } from '../../../api/kit/misspelt.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Channel } from '../../../app/ports.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { actions } from './actions.ts'
 import { ResultSchema } from './answers.ts'
@@ -91,17 +92,14 @@ const actionSchema: FastifySchema = {
  * Refuses a body with a member that is one of the action's but for a slip, and of a creation one that
  * another creation has. @throws RequestError
  */
-function spellingCheck(foreign: ForeignNames): (action: ActionName, body: unknown) => void {
-  const tellers: ReadonlyMap<ActionName, TellMisspelt> = new Map(
+function spellingCheck(foreign: ForeignNames): (action: ActionName, body: JsonObject) => void {
+  const checks = new Map(
     actionNames.map((name) => {
       const names = name.startsWith('Create') ? { foreign } : {}
-      return [name, misspeltIn(bodies[name], {}, names)]
+      return [name, misspeltRefusal(bodies[name], names)]
     }),
   )
-  return (action, body) => {
-    const error = tellers.get(action)?.(body)
-    if (error !== undefined) throw error
-  }
+  return (action, body) => checks.get(action)?.(body)
 }
 
 /** The asset library and the verification of real persons: `POST /provA/?Action=…`. */
