@@ -20,32 +20,6 @@ export function modelName(body: JsonObject): string {
 }
 
 /** @throws DomainError `invalid_request` */
-export function flag(body: JsonObject, name: string, path = name): boolean {
-  const value = given(body, name)
-  if (value === undefined) return false
-  return typeof value === 'boolean' ? value : refuse(path, `\`${path}\` must be true or false`)
-}
-
-/** @throws DomainError `invalid_request` */
-export function checkNumber(
-  body: JsonObject,
-  name: string,
-  range: { readonly min: number; readonly max: number; readonly integer?: boolean },
-  path = name,
-): void {
-  const value = given(body, name)
-  if (value === undefined) return
-  const kind = range.integer === true ? 'an integer' : 'a number'
-  const isKind = range.integer === true ? Number.isSafeInteger(value) : Number.isFinite(value)
-  const bounds =
-    range.max === Number.MAX_SAFE_INTEGER
-      ? `of at least ${range.min}`
-      : `from ${range.min} to ${range.max}`
-  if (!isKind || typeof value !== 'number' || value < range.min || value > range.max)
-    refuse(path, `\`${path}\` must be ${kind} ${bounds}`)
-}
-
-/** @throws DomainError `invalid_request` */
 export function optionalObject(
   body: JsonObject,
   name: string,

@@ -6,10 +6,7 @@ import { textFault } from '../../../kernel/storable-text.ts'
 
 type RequestErrorCode = 'invalid_request' | 'invalid_duration'
 
-/** What a refused field throws: `details.param` is its path, e.g. `content[1].image_url.url`. */
-export type RequestError = DomainError<RequestErrorCode, { readonly param: string }>
-
-/** Refuses a field. @throws RequestError always */
+/** Refuses a field by its path, e.g. `content[1].image_url.url`. @throws DomainError always */
 export function refuse(
   param: string,
   message: string,
@@ -18,38 +15,12 @@ export function refuse(
   throw new DomainError(code, message, { param })
 }
 
-/** Whether the caller wrote the field, whatever its value: own members only, never the prototype. */
-export function isPresent(body: JsonObject, name: string): boolean {
-  return Object.hasOwn(body, name)
-}
-
 /** An own member, or undefined: `__proto__`, `constructor` and the like never leak in. */
 export function own(body: JsonObject, name: string): unknown {
   return Object.hasOwn(body, name) ? body[name] : undefined
 }
 
-/** @throws RequestError when present and not a boolean */
-export function optionalBoolean(body: JsonObject, name: string): boolean | undefined {
-  const value = own(body, name)
-  if (value === undefined || typeof value === 'boolean') return value
-  return refuse(name, `\`${name}\` must be true or false`)
-}
-
-/** @throws RequestError when present and not a safe integer from `min` to `max` */
-export function optionalInteger(
-  body: JsonObject,
-  name: string,
-  min: number,
-  max: number,
-): number | undefined {
-  const value = own(body, name)
-  if (value === undefined) return undefined
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max)
-    return refuse(name, `\`${name}\` must be an integer from ${min} to ${max}`)
-  return value
-}
-
-/** @throws RequestError when present and not one of the choices */
+/** @throws DomainError when present and not one of the choices */
 export function optionalChoice<Choice extends string>(
   body: JsonObject,
   name: string,
@@ -64,11 +35,11 @@ export function optionalChoice<Choice extends string>(
 }
 
 /** Choices in words. */
-export function oneOf(choices: readonly string[]): string {
+function oneOf(choices: readonly string[]): string {
   return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
 }
 
-/** @throws RequestError when not a string, too long, or not well-formed Unicode without NUL */
+/** @throws DomainError when not a string, too long, or not well-formed Unicode without NUL */
 export function text(value: unknown, param: string, maxCharacters: number): string {
   if (typeof value !== 'string') return refuse(param, `\`${param}\` must be a string`)
   const fault = textFault(value, maxCharacters)

@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { type Static, type TProperties, Type } from 'typebox'
-import { isDataUri } from '../../../domain/families/checks/data-uri.ts'
 import {
   editPictures,
+  isDataUri,
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
-} from '../../../domain/families/checks/edit-pictures.ts'
+} from '../../../domain/families/checks/pictures.ts'
+import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
 import {
   asksForNothing,
   optionalChoice,
@@ -14,10 +15,9 @@ import {
   refuse,
   text,
 } from '../../../domain/families/checks/fields.ts'
-import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
 import { knownModel } from '../../../domain/families/checks/known-model.ts'
+import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/media.ts'
 import { parsePixels, type Pixels } from '../../../domain/families/checks/pixels.ts'
-import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type {
   ImageInput,
   ImageKind,

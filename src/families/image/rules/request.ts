@@ -4,9 +4,9 @@ import {
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
-} from '../../../domain/families/checks/edit-pictures.ts'
-import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
+} from '../../../domain/families/checks/pictures.ts'
 import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
+import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
 import { knownModel } from '../../../domain/families/checks/known-model.ts'
 import { parsePixels } from '../../../domain/families/checks/pixels.ts'
 import type {

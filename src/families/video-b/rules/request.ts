@@ -2,16 +2,15 @@ import { Type } from 'typebox'
 import {
   contentItem,
   contentOf,
+  isWebUrl,
+  type LongText,
+  MAX_URL_LENGTH,
   type MediaKind,
   mediaKinds,
+  readStrictDataUri,
 } from '../../../domain/families/checks/media.ts'
 import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
 import { knownModel } from '../../../domain/families/checks/known-model.ts'
-import {
-  type LongText,
-  readStrictDataUri,
-} from '../../../domain/families/checks/strict-data-uri.ts'
-import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/web-url.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
