@@ -260,7 +260,7 @@ function countInWords({ minItems = 0, maxItems }: Node): string {
 export function documentedSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(documentedSchema)
   if (!isJsonObject(schema)) return schema
-  if (schema['documented'] !== undefined) return schema['documented']
+  if (schema['documented'] !== undefined) return documentedSchema(schema['documented'])
   const shown = Object.entries(schema).flatMap(([keyword, value]) => {
     if (ownKeywords.has(keyword)) return []
     if (keyword === 'properties') return [[keyword, documentedMembers(Object(value))]]

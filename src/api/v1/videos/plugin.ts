@@ -161,7 +161,6 @@ export function videosPlugin(given: VideoRouteDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-    const { catalog, tasks } = deps
     app.post('/videos', {
       // Each family judges its own fields; the schema only finds misspelt names.
       validatorCompiler: refuseMisspelt(names),
@@ -179,73 +178,84 @@ export function videosPlugin(given: VideoRouteDeps) {
       handler: (request, reply) => create(deps, request, reply),
     })
     listRoute(instance, deps)
-    app.get('/videos/:id', {
-      schema: {
-        ...describe({
-          ...tag,
-          operationId: 'getVideo',
-          summary: 'Query a video',
-          costs: true,
-          ok: VideoSchema,
-          failures: queryFailures,
-        }),
-        params: VideoParamsSchema,
-      },
-      handler: async (request, reply) => {
-        const view = await tasks.getTask(keyOf(catalog, request))
-        tellTask(reply, view)
-        return toVideo(catalog, view)
-      },
-    })
-    app.get('/videos/:id/content', {
-      // It would read the whole file to say how long it is.
-      exposeHeadRoute: false,
-      schema: {
-        ...describe({
-          ...tag,
-          operationId: 'downloadVideo',
-          summary: 'Download a video or a picture of it',
-          ok: undefined,
-          bytes: 'The bytes, or with `Range` a part of them where upstream gives parts.',
-          failures: [
-            ...queryFailures,
-            'parameter_invalid',
-            'result_not_available',
-            'upstream_unavailable',
-            'overloaded',
-          ],
-        }),
-        params: VideoParamsSchema,
-        querystring: VideoContentQuerySchema,
-      },
-      handler: (request, reply) => {
-        const { variant = 'video' } = request.query
-        return sendContent(
-          catalog,
-          tasks.openResult,
-          keyOf(catalog, request),
-          variant,
-          request,
-          reply,
-        )
-      },
-    })
-    app.delete('/videos/:id', {
-      schema: {
-        ...describe({
-          ...tag,
-          operationId: 'deleteVideo',
-          summary: 'Cancel a queued video or hide a finished one',
-          ok: DeletedVideoSchema,
-          failures: deletionFailures,
-        }),
-        params: VideoParamsSchema,
-      },
-      handler: async (request, reply) => {
-        const { platformId } = await tasks.deleteTask(keyOf(catalog, request))
-        void reply.header('x-platform-id', platformId)
-        return { id: platformId, object: 'video.deleted' as const, deleted: true as const }
-      },
-    })
+    oneRoutes(instance, deps)
+    contentRoute(instance, deps)
   }
+}
+
+/** Shows and deletes one. */
+function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/videos/:id', {
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'getVideo',
+        summary: 'Query a video',
+        costs: true,
+        ok: VideoSchema,
+        failures: queryFailures,
+      }),
+      params: VideoParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const view = await tasks.getTask(keyOf(catalog, request))
+      tellTask(reply, view)
+      return toVideo(catalog, view)
+    },
+  })
+  app.delete('/videos/:id', {
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'deleteVideo',
+        summary: 'Cancel a queued video or hide a finished one',
+        ok: DeletedVideoSchema,
+        failures: deletionFailures,
+      }),
+      params: VideoParamsSchema,
+    },
+    handler: async (request, reply) => {
+      const { platformId } = await tasks.deleteTask(keyOf(catalog, request))
+      void reply.header('x-platform-id', platformId)
+      return { id: platformId, object: 'video.deleted' as const, deleted: true as const }
+    },
+  })
+}
+
+function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  app.get('/videos/:id/content', {
+    // It would read the whole file to say how long it is.
+    exposeHeadRoute: false,
+    schema: {
+      ...describe({
+        ...tag,
+        operationId: 'downloadVideo',
+        summary: 'Download a video or a picture of it',
+        ok: undefined,
+        bytes: 'The bytes, or with `Range` a part of them where upstream gives parts.',
+        failures: [
+          ...queryFailures,
+          'parameter_invalid',
+          'result_not_available',
+          'upstream_unavailable',
+          'overloaded',
+        ],
+      }),
+      params: VideoParamsSchema,
+      querystring: VideoContentQuerySchema,
+    },
+    handler: (request, reply) => {
+      const { variant = 'video' } = request.query
+      return sendContent(
+        catalog,
+        tasks.openResult,
+        keyOf(catalog, request),
+        variant,
+        request,
+        reply,
+      )
+    },
+  })
 }
