@@ -58,8 +58,10 @@ export async function serve(config: Config, version: string, roleList?: string):
           ...stores,
           storesAnswered: () => {
             attempt.storesAnswered()
-            // Before it listens, the gateway waits until the ledger has what the log has.
-            if (projectsApart) projector ??= openProjector(config, stores, logger, ended.fail)
+            // Before it listens, the gateway waits until the ledger has what the log has. What is asked to
+            // end meanwhile has let go already.
+            if (projectsApart && !ended.signal.aborted)
+              projector ??= openProjector(config, stores, logger, ended.fail)
           },
           channels: upstreams.channels,
           sandbox: upstreams.sandboxUrl !== undefined,
