@@ -105,7 +105,7 @@ export function parseRequest(body: Fields) {
 export interface VideoDetail extends Pick<VideoRequest, 'duration' | 'resolution'> {
   /** The one that came out. */
   readonly ratio: string
-  /** The answer says beside the task that the query went well. */
+  /** Whether answers to queries have a `base_resp`, which says that the query succeeded. */
   readonly tellsBaseResp: boolean
 }
 
@@ -150,7 +150,7 @@ function endOf(site: Site, { record, marks }: StoredTask, { phase }: Segment): o
   }
   if (phase !== 'succeeded') return {}
   const usage = marks.toldAtMs === null ? record.usage : (record.usageLater ?? record.usage)
-  // Each query signs a URL of its own.
+  // Upstream signs a new URL for each query.
   const url = signUrl(site, `${MEDIA_PATH}/${record.id}.mp4`, site.clock.nowMs())
   return { content: { url }, ...(usage === null ? {} : { usage }) }
 }

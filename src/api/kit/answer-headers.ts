@@ -24,7 +24,7 @@ export function useNoStore(app: FastifyInstance): void {
   })
 }
 
-/** How callers are told what an answer cost: in headers, or in a stream whose headers have left. */
+/** What an answer cost: in its headers, or within a stream, whose headers were sent before. */
 
 /** The request header that asks for it in a stream. */
 const COST_IN_STREAM = 'x-cost-in-stream'
@@ -86,7 +86,7 @@ export function tellingAtTheEnd<Frame>(
   }
 }
 
-/** How a caller stands with the tightest of its own limits, its user's and its tenant's; upstream's never reach it. */
+/** The tightest limits of a caller: of its token, its user and its tenant. Limits of upstream are not shown. */
 export type StandingsOf = (principal: Principal) => Standings
 
 const MINUTE_MS = 60_000
@@ -99,7 +99,7 @@ export function durationText(milliseconds: number): string {
   return minutes === 0 ? seconds : `${minutes}m${seconds}`
 }
 
-/** `x-ratelimit-limit-requests` and its like; none for whoever has no limits. */
+/** `x-ratelimit-limit-requests` and the others; a caller without limits gets none. */
 export function limitHeaders(standings: Standings): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(standings).flatMap(([measure, { limit, remaining, resetMs }]) => [
@@ -110,7 +110,7 @@ export function limitHeaders(standings: Standings): Readonly<Record<string, stri
   )
 }
 
-/** Those of whoever sent a request. */
+/** The same of the caller that sent a request. */
 export function limitHeadersOf(
   request: FastifyRequest,
   standingsOf: StandingsOf,

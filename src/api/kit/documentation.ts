@@ -44,7 +44,7 @@ export const costHeaderNames: readonly DescribedHeader[] = [
   'x-cost-split',
 ]
 
-/** Of every answer to whoever has limits. */
+/** On every answer to a caller that has limits. */
 export const limitHeaderNames: readonly DescribedHeader[] = [
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',

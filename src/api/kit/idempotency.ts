@@ -55,7 +55,7 @@ export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 
 const bodyHashes = new WeakMap<FastifyRequest, string>()
 
-/** Told by whoever reads a body; `hash` tells it from another one. */
+/** The reader of a body calls this once; two bodies have the same `hash` only if they are the same. */
 export function rememberBodyHash(request: FastifyRequest, hash: string): void {
   bodyHashes.set(request, hash)
 }

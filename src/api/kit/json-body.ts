@@ -79,8 +79,8 @@ function requiresNothing(schema: TSchema): boolean {
 }
 
 /**
- * For routes that change what somebody may do: a body is all that its schema says, of a misspelt member
- * it is told what was meant. Where nothing is required it may be left out.
+ * For routes that change what an account may do: a body has only members of its schema, and the refusal of
+ * a misspelt one names what was meant. The body may be absent where its schema requires nothing.
  */
 export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
   const validate = strictValidator(route)
@@ -106,7 +106,7 @@ const SCHEME = 'data:'
  * @throws RequestError as `parseStrictJson`
  */
 export function parseMediaJson(body: Buffer): unknown {
-  // Told of the whole: what is read on is text already.
+  // Checked over the whole body: the parts that are read below are text already.
   if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
   const { value, lifted } = parseLifting(body, {
     isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,

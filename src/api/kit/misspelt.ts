@@ -44,7 +44,7 @@ export type Spellings = (name: string) => readonly string[]
 
 interface Described {
   readonly properties: Readonly<Record<string, unknown>>
-  /** Names of members that are known beside them, blanks between them. */
+  /** Names that are known as well, with blanks between them. */
   readonly further: string
 }
 
