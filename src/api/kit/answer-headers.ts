@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
 import type { Standings } from '../../app/throttle/rates.ts'
 import { type Cost, costOf } from '../../domain/pricing/cost.ts'
@@ -38,6 +38,18 @@ export function costHeaders(cost: Cost | undefined): Readonly<Record<string, str
     'x-price-book': cost.priceBookVersion,
     'x-cost-split': cost.split.map(({ sku, amount }) => `${sku}=${amount}`).join(', '),
   }
+}
+
+/** Sets the headers of a call that is answered whole. */
+export function setCallHeaders(
+  reply: FastifyReply,
+  { callId, settlement }: { readonly callId: string; readonly settlement: Settlement },
+): void {
+  void reply.headers({
+    'x-call-id': callId,
+    ...costHeaders(costOf(settlement)),
+    'cache-control': 'no-store',
+  })
 }
 
 /** What a stream may tell of its call, where its caller asked for it. */

@@ -99,6 +99,16 @@ export const assetFailures: readonly FailureCode[] = [
   'kept_unavailable',
 ]
 
+/** Every way in which upstream refuses a creation. */
+export const refusedUpstream: readonly FailureCode[] = [
+  'refused_invalid',
+  'refused_rate_limited',
+  'refused_account',
+  'refused_unavailable',
+  'refused_timeout',
+  'refused_malformed',
+]
+
 /** Of every creation. */
 export const creationFailures: readonly FailureCode[] = [
   ...beforeSending,
@@ -111,12 +121,7 @@ export const creationFailures: readonly FailureCode[] = [
   'idempotency_in_progress',
   'submission_refused',
   'submission_uncertain',
-  'refused_invalid',
-  'refused_rate_limited',
-  'refused_account',
-  'refused_unavailable',
-  'refused_timeout',
-  'refused_malformed',
+  ...refusedUpstream,
 ]
 
 export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']

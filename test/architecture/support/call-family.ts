@@ -1,19 +1,14 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
-import { principalOf } from '../../../src/api/kit/authenticate.ts'
 import { callerPresence } from '../../../src/api/kit/caller.ts'
-import { costHeaders } from '../../../src/api/kit/answer-headers.ts'
-import { CallKeySchema, keyedBy } from '../../../src/api/kit/idempotency.ts'
-import { objectBody } from '../../../src/api/kit/json-body.ts'
-import { refuseMisspelt } from '../../../src/api/kit/misspelt.ts'
-import type { Mount, Services, Surface } from '../../../src/api/kit/surface.ts'
+import { setCallHeaders } from '../../../src/api/kit/answer-headers.ts'
+import { callSurface } from '../../../src/api/kit/calls.ts'
+import type { Mount } from '../../../src/api/kit/surface.ts'
 import type { CallFamily } from '../../../src/app/calls/family.ts'
 import type { CallInput } from '../../../src/app/calls/types.ts'
 import { ProviderError } from '../../../src/app/ports.ts'
 import { refusalOf } from '../../../src/app/refusals.ts'
 import type { CallFamilyRules } from '../../../src/domain/families/call-rules.ts'
-import { costOf } from '../../../src/domain/pricing/cost.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'
 import type { FamilyModule } from '../../../src/families/module.ts'
@@ -105,50 +100,24 @@ const Body = Type.Object(
   { additionalProperties: true },
 )
 
-function register(app: FastifyInstance, { calls: runner, foreignMembers }: Services): void {
-  app.post('/say', {
-    validatorCompiler: refuseMisspelt({ foreign: foreignMembers }),
-    schema: {
-      operationId: 'echo',
-      tags: ['Echo'],
-      summary: 'Say it again',
-      headers: CallKeySchema,
-      body: Body,
-    },
-    handler: async (request, reply) => {
-      const body = objectBody(request.body)
-      const call = await runner.complete(calls, {
-        principal: principalOf(request),
-        family,
-        surface: SURFACE,
-        requestId: request.id,
-        model: textOf(body, 'model'),
-        text: textOf(body, 'text'),
-        callerGone: callerPresence(reply),
-        ...keyedBy(request),
-      })
-      void reply.headers({ 'x-call-id': call.callId, ...costHeaders(costOf(call.settlement)) })
+const surface = callSurface(echo, {
+  path: '/say',
+  name: SURFACE,
+  family,
+  body: Body,
+  documented: { operationId: 'echo', tags: ['Echo'], summary: 'Say it again' },
+  accept: (body, asked) => ({
+    input: { ...asked, model: textOf(body, 'model'), text: textOf(body, 'text') },
+  }),
+  open: ({ calls: runner }) => ({
+    family: calls,
+    answer: async ({ input }, _request, reply) => {
+      const call = await runner.complete(calls, { ...input, callerGone: callerPresence(reply) })
+      setCallHeaders(reply, call)
       return call.body
     },
-  })
-}
-
-const surface: Surface = {
-  mount: echo,
-  endpoints: { [SURFACE]: '/echo/say' },
-  bodies: [{ schema: Body }],
-  register,
-  quotes: ({ calls: runner }) => [
-    {
-      path: '/echo/say',
-      quote: ({ principal, requestId, body }) => {
-        const of = { principal, requestId, family, surface: SURFACE }
-        const asked = { model: textOf(body, 'model'), text: textOf(body, 'text') }
-        return runner.quote(calls, { ...of, ...asked })
-      },
-    },
-  ],
-}
+  }),
+})
 
 export const echoFamily: FamilyModule = {
   rules: { name: family, calls: rules, endpoints: () => ['/echo/say'] },

@@ -4,13 +4,12 @@ import type { ImageFrame } from '../../../app/image-ports.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import type { Catalog } from '../../../domain/families/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
-import { costOf } from '../../../domain/pricing/cost.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
 import { callerGone, callerPresence } from '../../kit/caller.ts'
 import {
-  costHeaders,
+  setCallHeaders,
   costInStream,
   limitHeadersOf,
   type StandingsOf,
@@ -67,11 +66,7 @@ async function answer(
   }
   if (order.request.streamed) return answerStream(deps, asked, request, reply)
   const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
-  void reply.headers({
-    'x-call-id': call.callId,
-    ...costHeaders(costOf(call.settlement)),
-    'cache-control': 'no-store',
-  })
+  setCallHeaders(reply, call)
   return sendInPieces(reply, call.body, deps.streamLimits)
 }
 

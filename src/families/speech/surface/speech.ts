@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
 import {
-  costHeaders,
+  setCallHeaders,
   costInStream,
   tellingAtTheEnd,
   withCost,
@@ -13,7 +13,6 @@ import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import { callSurface } from '../../../api/kit/calls.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
-import { costOf } from '../../../domain/pricing/cost.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { formOf, type SpeechCallFamily } from '../calls/family.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
@@ -83,12 +82,8 @@ async function answerSpeech(
   { calls, streamLimits: limits }: Offered,
 ): Promise<FastifyReply> {
   const call = await calls.complete(speech, { ...asked, callerGone: callerPresence(reply) })
-  const { callId, body, settlement } = call
-  void reply.headers({
-    'x-call-id': callId,
-    ...costHeaders(costOf(settlement)),
-    'cache-control': 'no-store',
-  })
+  const { body } = call
+  setCallHeaders(reply, call)
   if (body.form === 'audio')
     return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
   const data = { audio: body.audio, status: 2 }

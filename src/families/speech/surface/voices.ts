@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { callerPresence } from '../../../api/kit/caller.ts'
-import { costHeaders } from '../../../api/kit/answer-headers.ts'
+import { setCallHeaders } from '../../../api/kit/answer-headers.ts'
 import { callSurface } from '../../../api/kit/calls.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
@@ -8,7 +8,6 @@ import type { Cloned } from '../calls/types.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/voices.ts'
 import { SPEECH } from '../rules/rules.ts'
-import { costOf } from '../../../domain/pricing/cost.ts'
 import { BaseRespSchema, callFailures, describe, succeeded, TraceId } from './envelope.ts'
 
 const ClonedSchema = Type.Object({
@@ -54,11 +53,7 @@ export const cloneCall = (mount: Mount, { clones, readyClone }: SpeechCalls): Su
       family: clones,
       answer: async ({ input }, request, reply) => {
         const call = await calls.complete(clones, { ...input, callerGone: callerPresence(reply) })
-        void reply.headers({
-          'x-call-id': call.callId,
-          ...costHeaders(costOf(call.settlement)),
-          'cache-control': 'no-store',
-        })
+        setCallHeaders(reply, call)
         return { ...shown(call.body), ...succeeded(request) }
       },
     }),

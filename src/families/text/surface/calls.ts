@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { costHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
+import { setCallHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
 import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
 import { type AskedCall, callSurface } from '../../../api/kit/calls.ts'
 import {
@@ -13,7 +13,6 @@ import type { Spellings } from '../../../api/kit/misspelt.ts'
 import { type Mount, type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/runner.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
-import { costOf } from '../../../domain/pricing/cost.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { createTextFamily, type TextCallFamily } from '../calls/family.ts'
 import type { TextCallInput, TextDeps, TextFrame } from '../calls/types.ts'
@@ -100,11 +99,7 @@ async function answerWhole(
   reply: FastifyReply,
 ): Promise<JsonObject> {
   const call = await runner.complete(family, { ...input, callerGone: callerPresence(reply) })
-  void reply.headers({
-    'x-call-id': call.callId,
-    ...costHeaders(costOf(call.settlement)),
-    'cache-control': 'no-store',
-  })
+  setCallHeaders(reply, call)
   return call.body
 }
 

@@ -7,7 +7,7 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
-import { behindToken, withBody } from '../../../api/kit/route-failures.ts'
+import { behindToken, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
 import type { Channel } from '../../../app/ports.ts'
 import { type Asked, askedOf, VERSION } from './requests.ts'
 
@@ -119,12 +119,7 @@ export const actionFailures: readonly FailureCode[] = [
   'database_unavailable',
   'read_model_behind',
   'submission_refused',
-  'refused_invalid',
-  'refused_rate_limited',
-  'refused_account',
-  'refused_unavailable',
-  'refused_timeout',
-  'refused_malformed',
+  ...refusedUpstream,
   'upstream_unavailable',
   'upstream_timeout',
   'upstream_malformed',
