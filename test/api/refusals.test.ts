@@ -2,14 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import pino from 'pino'
 import t from 'tap'
 import type { JsonObject } from '../../src/kernel/json.ts'
-import { openSpeech } from '../../src/families/speech/calls/clone.ts'
-import { families } from '../../src/families/index.ts'
-import { openFamilies } from '../../src/families/module.ts'
-import { provBV1Surfaces } from '../../src/families/speech/surface/routes.ts'
-import { createSpeechProvider } from '../../src/families/speech/upstream/client.ts'
-import { createCloneProvider } from '../../src/families/speech/upstream/clone.ts'
 import { answered } from './support/memory-quotes.ts'
-import { asModel, familyDeps, startApp, tasksPath } from './support/app.ts'
+import { asModel, startApp, tasksPath } from './support/app.ts'
 import { groupId } from './support/memory-assets.ts'
 import { oddBodies } from './support/odd-bodies.ts'
 
@@ -401,23 +395,7 @@ const creations: Readonly<Record<string, Creation>> = {
 // Twenty thousand requests.
 t.setTimeout(180_000)
 
-const speech = openSpeech({
-  ...familyDeps,
-  provider: createSpeechProvider(),
-  clones: createCloneProvider(),
-})
 const { app, hosts } = await startApp({
-  surfaces: [
-    ...openFamilies(
-      families.filter(({ rules }) => rules.name !== 'speech'),
-      familyDeps,
-    ).surfaces,
-    // Every file of a clone is found: only its body can be refused.
-    ...provBV1Surfaces({
-      ...speech,
-      readyClone: (asked: object) => Promise.resolve(asked as never),
-    }),
-  ],
   logger: pino({ level: 'silent' }),
   imageTasks: {
     create: () => Promise.resolve({ platformId: 'image_1', replayed: false, createdAtMs: 0 }),

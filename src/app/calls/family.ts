@@ -16,6 +16,11 @@ import type { CallInput, Unmade } from './types.ts'
  */
 export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   /**
+   * Looks up what the input names, as one of the calls in flight, before anything of it is judged.
+   * @throws DomainError, of which the caller is told
+   */
+  readonly ready?: <Asked extends Unmade<Input>>(input: Asked) => Promise<Asked>
+  /**
    * What a call needs before it is admitted. `serving`: every channel of its model.
    * @throws DomainError for what cannot be asked
    */

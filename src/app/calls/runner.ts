@@ -25,13 +25,16 @@ export interface CallRunner {
     Chunk extends PumpedChunk,
     Frame,
   >(
-    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve' | 'prepare' | 'refusal'> &
+    family: Pick<
+      CallFamily<Input, Request, Seen, unknown>,
+      'ready' | 'resolve' | 'prepare' | 'refusal'
+    > &
       StreamFamily<Input, Request, Seen, Chunk, Frame>,
     input: Input,
   ) => Promise<StreamedCall<Frame> & { readonly channel: Channel }>
   /** What a call would hold and may be settled at; nothing is held, taken or sent. */
   readonly quote: <Input extends CallInput, Request, Seen>(
-    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>,
     input: Unmade<Input> & Unmade<CallInput>,
   ) => Promise<RequestQuote>
 }
@@ -39,15 +42,29 @@ export interface CallRunner {
 export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRunner {
   return {
     complete: (family, input) =>
-      running.run(input.family, (stopped) => completeCall(deps, family, input, stopped)),
+      running.run(input.family, async (stopped) =>
+        completeCall(deps, family, await readyIn(family, input), stopped),
+      ),
     stream: (family, input) =>
       running.run(input.family, async (stopped) => {
-        const { streamed, pump, channel } = await streamCall(deps, family, input, stopped)
+        const { streamed, pump, channel } = await streamCall(
+          deps,
+          family,
+          await readyIn(family, input),
+          stopped,
+        )
         running.watch(pump)
         return { ...streamed, channel }
       }),
-    quote: (family, input) => quoteCall(deps, family, input),
+    quote: async (family, input) => quoteCall(deps, family, await readyIn(family, input)),
   }
+}
+
+async function readyIn<Input extends CallInput, Asked extends Unmade<Input>>(
+  { ready }: Pick<CallFamily<Input, never, never, unknown>, 'ready'>,
+  input: Asked,
+): Promise<Asked> {
+  return ready === undefined ? input : ready(input)
 }
 
 /**

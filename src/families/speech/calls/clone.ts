@@ -10,6 +10,7 @@ import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
 import { voiceStream } from '../../../domain/voice/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
+import { invariant } from '../../../kernel/assert.ts'
 import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { CloneAnswer, CloneOrder, CloneProvider, SpeechProvider } from '../ports.ts'
@@ -29,15 +30,12 @@ interface CloneDeps {
   readonly crashPoint: CrashPoint
 }
 
-/** The files and the voice of a clone, found. */
+/** The files and the voice of a clone. */
 interface FoundClone {
   readonly file: OwnUpload
   readonly prompt: OwnUpload | undefined
   readonly upstreamVoiceId: string
 }
-
-/** A clone whose files and whose voice were found. */
-type ReadyClone = CloneInput & FoundClone
 
 /** Hexadecimal digits of a name upstream: nobody guesses one, nor meets another's by chance. */
 const NAME_DIGITS = 40
@@ -49,12 +47,11 @@ const NAME_DIGITS = 40
  *
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
-async function readyClone<Asked extends Unmade<CloneInput>>(
+async function findClone(
   deps: CloneDeps,
-  input: Asked,
-): Promise<Asked & FoundClone> {
+  { principal, request, requestId }: Unmade<CloneInput>,
+): Promise<FoundClone> {
   const { voices, markerSecret } = deps
-  const { principal, request, requestId } = input
   const { tenantId, models } = principal
   const { fileId, promptFileId, audition, voiceId } = request
   if (audition !== undefined && models !== undefined && !models.has(audition.model))
@@ -77,17 +74,30 @@ async function readyClone<Asked extends Unmade<CloneInput>>(
   if (known !== undefined && known.channelId !== file.channelId) throw voiceExists()
   const hash = keyedHash(markerSecret, 'voice', [tenantId, voiceId, requestId]).toString('hex')
   const upstreamVoiceId = known?.upstreamVoiceId ?? `v${hash.slice(0, NAME_DIGITS)}`
-  return { ...input, file, prompt, upstreamVoiceId }
+  return { file, prompt, upstreamVoiceId }
+}
+
+/** A clone on its way. */
+interface CloneCall extends CloneInput {
+  /** Set once they were looked up. */
+  readonly found?: FoundClone
+}
+
+function foundOf({ found }: Pick<CloneCall, 'found'>): FoundClone {
+  invariant(found, 'a clone is judged once its files were looked up')
+  return found
 }
 
 /** Clones on the road of every call: the voice is recorded before its call is settled. */
-type CloneFamily = CallFamily<ReadyClone, CloneRequest, CloneSeen, Cloned>
+type CloneFamily = CallFamily<CloneCall, CloneRequest, CloneSeen, Cloned>
 
 function createCloneFamily(deps: CloneDeps): CloneFamily {
   return {
-    resolve: ({ family, model, request, file }, serving) => {
+    ready: async (asked) => ({ ...asked, found: await findClone(deps, asked) }),
+    resolve: (input, serving) => {
+      const { family, model, request } = input
       const { audition } = request
-      const { channelId } = file
+      const { channelId } = foundOf(input).file
       const place = serving.find(({ id }) => id === channelId)
       if (audition !== undefined && place !== undefined && !place.models[audition.model])
         throw new DomainError('unknown_model', `${audition.model} is not offered there`, {
@@ -116,11 +126,9 @@ function createCloneFamily(deps: CloneDeps): CloneFamily {
 }
 
 /** What the channel is asked, in its own words for everything. */
-function orderAt(
-  { request, file, prompt, upstreamVoiceId }: ReadyClone,
-  channel: Channel,
-): CloneOrder {
-  const { audition, promptText, settings } = request
+function orderAt(input: CloneCall, channel: Channel): CloneOrder {
+  const { audition, promptText, settings } = input.request
+  const { file, prompt, upstreamVoiceId } = foundOf(input)
   return {
     upstreamVoiceId,
     upstreamFileId: file.upstreamFileId,
@@ -138,8 +146,9 @@ function clonedOf({ inputSensitive, demoAudio, characters }: CloneAnswer): Clone
   return { inputSensitive, demoAudio, characters }
 }
 
-async function recordVoice({ log, clock }: CloneDeps, input: ReadyClone): Promise<void> {
-  const { principal, requestId, request, file, upstreamVoiceId } = input
+async function recordVoice({ log, clock }: CloneDeps, input: CloneCall): Promise<void> {
+  const { principal, requestId, request } = input
+  const { file, upstreamVoiceId } = foundOf(input)
   const { tenantId, userId, tokenId } = principal
   const voice = {
     voiceId: request.voiceId,
@@ -166,10 +175,6 @@ async function recordVoice({ log, clock }: CloneDeps, input: ReadyClone): Promis
 export interface SpeechCalls {
   readonly speech: SpeechCallFamily
   readonly clones: CloneFamily
-  /** Finds what a clone is made of. */
-  readonly readyClone: <Asked extends Unmade<CloneInput>>(
-    asked: Asked,
-  ) => Promise<Asked & FoundClone>
   /** Whose voice a caller means by its name. */
   readonly resolveVoice: ResolveVoice
 }
@@ -179,11 +184,9 @@ export function openSpeech({
   ...deps
 }: Omit<CloneDeps, 'voices'> & { readonly provider: SpeechProvider }): SpeechCalls {
   const voices = createVoiceBook(deps.log)
-  const cloning = { ...deps, voices }
   return {
     speech: createSpeechFamily(provider),
-    clones: createCloneFamily(cloning),
-    readyClone: (asked) => readyClone(cloning, asked),
+    clones: createCloneFamily({ ...deps, voices }),
     resolveVoice: createResolveVoice(voices.find),
   }
 }

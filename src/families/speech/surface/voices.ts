@@ -31,7 +31,7 @@ function shown({ inputSensitive, demoAudio, characters }: Cloned) {
 }
 
 /** Clones of voices. */
-export const cloneCall = (mount: Mount, { clones, readyClone }: SpeechCalls): Surface =>
+export const cloneCall = (mount: Mount, { clones }: SpeechCalls): Surface =>
   callSurface(mount, {
     path: '/voice_clone',
     name: 'provB.voice-clone',
@@ -46,8 +46,8 @@ export const cloneCall = (mount: Mount, { clones, readyClone }: SpeechCalls): Su
       failures: [...callFailures.filter((one) => one !== 'voice_not_found'), 'voice_exists'],
       headers: ['x-call-id', 'idempotent-replayed'],
     }),
-    accept: async (body, asked) => ({
-      input: await readyClone({ ...asked, model: VOICE_CLONE, request: readClone(body) }),
+    accept: (body, asked) => ({
+      input: { ...asked, model: VOICE_CLONE, request: readClone(body) },
     }),
     open: ({ calls }) => ({
       family: clones,

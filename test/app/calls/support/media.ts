@@ -82,7 +82,7 @@ export function mediaOf(ground: {
   const [provider, clones] = [createSpeechProvider(), createCloneProvider()]
   const speech = openSpeech({ ...deps, provider, clones })
   return {
-    clone: async (input) => runner.complete(speech.clones, await speech.readyClone(input)),
+    clone: (input) => runner.complete(speech.clones, input),
     ...createMediaUseCases(deps, running),
     stop: async () => {
       await running.close(5_000)
