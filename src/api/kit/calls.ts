@@ -26,7 +26,7 @@ interface AcceptedCall<Input> {
 }
 
 /** A call over what the gateway offers. */
-export interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
+interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
   /** What prices it. */
   readonly family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>
   /** Makes the call and answers it. */
