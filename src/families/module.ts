@@ -13,7 +13,7 @@ import type { Clock } from '../kernel/clock.ts'
 /** A provider family: a folder here, one in `infra/sandbox`, and a line in each list. */
 export interface FamilyModule {
   readonly rules: FamilyRules
-  /** What its entries of the channel file may say beside what every entry may say. */
+  /** The settings of its entries in the channel file, in addition to those of every entry. */
   readonly channel?: ChannelSettings
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
@@ -23,7 +23,7 @@ export interface FamilyModule {
   readonly open: (deps: FamilyDeps) => OpenedFamily
 }
 
-/** What a family stands on in a running process, beside what every surface is offered. */
+/** Dependencies of a family in a running process, in addition to those of every surface. */
 export interface FamilyDeps {
   readonly log: EventLog
   readonly clock: Clock

@@ -90,7 +90,7 @@ export const ownParts: readonly FailureCode[] = [
   'read_model_behind',
 ]
 
-/** Of creations that may use assets, beside theirs. */
+/** Failures of creations that may use assets, in addition to those of every creation. */
 export const assetFailures: readonly FailureCode[] = [
   'asset_not_found',
   'asset_not_active',

@@ -96,7 +96,7 @@ export function withCallId({ code, message, details }: DomainError, callId: stri
   return new DomainError(code, message, { ...details, callId })
 }
 
-/** A refusal of a call that is settled all the same: its caller is told what it cost. */
+/** A refusal of a call that is settled nevertheless: the answer states what the call cost. */
 export class SettledRefusal extends DomainError {
   readonly settlement: Settlement
 

@@ -17,7 +17,7 @@ import type { CallInput, Unmade } from './types.ts'
 export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   /**
    * Looks up what the input names, as one of the calls in flight, before anything of it is judged.
-   * @throws DomainError, of which the caller is told
+   * @throws DomainError, which the caller gets
    */
   readonly ready?: <Asked extends Unmade<Input>>(input: Asked) => Promise<Asked>
   /**
@@ -30,7 +30,7 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   ) => ResolvedCall<Request, Seen>
   /**
    * Gets what is sent, once the call is admitted and before a channel is held for it: fetching it
-   * may be long. @throws DomainError, of which the caller is told
+   * may be long. @throws DomainError, which the caller gets
    */
   readonly prepare?: (request: Request, options: CallOptions) => Promise<void>
   /** Asks one channel, once, for a whole answer. @throws ProviderError */

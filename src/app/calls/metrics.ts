@@ -74,7 +74,7 @@ export function createCallMetrics(registry: Registry): CallMetrics {
   }
 }
 
-/** How well group commit works. */
+/** Metrics of group commit. */
 export function journalMetrics(registry: Registry): JournalObserver {
   const registers = [registry]
   const batches = new Counter({

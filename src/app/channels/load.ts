@@ -54,7 +54,7 @@ export class ChannelFileError extends Error {
 /** What the families of a channel file say of its entries. */
 export interface ChannelFamilies {
   readonly catalog: Catalog
-  /** By the name of a family; one without settings of its own has none. */
+  /** By the name of a family; a family that adds no settings has no entry. */
   readonly settings: ReadonlyMap<string, ChannelSettings>
 }
 

@@ -3,7 +3,7 @@ import type { ImageFamily } from '../../domain/families/image-rules.ts'
 import type { Channel } from '../ports.ts'
 import type { SecretResolver } from './secret-source.ts'
 
-/** What an entry of the channel file may say because of its family, beside what every entry may say. */
+/** The settings of a family's entries in the channel file, in addition to those of every entry. */
 export interface ChannelSettings {
   /** By their names in the file. */
   readonly members: TProperties

@@ -23,7 +23,7 @@ export interface TextSettings {
   readonly vectorStores?: readonly string[]
   /** Members that change price or model and are passed on all the same: its prices allow for them. */
   readonly passes?: readonly string[]
-  /** Tiers of service that are offered, each at prices of its own. */
+  /** Tiers of service that the channel offers; each has its prices. */
   readonly serviceTiers?: readonly string[]
 }
 

@@ -140,7 +140,8 @@ interface Delivered {
 
 /**
  * The body a caller gets of an answer, and what is settled of it. With `settlesEach` a picture that
- * cannot be delivered is told as an error among the others, unless no other is there.
+ * cannot be delivered becomes an error entry of the answer; when no picture is left, the first failure
+ * is thrown.
  *
  * @throws as `deliverPicture`
  */

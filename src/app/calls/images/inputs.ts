@@ -127,7 +127,7 @@ interface FetchRoom {
   readonly leave: () => void
 }
 
-/** Bounds what a process holds of fetched pictures, which come besides the bodies of requests (P10). */
+/** Bounds what a process holds of fetched pictures, in addition to the bodies of requests (P10). */
 export function createFetchRooms(maxBytes = MAX_FETCHED_BYTES): {
   readonly enter: () => FetchRoom
 } {

@@ -52,7 +52,7 @@ export type OpenImageFile = (
   file: { readonly fileId: string; readonly param: string },
 ) => Promise<SentImage>
 
-/** What the image use cases stand on beside the road of every call. */
+/** Dependencies of the image use cases, in addition to those of every call. */
 export interface ImageDeps extends CallDeps {
   readonly providers: ReadonlyMap<string, ImageProvider>
   /** Undefined: nothing can be kept here. */

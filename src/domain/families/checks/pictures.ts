@@ -45,7 +45,7 @@ export function imageUrlFault(url: string): string | undefined {
 
 /** The pictures of an edit: what its body refers to, or the files of its form. */
 
-/** Pictures of an edit, the base picture among them and the mask besides. */
+/** Most pictures of an edit: the base picture counts, the mask does not. */
 export const MAX_PICTURES = 14
 
 const EITHER = '`image_url` or `file_id`'

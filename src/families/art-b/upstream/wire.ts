@@ -96,7 +96,7 @@ const NOT_MADE = 'image_generation.partial_failed'
 const WHOLE = 'image_generation.completed'
 const DONE = '[DONE]'
 
-/** What callers are told of one picture. */
+/** The event of one picture that callers get. */
 function frameOf(
   type: string,
   model: string,

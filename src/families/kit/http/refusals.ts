@@ -7,7 +7,7 @@ import type { Scrubber } from './lines.ts'
 
 /** From an upstream refusal of a call to a provider error that says what may have been accepted. */
 
-/** What a caller is told to wait when upstream limits us and names no time. */
+/** The `Retry-After` that a caller gets when upstream limits the gateway and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
 const MAX_PARAM_LENGTH = 120
 /** Answered by a service that is there and does not want to: overloaded. */
@@ -136,7 +136,7 @@ export function malformed(cause?: unknown): ProviderError {
   )
 }
 
-/** Longer waits than this are told as this. */
+/** The longest `Retry-After` that a caller gets. */
 const MAX_RETRY_AFTER_MS = 60_000
 
 /** The first value of a header. */
@@ -188,7 +188,7 @@ export function restOf(headers: ExchangeResponse['headers']): number | undefined
   return longestMs === undefined ? undefined : Math.min(longestMs, MAX_RETRY_AFTER_MS)
 }
 
-/** What the head of an answer says beside the answer. */
+/** Upstream's request id and rest time, from the headers of its answer. */
 export function headOf(headers: ExchangeResponse['headers']) {
   return { upstreamRequestId: headerOf(headers, 'x-request-id'), restMs: restOf(headers) }
 }

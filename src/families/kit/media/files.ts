@@ -43,7 +43,7 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
   }
 }
 
-/** What an answer that went well says. */
+/** The content of a successful answer. */
 export interface Told {
   readonly told: JsonObject
   readonly headers: ExchangeResponse['headers']

@@ -122,7 +122,7 @@ export function createTaskProvider(
   }
 }
 
-/** What cannot be had now is asked for when somebody wants it: the task has ended all the same. */
+/** Links that upstream refuses now are fetched when a caller asks for them: the task has ended. */
 async function linksIn(
   wire: TaskWire,
   answer: Promise<Answered>,

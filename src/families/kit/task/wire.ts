@@ -55,7 +55,7 @@ export interface TaskWire extends Pick<
 
 /** From a refusal on the wire of a task family to a provider error that says what was accepted. */
 
-/** What a caller is told to wait when upstream limits us and names no time. */
+/** The `Retry-After` that a caller gets when upstream limits the gateway and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
 
 /** What an error envelope of a task wire says. */

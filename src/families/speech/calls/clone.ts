@@ -20,7 +20,7 @@ import { createSpeechFamily, type SpeechCallFamily } from './family.ts'
 import type { Cloned, CloneInput } from './types.ts'
 import { createResolveVoice, createVoiceBook, type ResolveVoice, type VoiceBook } from './voices.ts'
 
-/** What clones stand on beside the road of every call. */
+/** Dependencies of clones, in addition to those of every call. */
 interface CloneDeps {
   readonly log: EventLog
   readonly clock: Clock

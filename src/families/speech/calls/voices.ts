@@ -66,7 +66,7 @@ export function createResolveVoice(findVoice: FindVoice): ResolveVoice {
   }
 }
 
-/** One answer for a voice that does not exist and for one of somebody else's. */
+/** The same answer for a voice that does not exist and for a voice of another tenant. */
 export function unknownVoice(details: Readonly<Record<string, unknown>>): DomainError {
   return new DomainError('voice_not_found', '', details)
 }

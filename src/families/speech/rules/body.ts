@@ -10,7 +10,7 @@ export type SpeechWay = 'call' | 'task'
 export const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
 export type AudioFormat = (typeof audioFormats)[number]
 
-/** What upstream knows and is not offered: whoever asks for it must not believe to have got it. */
+/** Members that upstream knows and the gateway refuses: ignoring them would mislead the caller. */
 export const notOffered = [
   'timbre_weights',
   'timber_weights',

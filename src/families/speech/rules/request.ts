@@ -120,7 +120,7 @@ function voiceOf(body: Body) {
   return { voiceId: alias?.voiceId ?? named, emotion, setting }
 }
 
-/** A task knows the sampling rate by another name, and nobody is told where it is passed over. */
+/** Upstream names the rate differently in a task and ignores the other name: both are read here. */
 function audioOf({ audio_setting: group = {} }: Body, way: SpeechWay) {
   const rate = either(
     ['audio_setting.sample_rate', group.sample_rate],

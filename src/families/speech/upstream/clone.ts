@@ -51,7 +51,7 @@ function cloneOf({ told, headers }: Told): CloneAnswer {
   }
 }
 
-/** Upstream's word for why is a number in an object, or beside a yes or no as it was once written. */
+/** The reason is a number in an object, or in the older form in a second member after a boolean. */
 function sensitivityOf(told: JsonObject): number | undefined {
   const said = told['input_sensitive']
   const type = isJsonObject(said) ? said['type'] : told['input_sensitive_type']

@@ -48,7 +48,7 @@ export function previousNotFound(details: {
   return new DomainError(PREVIOUS_NOT_FOUND, 'The previous response was not found.', details)
 }
 
-/** A provider's failure as callers of text are told of it. */
+/** The error that a caller of text gets for a provider's failure. */
 export function textRefusal(error: ProviderError, callId: string): DomainError {
   if (error.kind === 'invalid' && error.code === PREVIOUS_NOT_FOUND)
     return previousNotFound({ callId, param: 'previous_response_id' })

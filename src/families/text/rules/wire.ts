@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
 export type MeteredTool = (typeof meteredTools)[number]
 
-/** What a tool costs beside tokens: nothing, a count that is metered, or something that is not. */
+/** What a tool costs in addition to tokens: nothing, a metered count, or an amount without a meter. */
 type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
 
 /**
@@ -13,7 +13,7 @@ type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
  */
 type Charges = readonly (readonly [name: string, charge: ToolCharge])[]
 
-/** Tools that cost nothing beside tokens. */
+/** Tools that cost tokens only. */
 export function free(...names: readonly string[]): Charges {
   return names.map((name) => [name, 'tokens'])
 }
@@ -35,11 +35,11 @@ export interface TextWireRules {
   readonly output: OutputMembers
   /** Tools by their names. */
   readonly charges: Charges
-  /** Tools it takes beside those, in words. */
+  /** Further tools that it takes, in words. */
   readonly furtherTools?: readonly string[]
   /** Where one entry of `tools` names its tools: in members of it; absent: in its `type`. */
   readonly namesToolsByMember?: true
-  /** Whether an entry of `tools` costs nothing beside tokens, whatever its name. */
+  /** Whether an entry of `tools` costs tokens only, whatever its name. */
   readonly isFree?: (tool: JsonObject) => boolean
   /** Whether a body asks for a search otherwise than by a tool. */
   readonly asksForSearch?: (body: JsonObject) => boolean

@@ -17,7 +17,7 @@ export const open = { additionalProperties: true }
 export const Anything = Type.Object({}, open)
 export const Stream = Type.Boolean({ description: 'Server-sent events instead of one answer.' })
 
-/** Members that official clients and compatible services write in both, beside those of the schemas. */
+/** Members that official clients and compatible services send on both surfaces and no schema lists. */
 export const anywhere = `
   top_p top_k top_a min_p typical_p seed stop stop_token_ids n best_of min_tokens
   frequency_penalty presence_penalty repetition_penalty length_penalty

@@ -87,7 +87,7 @@ function first(places: readonly JsonObject[], names: readonly string[]): number 
   return 0
 }
 
-/** Reads the details of input tokens, and what upstreams put beside them; undefined when a figure is none. */
+/** Cache figures of the input tokens' details or of `usage`; undefined when one is no count. */
 export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
   const places = [
     details,

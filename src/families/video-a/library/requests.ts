@@ -192,7 +192,7 @@ const listOf = (title: string) =>
     Object.keys(FilterSchema.properties).join(' '),
   )
 
-/** One value, beside which another is refused in words of its own. */
+/** The one value that is taken; another known value is refused with `words`. */
 function onlyOne(value: string, other: string, words: string) {
   return Type.Unsafe<string>({
     check: (given: unknown) => {
@@ -208,7 +208,7 @@ export const bodies = {
   CreateAssetGroup: body('CreateAssetGroup', {
     ...where,
     Name: Type.Optional(NameSchema),
-    // Groups of persons are never ordered: they come to be when somebody is verified.
+    // Callers cannot create groups of persons: verification creates them.
     GroupType: Type.Optional(
       onlyOne(
         'AIGC',
