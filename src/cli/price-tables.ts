@@ -1,7 +1,7 @@
 import type { PriceEntry } from '../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../domain/pricing/publication.ts'
-import { unsoldInWords } from '../domain/families/catalog.ts'
+import { unsoldInWords } from '../domain/catalog/catalog.ts'
 import { table } from './output.ts'
 
 /** A price for people: `46 per 1000000 token`, with a word where it only demonstrates. */

@@ -1,4 +1,4 @@
-import type { ServedModel } from '../domain/families/catalog.ts'
+import type { ServedModel } from '../domain/catalog/catalog.ts'
 import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

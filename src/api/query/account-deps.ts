@@ -1,4 +1,4 @@
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { QueryReads } from './reads.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import type { ChannelDirectory } from '../../app/channels/directory.ts'
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { type ImageKind, imageKinds } from '../../domain/families/image-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 

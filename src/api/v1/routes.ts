@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
 import type { QuotedPath } from '../kit/quoted-path.ts'

@@ -1,6 +1,6 @@
 import { accountDecider, type AccountCommand } from '../../domain/account/decider.ts'
 import { type AccountEventData, accountStream } from '../../domain/account/events.ts'
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
   type QueryScope,

@@ -1,6 +1,6 @@
 import { currentPriceBook } from '../../../projections/prices/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/clock.ts'

@@ -1,4 +1,4 @@
-import type { ServedModel } from '../../domain/families/catalog.ts'
+import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import { countTokens, hasUser, listTokens } from '../../../projections/access/query.ts'
 import { requireNarrower, type TokenChanges } from '../../domain/token/changes.ts'
 import { tokenDecider } from '../../domain/token/decider.ts'

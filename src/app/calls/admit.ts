@@ -1,4 +1,4 @@
-import type { CallTerms } from '../../domain/families/call-rules.ts'
+import type { CallTerms } from '../../domain/catalog/call-rules.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
 import { parseAmount } from '../../kernel/money.ts'

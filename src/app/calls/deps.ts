@@ -1,4 +1,4 @@
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Journal } from '../../eventlog/journal/journal.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'

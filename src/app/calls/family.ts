@@ -1,4 +1,4 @@
-import type { CallTerms } from '../../domain/families/call-rules.ts'
+import type { CallTerms } from '../../domain/catalog/call-rules.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { ChannelWish } from '../channels/directory.ts'

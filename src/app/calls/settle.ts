@@ -1,6 +1,6 @@
 import { type Served, factsOf, metadataOf } from './facts.ts'
 import type { CallEventData } from '../../domain/call/events.ts'
-import type { RatedCall } from '../../domain/families/call-rules.ts'
+import type { RatedCall } from '../../domain/catalog/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'

@@ -1,4 +1,4 @@
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import type { Channel } from '../ports.ts'

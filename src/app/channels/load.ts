@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import type { AnyCallFamily, Catalog } from '../../domain/families/catalog.ts'
+import type { AnyCallFamily, Catalog } from '../../domain/catalog/catalog.ts'
 import { membersGiven } from '../../kernel/json.ts'
 import type { Channel } from '../ports.ts'
 import { checkBaseUrl } from './base-url.ts'

@@ -1,4 +1,4 @@
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { AssetLibrary, Channel, SandboxAccount } from '../ports.ts'
 import { fillIn } from './load.ts'
 

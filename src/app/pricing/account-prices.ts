@@ -4,7 +4,7 @@ import {
 } from '../../domain/account/prices-document.ts'
 import { accountPricesOf } from '../../domain/account/prices.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
-import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import { unpricedModels } from '../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports.ts'

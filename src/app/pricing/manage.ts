@@ -1,4 +1,4 @@
-import type { ServedModel } from '../../domain/families/catalog.ts'
+import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import type { ManagedTenants } from '../accounts/managed-tenants.ts'
 import type { ManagementDeps } from '../accounts/management.ts'
 import { createManagedAccountPrices, type ManagedAccountPrices } from './managed-account-prices.ts'

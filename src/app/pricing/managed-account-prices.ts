@@ -1,4 +1,4 @@
-import type { ServedModel } from '../../domain/families/catalog.ts'
+import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import { currentPriceBook, type PublishedPriceBook } from '../../../projections/prices/query.ts'
 import { accountPricesFromDocument } from '../../domain/account/prices-document.ts'
 import type { AccountPrices } from '../../domain/pricing/account-prices.ts'

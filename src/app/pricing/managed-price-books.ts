@@ -1,4 +1,4 @@
-import type { ServedModel } from '../../domain/families/catalog.ts'
+import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import {
   listPriceBooks,
   type ListedPriceBook,

@@ -1,4 +1,4 @@
-import type { ServedModel } from '../../domain/families/catalog.ts'
+import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import type { PriceBookDocument } from '../../domain/pricing/price-book-document.ts'
 import { type Publication, whyAsked } from '../../domain/pricing/publication.ts'
 import { lookAtPublication, publishBook, type PublishDeps } from './publish.ts'

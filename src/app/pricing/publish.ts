@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import type { Catalog, ServedModel } from '../../domain/families/catalog.ts'
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import { type PriceBookPublished, priceBookStream } from '../../domain/pricing/events.ts'
 import { priceBookDecider } from '../../domain/pricing/price-book-decider.ts'
 import {

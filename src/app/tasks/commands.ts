@@ -1,4 +1,4 @@
-import type { Catalog } from '../../domain/families/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { TaskCommand } from '../../domain/task/decider.ts'
 import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import { evolveTask, initialTaskState, type TaskState } from '../../domain/task/state.ts'

@@ -1,4 +1,4 @@
-import type { Catalog, ServedModel } from '../families/catalog.ts'
+import type { Catalog, ServedModel } from '../catalog/catalog.ts'
 import type { PriceBook } from './price-book.ts'
 
 /** A served model that a book has not all prices of. */

@@ -9,7 +9,7 @@ import {
   type UnsoldSku,
   unsoldInWords,
   type ServedModel,
-} from '../families/catalog.ts'
+} from '../catalog/catalog.ts'
 import { inEffectAt, type PriceBook, priceBookFromPublished } from './price-book.ts'
 
 /** What publishing a book would bring about, looked at before it is done. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { TObject } from 'typebox'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
-import type { Catalog } from '../../../domain/families/catalog.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { isDataUri } from '../../../domain/families/checks/pictures.ts'
 import { asksForNothing, refuse } from '../../../domain/families/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'

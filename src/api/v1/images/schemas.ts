@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { Catalog } from '../../../domain/families/catalog.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 
 /** Shapes of images; each family's own rules are in its documentation. */

@@ -1,7 +1,7 @@
 import type { ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
-import type { Catalog } from '../../../domain/families/catalog.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/families/image-rules.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-answer.ts'

@@ -1,4 +1,4 @@
-import type { Catalog, VideoFamily } from '../../../domain/families/catalog.ts'
+import type { Catalog, VideoFamily } from '../../../domain/catalog/catalog.ts'
 import type { SimpleVideoRules } from '../../../domain/families/simple-video.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'

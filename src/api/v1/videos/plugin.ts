@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
-import type { Catalog } from '../../../domain/families/catalog.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'

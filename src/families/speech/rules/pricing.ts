@@ -1,4 +1,4 @@
-import type { CallTerms, RatedCall } from '../../../domain/families/call-rules.ts'
+import type { CallTerms, RatedCall } from '../../../domain/catalog/call-rules.ts'
 import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 import type { Measurement, Quote, Settlement } from '../../../domain/pricing/settlement.ts'

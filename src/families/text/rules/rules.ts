@@ -7,7 +7,7 @@ import type {
   CallFamilyRules,
   CallTerms,
   RatedCall,
-} from '../../../domain/families/call-rules.ts'
+} from '../../../domain/catalog/call-rules.ts'
 import {
   estimateInputTokens,
   estimateText,

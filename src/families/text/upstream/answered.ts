@@ -1,4 +1,4 @@
-import type { AnsweredOtherwise } from '../../../domain/families/call-rules.ts'
+import type { AnsweredOtherwise } from '../../../domain/catalog/call-rules.ts'
 import { countOf, type JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, textOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
