@@ -1,4 +1,4 @@
-import { refuse, text } from '../../domain/families/checks/fields.ts'
+import { refuse, text } from '../../domain/catalog/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */

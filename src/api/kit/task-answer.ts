@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CreatedTask, TaskAssets, TaskKey, TaskView } from '../../app/tasks/types.ts'
-import type { AssetReference } from '../../domain/families/checks/media.ts'
+import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { principalOf } from './authenticate.ts'
 import { costHeaders } from './answer-headers.ts'

@@ -1,4 +1,4 @@
-import { knownModel } from '../../domain/families/checks/known-model.ts'
+import { knownModel } from '../../domain/catalog/checks/known-model.ts'
 import type { ImageFamily } from '../../domain/families/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'

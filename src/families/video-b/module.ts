@@ -1,4 +1,4 @@
-import { knownModel } from '../../domain/families/checks/known-model.ts'
+import { knownModel } from '../../domain/catalog/checks/known-model.ts'
 import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import { createTaskProvider } from '../kit/task/client.ts'

@@ -1,7 +1,7 @@
 import { toCallFailure } from '../../../src/api/kit/call-failures.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import type { JsonObject } from '../../../src/kernel/json.ts'
-import { refuse } from '../../../src/domain/families/checks/fields.ts'
+import { refuse } from '../../../src/domain/catalog/checks/fields.ts'
 
 /** What the two families of the test have in common: their error shape, and a text that must be given. */
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaCompil
 import type { TSchema } from 'typebox'
 import type { ImageTaskUseCases, ImageTaskView } from '../../../app/image-tasks/types.ts'
 import type { ImageKind, ImageOrder } from '../../../domain/families/image-rules.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
-import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
-import { parsePixels } from '../../../domain/families/checks/pixels.ts'
+import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
+import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
 import {
   type ImageDelivery,
   IMAGES,

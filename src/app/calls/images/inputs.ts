@@ -1,5 +1,5 @@
-import { refuse } from '../../../domain/families/checks/fields.ts'
-import { imageMediaType } from '../../../domain/families/checks/image-bytes.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
+import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
 import type { ImageInput, ImageRequest } from '../../../domain/families/image-rules.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'

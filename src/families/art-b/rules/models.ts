@@ -1,5 +1,5 @@
-import { refuse } from '../../../domain/families/checks/fields.ts'
-import { parsePixels } from '../../../domain/families/checks/pixels.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
+import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
 
 /** The `artB-*` models: one row per external name. */
 

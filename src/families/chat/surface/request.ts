@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { objectAt, optionalObject, stringAt, without } from '../../../api/kit/member-checks.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'

@@ -6,18 +6,18 @@ import {
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
-} from '../../../domain/families/checks/pictures.ts'
-import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
+} from '../../../domain/catalog/checks/pictures.ts'
+import { acceptImageBytes } from '../../../domain/catalog/checks/image-bytes.ts'
 import {
   asksForNothing,
   optionalChoice,
   own,
   refuse,
   text,
-} from '../../../domain/families/checks/fields.ts'
-import { knownModel } from '../../../domain/families/checks/known-model.ts'
-import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/families/checks/media.ts'
-import { parsePixels, type Pixels } from '../../../domain/families/checks/pixels.ts'
+} from '../../../domain/catalog/checks/fields.ts'
+import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
+import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
+import { parsePixels, type Pixels } from '../../../domain/catalog/checks/pixels.ts'
 import type {
   ImageInput,
   ImageKind,

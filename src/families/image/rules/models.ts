@@ -1,4 +1,4 @@
-import type { Pixels } from '../../../domain/families/checks/pixels.ts'
+import type { Pixels } from '../../../domain/catalog/checks/pixels.ts'
 
 /** The `image-*` models: one row per external name. */
 

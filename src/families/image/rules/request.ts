@@ -4,11 +4,11 @@ import {
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
-} from '../../../domain/families/checks/pictures.ts'
-import { acceptImageBytes } from '../../../domain/families/checks/image-bytes.ts'
-import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
-import { knownModel } from '../../../domain/families/checks/known-model.ts'
-import { parsePixels } from '../../../domain/families/checks/pixels.ts'
+} from '../../../domain/catalog/checks/pictures.ts'
+import { acceptImageBytes } from '../../../domain/catalog/checks/image-bytes.ts'
+import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
+import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
+import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
 import type {
   ImageInput,
   ImageOrder,

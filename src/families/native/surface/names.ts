@@ -1,4 +1,4 @@
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 
 /** Members of native bodies have two spellings: upstream's camel case, and snake case. */

@@ -10,7 +10,7 @@ import {
   without,
 } from '../../../api/kit/member-checks.ts'
 import { refuseUnmetered } from '../../text/surface/bodies.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { flatNames, generationConfig } from './bodies.ts'

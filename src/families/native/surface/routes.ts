@@ -6,7 +6,7 @@ import {
   type TextUpstream,
 } from '../../text/surface/calls.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { given, objectAt, optionalList, stringAt, without } from '../../../api/kit/member-checks.ts'
-import { own, refuse } from '../../../domain/families/checks/fields.ts'
+import { own, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isVoiceName } from '../../../domain/voice/name.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'

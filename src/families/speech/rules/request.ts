@@ -1,5 +1,5 @@
 import type { Static, TObject } from 'typebox'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
 import { vectorStoresOf } from '../rules/wire.ts'
 import { DomainError } from '../../../kernel/errors.ts'

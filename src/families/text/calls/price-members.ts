@@ -1,4 +1,4 @@
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
   isServiceTier,
   type PriceMember,

@@ -6,7 +6,7 @@ import {
   optionalObject,
   stringAt,
 } from '../../../api/kit/member-checks.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { offeredToolNames, type TextWireRules, toolCharges } from '../rules/wire.ts'
 

@@ -9,8 +9,8 @@ import type {
   Placing,
 } from '../../../app/assets/types.ts'
 import type { Channel } from '../../../app/ports.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
-import { knownModel } from '../../../domain/families/checks/known-model.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
+import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isAssetGroupId, isAssetId } from '../../../kernel/ids.ts'

@@ -1,10 +1,6 @@
 import { type TSchemaOptions, Type } from 'typebox'
 import { isProjectName } from '../../../domain/asset/project-name.ts'
-import {
-  contentItem,
-  type MediaKind,
-  mediaUrlFault,
-} from '../../../domain/families/checks/media.ts'
+import { contentItem, type MediaKind, mediaUrlFault } from '../../../domain/catalog/checks/media.ts'
 import { NotBlank, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { videoAModels } from './models.ts'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
-import { knownModel } from '../../../domain/families/checks/known-model.ts'
+import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
+import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import {
   ASSET_SCHEME,
   assetIdOf,
@@ -8,7 +8,7 @@ import {
   contentOf,
   type MediaKind,
   mediaKinds,
-} from '../../../domain/families/checks/media.ts'
+} from '../../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'

@@ -8,9 +8,9 @@ import {
   type MediaKind,
   mediaKinds,
   readStrictDataUri,
-} from '../../../domain/families/checks/media.ts'
-import { optionalChoice, refuse } from '../../../domain/families/checks/fields.ts'
-import { knownModel } from '../../../domain/families/checks/known-model.ts'
+} from '../../../domain/catalog/checks/media.ts'
+import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
+import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'

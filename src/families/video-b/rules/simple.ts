@@ -1,5 +1,5 @@
 import { membersGiven } from '../../../kernel/json.ts'
-import { refuse } from '../../../domain/families/checks/fields.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
   inCallersWords,
   noAssets,

@@ -9,7 +9,7 @@ import { queryFailures } from '../../../api/kit/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
-import type { LongText } from '../../../domain/families/checks/media.ts'
+import type { LongText } from '../../../domain/catalog/checks/media.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import {
   acceptVideoBRequest,

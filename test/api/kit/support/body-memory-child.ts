@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseMediaJson } from '../../../../src/api/kit/json-body.ts'
 import { parseStrictJson } from '../../../../src/api/kit/strict-json.ts'
-import { readStrictDataUri } from '../../../../src/domain/families/checks/media.ts'
+import { readStrictDataUri } from '../../../../src/domain/catalog/checks/media.ts'
 import { jsonInPieces } from '../../../../src/families/kit/http/json.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { readStrictDataUri } from '../../../../src/domain/families/checks/media.ts'
+import { readStrictDataUri } from '../../../../src/domain/catalog/checks/media.ts'
 import {
   acceptVideoBRequest,
   upstreamBodyOf,
