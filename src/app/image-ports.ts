@@ -1,4 +1,4 @@
-import type { ImageInput, ImageRequest, ImageSeen } from '../domain/families/image-rules.ts'
+import type { ImageInput, ImageRequest, ImageSeen } from '../domain/catalog/image-rules.ts'
 import type { AsciiText } from '../kernel/ascii-text.ts'
 import type { JsonObject } from '../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from './ports.ts'

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import { type ImageKind, imageKinds } from '../../domain/families/image-rules.ts'
+import { type ImageKind, imageKinds } from '../../domain/catalog/image-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** When a model came is configuration and not known; the same Unix second for all, and for ever. */

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
-import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import type { Channel } from '../ports.ts'
 import type { SecretResolver } from './secret-source.ts'
 

@@ -1,4 +1,4 @@
-import type { ImageSeen } from '../../domain/families/image-rules.ts'
+import type { ImageSeen } from '../../domain/catalog/image-rules.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'

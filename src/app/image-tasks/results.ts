@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { Buffer } from 'node:buffer'
-import type { ImageSeen } from '../../domain/families/image-rules.ts'
+import type { ImageSeen } from '../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { RESULT_LIFE_MS, resultKey } from '../../storage/object-key.ts'
 import type { KeepImage } from '../calls/images/types.ts'

@@ -1,5 +1,5 @@
 import type { Cost } from '../../domain/pricing/cost.ts'
-import type { ImageRequest } from '../../domain/families/image-rules.ts'
+import type { ImageRequest } from '../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { RequestQuote } from '../pricing/request-quote.ts'
 import type { Principal } from '../access/principal.ts'

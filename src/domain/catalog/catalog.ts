@@ -3,9 +3,9 @@ import { nearestName } from '../../kernel/nearest-name.ts'
 import { createTaskDecider } from '../task/decider.ts'
 import type { UploadPurpose } from '../upload/events.ts'
 import type { CallFamilyRules } from './call-rules.ts'
-import { type ImageFamily, imageCallRules } from '../families/image-rules.ts'
-import { imageTaskRules } from '../families/image-task-rules.ts'
-import type { SimpleVideoRules } from '../families/simple-video.ts'
+import { type ImageFamily, imageCallRules } from './image-rules.ts'
+import { imageTaskRules } from './image-task-rules.ts'
+import type { SimpleVideoRules } from './simple-video.ts'
 import type { TaskFamilyRules, TaskModel } from '../families/task-rules.ts'
 
 /** The families there are, as everything that knows none of them by name asks for them. */

@@ -1,5 +1,5 @@
 import { knownModel } from '../../domain/catalog/checks/known-model.ts'
-import type { ImageFamily } from '../../domain/families/image-rules.ts'
+import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'

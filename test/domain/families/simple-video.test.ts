@@ -1,6 +1,6 @@
 import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
-import type { SimpleVideo } from '../../../src/domain/families/simple-video.ts'
+import type { SimpleVideo } from '../../../src/domain/catalog/simple-video.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 
 /** The families as they can be asked for alike. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { TObject } from 'typebox'
-import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
+import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { isDataUri } from '../../../domain/catalog/checks/pictures.ts'
 import { asksForNothing, refuse } from '../../../domain/catalog/checks/fields.ts'

@@ -3,7 +3,7 @@ import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/ty
 import type { ImageFrame } from '../../../app/image-ports.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
-import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
-import type { ImageKind } from '../../../domain/families/image-rules.ts'
+import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 
 /** Shapes of images; each family's own rules are in its documentation. */
 

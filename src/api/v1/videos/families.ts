@@ -1,5 +1,5 @@
 import type { Catalog, VideoFamily } from '../../../domain/catalog/catalog.ts'
-import type { SimpleVideoRules } from '../../../domain/families/simple-video.ts'
+import type { SimpleVideoRules } from '../../../domain/catalog/simple-video.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 

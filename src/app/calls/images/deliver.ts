@@ -7,7 +7,7 @@ import {
   IMAGES,
   type ImageSeen,
   UNDELIVERED,
-} from '../../../domain/families/image-rules.ts'
+} from '../../../domain/catalog/image-rules.ts'
 import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'

@@ -1,6 +1,6 @@
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
-import type { ImageInput, ImageRequest } from '../../../domain/families/image-rules.ts'
+import type { ImageInput, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'

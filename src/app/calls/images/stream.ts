@@ -1,4 +1,4 @@
-import { IMAGES } from '../../../domain/families/image-rules.ts'
+import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import type { AnswerStream } from '../../ports.ts'
 import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../image-ports.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way, withoutLost } from './deliver.ts'

@@ -1,5 +1,5 @@
 import type { RequestQuote } from '../../pricing/request-quote.ts'
-import type { ImageMediaType, ImageRequest } from '../../../domain/families/image-rules.ts'
+import type { ImageMediaType, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'

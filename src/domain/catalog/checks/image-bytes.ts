@@ -1,4 +1,4 @@
-import type { ImageMediaType } from '../../families/image-rules.ts'
+import type { ImageMediaType } from '../image-rules.ts'
 import { refuse } from './fields.ts'
 
 /** What pictures are by their first bytes; what a caller or a provider calls them does not count. */

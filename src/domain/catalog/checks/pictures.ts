@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type Static, Type } from 'typebox'
 import { textFault } from '../../../kernel/storable-text.ts'
-import type { ImageInput, ImageOrder, ImageUpload } from '../../families/image-rules.ts'
+import type { ImageInput, ImageOrder, ImageUpload } from '../image-rules.ts'
 import { refuse } from './fields.ts'
 import { IMAGE_MARK_BYTES, imageMediaType } from './image-bytes.ts'
 import { isWebUrl, MAX_URL_LENGTH } from './media.ts'

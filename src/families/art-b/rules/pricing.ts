@@ -7,7 +7,7 @@ import {
   type MadeImages,
   type NamedSku,
   quotedLine,
-} from '../../../domain/families/image-rules.ts'
+} from '../../../domain/catalog/image-rules.ts'
 import type { ArtBModel } from './models.ts'
 
 /**

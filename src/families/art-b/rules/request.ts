@@ -3,7 +3,7 @@ import { imageDataUriFault, isDataUri } from '../../../domain/catalog/checks/pic
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
-import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/families/image-rules.ts'
+import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isJsonObject, membersGiven } from '../../../kernel/json.ts'

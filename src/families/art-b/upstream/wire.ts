@@ -8,7 +8,7 @@ import type {
   ImageTally,
   SentImage,
 } from '../../../app/image-ports.ts'
-import { IMAGES } from '../../../domain/families/image-rules.ts'
+import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'

@@ -7,7 +7,7 @@ import {
   type MadeImages,
   type NamedSku,
   quotedLine,
-} from '../../../domain/families/image-rules.ts'
+} from '../../../domain/catalog/image-rules.ts'
 import { DEFAULT_TIER, type GenModel, isTier, type Tier } from './models.ts'
 import { INFERRED } from './request.ts'
 

@@ -24,7 +24,7 @@ import type {
   ImageOrder,
   ImageRequest,
   ImageUpload,
-} from '../../../domain/families/image-rules.ts'
+} from '../../../domain/catalog/image-rules.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

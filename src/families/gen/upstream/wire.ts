@@ -1,5 +1,5 @@
 import type { ImageAnswer, ImageCall, SentImage } from '../../../app/image-ports.ts'
-import { IMAGES } from '../../../domain/families/image-rules.ts'
+import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { type BodyInPieces, InBase64, jsonInPieces } from '../../kit/http/json.ts'

@@ -14,7 +14,7 @@ import type {
   ImageOrder,
   ImageRequest,
   ImageUpload,
-} from '../../../domain/families/image-rules.ts'
+} from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
 import { membersGiven, pick } from '../../../kernel/json.ts'

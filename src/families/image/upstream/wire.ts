@@ -7,7 +7,7 @@ import type {
   ImageTally,
   SentImage,
 } from '../../../app/image-ports.ts'
-import { IMAGES, type ImageSeen } from '../../../domain/families/image-rules.ts'
+import { IMAGES, type ImageSeen } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../../kit/http/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'

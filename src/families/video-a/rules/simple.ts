@@ -3,7 +3,7 @@ import {
   inCallersWords,
   type SimpleVideo,
   type SimpleVideoRules,
-} from '../../../domain/families/simple-video.ts'
+} from '../../../domain/catalog/simple-video.ts'
 import { acceptVideoARequest, videoAWithAssets } from './request.ts'
 
 /** `/provA` video as it can be asked for without knowing the family. */

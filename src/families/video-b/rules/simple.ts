@@ -5,7 +5,7 @@ import {
   noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
-} from '../../../domain/families/simple-video.ts'
+} from '../../../domain/catalog/simple-video.ts'
 import { resolveVideoBModel } from './models.ts'
 import { acceptVideoBRequest, type MediaItem, upstreamBodyOf } from './request.ts'
 

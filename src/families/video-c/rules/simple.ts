@@ -5,7 +5,7 @@ import {
   noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
-} from '../../../domain/families/simple-video.ts'
+} from '../../../domain/catalog/simple-video.ts'
 import type { VideoCMode } from './models.ts'
 import { acceptVideoCRequest } from './request.ts'
 

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
-import type { ImageOrder } from '../../../../src/domain/families/image-rules.ts'
+import type { ImageOrder } from '../../../../src/domain/catalog/image-rules.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 
 /** The first bytes of pictures: enough to be taken for them. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { artBFamily } from '../../../../src/families/art-b/module.ts'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
-import { imageCallRules, quoteImages } from '../../../../src/domain/families/image-rules.ts'
+import { imageCallRules, quoteImages } from '../../../../src/domain/catalog/image-rules.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'

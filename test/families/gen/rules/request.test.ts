@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { ImageOrder } from '../../../../src/domain/families/image-rules.ts'
+import type { ImageOrder } from '../../../../src/domain/catalog/image-rules.ts'
 import {
   genModels,
   ratioOfPixels,

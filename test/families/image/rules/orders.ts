@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib'
 import type { Test } from 'tap'
-import type { ImageOrder } from '../../../../src/domain/families/image-rules.ts'
+import type { ImageOrder } from '../../../../src/domain/catalog/image-rules.ts'
 import { readImageOrder } from '../../../../src/families/image/rules/request.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { imageCallRules, quoteImages } from '../../../../src/domain/families/image-rules.ts'
+import { imageCallRules, quoteImages } from '../../../../src/domain/catalog/image-rules.ts'
 import { imageFamily } from '../../../../src/families/image/module.ts'
 import { readImageOrder } from '../../../../src/families/image/rules/request.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'

@@ -7,8 +7,8 @@ import { type PriceBook, rate } from '../pricing/price-book.ts'
 import type { Quote, Settlement, SettlementLine } from '../pricing/settlement.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
-import type { CallFamilyRules, RatedCall } from '../catalog/call-rules.ts'
-import type { Pixels } from '../catalog/checks/pixels.ts'
+import type { CallFamilyRules, RatedCall } from './call-rules.ts'
+import type { Pixels } from './checks/pixels.ts'
 
 /** What the families of images have in common: a call and a task are asked, priced and settled alike. */
 

@@ -1,5 +1,5 @@
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import type { AssetReference } from '../catalog/checks/media.ts'
+import type { AssetReference } from './checks/media.ts'
 import type { TaskFacts } from '../task/events.ts'
 
 /** A video as it can be asked of every family alike, and what each makes of it. */
