@@ -1,4 +1,4 @@
-import type { TaskModel } from '../../domain/families/task-rules.ts'
+import type { TaskModel } from '../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'

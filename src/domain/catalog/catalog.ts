@@ -6,7 +6,7 @@ import type { CallFamilyRules } from './call-rules.ts'
 import { type ImageFamily, imageCallRules } from './image-rules.ts'
 import { imageTaskRules } from './image-task-rules.ts'
 import type { SimpleVideoRules } from './simple-video.ts'
-import type { TaskFamilyRules, TaskModel } from '../families/task-rules.ts'
+import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 
 /** The families there are, as everything that knows none of them by name asks for them. */
 

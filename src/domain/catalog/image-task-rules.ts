@@ -1,6 +1,6 @@
 import type { ImageFamily } from './image-rules.ts'
 import { quoteImages } from './image-rules.ts'
-import type { TaskFamilyRules, TaskModel } from '../families/task-rules.ts'
+import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 
 /** What is not begun within this has waited too long. */
 const LONGEST_WAIT_S = 6 * 3_600

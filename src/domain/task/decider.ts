@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
-import type { TaskFamilyRules } from '../families/task-rules.ts'
+import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
 import {

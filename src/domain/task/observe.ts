@@ -1,5 +1,5 @@
 import { unreachable } from '../../kernel/assert.ts'
-import type { TaskFamilyRules } from '../families/task-rules.ts'
+import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'

@@ -1,5 +1,5 @@
 import { knownModel } from '../../domain/catalog/checks/known-model.ts'
-import type { TaskFamilyRules } from '../../domain/families/task-rules.ts'
+import type { TaskFamilyRules } from '../../domain/catalog/task-rules.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'

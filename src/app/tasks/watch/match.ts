@@ -1,4 +1,4 @@
-import type { TaskFamilyRules } from '../../../domain/families/task-rules.ts'
+import type { TaskFamilyRules } from '../../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import type { Channel, TaskObservation } from '../../ports.ts'

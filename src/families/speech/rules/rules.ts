@@ -2,7 +2,7 @@ import { parseAmount } from '../../../kernel/money.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import type { CallFamilyRules } from '../../../domain/catalog/call-rules.ts'
-import type { TaskFamilyRules } from '../../../domain/families/task-rules.ts'
+import type { TaskFamilyRules } from '../../../domain/catalog/task-rules.ts'
 import { offeredModels, speechModel, speechModels, VOICE_CLONE } from './voices.ts'
 import {
   CHARACTERS,

@@ -1,4 +1,4 @@
-import type { TaskModel } from '../../../domain/families/task-rules.ts'
+import type { TaskModel } from '../../../domain/catalog/task-rules.ts'
 
 /** Voices that everybody may use. */
 

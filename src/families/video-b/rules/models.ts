@@ -1,4 +1,4 @@
-import type { TaskModel } from '../../../domain/families/task-rules.ts'
+import type { TaskModel } from '../../../domain/catalog/task-rules.ts'
 
 /** The `/provB` video models: one row per external name. */
 

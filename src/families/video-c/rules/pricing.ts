@@ -4,7 +4,7 @@ import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 import type { Quote, Settlement } from '../../../domain/pricing/settlement.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import type { TaskSuccess } from '../../../domain/families/task-rules.ts'
+import type { TaskSuccess } from '../../../domain/catalog/task-rules.ts'
 import type { VideoCModel, VideoCResolution } from './models.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { PriceBook } from '../pricing/price-book.ts'
 import type { Quote, Settlement } from '../pricing/settlement.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { Usage } from '../pricing/usage.ts'
-import type { SimpleVideoRules } from '../catalog/simple-video.ts'
+import type { SimpleVideoRules } from './simple-video.ts'
 
 /** A model of a family of asynchronous tasks. */
 export interface TaskModel {
