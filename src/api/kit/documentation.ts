@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { ProviderErrorKind } from '../../app/ports.ts'
+import type { ProviderErrorKind } from '../../app/ports/provider.ts'
 import { type DomainCode, domainCodes, DomainError } from '../../kernel/errors.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'

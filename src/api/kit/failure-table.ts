@@ -1,4 +1,4 @@
-import type { ProviderErrorKind } from '../../app/ports.ts'
+import type { ProviderErrorKind } from '../../app/ports/provider.ts'
 import type { DomainCode } from '../../kernel/errors.ts'
 import type { RequestFault } from './request-error.ts'
 

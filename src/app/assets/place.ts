@@ -1,6 +1,6 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { keyedHash } from '../keyed-hash.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import type { Naming, Placing } from './types.ts'
 

@@ -1,6 +1,6 @@
 import type { AssetFault } from '../../domain/asset/decider.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import type { ProviderError } from '../ports.ts'
+import type { ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../refusals.ts'
 
 /** How a library fails, as its callers are told of it. */

@@ -1,7 +1,7 @@
 import type { AssetFault } from '../../domain/asset/decider.ts'
 import type { AssetGroupType, AssetType } from '../../domain/asset/events.ts'
 import type { Principal } from '../access/principal.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 
 /** What the API asks of the asset library, and what it gets back; no HTTP here. */
 

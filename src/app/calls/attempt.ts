@@ -5,7 +5,7 @@ import {
   restChannel,
 } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
-import { type Channel, ProviderError } from '../ports.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './admit.ts'
 import type { CallDeps } from './deps.ts'
 import { failureOf, isNoteworthy, noteFailure } from './failure.ts'

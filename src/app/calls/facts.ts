@@ -1,5 +1,5 @@
 import { toTimestamp } from '../../kernel/clock.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import type { AdmittedCall } from './admit.ts'
 
 /** Where a call was answered. */

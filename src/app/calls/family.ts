@@ -2,7 +2,7 @@ import type { CallTerms } from '../../domain/catalog/call-rules.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { ChannelWish } from '../channels/directory.ts'
-import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports.ts'
+import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports/provider.ts'
 import type { CallInput, Unmade } from './types.ts'
 
 /**

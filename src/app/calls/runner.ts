@@ -1,5 +1,5 @@
 import { formatAmount } from '../../kernel/money.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import type { RequestQuote } from '../pricing/request-quote.ts'
 import { resolveOffered } from './admit.ts'
 import type { CallDeps } from './deps.ts'

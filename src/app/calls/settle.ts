@@ -5,7 +5,7 @@ import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts
 import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { ProviderError } from '../ports.ts'
+import { ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../refusals.ts'
 import type { AdmittedCall } from './admit.ts'
 import type { CallDeps } from './deps.ts'

@@ -1,4 +1,4 @@
-import { type Channel, ProviderError } from '../ports.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
 import { admit } from './admit.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'

@@ -1,5 +1,5 @@
 import { DomainError } from '../../kernel/errors.ts'
-import { ProviderError } from '../ports.ts'
+import { ProviderError } from '../ports/provider.ts'
 import { admit, type AdmittedCall } from './admit.ts'
 import { attempt, endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'

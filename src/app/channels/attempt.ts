@@ -1,6 +1,6 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
-import { type Channel, ProviderError } from '../ports.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelWish } from './directory.ts'
 
 /**

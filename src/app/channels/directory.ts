@@ -1,7 +1,7 @@
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import {
   type BreakerSettings,
   type BreakerState,

@@ -1,5 +1,5 @@
 import { callUpstream, type UpstreamDeps, type UpstreamOperation } from '../call-upstream.ts'
-import { type Channel, ProviderError } from '../ports.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelPaces } from './paces.ts'
 
 /**

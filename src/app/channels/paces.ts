@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { createPace, type Pace } from './pace.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 
 /** Queries of one channel under way at once. */
 const QUERIES_AT_ONCE = 8

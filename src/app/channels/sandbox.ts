@@ -1,5 +1,5 @@
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import type { AssetLibrary, Channel, SandboxAccount } from '../ports.ts'
+import type { AssetLibrary, Channel, SandboxAccount } from '../ports/provider.ts'
 import { fillIn } from './load.ts'
 
 /** How asset libraries of the sandbox are asked: it knows this key alone. */

@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import type { SecretResolver } from './secret-source.ts'
 
 /** The settings of a family's entries in the channel file, in addition to those of every entry. */

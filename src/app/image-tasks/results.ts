@@ -6,7 +6,7 @@ import { RESULT_LIFE_MS, resultKey } from '../../storage/object-key.ts'
 import type { KeepImage } from '../calls/images/types.ts'
 import { deliver } from '../calls/images/deliver.ts'
 import { keyedHash } from '../keyed-hash.ts'
-import type { Channel } from '../ports.ts'
+import type { Channel } from '../ports/provider.ts'
 import type { ImageAnswer } from '../image-ports.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
-import type { TaskObservation } from '../ports.ts'
+import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import { quietly } from './record.ts'

@@ -1,5 +1,5 @@
 import { invariant } from '../../kernel/assert.ts'
-import type { TaskProvider } from '../ports.ts'
+import type { TaskProvider } from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
 
 /** The adapter of a family. */

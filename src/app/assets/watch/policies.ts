@@ -7,7 +7,7 @@ import {
 } from '../../../../projections/assets/query.ts'
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
 import type { Policy, RoundOutcome } from '../../policy-loop.ts'
-import type { Channel } from '../../ports.ts'
+import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
 import { byPolicy } from '../asker.ts'
 import { onVerification } from '../streams.ts'

@@ -3,7 +3,7 @@ import { imageCallRules } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { Channel } from '../../ports.ts'
+import type { Channel } from '../../ports/provider.ts'
 import type {
   ImageAnswer,
   ImageCall,

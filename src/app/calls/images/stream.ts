@@ -1,5 +1,5 @@
 import { IMAGES } from '../../../domain/catalog/image-rules.ts'
-import type { AnswerStream } from '../../ports.ts'
+import type { AnswerStream } from '../../ports/provider.ts'
 import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../image-ports.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way, withoutLost } from './deliver.ts'
 

@@ -1,6 +1,6 @@
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
-import type { Channel } from '../../ports.ts'
+import type { Channel } from '../../ports/provider.ts'
 import type { Listing } from './listing.ts'
 import { listFromMs, type ListedTask, mayBeUnmarked, sendingTimeMs } from './match.ts'
 

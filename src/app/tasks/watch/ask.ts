@@ -1,5 +1,10 @@
 import type { DuePoll } from '../../../../projections/tasks/query.ts'
-import { type Channel, ProviderError, type TaskGone, type TaskObservation } from '../../ports.ts'
+import {
+  type Channel,
+  ProviderError,
+  type TaskGone,
+  type TaskObservation,
+} from '../../ports/provider.ts'
 import { callOptions, callUpstream } from '../../call-upstream.ts'
 import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../provider-of.ts'

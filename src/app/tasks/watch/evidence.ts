@@ -1,7 +1,7 @@
 import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import { type DuePoll, findKnownNativeIds } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
-import type { Channel, TaskObservation } from '../../ports.ts'
+import type { Channel, TaskObservation } from '../../ports/provider.ts'
 import { loadTask } from '../commands.ts'
 import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../provider-of.ts'

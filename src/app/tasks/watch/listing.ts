@@ -4,7 +4,7 @@ import {
   ProviderError,
   type TaskObservation,
   type TaskProvider,
-} from '../../ports.ts'
+} from '../../ports/provider.ts'
 import type { TaskDeps } from '../deps.ts'
 import { callOptions, callUpstream } from '../../call-upstream.ts'
 import type { ListedTask } from './match.ts'

@@ -1,7 +1,7 @@
 import type { TaskFamilyRules } from '../../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
-import type { Channel, TaskObservation } from '../../ports.ts'
+import type { Channel, TaskObservation } from '../../ports/provider.ts'
 
 /** Which upstream tasks may be the one a request of unknown outcome made: pure. */
 

@@ -4,7 +4,7 @@ import {
   type Reschedule,
   stillLeased,
 } from '../../../../projections/tasks/query.ts'
-import { type Channel, ProviderError } from '../../ports.ts'
+import { type Channel, ProviderError } from '../../ports/provider.ts'
 import type { RoundOutcome } from '../../policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import { StringDecoder } from 'node:string_decoder'
-import { type AnswerStream, ProviderError } from '../../../app/ports.ts'
+import { type AnswerStream, ProviderError } from '../../../app/ports/provider.ts'
 import { type OpenedStream, ExchangeError } from './open-stream.ts'
 import { malformed } from './refusals.ts'
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { Channel } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports/provider.ts'
 import { AsciiText } from '../../../kernel/ascii-text.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports/provider.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 
 const FAILED_MESSAGE = 'The model service refused the request.'
